@@ -1,0 +1,268 @@
+"""What the scheduler is told: things that happened, in the past tense. It learns nothing in any other way.
+
+Quantities are fixed-point integers in units of 1/10_000 (`UNIT`). Times are seconds of one monotonic clock that the
+caller owns. Ids are opaque bytes. Hot records are slotted and not frozen (making a frozen one costs three times as much).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+UNIT = 10_000
+Demand = dict[str, int]
+
+
+class TaskKind(Enum):
+    """What a unit of work is: a plain task, an actor's constructor, or a call of an actor's method."""
+
+    TASK = "task"
+    ACTOR_CREATION = "actor creation"
+    ACTOR_CALL = "actor call"
+
+
+@dataclass(slots=True, frozen=True)
+class Pool:
+    """Which workers are interchangeable: same job, same runtime environment, same way to start."""
+
+    job: int
+    environment: str = ""  # hash of the runtime environment; "" is the job's own
+    zygote: str = ""  # which interpreter prefix forks it; "" is the head's own
+    how: str = "fork"  # "fork" from the zygote, or "exec" of a new interpreter
+
+
+@dataclass(slots=True, frozen=True)
+class Placement:
+    """Where work may go. `strategy`: DEFAULT, SPREAD, NODE (node_id, soft) or GROUP (group_id, bundle)."""
+
+    strategy: str = "DEFAULT"
+    node_id: bytes | None = None
+    soft: bool = False
+    group_id: bytes | None = None
+    bundle: int = -1
+    labels: tuple[tuple[str, str], ...] = ()  # hard label selector: key, condition ("H100", "!H100", "in(a,b)", "!in(a)")
+    soft_labels: tuple[tuple[str, str], ...] = ()
+
+
+ANYWHERE = Placement()
+
+
+@dataclass(slots=True, frozen=True)
+class Choice:
+    """One way to run a task: what it asks (sorted pairs, so that it is hashable) and where."""
+
+    demand: tuple[tuple[str, int], ...]
+    placement: Placement = ANYWHERE
+    label: str = ""  # "" for the first choice; the user's words for a fallback ("cpu", "{'NPU': 1}")
+    gpu_memory_bytes: int = 0  # of one device; 0 means not asked
+
+
+@dataclass(slots=True)
+class Task:
+    """One unit of work as the scheduler sees it. `payload` belongs to the head; the scheduler never looks at it."""
+
+    task_id: bytes
+    name: str
+    kind: TaskKind
+    job: int
+    pool: Pool
+    choices: tuple[Choice, ...]  # tried in order; the first is what the user asked
+    fallback_after_s: float | None = None  # None: fall back only from a choice that can never be met
+    running: tuple[tuple[str, int], ...] | None = None  # an actor's demand once placed; None: the same as placed
+    fresh: bool = False  # needs a process that never ran user code
+    max_calls: int = 0  # the worker is retired after so many calls of this function; 0: never
+    function_key: bytes = b""  # counts calls for max_calls and learns how short the function's tasks are
+    retries_left: int = 0  # for a dead worker; -1: without end
+    missing: set[bytes] | None = None  # ids of argument objects that are not there yet
+    actor_id: bytes | None = None
+    parent_task_id: bytes | None = None
+    caller: bytes = b""  # the client that submitted it: orders an actor's calls
+    owner_worker: bytes | None = None  # the worker that submitted it, None for a driver
+    cell: str = ""  # "[7] line 3", for sentences
+    submitted_at: float = 0.0
+    payload: Any = None
+    # actors only (kind ACTOR_CREATION)
+    max_restarts: int = 0
+    max_task_retries: int = 0
+    max_concurrency: int = 1
+    out_of_order: bool = False
+    detached: bool = False
+    max_pending_calls: int = -1
+
+
+@dataclass(slots=True)
+class DeviceSpec:
+    """A device that a node offers: its place in the node's list for that resource, how much of it, and of which type."""
+
+    resource: str
+    index: int
+    amount: int = UNIT
+    type: str | None = None
+    is_partition: bool = False  # a MIG instance: never joined with another to meet a demand of two or more
+    memory_bytes: int | None = None
+    label: str = ""  # for sentences: "GPU 0 (A100)"
+
+
+@dataclass(slots=True)
+class NodeSpec:
+    node_id: bytes
+    name: str
+    totals: Demand  # pooled resources (CPU, memory, custom, accelerator_type:X); devices are not repeated here
+    devices: list[DeviceSpec] = field(default_factory=list)
+    labels: dict[str, str] = field(default_factory=dict)
+    is_head: bool = False
+
+
+@dataclass(slots=True)
+class TaskSubmitted:
+    task: Task
+
+
+@dataclass(slots=True)
+class ObjectsReady:
+    """Argument objects came into being (or failed: the head then says ArgumentFailed for those who wait)."""
+
+    object_ids: list[bytes]
+
+
+@dataclass(slots=True)
+class ArgumentFailed:
+    """An argument of this waiting task is an error or lost for good; the head has already written the task's result."""
+
+    task_id: bytes
+
+
+@dataclass(slots=True)
+class WorkerReady:
+    """A started worker has introduced itself and can take a task."""
+
+    worker_id: bytes
+    pid: int
+
+
+@dataclass(slots=True)
+class TaskReturned:
+    """A task ended in its worker. `retry`: the user's code raised one of retry_exceptions and the head wants it again."""
+
+    worker_id: bytes
+    task_id: bytes
+    failed: bool = False
+    retry: bool = False
+
+
+@dataclass(slots=True)
+class TasksGivenBack:
+    """The worker handed back tasks that it had not begun (the answer to RecallTasks; may be empty)."""
+
+    worker_id: bytes
+    task_ids: list[bytes]
+
+
+@dataclass(slots=True)
+class WorkerBlocked:
+    """The worker's running code waits in get or wait: its CPU is lent out, its devices are not."""
+
+    worker_id: bytes
+
+
+@dataclass(slots=True)
+class WorkerUnblocked:
+    worker_id: bytes
+
+
+@dataclass(slots=True)
+class WorkerDied:
+    """The process is gone (reaped). `why` is a sentence part: "was killed by SIGKILL", "exited with code 3"."""
+
+    worker_id: bytes
+    why: str
+    intended: bool = False  # a clean goodbye, or we stopped it
+
+
+@dataclass(slots=True)
+class AssignmentRefused:
+    """The head could not lease a real device for this task: another head holds it. Nothing was sent."""
+
+    task_id: bytes
+    resource: str
+    index: int
+    free: int  # what is left of the device for us
+    holder: str  # "notebook analysis.ipynb, pid 4711"
+
+
+@dataclass(slots=True)
+class DeviceChanged:
+    """What others leave us of a device changed: another head's lease, or the device is lost (`free` 0)."""
+
+    node_id: bytes
+    resource: str
+    index: int
+    free: int
+    reason: str  # "" when it is all ours again
+
+
+@dataclass(slots=True)
+class CancelAsked:
+    task_id: bytes
+    force: bool = False
+    recursive: bool = True
+
+
+@dataclass(slots=True)
+class ActorKillAsked:
+    """`ray.kill`, an actor that exits by itself, or (`graceful`) one whose last handle went away: its queued calls run first."""
+
+    actor_id: bytes
+    no_restart: bool = True
+    graceful: bool = False
+    why: str = "it was killed by nbaccel.kill"
+
+
+@dataclass(slots=True)
+class JobEnded:
+    """A driver left: its tasks and its actors (but detached ones) end, its workers stop."""
+
+    job: int
+    why: str = "its driver ended"
+
+
+@dataclass(slots=True)
+class NodeAdded:
+    node: NodeSpec
+
+
+@dataclass(slots=True)
+class NodeRemoved:
+    node_id: bytes
+    why: str = "the node was removed"
+
+
+@dataclass(slots=True)
+class GroupAsked:
+    """A placement group: bundles of demands and how they lie to each other (PACK, SPREAD, STRICT_PACK, STRICT_SPREAD)."""
+
+    group_id: bytes
+    name: str
+    bundles: list[tuple[tuple[str, int], ...]]
+    strategy: str
+    job: int
+    detached: bool = False
+    bundle_labels: list[tuple[tuple[str, str], ...]] | None = None
+
+
+@dataclass(slots=True)
+class GroupRemoveAsked:
+    group_id: bytes
+
+
+@dataclass(slots=True)
+class TimePassed:
+    """A time asked for by WakeAt has come."""
+
+
+Event = (
+    TaskSubmitted | ObjectsReady | ArgumentFailed | WorkerReady | TaskReturned | TasksGivenBack | WorkerBlocked
+    | WorkerUnblocked | WorkerDied | AssignmentRefused | DeviceChanged | CancelAsked | ActorKillAsked | JobEnded
+    | NodeAdded | NodeRemoved | GroupAsked | GroupRemoveAsked | TimePassed
+)  # fmt: skip

@@ -1,0 +1,191 @@
+"""The one picture of a running cluster that every view draws: card, magics, cockpit, terminal, `--json`.
+
+Both engines fill it; no view computes anything of its own. Times are Unix seconds, memory is bytes, quantities are in
+whole resources (0.25 of a GPU is 0.25). What is not known is None, with the reason beside it. The records encode with
+msgspec to JSON (observers) and MessagePack (drivers); fields are only ever added, with defaults.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+PROTOCOL_VERSION = 1
+
+
+class Holder(msgspec.Struct):
+    """Who holds a device, or a part of it, and for which cell."""
+
+    name: str  # of the task or the actor's class
+    amount: float  # 1.0 is the whole device
+    task_id: str | None = None
+    actor_id: str | None = None
+    pid: int | None = None
+    cell: str = ""  # "[7] line 3"; "" when not submitted from a notebook
+    since: float | None = None
+
+
+class DeviceMetrics(msgspec.Struct):
+    """What the vendor's interface said of a device, last time somebody watched."""
+
+    utilisation_percent: float | None = None
+    memory_used_bytes: int | None = None
+    memory_total_bytes: int | None = None
+    temperature_celsius: float | None = None
+    power_watts: float | None = None
+    processes: list[tuple[int, int | None]] = []  # (pid, bytes)
+    reasons: dict[str, str] = {}  # field -> why it is None
+    sampled_at: float | None = None
+
+
+class DeviceRow(msgspec.Struct):
+    """One device of one node, with its holders."""
+
+    node_id: str
+    resource: str  # "GPU", "TPU", ...
+    index: int  # its place in the node's list
+    id: str  # what get_accelerator_ids() shows for it
+    vendor: str  # "nvidia"
+    family: str  # "NVIDIA GPU"
+    kind: str  # "real", "logical" or "simulated"
+    type: str | None = None  # accelerator type: "A100"
+    name: str = ""  # "NVIDIA A100-SXM4-40GB"
+    uuid: str | None = None
+    parent: str | None = None  # of a MIG instance
+    profile: str | None = None
+    offered: bool = True
+    memory_bytes: int | None = None
+    free: float = 1.0  # what could be assigned now
+    free_reason: str = ""  # why less than all that is not held here is free: "held by notebook b.ipynb, pid 4711"
+    holders: list[Holder] = []
+    metrics: DeviceMetrics | None = None
+
+
+class NodeRow(msgspec.Struct):
+    node_id: str
+    name: str
+    alive: bool = True
+    is_head: bool = False
+    totals: dict[str, float] = {}
+    available: dict[str, float] = {}
+    labels: dict[str, str] = {}
+    address: str = ""
+    why: str = ""  # of a dead one
+
+
+class TaskRow(msgspec.Struct):
+    """A task, an actor's constructor or a call: Ray's state names, and why it waits."""
+
+    task_id: str
+    name: str
+    kind: str  # "task", "actor creation", "actor call"
+    state: str  # PENDING_ARGS_AVAIL, PENDING_NODE_ASSIGNMENT, SUBMITTED_TO_WORKER, RUNNING, RUNNING_IN_RAY_GET, FINISHED, FAILED
+    job: int = 0
+    demand: dict[str, float] = {}
+    device_ids: dict[str, list[str]] = {}
+    node_id: str | None = None
+    worker_id: str | None = None
+    pid: int | None = None
+    actor_id: str | None = None
+    parent_task_id: str | None = None
+    cell: str = ""
+    submitted_at: float | None = None
+    started_at: float | None = None
+    finished_at: float | None = None
+    why: str = ""  # while it waits: the reason; when it failed: the error's first line
+    choice: str = ""  # the fallback that was taken, "" for what was asked
+    choice_why: str = ""
+    attempt: int = 0
+    peak_memory_bytes: int | None = None
+    progress: tuple[float, float] | None = None
+
+
+class ActorRow(msgspec.Struct):
+    actor_id: str
+    class_name: str
+    state: str  # PENDING_CREATION, ALIVE, RESTARTING, DEAD
+    job: int = 0
+    name: str = ""
+    namespace: str = ""
+    demand: dict[str, float] = {}
+    device_ids: dict[str, list[str]] = {}
+    node_id: str | None = None
+    worker_id: str | None = None
+    pid: int | None = None
+    cell: str = ""
+    since: float | None = None
+    restarts: int = 0
+    pending_calls: int = 0
+    why: str = ""
+
+
+class WorkerRow(msgspec.Struct):
+    worker_id: str
+    pid: int | None
+    node_id: str
+    state: str  # STARTING, IDLE, BUSY, ACTOR, SPARE, STOPPING
+    running: str = ""  # a task's name
+    used: bool = False  # has run user code
+
+
+class GroupRow(msgspec.Struct):
+    group_id: str
+    name: str
+    state: str
+    strategy: str
+    bundles: list[dict[str, float]] = []
+    bundle_nodes: list[str | None] = []
+    why: str = ""
+
+
+class Alert(msgspec.Struct):
+    """Something a person should look at: a leak, a lost device, a deadlock, a demand that can never be met."""
+
+    kind: str
+    message: str
+    since: float
+    task_id: str | None = None
+    device: str | None = None
+
+
+class Runtime(msgspec.Struct):
+    engine: str  # "local", "ray", "debug"
+    version: str
+    python: str
+    pid: int | None = None  # of the head
+    session: str = ""
+    address: str = ""
+    shared: bool = False  # a daemon that several notebooks share
+    started_at: float | None = None
+    log_dir: str = ""
+
+
+class Snapshot(msgspec.Struct):
+    """A consistent picture at one moment. Rows are capped; `counts` tells how many there are of each state."""
+
+    runtime: Runtime
+    seq: int = 0
+    time: float = 0.0
+    nodes: list[NodeRow] = []
+    devices: list[DeviceRow] = []
+    tasks: list[TaskRow] = []
+    actors: list[ActorRow] = []
+    workers: list[WorkerRow] = []
+    groups: list[GroupRow] = []
+    alerts: list[Alert] = []
+    counts: dict[str, int] = {}  # task state -> number of all tasks in it
+    found: list[str] = []  # sentences on families found but not offered, or not found and why
+    protocol: int = PROTOCOL_VERSION
+
+    def to_json(self) -> bytes:
+        """Encode for observers; unknown fields are ignored when read back."""
+        return msgspec.json.encode(self)
+
+    @staticmethod
+    def from_json(data: bytes | str) -> Snapshot:
+        return msgspec.json.decode(data, type=Snapshot)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain dicts and lists, for `--json` and the widget."""
+        return dict(msgspec.to_builtins(self))
