@@ -1,0 +1,466 @@
+"""Every error that nbaccel raises, under Ray Core's names.
+
+    RayError
+    ├── RayTaskError                    user code raised; also an instance of what it raised, see as_instanceof_cause
+    ├── TaskCancelledError
+    ├── WorkerCrashedError
+    ├── LocalRayletDiedError
+    ├── NodeDiedError
+    ├── RayActorError
+    │   ├── ActorDiedError
+    │   └── ActorUnavailableError
+    ├── GetTimeoutError                 also TimeoutError
+    ├── ObjectLostError
+    │   ├── ObjectFetchTimedOutError
+    │   ├── ReferenceCountingAssertionError   also AssertionError
+    │   ├── ObjectFreedError
+    │   ├── OwnerDiedError
+    │   └── ObjectReconstructionFailedError
+    ├── ObjectStoreFullError
+    ├── OutOfDiskError
+    ├── OutOfMemoryError
+    ├── PlasmaObjectNotAvailable
+    ├── ObjectRefStreamEndOfStreamError
+    ├── RuntimeEnvSetupError
+    ├── TaskUnschedulableError
+    ├── ActorUnschedulableError
+    ├── TaskPlacementGroupRemoved
+    ├── ActorPlacementGroupRemoved
+    ├── PendingCallsLimitExceeded
+    ├── AsyncioActorExit
+    ├── ActorAlreadyExistsError         also ValueError
+    ├── ActorHandleNotFoundError        also ValueError
+    ├── UserCodeException
+    ├── UnserializableException
+    ├── OufOfBandObjectRefSerializationException
+    ├── CrossLanguageError
+    ├── AuthenticationError
+    ├── RpcError
+    └── RaySystemError
+        ├── EngineError                 ours: an engine could not do what was asked of it
+        │   └── HeadDiedError           ours: the local engine's head process is gone
+        ├── RayChannelError
+        │   └── RayChannelTimeoutError  also TimeoutError
+        ├── RayCgraphCapacityExceeded
+        ├── RayDirectTransportError
+        └── StreamingGeneratorReplayInconsistentError
+
+Every error survives plain pickle, whatever its constructor asks for.
+"""
+
+import contextlib
+import types
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Reduced = tuple[Any, ...]  # what __reduce__ returns
+
+
+class RayError(Exception):
+    """The root: `except RayError` catches whatever nbaccel itself reports."""
+
+    def __reduce__(self) -> Reduced:
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+    def __reduce_ex__(self, protocol: Any) -> Reduced:
+        # Without this, a user class's own __reduce_ex__ would win in RayTaskError(UserError) and lose our half.
+        return self.__reduce__()
+
+
+def _rebuild(kind: type[BaseException], args: tuple[Any, ...], state: Mapping[str, Any]) -> BaseException:
+    """An exception as it was, without calling its __init__, whose parameters need not be `args`."""
+    error = kind.__new__(kind, *args)
+    BaseException.__setattr__(error, "args", args)
+    error.__dict__.update(state)
+    return error
+
+
+# --- what user code raised -------------------------------------------------------------------------------------
+
+
+class RayTaskError(RayError):
+    """A task or actor method raised; `str()` is the traceback of the process where it happened.
+
+    `get` raises `error.as_instanceof_cause()`, which `except ValueError` also catches if the task raised one.
+
+    - `cause`: the user's exception; of a task that failed because a task it waited for failed, the innermost one.
+    - `function_name`, `task_id`, `pid`, `device_ids` (by resource name, `{"GPU": ["0"]}`), `cell`, `actor`: where.
+    - `traceback_str`: the remote traceback, of all the tasks on the way.
+    """
+
+    def __init__(
+        self,
+        function_name: str,
+        traceback_str: str,
+        cause: BaseException | None,
+        *,
+        task_id: str | None = None,
+        pid: int | None = None,
+        device_ids: Mapping[str, Sequence[str]] | None = None,
+        cell: str | None = None,
+        actor: str | None = None,
+    ) -> None:
+        inner_text = str(cause) if isinstance(cause, RayTaskError) else ""
+        if inner_text and inner_text not in traceback_str:
+            traceback_str = f"{inner_text}\n\n{traceback_str}"
+        super().__init__(function_name, traceback_str)
+        self.function_name = function_name
+        self.traceback_str = traceback_str
+        self.cause: BaseException | None = cause.cause if isinstance(cause, RayTaskError) else cause
+        self.task_id = task_id
+        self.pid = pid
+        self.device_ids = {name: list(ids) for name, ids in (device_ids or {}).items()}
+        self.cell = cell
+        self.actor = actor
+
+    def __str__(self) -> str:
+        return f"{self._heading()}\n{self.traceback_str}"
+
+    def _heading(self) -> str:
+        facts = [f"pid={self.pid}"] if self.pid is not None else []
+        facts += [f"{name}={','.join(ids)}" for name, ids in self.device_ids.items() if ids]
+        facts += [f"actor={self.actor}"] if self.actor else []
+        return f"ray::{self.function_name}()" + (f" ({', '.join(facts)})" if facts else "")
+
+    def as_instanceof_cause(self) -> "RayTaskError":
+        """This error as an instance of `RayTaskError(X)`, a subclass of RayTaskError and of X, the cause's class.
+
+        It has the cause's `args` and attributes. A cause whose class cannot have subclasses gives the plain error,
+        and so does one that is no `Exception`: a SystemExit or KeyboardInterrupt of a worker must not end the caller.
+        """
+        cause = self.cause
+        if not isinstance(cause, Exception) or isinstance(self, type(cause)):
+            return self
+        both = _class_of_both(type(cause))
+        if both is None:
+            return self
+        try:
+            return _fused(both, self, cause)
+        except Exception:  # a user class's own __new__ ran, and anything may happen there
+            return self
+
+    def derive(self, excs: Sequence[Any]) -> Any:
+        """A part of the exception group that a task raised, for `except*` and `split`."""
+        if not isinstance(self.cause, BaseExceptionGroup):
+            raise TypeError(f"{type(self.cause).__name__} is not an exception group, it has no parts.")
+        return self.cause.derive(excs)
+
+    def __reduce__(self) -> Reduced:
+        facts = {name: self.__dict__[name] for name in _FACTS}
+        notes = self.__dict__.get("__notes__")
+        return _rebuild_task_error, (facts, _packed(self.cause), notes, type(self) is not RayTaskError)
+
+
+_FACTS = ("function_name", "traceback_str", "task_id", "pid", "device_ids", "cell", "actor")
+
+# Weak in both directions: a notebook that redefines its exception class does not pile up old ones.
+_classes_of_both: "weakref.WeakKeyDictionary[type, weakref.ref[type[RayTaskError]]]" = weakref.WeakKeyDictionary()
+
+
+def _class_of_both(kind: type[Exception]) -> type[RayTaskError] | None:
+    """The class `RayTaskError(kind)`, the same one each time; None when `kind` allows no such class."""
+    try:
+        known = _classes_of_both.get(kind)
+        both = known() if known is not None else None
+        if both is None:
+            name = f"RayTaskError({kind.__name__})"
+            both = type(name, (RayTaskError, kind), {"__module__": __name__, "__qualname__": name})
+            _classes_of_both[kind] = weakref.ref(both)
+        return both
+    except Exception:  # layout conflict, metaclass, or an __init_subclass__ of the user's that refuses
+        return None
+
+
+def _fused(both: type[RayTaskError], task_error: RayTaskError, cause: Exception) -> RayTaskError:
+    error: RayTaskError = both.__new__(both, *cause.args)
+    BaseException.__setattr__(error, "args", cause.args)
+    _copy_slots(cause, error)
+    error.__dict__.update(cause.__dict__)
+    error.__dict__.update(task_error.__dict__)
+    return error
+
+
+def _copy_slots(source: BaseException, target: BaseException) -> None:
+    """Copies what does not live in `__dict__`: user classes' `__slots__`, and C fields such as `OSError.errno`."""
+    for kind in type(source).__mro__:
+        if kind is BaseException:
+            return
+        for name, slot in vars(kind).items():
+            if isinstance(slot, types.MemberDescriptorType | types.GetSetDescriptorType) and name != "__dict__":
+                with contextlib.suppress(AttributeError, TypeError):  # unset, or read-only: then __new__ has set it
+                    slot.__set__(target, slot.__get__(source, type(source)))
+
+
+class _PackedCause:
+    """Pickles as an exception that can be unpickled even where its class cannot be called with its `args`."""
+
+    def __init__(self, cause: BaseException) -> None:
+        self.cause = cause
+
+    def __reduce__(self) -> Reduced:
+        cause = self.cause
+        return _unpacked, (type(cause), cause.args, cause.__dict__, _user_slots(cause))
+
+
+def _packed(cause: BaseException | None) -> Any:
+    kind = type(cause)
+    plain = kind.__reduce__ is BaseException.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__
+    if cause is None or not plain or kind.__getstate__ is not object.__getstate__:
+        return cause
+    return _PackedCause(cause)
+
+
+def _user_slots(cause: BaseException) -> dict[str, Any]:
+    """The values of `__slots__` that classes in Python declare; pickle forgets them for exceptions."""
+    declared = [slot for kind in type(cause).__mro__ if "__slots__" in vars(kind) for slot in vars(kind).items()]
+    slots = {name: slot for name, slot in declared if isinstance(slot, types.MemberDescriptorType)}
+    return {name: getattr(cause, name) for name in slots if hasattr(cause, name)}
+
+
+def _unpacked(
+    kind: type[BaseException], args: tuple[Any, ...], state: Mapping[str, Any], slots: Mapping[str, Any]
+) -> BaseException:
+    try:
+        cause = kind(*args)
+    except Exception:  # an __init__ of the user's that wants something else than args
+        cause = kind.__new__(kind, *args)
+    BaseException.__setattr__(cause, "args", args)
+    cause.__dict__.update(state)
+    for name, value in slots.items():
+        BaseException.__setattr__(cause, name, value)
+    return cause
+
+
+def _rebuild_task_error(
+    facts: Mapping[str, Any], cause: "BaseException | _PackedCause | None", notes: list[str] | None, fused: bool
+) -> RayTaskError:
+    if isinstance(cause, _PackedCause):  # copy.copy calls this with what __reduce__ gave, not pickled in between
+        cause = cause.cause
+    error = RayTaskError(cause=cause, **facts)
+    for note in notes or []:
+        error.add_note(note)
+    return error.as_instanceof_cause() if fused else error
+
+
+# --- tasks, workers, nodes -------------------------------------------------------------------------------------
+
+
+class TaskCancelledError(RayError):
+    """The task was cancelled before it ended; a cancelled task is never retried."""
+
+    def __init__(self, message: str = "This task was cancelled.", *, task_id: str | None = None) -> None:
+        super().__init__(message)
+        self.task_id = task_id
+
+
+class WorkerCrashedError(RayError):
+    """The process that ran the task ended before it returned: a signal, `os._exit`, a segmentation fault."""
+
+    def __init__(
+        self,
+        message: str = "The worker process ended before its task returned.",
+        *,
+        pid: int | None = None,
+        exit_code: int | None = None,
+        signal_number: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.pid = pid
+        self.exit_code = exit_code
+        self.signal_number = signal_number
+
+
+class LocalRayletDiedError(RayError):
+    """The node that the task ran on lost its own scheduler (Ray engine)."""
+
+
+class NodeDiedError(RayError):
+    """The node that the task or actor lived on is gone."""
+
+
+class TaskUnschedulableError(RayError):
+    """No node can ever meet what the task asks."""
+
+
+class TaskPlacementGroupRemoved(RayError):
+    """The placement group that the task was to run in was removed."""
+
+
+class GetTimeoutError(RayError, TimeoutError):
+    """`get(..., timeout=)` ended before the value was there; the task goes on."""
+
+
+# --- actors ----------------------------------------------------------------------------------------------------
+
+
+class RayActorError(RayError):
+    """An actor cannot answer. `cause` is what its constructor raised, if that is why."""
+
+    def __init__(
+        self,
+        message: str = "The actor cannot answer.",
+        *,
+        actor_id: str | None = None,
+        actor_init_failed: bool = False,
+        cause: BaseException | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.actor_id = actor_id
+        self.actor_init_failed = actor_init_failed
+        self.cause = cause
+
+
+class ActorDiedError(RayActorError):
+    """The actor has ended and will not be restarted: its process died, it was killed, or its constructor raised."""
+
+
+class ActorUnavailableError(RayActorError):
+    """The actor cannot be reached now, for instance while it restarts; the call may have run or not."""
+
+
+class ActorUnschedulableError(RayError):
+    """No node can ever meet what the actor asks."""
+
+
+class ActorPlacementGroupRemoved(RayError):
+    """The placement group that the actor was to live in was removed."""
+
+
+class PendingCallsLimitExceeded(RayError):
+    """The actor already has `max_pending_calls` calls waiting."""
+
+
+class AsyncioActorExit(RayError):
+    """Raised inside an asyncio actor to end it."""
+
+
+class ActorAlreadyExistsError(ValueError, RayError):
+    """The namespace already has an actor of this name."""
+
+
+class ActorHandleNotFoundError(ValueError, RayError):
+    """No actor of this name, or the handle belongs to another cluster."""
+
+
+# --- objects ---------------------------------------------------------------------------------------------------
+
+
+class ObjectLostError(RayError):
+    """Every copy of the object is gone."""
+
+    def __init__(
+        self, message: str = "Every copy of the object is gone.", *, object_ref_hex: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.object_ref_hex = object_ref_hex
+
+
+class ObjectFetchTimedOutError(ObjectLostError):
+    """The object is said to exist on another node, but could not be brought here in time."""
+
+
+class ReferenceCountingAssertionError(ObjectLostError, AssertionError):
+    """The object was released although something still refers to it."""
+
+
+class ObjectFreedError(ObjectLostError):
+    """The object was freed by hand while something still referred to it."""
+
+
+class OwnerDiedError(ObjectLostError):
+    """The process that made the object, and knows where it is, has ended."""
+
+
+class ObjectReconstructionFailedError(ObjectLostError):
+    """The object was lost, and the task that made it cannot be run again."""
+
+
+class ObjectStoreFullError(RayError):
+    """The object fits neither in shared memory nor in what is left of the spill directory."""
+
+
+class OutOfDiskError(RayError):
+    """The disk that objects are spilled to is full."""
+
+
+class OutOfMemoryError(RayError):
+    """The worker was ended because the machine's memory ran out."""
+
+
+class PlasmaObjectNotAvailable(RayError):
+    """The object is not in the store of this node."""
+
+
+class ObjectRefStreamEndOfStreamError(RayError):
+    """A streaming task has no further item."""
+
+
+# --- code and data that cannot travel ------------------------------------------------------------------------------
+
+
+class RuntimeEnvSetupError(RayError):
+    """The environment that `runtime_env` describes could not be made; the message has the tool's output."""
+
+
+class UserCodeException(RayError):
+    """Stands for an exception of user code that cannot be shown as itself."""
+
+
+class UnserializableException(RayError):
+    """Stands for an exception of user code that cannot be pickled; the message has its traceback."""
+
+
+class OufOfBandObjectRefSerializationException(RayError):
+    """An ObjectRef was pickled outside of nbaccel, where nobody counts it."""
+
+
+class CrossLanguageError(RayError):
+    """A task in another language failed (Ray engine)."""
+
+
+# --- the system ------------------------------------------------------------------------------------------------
+
+
+class AuthenticationError(RayError):
+    """The cluster or head refused the token that was shown to it."""
+
+
+class RpcError(RayError):
+    """A message to another process of the cluster failed."""
+
+    def __init__(self, message: str, rpc_code: int | None = None) -> None:
+        super().__init__(message)
+        self.rpc_code = rpc_code
+
+
+class RaySystemError(RayError):
+    """nbaccel or Ray itself failed, or was asked before it was started."""
+
+
+class EngineError(RaySystemError):
+    """An engine could not do what was asked of it."""
+
+
+class HeadDiedError(EngineError):
+    """The local engine's head process is gone, and with it what had not been fetched."""
+
+
+class RayChannelError(RaySystemError):
+    """A channel between actors failed (Ray engine)."""
+
+
+class RayChannelTimeoutError(RayChannelError, TimeoutError):
+    """A channel between actors had nothing in time (Ray engine)."""
+
+
+class RayCgraphCapacityExceeded(RaySystemError):
+    """A compiled graph has too many executions in flight (Ray engine)."""
+
+
+class RayDirectTransportError(RaySystemError):
+    """Moving an object directly between devices failed (Ray engine)."""
+
+
+class StreamingGeneratorReplayInconsistentError(RaySystemError):
+    """A streaming task was run again after a loss and yielded another number of items."""
