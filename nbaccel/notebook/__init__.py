@@ -1,0 +1,14 @@
+"""nbaccel at home in the notebook: what IPython users type and see.
+
+    %accel_init num_gpus=2                     a person at a cell
+            │
+        magics ──► arguments ──► options       one line of text becomes checked keywords; `completion` reads options too
+            │
+            ▼
+        nbaccel.init(), nbaccel.snapshot()     public names only; this room decides nothing about devices
+            │
+            ▼
+        card, markup, theme                    a Snapshot becomes text/plain and text/html, nothing else is asked
+
+Only `nbaccel.load_ipython_extension` and the context that `init()` returns come here, and only when they are used.
+"""

@@ -1,0 +1,219 @@
+"""The rows that people see of a snapshot, as plain text cells: cards, magics and terminal draw the same tables.
+
+Nothing is decided here: a cell says what the snapshot says. A device's state is a word beside its sign, since colour
+alone does not reach everyone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from nbaccel import wording
+from nbaccel.snapshot import DeviceRow, Holder, Snapshot, TaskRow
+
+RUNNING = frozenset({"RUNNING", "RUNNING_IN_RAY_GET", "RUNNING_IN_RAY_WAIT", "SUBMITTED_TO_WORKER"})
+ENDED = frozenset({"FINISHED", "FAILED"})
+_NOT_RESOURCES = ("node:", "accelerator_type:", "memory", "object_store_memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A titled grid of text; cells are one line each and hold no markup."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]] = ()
+    empty: str = ""  # what to say when there is no row
+
+
+def devices(snapshot: Snapshot, *, everything: bool = False) -> Table:
+    """One row for each device: which it is, whether it is free, and who holds it for which cell.
+
+    Devices that are found but not offered are left out unless `everything`.
+    """
+    shown = [row for row in snapshot.devices if everything or row.offered]
+    many_nodes = len({row.node_id for row in shown}) > 1
+    columns = ("Node", "Device", "Model", "State", "In use", "Memory", "Held by")
+    names = {node.node_id: node.name for node in snapshot.nodes}
+    rows = [(wording.plain(names.get(row.node_id, row.node_id)), *_device_cells(row, snapshot.time)) for row in shown]
+    table = Table("Devices", columns, rows, empty=_no_device(snapshot))
+    hidden = {"Node"} if not many_nodes else set()
+    hidden |= {"Memory"} if all(not row[5] for row in rows) else set()
+    return without_columns(table, hidden)
+
+
+def tasks(snapshot: Snapshot, shown: Iterable[TaskRow] | None = None) -> Table:
+    """One row for each task, actor constructor and call; the reason stands where a task waits or failed."""
+    chosen = list(snapshot.tasks if shown is None else shown)
+    rows = [
+        (
+            row.task_id[:12],
+            wording.plain(row.name),
+            state_word(row.state),
+            wording.device_ids(row.device_ids) or wording.demand(row.demand),
+            str(row.pid or ""),
+            wording.plain(row.cell),
+            task_age(row, snapshot.time),
+            wording.plain(row.why),
+        )
+        for row in chosen
+    ]
+    columns = ("Id", "Name", "State", "Devices", "Pid", "Cell", "Age", "Why")
+    return Table("Tasks", columns, rows, empty="No task yet.")
+
+
+def actors(snapshot: Snapshot) -> Table:
+    """One row for each actor that is not dead."""
+    rows = [
+        (
+            row.actor_id[:12],
+            wording.plain(row.class_name),
+            wording.plain(row.name),
+            state_word(row.state),
+            wording.device_ids(row.device_ids),
+            str(row.pid or ""),
+            wording.plain(row.cell),
+        )
+        for row in snapshot.actors
+        if row.state != "DEAD"
+    ]
+    return Table("Actors", ("Id", "Class", "Name", "State", "Devices", "Pid", "Cell"), rows, empty="No actor.")
+
+
+def without_columns(table: Table, names: set[str]) -> Table:
+    """The same table without the columns of these names."""
+    keep = [index for index, name in enumerate(table.columns) if name not in names]
+    rows = [tuple(row[index] for index in keep) for row in table.rows]
+    return Table(table.title, tuple(table.columns[index] for index in keep), rows, table.empty)
+
+
+def headline(snapshot: Snapshot) -> str:
+    """The first line of every view: what runs, and where."""
+    runtime = snapshot.runtime
+    nodes = sum(node.alive for node in snapshot.nodes)
+    return wording.sentence(
+        [
+            f"nbaccel {wording.plain(runtime.version)}",
+            f"{runtime.engine} engine",
+            wording.count(nodes, "node") if nodes > 1 else "",
+            f"Python {runtime.python}",
+            f"head pid {runtime.pid}" if runtime.pid else "",
+            "shared by several notebooks" if runtime.shared else "",
+        ]
+    )
+
+
+def resources(snapshot: Snapshot) -> str:
+    """What is free of what there is, over all living nodes: "CPU 1 of 2 free · GPU 0.5 of 2 free"."""
+    totals: dict[str, float] = {}
+    free: dict[str, float] = {}
+    for node in snapshot.nodes:
+        for name, quantity in node.totals.items() if node.alive else ():
+            if not name.startswith(_NOT_RESOURCES):
+                totals[name] = totals.get(name, 0) + quantity
+                free[name] = free.get(name, 0) + node.available.get(name, 0)
+    return wording.sentence(
+        f"{wording.plain(name)} {wording.amount(free[name])} of {wording.amount(totals[name])} free" for name in totals
+    )
+
+
+def task_counts(snapshot: Snapshot) -> str:
+    """How many tasks run, wait, are done and have failed: "2 running · 1 waiting"."""
+    numbers = dict.fromkeys(("running", "waiting", "finished", "failed"), 0)
+    for state, number in snapshot.counts.items():
+        numbers[state_word(state)] = numbers.get(state_word(state), 0) + number
+    return wording.sentence(f"{number} {word}" for word, number in numbers.items() if number)
+
+
+def waiting(snapshot: Snapshot) -> list[TaskRow]:
+    """The tasks that wait, each with its reason."""
+    return [row for row in snapshot.tasks if row.state not in RUNNING and row.state not in ENDED]
+
+
+def state_word(state: str) -> str:
+    """A state of the machine's vocabulary as a person says it."""
+    if state in RUNNING:
+        return "running"
+    if state in ENDED:
+        return state.lower()
+    return "waiting" if state.startswith("PENDING") else state.lower().replace("_", " ")
+
+
+def task_age(row: TaskRow, now: float) -> str:
+    """How long a task has been in what it does: waiting, running, or how long it ran."""
+    start = row.started_at or row.submitted_at
+    return "" if start is None else wording.age((row.finished_at or now) - start)
+
+
+def device_state(row: DeviceRow) -> str:
+    """A sign and a word for whether a device can be had."""
+    if not row.offered:
+        return "– not offered"
+    if row.free_reason and not row.holders:
+        return "✕ busy"
+    if not row.holders:
+        return "○ free"
+    return "◐ shared" if row.free > 0 else "● held"
+
+
+def device_model(row: DeviceRow) -> str:
+    """The device's name, marked when there is no such hardware: "logical" or "NVIDIA A100 (simulated)"."""
+    name = wording.plain(row.name or row.type or row.family)
+    profile = f" {wording.plain(row.profile)}" if row.profile else ""
+    return name + profile if row.kind == "real" else f"{name}{profile} ({row.kind})"
+
+
+def _device_cells(row: DeviceRow, now: float) -> tuple[str, ...]:
+    used = sum(holder.amount for holder in row.holders)
+    held_by = [holder_words(holder, now, whole=len(row.holders) == 1) for holder in row.holders]
+    held_by += [wording.plain(row.free_reason)] if row.free_reason else []
+    return (
+        f"{wording.plain(row.resource)} {wording.plain(row.id)}",
+        device_model(row),
+        device_state(row),
+        wording.amount(used) if row.offered else "",
+        device_memory(row),
+        "; ".join(held_by),
+    )
+
+
+def device_memory(row: DeviceRow) -> str:
+    """ "12 GiB of 80 GiB, 83 %" where it was measured, the size where only that is known, "" where nothing is."""
+    metrics = row.metrics
+    total = row.memory_bytes
+    if metrics is None:
+        return "" if total is None else wording.size(total)
+    total = metrics.memory_total_bytes or total
+    known = [f"{wording.size(metrics.memory_used_bytes)} of {wording.size(total)}"] if total else []
+    known += [] if metrics.utilisation_percent is None else [f"{metrics.utilisation_percent:.0f} % busy"]
+    return ", ".join(known)
+
+
+def holder_words(holder: Holder, now: float, *, whole: bool = False) -> str:
+    """Who holds a part of a device: "train 0.5 (pid 4711, cell [7] line 3, 8 s)"."""
+    facts = [f"pid {holder.pid}"] if holder.pid else []
+    facts += [f"cell {wording.plain(holder.cell)}"] if holder.cell else []
+    facts += [wording.age(now - holder.since)] if holder.since and now else []
+    part = "" if whole and holder.amount == 1 else f" {wording.amount(holder.amount)}"
+    return f"{wording.plain(holder.name)}{part}" + (f" ({', '.join(facts)})" if facts else "")
+
+
+def _no_device(snapshot: Snapshot) -> str:
+    reasons = " ".join(wording.plain(each) for each in snapshot.found)
+    return f"No accelerator. {reasons}".rstrip()
+
+
+def as_text(table: Table) -> str:
+    """The table in aligned columns for a terminal or `text/plain`."""
+    from rich.cells import cell_len  # knows the width of wide characters; loaded when something is shown
+
+    if not table.rows:
+        return table.empty
+    grid = [table.columns, *table.rows]
+    widths = [max(cell_len(row[index]) for row in grid) for index in range(len(table.columns))]
+    lines = [
+        "  ".join(cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
+        for row in grid
+    ]
+    return "\n".join(line.rstrip() for line in lines)

@@ -1,0 +1,61 @@
+"""How values of a snapshot are said in words: amounts, sizes, ages, names. Every view says them alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+UNKNOWN = "unknown"
+_SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def amount(quantity: float) -> str:
+    """A resource quantity without noise: 1.0 is "1", 0.25 is "0.25"; the scheduler counts in 1/10,000."""
+    return f"{round(quantity, 4):.4f}".rstrip("0").rstrip(".")
+
+
+def size(size_bytes: int | None) -> str:
+    """Bytes with the unit that fits: 42949672960 is "40 GiB"."""
+    if size_bytes is None:
+        return UNKNOWN
+    for unit_bytes, unit in _SIZES:
+        if size_bytes >= unit_bytes:
+            value = size_bytes / unit_bytes
+            return f"{value:.0f} {unit}" if value >= 10 or value == int(value) else f"{value:.1f} {unit}"
+    return f"{size_bytes} B"
+
+
+def age(seconds: float) -> str:
+    """A duration as a person says it: "8 s", "3 min 12 s", "2 h 05 min"."""
+    whole = max(0, int(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def plain(name: str) -> str:
+    """A user's text on one line, with control characters visible: a name must not be able to draw on a terminal."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
+
+
+def demand(quantities: dict[str, float]) -> str:
+    """What a task asks for: "1 CPU, 0.5 GPU"."""
+    return (
+        ", ".join(f"{amount(quantity)} {plain(name)}" for name, quantity in quantities.items() if quantity) or "nothing"
+    )
+
+
+def device_ids(ids: dict[str, list[str]]) -> str:
+    """The devices of a task: "GPU 0, 1"."""
+    return "; ".join(f"{name} {', '.join(plain(each) for each in names)}" for name, names in ids.items() if names)
+
+
+def sentence(parts: Iterable[str]) -> str:
+    """Facts on one line, the empty ones left out."""
+    return " · ".join(part for part in parts if part)
+
+
+def count(number: int, noun: str) -> str:
+    """`count(2, "node")` is "2 nodes"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

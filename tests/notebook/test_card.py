@@ -1,0 +1,98 @@
+"""The card says what the snapshot says, in text and HTML, and no name can break out of it."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+
+from nbaccel.notebook import card
+from nbaccel.snapshot import Snapshot
+
+
+class _Words(HTMLParser):
+    """The text that a browser shows, and the tags it meets."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.tags: list[str] = []
+        self.feed(markup)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def test_text_names_every_device_with_its_holder(busy_snapshot: Snapshot) -> None:
+    lines = card.text(busy_snapshot).splitlines()
+    assert lines[0] == "nbaccel 0.1.0 · local engine · Python 3.11.7 · head pid 4711"
+    assert "CPU 1 of 2 free · GPU 0.5 of 2 free" in lines
+    assert "2 running · 1 waiting · 40 finished" in lines
+    first = next(line for line in lines if line.startswith("GPU 0"))
+    assert "NVIDIA GPU (logical)" in first
+    assert "● held" in first
+    assert "GPUActor (pid 52420, cell [3] line 14, 8 s)" in first
+    second = next(line for line in lines if line.startswith("GPU 1"))
+    assert "NVIDIA A100 " in second
+    assert "◐ shared" in second
+    assert "12 GiB of 80 GiB, 83 % busy" in second
+    assert "train 0.25 (pid 11, 3 min 12 s); evaluate 0.25 (pid 12)" in second
+
+
+def test_waiting_tasks_and_alerts_say_why(busy_snapshot: Snapshot) -> None:
+    text = card.text(busy_snapshot)
+    assert "waiting: infer: waits for 1 GPU; both held" in text
+    assert "attention: GPU 1 keeps 9 GiB that no task holds" in text
+
+
+def test_ten_thousand_waiting_tasks_are_a_count(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.counts["PENDING_NODE_ASSIGNMENT"] = 10_000
+    assert "waiting: and 9999 more tasks" in card.text(busy_snapshot)
+
+
+def test_html_says_what_the_text_says(busy_snapshot: Snapshot) -> None:
+    words = " ".join(_Words(card.html(busy_snapshot)).words)
+    for part in ("head pid 4711", "● held", "GPUActor (pid 52420, cell [3] line 14, 8 s)", "both held", "9 GiB"):
+        assert part in words
+
+
+@pytest.mark.parametrize("where", ["holder", "task", "alert", "device", "resource", "version"])
+def test_a_hostile_name_stays_text(busy_snapshot: Snapshot, where: str) -> None:
+    hostile = "<img src=x onerror=alert(1)>\x1b[31m"
+    places = {
+        "holder": (busy_snapshot.devices[0].holders[0], "name"),
+        "task": (busy_snapshot.tasks[1], "name"),
+        "alert": (busy_snapshot.alerts[0], "message"),
+        "device": (busy_snapshot.devices[0], "name"),
+        "resource": (busy_snapshot.devices[0], "resource"),
+        "version": (busy_snapshot.runtime, "version"),
+    }
+    setattr(*places[where], hostile)
+    page = _Words(card.html(busy_snapshot))
+    assert "img" not in page.tags
+    assert any("<img src=x onerror=alert(1)>" in word for word in page.words)
+    assert "\x1b" not in card.text(busy_snapshot)
+
+
+def test_a_machine_without_accelerators_says_what_was_looked_for(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.devices = []
+    busy_snapshot.found = ["No NVIDIA GPU: there is no /dev/nvidiactl."]
+    assert "No accelerator. No NVIDIA GPU: there is no /dev/nvidiactl." in card.text(busy_snapshot)
+    assert "there is no /dev/nvidiactl." in card.html(busy_snapshot)
+
+
+def test_the_bundle_has_text_and_html_and_asks_the_network_for_nothing(busy_snapshot: Snapshot) -> None:
+    bundle = card.mimebundle(busy_snapshot)
+    assert set(bundle) == {"text/plain", "text/html"}
+    assert "http" not in bundle["text/html"]
+    assert "script" not in _Words(bundle["text/html"]).tags
+
+
+def test_a_device_table_can_be_read_by_a_screen_reader(busy_snapshot: Snapshot) -> None:
+    html = card.html(busy_snapshot)
+    assert "<caption>Devices</caption>" in html
+    assert html.count('scope="col"') == 6
+    assert html.count('scope="row"') == 2

@@ -1,0 +1,71 @@
+"""Rows and words: what a cell of each table says."""
+
+from __future__ import annotations
+
+import pytest
+
+from nbaccel import tables, wording
+from nbaccel.snapshot import DeviceRow, Holder, NodeRow, Snapshot
+
+
+@pytest.mark.parametrize(
+    ("quantity", "said"), [(1.0, "1"), (0.25, "0.25"), (0.1 + 0.2, "0.3"), (0.0, "0"), (100, "100")]
+)
+def test_amounts_are_said_without_noise(quantity: float, said: str) -> None:
+    assert wording.amount(quantity) == said
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0.4, "0 s"), (59.9, "59 s"), (192, "3 min 12 s"), (7500, "2 h 05 min")])
+def test_ages_are_said_as_people_do(seconds: float, said: str) -> None:
+    assert wording.age(seconds) == said
+
+
+@pytest.mark.parametrize(("size", "said"), [(None, "unknown"), (0, "0 B"), (1536, "1.5 KiB"), (80 << 30, "80 GiB")])
+def test_an_unknown_size_is_not_zero(size: int | None, said: str) -> None:
+    assert wording.size(size) == said
+
+
+def _device(**facts: object) -> DeviceRow:
+    return DeviceRow("n1", "GPU", 0, "0", "nvidia", "NVIDIA GPU", "real", **facts)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("device", "said"),
+    [
+        (_device(), "○ free"),
+        (_device(free=0.0, holders=[Holder("f", 1.0)]), "● held"),
+        (_device(free=0.5, holders=[Holder("f", 0.5)]), "◐ shared"),
+        (_device(free=0.0, free_reason="held by b.ipynb, pid 9"), "✕ busy"),
+        (_device(offered=False), "– not offered"),
+    ],
+)
+def test_a_device_state_is_a_sign_and_a_word(device: DeviceRow, said: str) -> None:
+    assert tables.device_state(device) == said
+
+
+def test_a_device_held_by_another_head_names_it(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.devices = [_device(free=0.0, free_reason="held by notebook b.ipynb, pid 9")]
+    assert "held by notebook b.ipynb, pid 9" in tables.as_text(tables.devices(busy_snapshot))
+
+
+def test_the_node_is_named_only_where_there_are_several(busy_snapshot: Snapshot) -> None:
+    assert "Node" not in tables.devices(busy_snapshot).columns
+    busy_snapshot.nodes.append(NodeRow("n2", "node-2"))
+    busy_snapshot.devices[1].node_id = "n2"
+    assert [row[0] for row in tables.devices(busy_snapshot).rows] == ["localhost", "node-2"]
+
+
+def test_devices_that_are_not_offered_are_shown_when_asked_for(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.devices[1].offered = False
+    assert len(tables.devices(busy_snapshot).rows) == 1
+    assert len(tables.devices(busy_snapshot, everything=True).rows) == 2
+
+
+def test_columns_stay_aligned_under_wide_characters() -> None:
+    text = tables.as_text(tables.Table("", ("Name", "State"), [("训练", "running"), ("f", "waiting")]))
+    assert text.splitlines() == ["Name  State", "训练  running", "f     waiting"]
+
+
+def test_dead_nodes_are_not_counted_as_free(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.nodes.append(NodeRow("n2", "node-2", alive=False, totals={"CPU": 8}, available={"CPU": 8}))
+    assert tables.resources(busy_snapshot) == "CPU 1 of 2 free · GPU 0.5 of 2 free"
