@@ -1,0 +1,362 @@
+"""Checks of single option values: each takes the option's name and what the user gave, returns what is kept, or raises.
+
+A wrong type is a TypeError, a wrong value a ValueError, as in Ray. Which option is legal where stands in options.py.
+"""
+
+import difflib
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any
+
+Check = Callable[[str, Any], Any]
+
+UNIT = 10_000  # quantities are counted in 1/10_000
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?"
+_SELECTOR = re.compile(rf"!?(?:{_LABEL}|in\(\s*{_LABEL}(?:\s*,\s*{_LABEL})*\s*\))|!?")
+_STRATEGY_CLASSES = {
+    "PlacementGroupSchedulingStrategy",
+    "NodeAffinitySchedulingStrategy",
+    "NodeLabelSchedulingStrategy",
+}
+_RUNTIME_ENV_KEYS = (
+    "working_dir", "py_modules", "excludes", "pip", "uv", "conda", "env_vars", "config", "container", "image_uri",
+    "py_executable", "java_jars", "worker_process_setup_hook", "nsight", "rocprof_sys", "mpi",
+)  # fmt: skip
+_PACKAGE_MANAGERS = ("pip", "uv", "conda")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """` Did you mean num_gpus?`, or nothing when no known word looks like this one."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f" Did you mean {close[0]}?" if close else ""
+
+
+def wrong_type(name: str, value: Any, wanted: str) -> TypeError:
+    return TypeError(f"Option {name} takes {wanted}, but got {value!r} of type {type(value).__name__}.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+# --- quantities ------------------------------------------------------------------------------------------------
+
+
+def to_units(quantity: float) -> int:
+    """1/10_000 parts of a quantity; what is finer is cut off, as decimals: 0.57 is 5700 and not 5699."""
+    return int(Decimal(str(quantity)) * UNIT)
+
+
+def quantity(name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    if not isinstance(value, Real):
+        raise wrong_type(name, value, "a number or None")
+    number = int(value) if isinstance(value, Integral) else float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"The quantity of resource {name} must be a finite number, but got {number}.")
+    if number < 0:
+        raise ValueError(f"The quantity of resource {name} cannot be negative, but got {number}.")
+    if number and to_units(number) == 0:
+        raise ValueError(
+            f"The precision of the fractional quantity of resource {name} cannot go beyond 0.0001: {number}."
+        )
+    return number
+
+
+def whole_quantity(name: str, value: Any) -> int | None:
+    number = quantity(name, value)
+    if number is None:
+        return None
+    if number != int(number):
+        raise ValueError(f"A node's resources must all be whole numbers, but {name} is {number}.")
+    return int(number)
+
+
+def _resources(name: str, value: Any, check: Check) -> dict[str, float]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise wrong_type(name, value, "a dict from resource names to quantities, or None")
+    for key, instead in (("CPU", "num_cpus"), ("GPU", "num_gpus"), ("memory", "memory")):
+        if key in value:
+            raise ValueError(
+                f"{name} names {key}, which has a keyword of its own: write {instead}={value[key]!r}. (num_cpus and "
+                "num_gpus are used instead of 'CPU' and 'GPU' in resources.)"
+            )
+    for key, amount in value.items():
+        if not isinstance(key, str) or not key:
+            raise TypeError(f"{name} has a key that is no resource name: {key!r}.")
+        if not isinstance(amount, Real):
+            raise wrong_type(f"{name}[{key!r}]", amount, "a number")
+    return {key: check(key, amount) for key, amount in value.items()}
+
+
+def resources(name: str, value: Any) -> dict[str, float]:
+    return _resources(name, value, quantity)
+
+
+def whole_resources(name: str, value: Any) -> dict[str, float]:
+    return _resources(name, value, whole_quantity)
+
+
+def size_bytes(name: str, value: Any) -> int | None:
+    """Bytes, from a number or from words: "10GiB" and "10g" are 2**30 times 10, "10GB" is 10**9 times 10."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return _size_in_words(name, value)
+    if not _is_number(value):
+        raise wrong_type(name, value, 'bytes or a size such as "10GiB"')
+    number = float(value)
+    if number != number or number < 0 or math.isinf(number):
+        raise ValueError(f"Option {name} cannot be negative or endless, but got {value!r}.")
+    return int(value)
+
+
+def _size_in_words(name: str, value: str) -> int:
+    match = _SIZE.fullmatch(value)
+    if match is None:
+        raise ValueError(f'Option {name} is no size: {value!r}. Write bytes, or words such as "10GiB" or "512MiB".')
+    digits, prefix, binary = match.groups()
+    decimal = value.strip().lower().endswith("b") and not binary
+    step = 1000 if decimal else 1024
+    return int(Decimal(digits) * step ** " kmgt".index(prefix.lower() or " "))
+
+
+# --- numbers, words, switches ----------------------------------------------------------------------------------
+
+
+def whole_number(least: int, meaning: str = "", *, none: Any = None) -> Check:
+    """A check for whole numbers from `least` on; None is kept as `none`."""
+
+    def check(name: str, value: Any) -> Any:
+        if value is None:
+            return none
+        if not isinstance(value, Integral):
+            raise wrong_type(name, value, "a whole number or None")
+        if value < least:
+            raise ValueError(f"Option {name} must be at least {least}{meaning}, but got {value}.")
+        return int(value)
+
+    return check
+
+
+def anything(name: str, value: Any) -> Any:
+    """For what only the engine can judge."""
+    return value
+
+
+def switch(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise wrong_type(name, value, "True or False")
+    return value
+
+
+def switch_or_none(name: str, value: Any) -> bool | None:
+    return None if value is None else switch(name, value)
+
+
+def word(name: str, value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise wrong_type(name, value, "a string or None")
+    return value
+
+
+def nonempty_word(name: str, value: Any) -> str | None:
+    if word(name, value) == "":
+        raise ValueError(f'"" is not a valid {name}: give it a name, or leave the option out.')
+    return word(name, value)
+
+
+def one_of(*allowed: str | None, none: str | None = None) -> Check:
+    def check(name: str, value: Any) -> str | None:
+        if value not in allowed and value is not None:
+            choices = ", ".join(repr(choice) for choice in allowed)
+            raise ValueError(f"Option {name} must be one of {choices} or None, but got {value!r}.")
+        return none if value is None else word(name, value)
+
+    return check
+
+
+def words(name: str, value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(item, str) for item in value):
+        raise wrong_type(name, value, "a list of strings")
+    return tuple(value)
+
+
+def seconds(name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    if not _is_number(value):
+        raise wrong_type(name, value, "a number of seconds or None")
+    if not 0 <= value < math.inf:
+        raise ValueError(f"Option {name} is a time in seconds and cannot be negative or endless, but got {value}.")
+    return float(value)
+
+
+def logging_level(name: str, value: Any) -> Any:
+    if not isinstance(value, int | str):
+        raise wrong_type(name, value, "a level of the logging module")
+    return value
+
+
+# --- what is retried, what comes back --------------------------------------------------------------------------
+
+
+def num_returns(name: str, value: Any) -> int | str | None:
+    allowed = value in ("streaming", "dynamic") if isinstance(value, str) else not isinstance(value, int) or value >= 0
+    if not allowed:
+        raise ValueError(f"Option {name} must be >= 0, 'streaming', 'dynamic' or None, but got {value!r}.")
+    if value is not None and not isinstance(value, int | str):
+        raise wrong_type(name, value, "a whole number, 'streaming', 'dynamic' or None")
+    return value
+
+
+def exception_types(name: str, value: Any) -> tuple[type[BaseException], ...]:
+    if not isinstance(value, list | tuple):
+        raise wrong_type(name, value, "a list or tuple of exception types")
+    for kind in value:
+        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+            raise ValueError(f"Option {name} must hold exception types, but one item is {kind!r}.")
+    return tuple(value)
+
+
+def retry_exceptions(name: str, value: Any) -> bool | tuple[type[BaseException], ...]:
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, list | tuple):
+        raise wrong_type(name, value, "a boolean or a list of exception types")
+    return exception_types(name, value)
+
+
+def fallback_on(name: str, value: Any) -> tuple[type[BaseException], ...]:
+    if value is None:
+        return ()
+    single = isinstance(value, type) and issubclass(value, BaseException)
+    return exception_types(name, (value,) if single else value)
+
+
+def backpressure(name: str, value: Any) -> int | None:
+    if value is not None and not isinstance(value, Integral):
+        raise wrong_type(name, value, "a whole number or None")
+    if value == 0:
+        raise ValueError(
+            f"{name}=0 is not allowed: the generator could never yield. Use a value > 0, or -1 for no limit."
+        )
+    return None if value is None or value < 0 else int(value)
+
+
+def concurrency_groups(name: str, value: Any) -> dict[str, int]:
+    if value is None:
+        return {}
+    if isinstance(value, list):
+        value = {group["name"]: group["max_concurrency"] for group in value}
+    if not isinstance(value, Mapping):
+        raise wrong_type(name, value, "a dict from group names to how many calls may run at once")
+    return {str(group): whole_number(1)(f"{name}[{group!r}]", limit) for group, limit in value.items()}
+
+
+# --- where it may run --------------------------------------------------------------------------------------------
+
+
+def string_dict(name: str, value: Any) -> dict[str, str]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise wrong_type(name, value, "a dict from strings to strings")
+    for key, item in value.items():
+        if not isinstance(key, str) or not isinstance(item, str):
+            raise TypeError(f"{name} must be a dict[str, str], but has {key!r}: {item!r} ({type(item).__name__}).")
+    return dict(value)
+
+
+def label_selector(name: str, value: Any) -> dict[str, str]:
+    selector = string_dict(name, value)
+    for key, condition in selector.items():
+        if not _SELECTOR.fullmatch(condition.strip()):
+            raise ValueError(
+                f"{name}[{key!r}] is {condition!r}, which is no condition on a label. Write "
+                "'a', '!a', 'in(a, b)' or '!in(a, b)'."
+            )
+    return selector
+
+
+def fallback_strategy(name: str, value: Any) -> tuple[dict[str, Any], ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(choice, Mapping) for choice in value):
+        raise wrong_type(name, value, "a list of dicts such as {'label_selector': {'zone': 'a'}}")
+    for choice in value:
+        for key in choice:
+            if key != "label_selector":
+                raise ValueError(
+                    f"{name} has {key!r}, but only 'label_selector' is supported there. To run with other resources, "
+                    "use the option fallback."
+                )
+    return tuple({"label_selector": label_selector(name, choice.get("label_selector"))} for choice in value)
+
+
+def scheduling_strategy(name: str, value: Any) -> Any:
+    if value is None or any(kind.__name__ in _STRATEGY_CLASSES for kind in type(value).__mro__):
+        return value
+    if not isinstance(value, str):
+        raise wrong_type(name, value, f"'DEFAULT', 'SPREAD' or one of {', '.join(sorted(_STRATEGY_CLASSES))}")
+    if value not in ("DEFAULT", "SPREAD"):
+        raise ValueError(f"Invalid {name} {value!r}: it must be 'DEFAULT' or 'SPREAD', or a strategy object.")
+    return value
+
+
+def runtime_env(name: str, value: Any) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        raise wrong_type(name, value, "a dict or None")
+    for key in value:
+        if not isinstance(key, str) or (not key.startswith("_") and key not in _RUNTIME_ENV_KEYS):
+            known = ", ".join(_RUNTIME_ENV_KEYS)
+            hint = did_you_mean(str(key), _RUNTIME_ENV_KEYS)
+            raise ValueError(f"{name} has no field {key!r}.{hint} Its fields are {known}.")
+    given = [field for field in _PACKAGE_MANAGERS if value.get(field) is not None]
+    if len(given) > 1:
+        raise ValueError(
+            f"{name} names {' and '.join(given)}, but only one of pip, uv and conda can be used at a time."
+        )
+    return {key: _RUNTIME_ENV_CHECKS.get(key, anything)(f"{name}[{key!r}]", item) for key, item in value.items()}
+
+
+def _packages(name: str, value: Any) -> Any:
+    if isinstance(value, Mapping | str) or value is None:
+        return value
+    return list(words(name, value))
+
+
+def _working_dir(name: str, value: Any) -> str | None:
+    path = word(name, value)
+    if path is not None and "://" not in path and not os.path.exists(os.path.expanduser(path)):
+        raise ValueError(f"{name} is {path!r}, which is not a valid path: there is nothing of this name.")
+    return path
+
+
+def _py_modules(name: str, value: Any) -> Any:
+    if value is not None and not isinstance(value, list):
+        raise wrong_type(name, value, "a list of paths or modules")
+    return value
+
+
+_RUNTIME_ENV_CHECKS: dict[str, Check] = {
+    "env_vars": string_dict,
+    "working_dir": _working_dir,
+    "py_modules": _py_modules,
+    "pip": _packages,
+    "uv": _packages,
+    "excludes": lambda name, value: list(words(name, value)),
+    "py_executable": word,
+}

@@ -1,0 +1,415 @@
+"""What a user may ask of a task, an actor, a method or init(): frozen records, and one table of what is legal where.
+
+task_options(num_gpus=1)          what @remote(...) on a function gives     ─► TaskOptions
+actor_options(num_gpus=1)         what @remote(...) on a class gives        ─► ActorOptions
+method_options(num_returns=2)     what @method(...) gives                   ─► MethodOptions
+init_options(num_cpus=4)          what init(...) gives                      ─► InitOptions
+options.merged(num_gpus=2)        what .options(...) makes of them
+demand_of_task, demand_of_actor   what the scheduler is asked for, in 1/10_000 of each resource
+"""
+
+import dataclasses
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from nbaccel import option_checks as checks
+from nbaccel.option_checks import Check, did_you_mean, to_units
+
+Demand = dict[str, int]
+
+UNIT = checks.UNIT
+ACCELERATORS = ("GPU", "TPU", "NPU", "HPU", "neuron_cores", "RBLN", "FURIOSA", "MBLT", "TTNPU")
+ACCELERATOR_TYPE_SHARE = 10  # 0.001 of a node's accelerator_type:X, of which a node has one: enough for 1000 holders
+_TYPE_LABEL = "ray.io/accelerator-type"
+
+
+class Where(enum.Flag):
+    """The places where an option can be written."""
+
+    TASK = enum.auto()
+    TASK_OPTIONS = enum.auto()
+    ACTOR = enum.auto()
+    ACTOR_OPTIONS = enum.auto()
+    METHOD = enum.auto()
+    METHOD_OPTIONS = enum.auto()
+    CHOICE = enum.auto()  # one dict of fallback=[...]
+    INIT = enum.auto()
+
+
+TASKS = Where.TASK | Where.TASK_OPTIONS
+ACTORS = Where.ACTOR | Where.ACTOR_OPTIONS
+METHODS = Where.METHOD | Where.METHOD_OPTIONS
+BOTH = TASKS | ACTORS
+
+
+def _fallback(name: str, value: Any) -> tuple[dict[str, Any], ...] | str | None:
+    if value is None or value == "cpu":
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, Mapping):
+        value = [value]
+    if not isinstance(value, list | tuple) or not all(isinstance(choice, Mapping) for choice in value):
+        raise checks.wrong_type(name, value, "'cpu' or a list of dicts such as {'num_cpus': 4}")
+    return tuple(_checked(Where.CHOICE, choice) for choice in value)
+
+
+# Name, where it is legal, how its value is checked. A leading underscore is left out of the record's field name.
+OPTIONS: tuple[tuple[str, Where, Check], ...] = (
+    ("num_cpus", BOTH | Where.CHOICE, checks.quantity),
+    ("num_gpus", BOTH | Where.CHOICE, checks.quantity),
+    ("resources", BOTH | Where.CHOICE, checks.resources),
+    ("memory", BOTH | Where.CHOICE, checks.quantity),
+    ("accelerator_type", BOTH | Where.CHOICE, checks.word),
+    ("gpu_memory", BOTH | Where.CHOICE, checks.size_bytes),
+    ("label_selector", BOTH | Where.CHOICE, checks.label_selector),
+    ("fallback_strategy", BOTH, checks.fallback_strategy),
+    ("scheduling_strategy", BOTH, checks.scheduling_strategy),
+    ("placement_group", BOTH, checks.anything),
+    ("placement_group_bundle_index", BOTH, checks.whole_number(-1, none=-1)),
+    ("placement_group_capture_child_tasks", BOTH, checks.switch_or_none),
+    ("runtime_env", BOTH | Where.INIT, checks.runtime_env),
+    ("enable_task_events", BOTH | METHODS, checks.switch),
+    ("_labels", BOTH, checks.string_dict),
+    ("fallback", BOTH, _fallback),
+    ("fallback_after_s", BOTH, checks.seconds),
+    ("fallback_on", BOTH, checks.fallback_on),
+    ("hide_unassigned", BOTH, checks.switch_or_none),
+    ("name", TASKS | Where.METHOD_OPTIONS, checks.word),
+    ("num_returns", TASKS | METHODS, checks.num_returns),
+    ("max_calls", Where.TASK, checks.whole_number(0)),
+    ("max_retries", TASKS, checks.whole_number(-1, " (-1 is without end)", none=3)),
+    ("retry_exceptions", TASKS | METHODS, checks.retry_exceptions),
+    ("_generator_backpressure_num_objects", TASKS | METHODS, checks.backpressure),
+    ("_num_objects_per_yield", TASKS, checks.whole_number(1)),
+    ("name", ACTORS, checks.nonempty_word),
+    ("namespace", ACTORS | Where.INIT, checks.nonempty_word),
+    ("lifetime", ACTORS, checks.one_of("detached", "non_detached")),
+    ("get_if_exists", ACTORS, checks.switch),
+    ("max_restarts", ACTORS, checks.whole_number(-1, " (-1 is without end)", none=0)),
+    ("max_task_retries", ACTORS, checks.whole_number(-1, " (-1 is without end)", none=0)),
+    ("max_pending_calls", ACTORS, checks.whole_number(-1, " (-1 is without limit)", none=-1)),
+    ("max_concurrency", ACTORS, checks.whole_number(1)),
+    ("concurrency_groups", Where.ACTOR, checks.concurrency_groups),
+    ("allow_out_of_order_execution", ACTORS, checks.switch_or_none),
+    ("enable_tensor_transport", ACTORS, checks.switch_or_none),
+    ("_actor_generator_backpressure_num_objects", ACTORS, checks.backpressure),
+    ("concurrency_group", METHODS, checks.nonempty_word),
+    ("max_task_retries", METHODS, checks.whole_number(-1, " (-1 is without end)")),
+    ("tensor_transport", METHODS, checks.word),
+    ("address", Where.INIT, checks.word),
+    ("num_cpus", Where.INIT, checks.whole_quantity),
+    ("num_gpus", Where.INIT, checks.whole_quantity),
+    ("resources", Where.INIT, checks.whole_resources),
+    ("labels", Where.INIT, checks.string_dict),
+    ("object_store_memory", Where.INIT, checks.size_bytes),
+    ("ignore_reinit_error", Where.INIT, checks.switch),
+    ("include_dashboard", Where.INIT, checks.switch_or_none),
+    ("dashboard_host", Where.INIT, checks.word),
+    ("dashboard_port", Where.INIT, checks.whole_number(0)),
+    ("job_config", Where.INIT, checks.anything),
+    ("configure_logging", Where.INIT, checks.switch),
+    ("logging_level", Where.INIT, checks.logging_level),
+    ("logging_format", Where.INIT, checks.word),
+    ("logging_config", Where.INIT, checks.anything),
+    ("log_to_driver", Where.INIT, lambda name, value: value is None or checks.switch(name, value)),
+    ("engine", Where.INIT, checks.one_of("local", "ray", "debug")),
+    ("preload", Where.INIT, checks.words),
+    ("gpu_vendor", Where.INIT, checks.nonempty_word),
+    ("simulate", Where.INIT, checks.nonempty_word),
+    ("hide_unassigned", Where.INIT, checks.switch),
+    ("on_interrupt", Where.INIT, checks.one_of("cancel", "detach", "force")),
+    ("infeasible", Where.INIT, checks.one_of("warn", "raise", none="warn")),
+    ("leak_threshold", Where.INIT, checks.size_bytes),
+    ("shared", Where.INIT, checks.switch),
+)
+
+# Keywords of Ray's init that only its own cluster can act on: kept, and handed to the Ray engine.
+PASSED_ON = (
+    "enable_resource_isolation", "cgroup_path", "system_reserved_cpu", "system_reserved_memory", "proxy_server_url",
+    "_enable_object_reconstruction", "_plasma_directory", "_object_spilling_directory", "_node_ip_address",
+    "_driver_object_store_memory", "_memory", "_redis_username", "_redis_password", "_temp_dir",
+    "_metrics_export_port", "_system_config", "_tracing_startup_hook", "_node_name", "_skip_env_hook",
+)  # fmt: skip
+
+_NAMES_OF_PLACES = {
+    Where.TASK: "remote functions",
+    Where.TASK_OPTIONS: "remote functions",
+    Where.ACTOR: "actors",
+    Where.ACTOR_OPTIONS: "actors",
+    Where.METHOD: "@method",
+    Where.METHOD_OPTIONS: "the .options() of a method",
+    Where.CHOICE: "a choice in fallback=[...]",
+    Where.INIT: "init()",
+}
+_LEGAL: dict[Where, dict[str, Check]] = {
+    place: {name: check for name, where, check in OPTIONS if place in where} for place in Where
+}
+_DECORATOR_OF = {Where.TASK_OPTIONS: Where.TASK, Where.ACTOR_OPTIONS: Where.ACTOR}
+
+
+def _checked(place: Where, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The given options by field name, each checked; raises for one that is not legal in this place."""
+    legal = _LEGAL[place]
+    for name in given:
+        if name not in legal:
+            raise _illegal(place, name)
+    return {name.removeprefix("_"): legal[name](name, value) for name, value in given.items()}
+
+
+def _illegal(place: Where, name: str) -> Exception:
+    if name in _LEGAL.get(_DECORATOR_OF.get(place, place), ()):
+        return ValueError(f"Setting '{name}' is not supported in '.options()': give it to @remote(...) instead.")
+    legal = _LEGAL[place]
+    message = (
+        f"Invalid option keyword {name} for {_NAMES_OF_PLACES[place]}.{did_you_mean(name, legal)} "
+        f"Valid ones are {[legal_name for legal_name in legal if not legal_name.startswith('_')]}."
+    )
+    # Ray's own types: an assertion for the decorator, a call with a wrong keyword for a method's options.
+    kinds: dict[Where, type[Exception]] = {Where.METHOD: AssertionError, Where.METHOD_OPTIONS: TypeError}
+    return kinds.get(place, ValueError)(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceOptions:
+    """What a task and an actor can both ask: quantities, devices, where, and what to do when there are none."""
+
+    num_cpus: float | None = None
+    num_gpus: float | None = None
+    resources: dict[str, float] = field(default_factory=dict)
+    memory: float | None = None
+    accelerator_type: str | None = None
+    gpu_memory: int | None = None  # bytes of one device
+    label_selector: dict[str, str] = field(default_factory=dict)
+    fallback_strategy: tuple[dict[str, Any], ...] = ()
+    scheduling_strategy: Any = None
+    placement_group: Any = "default"
+    placement_group_bundle_index: int = -1
+    placement_group_capture_child_tasks: bool | None = None
+    runtime_env: dict[str, Any] | None = None
+    enable_task_events: bool = True
+    labels: dict[str, str] = field(default_factory=dict)
+    fallback: tuple[dict[str, Any], ...] | str | None = None
+    fallback_after_s: float | None = None
+    fallback_on: tuple[type[BaseException], ...] = ()
+    hide_unassigned: bool | None = None  # None: as init() says
+
+    def __post_init__(self) -> None:
+        if self.placement_group not in (None, "default") and self.scheduling_strategy is not None:
+            raise ValueError("placement_group and scheduling_strategy both say where to run: give only one of them.")
+
+    def asks_accelerator(self) -> bool:
+        """Whether any device of any family is asked, by num_gpus, by gpu_memory or by a name in resources."""
+        return bool(self.num_gpus or self.gpu_memory or any(self.resources.get(name) for name in ACCELERATORS))
+
+    def fallbacks(self) -> tuple[Self, ...]:
+        """The options of each fallback choice, in order: as these, with the devices replaced by what it names."""
+        choices = ({},) if self.fallback == "cpu" else self.fallback
+        return tuple(self._with_choice(choice) for choice in choices or ())  # type: ignore[arg-type]
+
+    def _with_choice(self, choice: Mapping[str, Any]) -> Self:
+        plain = {name: amount for name, amount in self.resources.items() if name not in ACCELERATORS}
+        selector = {key: value for key, value in self.label_selector.items() if key != _TYPE_LABEL}
+        without_devices: dict[str, Any] = {
+            "num_gpus": None, "resources": plain, "accelerator_type": None, "gpu_memory": None,
+            "label_selector": selector, "fallback": None, "fallback_after_s": None, "fallback_on": (),
+        }  # fmt: skip
+        return dataclasses.replace(self, **(without_devices | dict(choice)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskOptions(ResourceOptions):
+    """The options of a remote function."""
+
+    name: str | None = None
+    num_returns: int | str | None = None  # None: 1, or "streaming" for a generator function
+    max_calls: int | None = None  # None: see calls_of_a_worker
+    max_retries: int = 3  # when the worker dies; -1 without end
+    retry_exceptions: bool | tuple[type[BaseException], ...] = False
+    generator_backpressure_num_objects: int | None = None
+    num_objects_per_yield: int | None = None
+
+    def merged(self, **given: Any) -> "TaskOptions":
+        """These options with those of `.options(...)` in place."""
+        return dataclasses.replace(self, **_checked(Where.TASK_OPTIONS, given))
+
+    def calls_of_a_worker(self) -> int:
+        """How many calls a worker runs before it is replaced; 0 is without end.
+
+        One, when a device is asked: only the end of a process surely gives device memory back.
+        """
+        if self.max_calls is not None:
+            return self.max_calls
+        return 1 if self.asks_accelerator() else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActorOptions(ResourceOptions):
+    """The options of an actor class."""
+
+    name: str | None = None
+    namespace: str | None = None
+    lifetime: str | None = None
+    get_if_exists: bool = False
+    max_restarts: int = 0
+    max_task_retries: int = 0
+    max_pending_calls: int = -1
+    max_concurrency: int | None = None  # None: 1, or 1000 for an asyncio actor
+    concurrency_groups: dict[str, int] = field(default_factory=dict)
+    allow_out_of_order_execution: bool | None = None
+    enable_tensor_transport: bool | None = None
+    actor_generator_backpressure_num_objects: int | None = None
+
+    def __post_init__(self) -> None:
+        super(ActorOptions, self).__post_init__()  # slots=True makes a second class, which a bare super() misses
+        if self.get_if_exists and self.name is None:
+            raise ValueError(
+                "The actor name must be specified to use `get_if_exists`: without one there is nothing to look for."
+            )
+
+    def merged(self, **given: Any) -> "ActorOptions":
+        """These options with those of `.options(...)` in place."""
+        return dataclasses.replace(self, **_checked(Where.ACTOR_OPTIONS, given))
+
+    def detached(self) -> bool:
+        return self.lifetime == "detached"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodOptions:
+    """The options of one method of an actor. None: as its actor says."""
+
+    name: str | None = None
+    num_returns: int | str | None = None
+    concurrency_group: str | None = None
+    max_task_retries: int | None = None
+    retry_exceptions: bool | tuple[type[BaseException], ...] | None = None
+    enable_task_events: bool = True
+    generator_backpressure_num_objects: int | None = None
+    tensor_transport: str | None = None
+
+    def merged(self, **given: Any) -> "MethodOptions":
+        """These options with those of `.options(...)` in place."""
+        return dataclasses.replace(self, **_checked(Where.METHOD_OPTIONS, given))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitOptions:
+    """The keywords of init()."""
+
+    address: str | None = None
+    num_cpus: int | None = None
+    num_gpus: int | None = None
+    resources: dict[str, float] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    object_store_memory: int | None = None
+    ignore_reinit_error: bool = False
+    include_dashboard: bool | None = None
+    dashboard_host: str | None = None
+    dashboard_port: int | None = None
+    job_config: Any = None
+    configure_logging: bool = True
+    logging_level: Any = "info"
+    logging_format: str | None = None
+    logging_config: Any = None
+    log_to_driver: bool = True
+    namespace: str | None = None
+    runtime_env: dict[str, Any] | None = None
+    engine: str | None = None  # None: local, unless the address is Ray's
+    preload: tuple[str, ...] = ()
+    gpu_vendor: str | None = None
+    simulate: str | None = None
+    hide_unassigned: bool = False
+    on_interrupt: str | None = None  # None: cancel in IPython, detach in scripts
+    infeasible: str = "warn"
+    leak_threshold: int | None = None  # bytes
+    shared: bool = False
+    passed_on: dict[str, Any] = field(default_factory=dict)  # Ray's own keywords, see PASSED_ON
+
+    def __post_init__(self) -> None:
+        if self.address not in (None, "local") and (self.num_cpus is not None or self.num_gpus is not None):
+            raise ValueError(
+                f"init(address={self.address!r}) joins a head that runs already, so num_cpus and num_gpus must not be "
+                "given: they are set where the head is started (nbaccel start --head --num-gpus=2)."
+            )
+
+
+def task_options(**given: Any) -> TaskOptions:
+    """The options of `@remote(...)` on a function, checked."""
+    return TaskOptions(**_checked(Where.TASK, given))
+
+
+def actor_options(**given: Any) -> ActorOptions:
+    """The options of `@remote(...)` on a class, checked."""
+    return ActorOptions(**_checked(Where.ACTOR, given))
+
+
+def method_options(**given: Any) -> MethodOptions:
+    """The options of `@method(...)`, checked."""
+    return MethodOptions(**_checked(Where.METHOD, given))
+
+
+def init_options(**given: Any) -> InitOptions:
+    """The keywords of `init(...)`, checked; an unknown one is a RuntimeError, as in Ray."""
+    if given.pop("local_mode", False):
+        raise RuntimeError(
+            "init(local_mode=True) is no longer supported by Ray. Use init(engine='debug'): it runs every task in this "
+            "process, in order, so that breakpoints work."
+        )
+    passed_on = {name: given.pop(name) for name in PASSED_ON if name in given}
+    unknown = [name for name in given if name not in _LEGAL[Where.INIT]]
+    if unknown:
+        hint = did_you_mean(unknown[0], _LEGAL[Where.INIT])
+        raise RuntimeError(f"Unknown keyword argument(s): {', '.join(unknown)}.{hint}")
+    return InitOptions(**_checked(Where.INIT, given), passed_on=passed_on)
+
+
+# --- what the scheduler is asked for -----------------------------------------------------------------------------
+
+
+def demand_of_task(options: ResourceOptions) -> Demand:
+    """What a task holds while it runs, in 1/10_000: one CPU unless it says otherwise. Zero quantities are left out.
+
+    >>> demand_of_task(task_options(num_gpus=0.5, accelerator_type="A100"))
+    {'CPU': 10000, 'GPU': 5000, 'accelerator_type:A100': 10}
+    """
+    return _demand(options, 1 if options.num_cpus is None else options.num_cpus)
+
+
+def demand_of_actor(options: ActorOptions) -> tuple[Demand, Demand]:
+    """What an actor needs to be placed, and what it then holds for life.
+
+    Nothing named: one CPU to be placed and none for life. Any resource named but memory: one CPU for life, unless
+    num_cpus says how many.
+    """
+    if options.num_cpus is not None:
+        held = _demand(options, options.num_cpus)
+        return held, held
+    if _names_a_resource(options):
+        held = _demand(options, 1)
+        return held, held
+    return _demand(options, 1), _demand(options, 0)
+
+
+def _names_a_resource(options: ResourceOptions) -> bool:
+    named = options.num_gpus is not None or options.accelerator_type or options.gpu_memory
+    return bool(named or options.resources)
+
+
+def _demand(options: ResourceOptions, num_cpus: float) -> Demand:
+    quantities = {"CPU": num_cpus, "GPU": options.num_gpus or 0, **options.resources, "memory": options.memory or 0}
+    demand = {name: to_units(quantity) for name, quantity in quantities.items() if quantity}
+    if options.accelerator_type:
+        demand[f"accelerator_type:{options.accelerator_type}"] = ACCELERATOR_TYPE_SHARE
+    return demand
+
+
+def check_demand_quantities(demand: Mapping[str, int], refusal: Callable[[str, float], str | None]) -> None:
+    """Raises the ValueError that `.remote()` owes when a family's devices cannot be given out in such a quantity.
+
+    `refusal(resource, quantity)` answers with the sentence that says why not, or None. The families know.
+    """
+    for resource, units in demand.items():
+        sentence = refusal(resource, units // UNIT if units % UNIT == 0 else units / UNIT)
+        if sentence is not None:
+            raise ValueError(sentence)
