@@ -89,7 +89,8 @@ WRONG_VALUES = [
     ("resources", {"GPU": 1}), ("resources", {"memory": 1}), ("label_selector", {"a": "in("}),
     ("fallback_strategy", [{"num_cpus": 1}]), ("scheduling_strategy", "FOO"), ("runtime_env", {"env_var": {}}),
     ("runtime_env", {"pip": ["a"], "conda": "x"}), ("runtime_env", {"working_dir": "/no/such/place"}),
-    ("fallback", [{"max_retries": 1}]), ("fallback_after_s", -1), ("fallback_on", [1]), ("gpu_memory", "many"), ("gpu_memory", -1),
+    ("fallback", [{"max_retries": 1}]), ("fallback_after_s", -1), ("fallback_on", [1]),
+    ("gpu_memory", "many"), ("gpu_memory", -1),
 ]  # fmt: skip
 
 TASK_WRONG_TYPES = [
@@ -257,7 +258,8 @@ def test_an_actors_own_num_cpus_wins():
 @pytest.mark.parametrize(
     ("asked", "calls"),
     [({}, 0), ({"num_gpus": 0.5}, 1), ({"num_gpus": 0}, 0), ({"resources": {"TPU": 4}}, 1),
-     ({"resources": {"x": 4}}, 0),     ({"resources": {"neuron_cores": 1}}, 1), ({"gpu_memory": "1GiB"}, 1), ({"num_gpus": 1, "max_calls": 0}, 0),
+     ({"resources": {"x": 4}}, 0),
+     ({"resources": {"neuron_cores": 1}}, 1), ({"gpu_memory": "1GiB"}, 1), ({"num_gpus": 1, "max_calls": 0}, 0),
      ({"max_calls": 7}, 7)],
 )  # fmt: skip
 def test_a_worker_runs_one_task_if_it_holds_a_device_unless_told_otherwise(asked, calls):
