@@ -1,0 +1,42 @@
+# Needs python3 (>= 3.11, with venv) and make, nothing else. The environment lives in .venv; a stamp says what is in it.
+PYTHON ?= python3
+VENV ?= .venv
+PY := $(VENV)/bin/python
+
+.PHONY: demo test check bench lab clean
+
+# Run the quickstart notebook without a browser and print what it showed.
+demo: $(VENV)/.stamp-demo
+	$(PY) notebooks/run_quickstart.py
+
+# All tests.
+test: $(VENV)/.stamp-dev
+	$(PY) -m pytest $(PYTEST_ARGS)
+
+# Format, lint, types, and who may import whom.
+check: $(VENV)/.stamp-dev
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+	$(PY) -m pytest -q tests/test_architecture.py
+
+# nbaccel beside what users would pick instead, on this machine.
+bench: $(VENV)/.stamp-bench
+	$(PY) benchmarks/core.py
+
+# JupyterLab on the tutorials.
+lab: $(VENV)/.stamp-lab
+	$(PY) -m jupyter lab notebooks
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/.stamp-env:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nbaccel needs Python 3.11 or newer; say PYTHON=python3.12 make ...")'
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+# nbaccel is installed in place, so only a change of what it depends on asks for a new installation.
+$(VENV)/.stamp-%: pyproject.toml $(VENV)/.stamp-env
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	touch $@
