@@ -8,7 +8,7 @@
         nbaccel.init(), nbaccel.snapshot()     public names only; this room decides nothing about devices
             │
             ▼
-        card, markup, theme                    a Snapshot becomes text/plain and text/html, nothing else is asked
+        views ► view ► card, markup, theme         a Snapshot becomes text/plain and text/html, nothing else is asked
 
 Only `nbaccel.load_ipython_extension` and the context that `init()` returns come here, and only when they are used.
 """

@@ -1,0 +1,74 @@
+"""Tab after a magic of ours: the keys it takes, and after `=` the values; nobody is asked, so it costs microseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
+from IPython.core.interactiveshell import InteractiveShell
+
+from nbaccel.notebook.arguments import Option
+from nbaccel.notebook.options import MAGICS
+
+
+def install(ipython: InteractiveShell) -> None:
+    """Adds our matcher to IPython's completer, once."""
+    matchers = ipython.Completer.custom_matchers
+    if magic_options not in matchers:
+        matchers.append(magic_options)
+
+
+@context_matcher()  # type: ignore[untyped-decorator]
+def magic_options(context: CompletionContext) -> SimpleMatcherResult:
+    """Completes `%accel_… key=value`; silent, and in nobody's way, on every other line."""
+    line = context.text_until_cursor.split("\n")[-1]
+    magic, _, typed = line.lstrip().partition(" ")
+    options = MAGICS.get(magic.lstrip("%"))
+    if options is None or not magic.startswith("%") or not (typed or line.endswith(" ")):
+        return SimpleMatcherResult(completions=[], suppress=False)
+    *before, current = typed.split(" ")
+    given = {piece.lstrip("-").partition("=")[0].replace("-", "_") for piece in before}
+    fragment, words = _candidates(current, before, [option for option in options if option.name not in given], options)
+    return SimpleMatcherResult(
+        completions=[SimpleCompletion(text=word, type="param") for word in words],
+        matched_fragment=fragment,
+        # Without this, Jedi and the variables of the notebook fill the list with what the magic cannot take.
+        suppress=True,
+    )
+
+
+def _candidates(
+    current: str, before: list[str], free: list[Option], options: Iterable[Option]
+) -> tuple[str, list[str]]:
+    """The part of the text that is completed, and what it may become."""
+    table = {option.name: option for option in options}
+    key, equals, value = current.partition("=")
+    if equals:
+        return value, _starting(value, _choices(table.get(_name(key))))
+    previous = (
+        table.get(_name(before[-1])) if before and before[-1].startswith("--") and "=" not in before[-1] else None
+    )
+    if previous is not None and not previous.is_switch:
+        return current, _starting(current, _choices(previous))
+    style: Callable[[Option], str] = _dashed if current.startswith("-") else _keyword
+    return current, _starting(current, [style(option) for option in free])
+
+
+def _choices(option: Option | None) -> tuple[str, ...]:
+    return option.choices if option else ()
+
+
+def _starting(typed: str, words: Iterable[str]) -> list[str]:
+    return [word for word in words if word.startswith(typed)]
+
+
+def _name(key: str) -> str:
+    return key.lstrip("-").replace("-", "_")
+
+
+def _dashed(option: Option) -> str:
+    return f"--{option.name.replace('_', '-')}"
+
+
+def _keyword(option: Option) -> str:
+    return _dashed(option) if option.name in ("restart", "json", "all") else f"{option.name}="

@@ -1,0 +1,106 @@
+"""`%accel_init`, `%accel_status`, `%accel_devices`, `%accel_shutdown`: first contact with a cluster.
+
+A magic reads its line by the table in `options`, calls one public function and shows a view. A mistake in the line, and
+what the cluster refuses, is one line of text; a traceback means a bug of ours.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
+
+from nbaccel import api, sessions
+from nbaccel.exceptions import RayError
+from nbaccel.notebook import arguments, completion, options, view, views
+from nbaccel.notebook.starting import Starter
+
+_REFUSALS = (arguments.TypingMistake, RayError, ValueError, ConnectionError, RuntimeError, OSError)
+
+
+def register(ipython: InteractiveShell) -> None:
+    """What `%load_ext nbaccel` does: the magics and their completion. A second call changes nothing."""
+    ipython.register_magics(ClusterMagics)
+    completion.install(ipython)
+
+
+def said_in_one_line(magic: Callable[..., None]) -> Callable[..., None]:
+    """Shows what went wrong as IPython shows a typing error: one line, no traceback."""
+
+    @functools.wraps(magic)
+    def run(self: Any, line: str = "", *rest: Any) -> None:
+        try:
+            magic(self, line, *rest)
+        except _REFUSALS as error:
+            raise UsageError(f"%{magic.__name__}: {error}") from None
+
+    return run
+
+
+def documented(purpose: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a magic the manual that `%magic?` shows, written from its table of options."""
+
+    def add_manual(magic: Callable[..., None]) -> Callable[..., None]:
+        magic.__doc__ = options.manual(magic.__name__, purpose)
+        return magic
+
+    return add_manual
+
+
+@magics_class
+class ClusterMagics(Magics):
+    """Start, see and end the cluster of this notebook."""
+
+    shell: InteractiveShell
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        super().__init__(shell)
+        self._starter = Starter(api, sessions.find)
+
+    def _parse(self, magic: str, line: str) -> dict[str, Any]:
+        return arguments.parse(line, options.MAGICS[magic], self.shell.var_expand)
+
+    @line_magic
+    @no_var_expand
+    @said_in_one_line
+    @documented("Start a cluster for this notebook and show its card; the same again only shows the card.")
+    def accel_init(self, line: str) -> None:
+        asked = self._parse("accel_init", line)
+        shared, restart = asked.pop("shared", False), asked.pop("restart", False)
+        for sentence in self._starter.start(asked, shared=shared, restart=restart):
+            view.show(view.of_message(sentence))
+        view.show(views.status())
+
+    @line_magic
+    @no_var_expand
+    @said_in_one_line
+    @documented("Show the cluster: what is free, which device is held by whom, what waits and why.")
+    def accel_status(self, line: str) -> None:
+        _show(views.status(), as_json=self._parse("accel_status", line).get("json", False))
+
+    @line_magic
+    @no_var_expand
+    @said_in_one_line
+    @documented("Show every device with its holders and the cells that they belong to.")
+    def accel_devices(self, line: str) -> None:
+        asked = self._parse("accel_devices", line)
+        _show(views.devices(everything=asked.get("all", False)), as_json=asked.get("json", False))
+
+    @line_magic
+    @no_var_expand
+    @said_in_one_line
+    @documented("End this notebook's cluster, or leave the shared one; nothing is left running.")
+    def accel_shutdown(self, line: str) -> None:
+        self._parse("accel_shutdown", line)
+        view.show(view.of_message(self._starter.stop()))
+
+
+def _show(shown: view.View, *, as_json: bool) -> None:
+    if as_json and api.is_initialized():
+        print(api.snapshot().to_json().decode())  # noqa: T201 - text that a person copies
+    else:
+        view.show(shown)

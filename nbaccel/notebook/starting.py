@@ -1,0 +1,100 @@
+"""Starting a cluster from a cell that may run twice: the same again is no news, something else is never silent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from nbaccel import wording
+from nbaccel.notebook.arguments import TypingMistake
+from nbaccel.snapshot import Snapshot
+from nbaccel.tables import RUNNING
+
+if TYPE_CHECKING:
+    from nbaccel.sessions import SessionRecord
+
+
+class Cluster(Protocol):
+    """What starting needs of the rest of nbaccel; `nbaccel.api` is one, tests bring another."""
+
+    def is_initialized(self) -> bool: ...
+    def init(self, **options: Any) -> object: ...
+    def shutdown(self) -> None: ...
+    def snapshot(self) -> Snapshot: ...
+    def start_head(self, **options: Any) -> SessionRecord: ...
+
+
+class Starter:
+    """Remembers what this notebook's cluster was started with."""
+
+    def __init__(self, cluster: Cluster, find_heads: Callable[[], Sequence[SessionRecord]]) -> None:
+        self._cluster = cluster
+        self._find_heads = find_heads
+        self._asked: dict[str, Any] | None = None
+        self._session = ""
+
+    def start(self, asked: dict[str, Any], *, shared: bool = False, restart: bool = False) -> list[str]:
+        """Starts what is asked unless it runs already; returns sentences worth saying.
+
+        Raises TypingMistake, with the difference, when something else runs.
+        """
+        said: list[str] = []
+        if self._cluster.is_initialized() and restart:
+            said.append(self.stop())
+        if self._cluster.is_initialized():
+            self._compare(asked | ({"shared": True} if shared else {}))
+            return said
+        if shared:
+            said += self._join_shared(asked)
+        else:
+            self._cluster.init(**asked)
+        self._asked = asked | ({"shared": True} if shared else {})
+        self._session = self._cluster.snapshot().runtime.session
+        return said
+
+    def stop(self) -> str:
+        """Ends the cluster, or leaves a shared one; the sentence says which."""
+        self._asked = None
+        if not self._cluster.is_initialized():
+            return "nbaccel was not running here."
+        shared = self._cluster.snapshot().runtime.shared
+        self._cluster.shutdown()
+        return "Left the shared cluster; it runs on. End it with: nbaccel stop" if shared else "nbaccel has shut down."
+
+    def _compare(self, asked: dict[str, Any]) -> None:
+        picture = self._cluster.snapshot()
+        started = self._asked if picture.runtime.session == self._session else None
+        if not asked or asked == started:
+            return
+        busy = sum(number for state, number in picture.counts.items() if state in RUNNING)
+        price = f", which ends {wording.count(busy, 'running task')}" if busy else ""
+        if started is None:
+            raise TypingMistake(
+                "A cluster that %accel_init did not start runs already. Use it as it is (%accel_status), or give "
+                f"--restart to start with {_words(asked)}{price}."
+            )
+        raise TypingMistake(f"{_difference(started, asked)} To restart with the new options, add --restart{price}.")
+
+    def _join_shared(self, asked: dict[str, Any]) -> list[str]:
+        running = [record for record in self._find_heads() if record.shared]
+        if running:
+            self._cluster.init(address="auto")
+            ignored = f" Its own options apply, not {_words(asked)}." if asked else ""
+            return [f"Joined the shared cluster of pid {running[0].pid}.{ignored}"]
+        record = self._cluster.start_head(**asked)
+        self._cluster.init(address="auto")
+        return [f"Started a shared cluster, pid {record.pid}; other notebooks join it with %accel_init shared=true."]
+
+
+def _difference(started: dict[str, Any], asked: dict[str, Any]) -> str:
+    changed = [name for name in {**started, **asked} if started.get(name) != asked.get(name)]
+    parts = [f"{name} was {_value(started, name)} and is now {_value(asked, name)}" for name in changed]
+    return f"nbaccel runs already with other options: {'; '.join(parts)}."
+
+
+def _value(options: dict[str, Any], name: str) -> str:
+    return str(options[name]) if name in options else "not given"
+
+
+def _words(options: dict[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in options.items())

@@ -1,0 +1,46 @@
+"""What a magic or its Python twin shows: one text and one HTML form, both complete, so that either can be saved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from IPython.display import display
+
+from nbaccel import tables
+from nbaccel.notebook import card, markup
+from nbaccel.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Something to look at; the last line of a cell shows it, and `print` gives its text."""
+
+    text: str
+    html: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": self.text, "text/html": self.html}
+
+
+def of_cluster(snapshot: Snapshot) -> View:
+    """The cluster card."""
+    return View(card.text(snapshot), card.html(snapshot))
+
+
+def of_table(table: tables.Table) -> View:
+    """One table by itself."""
+    return View(tables.as_text(table), markup.box([markup.table(table)]))
+
+
+def of_message(*lines: str) -> View:
+    """Plain sentences."""
+    return View("\n".join(lines), markup.box(markup.paragraph(line) for line in lines))
+
+
+def show(shown: View) -> None:
+    """Puts it under the running cell, wherever in the cell the call stands."""
+    display(shown)  # type: ignore[no-untyped-call]

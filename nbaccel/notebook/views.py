@@ -1,0 +1,29 @@
+"""The magics as plain functions, for notebooks without magics (marimo) and for code: each returns what it would show.
+
+Example::
+
+    from nbaccel import notebook
+    notebook.devices()      # as %accel_devices
+"""
+
+from __future__ import annotations
+
+from nbaccel import api, tables
+from nbaccel.notebook import view
+from nbaccel.notebook.view import View
+
+NOT_RUNNING = "nbaccel is not running here. Start it with %accel_init or nbaccel.init()."
+
+
+def status() -> View:
+    """The cluster card of this notebook's cluster; as `%accel_status`."""
+    if not api.is_initialized():
+        return view.of_message(NOT_RUNNING)
+    return view.of_cluster(api.snapshot())
+
+
+def devices(*, everything: bool = False) -> View:
+    """Every offered device and who holds it, `everything` for the others too; as `%accel_devices`."""
+    if not api.is_initialized():
+        return view.of_message(NOT_RUNNING)
+    return view.of_table(tables.devices(api.snapshot(), everything=everything))

@@ -1,0 +1,84 @@
+"""A line after a magic: both forms, variables, JSON; a mistake is one line with a suggestion."""
+
+from __future__ import annotations
+
+import pytest
+
+from nbaccel.notebook import arguments
+from nbaccel.notebook.arguments import TypingMistake
+from nbaccel.notebook.options import MAGICS, manual
+
+INIT = MAGICS["accel_init"]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("", {}),
+        ("num_gpus=2", {"num_gpus": 2}),
+        ("--num-gpus 2 --num-cpus=4", {"num_gpus": 2, "num_cpus": 4}),
+        ("num_gpus=0.5", {"num_gpus": 0.5}),
+        ("--shared", {"shared": True}),
+        ("shared=false --restart", {"shared": False, "restart": True}),
+        ('resources={"TPU": 2, "license": 0.5}', {"resources": {"TPU": 2, "license": 0.5}}),
+        ("resources=TPU:2,license:1", {"resources": {"TPU": 2, "license": 1}}),
+        ('namespace="two words"', {"namespace": "two words"}),
+        ("object_store_memory=4GB", {"object_store_memory": 4_000_000_000}),
+        ("object_store_memory=512MiB", {"object_store_memory": 512 << 20}),
+        ("preload=numpy,torch", {"preload": ["numpy", "torch"]}),
+        ("preload=['numpy', 'torch']", {"preload": ["numpy", "torch"]}),
+        ("labels=zone:a", {"labels": {"zone": "a"}}),
+        ("num_gpus=-1", {"num_gpus": -1}),
+    ],
+)
+def test_both_forms_of_an_option_are_read(line: str, expected: dict[str, object]) -> None:
+    assert arguments.parse(line, INIT) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("num_gpu=2", "There is no option 'num_gpu'. Did you mean 'num_gpus'?"),
+        ("--restrt", "Did you mean 'restart'?"),
+        ("num_gpus", "'num_gpus' is not understood here. Did you mean 'num_gpus'?"),
+        ("num_gpus=two", "'num_gpus=two': a number is needed. Example: num_gpus=2"),
+        ("num_gpus=", "'num_gpus' needs a value, for example num_gpus=2."),
+        ("--num-gpus", "'num_gpus' needs a value"),
+        ("num_gpus=1 num_gpus=2", "'num_gpus' is given twice."),
+        ("engine=loca", "did you mean 'local'?"),
+        ("shared=perhaps", "true or false is needed"),
+        ('resources={"TPU": 2', "A closing } is missing after"),
+        ("resources=TPU", "name:value pairs are needed"),
+        ("xyzzy=1", "The options are: num_gpus, num_cpus"),
+    ],
+)
+def test_a_typing_mistake_is_one_line_that_says_what_to_write(line: str, said: str) -> None:
+    with pytest.raises(TypingMistake) as caught:
+        arguments.parse(line, INIT)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_variables_are_filled_in_but_json_is_left_alone() -> None:
+    def expand(text: str) -> str:
+        return text.replace("{n}", "3")
+
+    assert arguments.parse('num_gpus={n} resources={"n": 1}', INIT, expand) == {"num_gpus": 3, "resources": {"n": 1}}
+    with pytest.raises(TypingMistake, match="there is no variable 'm' in this notebook"):
+        arguments.parse("num_gpus={m}", INIT, expand)
+
+
+def test_plain_words_are_kept_apart_from_options() -> None:
+    assert arguments.parse_with_words("abc --all def", MAGICS["accel_devices"]) == ({"all": True}, ["abc", "def"])
+
+
+def test_help_shows_every_option_with_an_example() -> None:
+    text = manual("accel_init", "Start.")
+    assert all(option.example in text and option.meaning in text for option in INIT)
+
+
+@pytest.mark.parametrize("magic", MAGICS)
+def test_every_example_can_be_read(magic: str) -> None:
+    for option in MAGICS[magic]:
+        if not option.example.startswith("["):
+            assert option.name in arguments.parse(option.example, MAGICS[magic])

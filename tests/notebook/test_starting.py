@@ -1,0 +1,105 @@
+"""A cell that starts a cluster may run twice: the same is no news, a difference is said."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from nbaccel.notebook.arguments import TypingMistake
+from nbaccel.notebook.starting import Starter
+from nbaccel.snapshot import Snapshot
+
+
+class FakeCluster:
+    """Remembers what it was asked; every start is a new session."""
+
+    def __init__(self, picture: Snapshot) -> None:
+        self.picture = picture
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.running = False
+        self.heads: list[Any] = []
+
+    def is_initialized(self) -> bool:
+        return self.running
+
+    def init(self, **options: Any) -> None:
+        self.asked.append(("init", options))
+        self.running = True
+        self.picture.runtime.session = f"session-{len(self.asked)}"
+        self.picture.runtime.shared = options.get("address") == "auto"
+
+    def shutdown(self) -> None:
+        self.asked.append(("shutdown", {}))
+        self.running = False
+
+    def snapshot(self) -> Snapshot:
+        return self.picture
+
+    def start_head(self, **options: Any) -> Any:
+        self.asked.append(("start_head", options))
+        self.heads.append(SimpleNamespace(pid=99, shared=True))
+        return self.heads[-1]
+
+    def find(self) -> list[Any]:
+        return self.heads
+
+
+@pytest.fixture
+def cluster(busy_snapshot: Snapshot) -> FakeCluster:
+    return FakeCluster(busy_snapshot)
+
+
+@pytest.fixture
+def starter(cluster: FakeCluster) -> Starter:
+    return Starter(cluster, cluster.find)
+
+
+def test_the_same_options_again_start_nothing(cluster: FakeCluster, starter: Starter) -> None:
+    starter.start({"num_gpus": 2})
+    assert starter.start({"num_gpus": 2}) == []
+    assert starter.start({}) == []
+    assert cluster.asked == [("init", {"num_gpus": 2})]
+
+
+def test_other_options_are_refused_with_the_difference_and_the_price(cluster: FakeCluster, starter: Starter) -> None:
+    starter.start({"num_gpus": 2})
+    with pytest.raises(TypingMistake) as caught:
+        starter.start({"num_gpus": 4, "num_cpus": 1})
+    said = str(caught.value)
+    assert "num_gpus was 2 and is now 4" in said
+    assert "num_cpus was not given and is now 1" in said
+    assert "add --restart, which ends 2 running tasks" in said
+    assert cluster.running
+
+
+def test_restart_ends_the_old_cluster_first(cluster: FakeCluster, starter: Starter) -> None:
+    starter.start({"num_gpus": 2})
+    assert starter.start({"num_gpus": 4}, restart=True) == ["nbaccel has shut down."]
+    assert [name for name, _ in cluster.asked] == ["init", "shutdown", "init"]
+
+
+def test_a_cluster_started_by_code_is_not_taken_for_the_magics_own(cluster: FakeCluster, starter: Starter) -> None:
+    cluster.init(num_gpus=1)
+    assert starter.start({}) == []
+    with pytest.raises(TypingMistake, match="did not start runs already"):
+        starter.start({"num_gpus": 1})
+
+
+def test_shared_starts_a_head_that_a_second_notebook_joins(cluster: FakeCluster, starter: Starter) -> None:
+    assert "Started a shared cluster, pid 99" in starter.start({"num_gpus": 2}, shared=True)[0]
+    assert cluster.asked == [("start_head", {"num_gpus": 2}), ("init", {"address": "auto"})]
+    assert starter.stop().startswith("Left the shared cluster")
+    other = Starter(cluster, cluster.find)
+    assert other.start({}, shared=True) == ["Joined the shared cluster of pid 99."]
+    assert [name for name, _ in cluster.asked].count("start_head") == 1
+
+
+def test_joining_says_when_ones_own_options_do_not_apply(cluster: FakeCluster, starter: Starter) -> None:
+    cluster.start_head()
+    assert "not num_gpus=8" in starter.start({"num_gpus": 8}, shared=True)[0]
+
+
+def test_stopping_what_does_not_run_says_so(starter: Starter) -> None:
+    assert starter.stop() == "nbaccel was not running here."
