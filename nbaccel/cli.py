@@ -1,0 +1,255 @@
+"""The command `nbaccel`: start a head that notebooks share, stop it, and look at it from a terminal.
+
+Everything goes through the functions in `Control`, so that tests bring their own and a command stays a few lines. What
+cannot be done is one sentence on stderr: exit code 1 for "not now", 2 for "not so" (as click does for wrong options).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nbaccel import __version__, tables, wording
+from nbaccel.exceptions import RayError
+from nbaccel.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from nbaccel.sessions import SessionRecord
+
+NOTHING_RUNS = "No nbaccel head of yours runs on this machine. Start one: nbaccel start --head"
+_REFUSALS = (RayError, ValueError, ConnectionError, RuntimeError, OSError)
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What the commands need of the rest of nbaccel."""
+
+    find: Callable[[], Sequence[SessionRecord]]
+    start: Callable[..., SessionRecord]
+    stop: Callable[[SessionRecord, bool], None]
+    observe: Callable[[SessionRecord], Snapshot]
+    wait: Callable[[int], None]
+
+
+def real_control() -> Control:
+    """The commands' own: the heads of this machine."""
+    from nbaccel import api, sessions
+
+    return Control(
+        sessions.find, api.start_head, lambda record, force: api.stop_head(record, force=force), api.observe, _wait
+    )
+
+
+def _wait(pid: int) -> None:
+    import psutil
+
+    try:
+        psutil.Process(pid).wait()
+    except psutil.NoSuchProcess:
+        return
+
+
+def _json_object(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, Any] | None:
+    """Reads '{"TPU": 2}', or says how to write it."""
+    try:
+        read = None if value is None else json.loads(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} is not JSON ({error}). Write it as '{{\"name\": 1}}'.") from None
+    if read is not None and not isinstance(read, dict):
+        raise click.BadParameter(f"{value!r} is not a JSON object. Write it as '{{\"name\": 1}}'.")
+    return read
+
+
+class _Sentences(click.Group):
+    """Turns what nbaccel refuses into a sentence and an exit code; a traceback means a bug of ours."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except _REFUSALS as error:
+            raise click.ClickException(str(error)) from None
+
+
+@click.group(cls=_Sentences, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="nbaccel")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Accelerators for notebooks: shared heads on this machine, and what they do."""
+    ctx.obj = ctx.obj or real_control()
+
+
+@main.command()
+@click.option("--head", is_flag=True, help="Start a head; the only kind of start on one machine.")
+@click.option("--num-cpus", type=int, help="CPUs to offer; as many as there are if not given.")
+@click.option("--num-gpus", type=int, help="GPUs to offer; more than there are makes logical ones.")
+@click.option("--resources", callback=_json_object, help="""Further resources, '{"TPU": 4}'.""")
+@click.option("--labels", callback=_json_object, help="""Labels of this machine, '{"zone": "a"}'.""")
+@click.option("--object-store-memory", type=int, help="Bytes for objects; more goes to disk.")
+@click.option("--preload", help="Modules that new workers have loaded already: numpy,torch")
+@click.option("--simulate", help="Seem to have these devices: nvidia:8xH100")
+@click.option("--gpu-vendor", type=click.Choice(["nvidia", "amd", "intel"]), help="Whose GPUs are offered.")
+@click.option("--block", is_flag=True, help="Stay until the head ends; Ctrl-C ends it.")
+@click.pass_obj
+def start(control: Control, /, head: bool, block: bool, preload: str | None, **options: Any) -> None:
+    """Start a head that several notebooks share."""
+    if not head:
+        raise click.UsageError("Say --head. A head here serves one machine; for several, use init(engine='ray').")
+    given = {name: value for name, value in options.items() if value is not None}
+    if preload:
+        given["preload"] = [name for name in preload.split(",") if name]
+    record = control.start(**given)
+    click.echo(f"nbaccel head started, pid {record.pid}.")
+    click.echo('  join it   %accel_init address=auto, or nbaccel.init(address="auto")')
+    click.echo("  see it    nbaccel status")
+    click.echo("  end it    nbaccel stop")
+    if block:
+        _stay(control, record)
+
+
+def _stay(control: Control, record: SessionRecord) -> None:
+    try:
+        control.wait(record.pid)
+    except KeyboardInterrupt:
+        control.stop(record, False)
+        click.echo("The head has ended.")
+        return
+    raise click.ClickException(f"The head, pid {record.pid}, ended by itself; its log says why.")
+
+
+@main.command()
+@click.option("--force", is_flag=True, help="Kill what does not end by itself.")
+@click.pass_obj
+def stop(control: Control, force: bool) -> None:
+    """End the shared heads that you started on this machine."""
+    records = control.find()
+    for record in records:
+        if record.shared:
+            control.stop(record, force)
+            click.echo(f"Ended the head of pid {record.pid}.")
+        else:
+            click.echo(f"Left alone: pid {record.pid} belongs to {wording.plain(record.title)} and ends with it.")
+    if not records:
+        click.echo("No nbaccel head of yours runs on this machine.")
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array of snapshots, one for each head.")
+@click.pass_obj
+def status(control: Control, as_json: bool) -> None:
+    """Show every head of yours: what is free, who holds which device, what waits and why."""
+    pictures = _observed(control)
+    if as_json:
+        click.echo(json.dumps([picture.as_dict() for picture in pictures]))
+        return
+    if not pictures:
+        raise click.ClickException(NOTHING_RUNS)
+    for picture in pictures:
+        _print(*_status_parts(picture))
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array of devices.")
+@click.pass_obj
+def devices(control: Control, as_json: bool) -> None:
+    """Show every device of this machine and, while a head runs, who holds it."""
+    pictures = _observed(control)
+    if as_json:
+        rows = [row for picture in pictures for row in picture.as_dict()["devices"]] or _machine_rows()
+        click.echo(json.dumps(rows))
+        return
+    for picture in pictures:
+        _print(tables.headline(picture), tables.devices(picture, everything=True))
+    if not pictures:
+        _print(_machine_devices())
+
+
+@main.command()
+def doctor() -> None:
+    """Say which accelerators were looked for, what was found, and why not the others."""
+    from nbaccel.accelerators import report
+
+    click.echo(report.doctor())
+
+
+@main.command()
+@click.option("--interval", "interval_s", type=click.FloatRange(min=0.2), default=1.0, help="Seconds between looks.")
+@click.pass_obj
+def top(control: Control, interval_s: float) -> None:
+    """Watch devices and tasks; Ctrl-C ends the watching and nothing else."""
+    from rich.console import Group
+    from rich.live import Live
+
+    with Live(screen=sys.stdout.isatty(), auto_refresh=False) as live:
+        while pictures := _observed(control):
+            parts = [part for picture in pictures for part in (*_status_parts(picture), tables.tasks(picture))]
+            live.update(Group(*map(_drawn, parts)), refresh=True)
+            try:
+                time.sleep(interval_s)
+            except KeyboardInterrupt:
+                return
+    raise click.ClickException(NOTHING_RUNS)
+
+
+def _observed(control: Control) -> list[Snapshot]:
+    """A picture of every head; one that ends while it is asked is not there any more."""
+    pictures = []
+    for record in control.find():
+        try:
+            pictures.append(control.observe(record))
+        except (ConnectionError, FileNotFoundError):
+            continue
+    return pictures
+
+
+def _status_parts(picture: Snapshot) -> list[str | tables.Table]:
+    waiting = [f"waiting: {wording.plain(row.name)}: {wording.plain(row.why)}" for row in tables.waiting(picture)[:5]]
+    alerts = [f"attention: {wording.plain(alert.message)}" for alert in picture.alerts]
+    head = [tables.headline(picture), tables.resources(picture), tables.task_counts(picture)]
+    return [*(line for line in head if line), tables.devices(picture), *waiting, *alerts]
+
+
+def _print(*parts: str | tables.Table) -> None:
+    from rich.console import Console
+
+    # A pipe has no width: rich would fold every row at 80 columns and break what reads them.
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
+    for part in parts:
+        if isinstance(part, tables.Table) and not sys.stdout.isatty():
+            click.echo(tables.as_text(part))
+        else:
+            console.print(_drawn(part))
+
+
+def _drawn(part: str | tables.Table) -> Any:
+    """The text, or the table as rich draws it; rich's own markup in a user's names stays text."""
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    if isinstance(part, str) or not part.rows:
+        return Text(part if isinstance(part, str) else part.empty)
+    drawn = RichTable(*part.columns, title=part.title, title_justify="left", box=None, pad_edge=False)
+    for row in part.rows:
+        drawn.add_row(*(Text(cell) for cell in row))
+    return drawn
+
+
+def _machine_devices() -> tables.Table:
+    from nbaccel.accelerators import report
+
+    found = report.devices()
+    rows = [tuple(str(row[column]) for column in report.COLUMNS) for row in found]
+    return tables.Table(
+        "Devices", report.COLUMNS, rows, empty="No accelerator. nbaccel doctor says what was looked for."
+    )
+
+
+def _machine_rows() -> list[dict[str, Any]]:
+    from nbaccel.accelerators import report
+
+    return list(report.devices())

@@ -1,0 +1,159 @@
+"""The command line says what it did, in sentences, with an exit code that a script can read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from nbaccel import cli
+from nbaccel.snapshot import Snapshot
+
+
+@dataclass
+class FakeMachine:
+    """A machine with heads that are only records."""
+
+    picture: Snapshot
+    records: list[Any] = field(default_factory=list)
+    started: list[dict[str, Any]] = field(default_factory=list)
+    stopped: list[tuple[int, bool]] = field(default_factory=list)
+    dead: set[int] = field(default_factory=set)
+    refusal: Exception | None = None
+    interrupted: bool = False
+
+    def start(self, **options: Any) -> Any:
+        if self.refusal:
+            raise self.refusal
+        self.started.append(options)
+        return self.add(4711)
+
+    def add(self, pid: int, *, shared: bool = True, title: str = "") -> Any:
+        self.records.append(SimpleNamespace(pid=pid, shared=shared, title=title))
+        return self.records[-1]
+
+    def stop(self, record: Any, force: bool) -> None:
+        self.stopped.append((record.pid, force))
+
+    def observe(self, record: Any) -> Snapshot:
+        if record.pid in self.dead:
+            raise ConnectionRefusedError("gone")
+        return self.picture
+
+    def wait(self, pid: int) -> None:
+        if self.interrupted:
+            raise KeyboardInterrupt
+
+    def run(self, *arguments: str) -> Result:
+        control = cli.Control(lambda: self.records, self.start, self.stop, self.observe, self.wait)
+        return CliRunner().invoke(cli.main, arguments, obj=control)
+
+
+@pytest.fixture
+def machine(busy_snapshot: Snapshot) -> FakeMachine:
+    return FakeMachine(busy_snapshot)
+
+
+def test_start_hands_over_only_what_was_given(machine: FakeMachine) -> None:
+    done = machine.run("start", "--head", "--num-gpus", "2", "--resources", '{"TPU": 4}', "--preload", "numpy,torch")
+    assert done.exit_code == 0
+    assert machine.started == [{"num_gpus": 2, "resources": {"TPU": 4}, "preload": ["numpy", "torch"]}]
+    assert "pid 4711" in done.output
+    assert "nbaccel stop" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["start"], "Say --head"),
+        (["start", "--head", "--num-gpus", "two"], "'two' is not a valid integer"),
+        (["start", "--head", "--resources", "TPU=4"], "'TPU=4' is not JSON"),
+        (["start", "--head", "--labels", "[1]"], "'[1]' is not a JSON object"),
+        (["start", "--head", "--num-gpu", "1"], "Did you mean"),
+        (["statsu"], "No such command"),
+    ],
+)
+def test_a_wrong_option_is_a_sentence_and_exit_code_2(machine: FakeMachine, arguments: list[str], said: str) -> None:
+    done = machine.run(*arguments)
+    assert done.exit_code == 2
+    assert said in done.output
+    assert machine.started == []
+
+
+def test_what_the_machine_refuses_is_a_sentence_and_exit_code_1(machine: FakeMachine) -> None:
+    machine.refusal = ValueError("num_gpus=4 was asked for, but CUDA_VISIBLE_DEVICES=1,3 shows 2.")
+    done = machine.run("start", "--head", "--num-gpus", "4")
+    assert done.exit_code == 1
+    assert "CUDA_VISIBLE_DEVICES=1,3 shows 2." in done.output
+    assert "Traceback" not in done.output
+
+
+def test_block_stays_and_ctrl_c_ends_the_head(machine: FakeMachine) -> None:
+    machine.interrupted = True
+    done = machine.run("start", "--head", "--block")
+    assert done.exit_code == 0
+    assert machine.stopped == [(4711, False)]
+
+
+def test_a_head_that_ends_by_itself_while_blocked_is_an_error(machine: FakeMachine) -> None:
+    done = machine.run("start", "--head", "--block")
+    assert done.exit_code == 1
+    assert "pid 4711, ended by itself" in done.output
+
+
+def test_stop_ends_shared_heads_and_leaves_a_notebooks_own_alone(machine: FakeMachine) -> None:
+    machine.add(11)
+    machine.add(12, shared=False, title="analysis.ipynb")
+    done = machine.run("stop", "--force")
+    assert machine.stopped == [(11, True)]
+    assert "pid 12 belongs to analysis.ipynb" in done.output
+
+
+def test_stop_without_any_head_is_no_error(machine: FakeMachine) -> None:
+    assert machine.run("stop").exit_code == 0
+
+
+def test_status_shows_what_the_snapshot_says(machine: FakeMachine) -> None:
+    machine.add(11)
+    done = machine.run("status")
+    assert done.exit_code == 0
+    for part in ("head pid 4711", "GPU 0.5 of 2 free", "GPUActor (pid 52420, cell [3] line 14, 8 s)", "waiting: infer"):
+        assert part in done.output
+
+
+def test_status_without_any_head_says_how_to_start_one(machine: FakeMachine) -> None:
+    done = machine.run("status")
+    assert done.exit_code == 1
+    assert "nbaccel start --head" in done.output
+
+
+def test_status_as_json_is_the_snapshots_themselves(machine: FakeMachine) -> None:
+    assert json.loads(machine.run("status", "--json").output) == []
+    machine.add(11)
+    (picture,) = json.loads(machine.run("status", "--json").output)
+    assert Snapshot.from_json(json.dumps(picture)) == machine.picture
+
+
+def test_a_head_that_ends_while_it_is_asked_is_not_shown(machine: FakeMachine) -> None:
+    machine.add(11)
+    machine.add(12)
+    machine.dead.add(11)
+    assert len(json.loads(machine.run("status", "--json").output)) == 1
+
+
+def test_devices_of_a_running_head_show_their_holders(machine: FakeMachine) -> None:
+    machine.add(11)
+    assert "train 0.25 (pid 11" in machine.run("devices").output
+    assert [row["id"] for row in json.loads(machine.run("devices", "--json").output)] == ["0", "1"]
+
+
+def test_a_name_cannot_draw_on_the_terminal(machine: FakeMachine) -> None:
+    machine.add(11)
+    machine.picture.devices[0].holders[0].name = "\x1b[31m[bold]evil[/bold]"
+    output = machine.run("status").output
+    assert "\x1b" not in output
+    assert "[bold]evil[/bold]" in output
