@@ -1,0 +1,25 @@
+"""Every tutorial runs from its first cell to its last in a real kernel, and shows both forms of what it shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+TUTORIALS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.name)
+def test_a_tutorial_runs_from_first_cell_to_last(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(notebook, timeout=100, resources={"metadata": {"path": str(path.parent)}}).execute()
+    shown = [output.data for cell in notebook.cells for output in cell.get("outputs", []) if "data" in output]
+    assert any("text/html" in data and "text/plain" in data for data in shown)
+
+
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.name)
+def test_a_tutorial_is_saved_without_outputs_of_one_machine(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    assert not [cell.id for cell in notebook.cells if cell.get("outputs") or cell.get("execution_count")]
