@@ -1,0 +1,39 @@
+"""Accelerators: which are here, which a node offers, and the environment that gives them to a task.
+
+    Machine (seam) ──► detect ──► Detection ──► resolve_resources ──► NodeDevices ──► environment_for ──► variables
+                          │           │                                    │
+                     VENDORS table  report (people read it)            Sampler (utilisation, memory, …)
+
+Adding a vendor: copy the module of one that is like it, answer the questions of `vendor.Vendor`, and add the row to
+`table.VENDORS`. Nothing here decides who gets which device; a vendor's library is loaded when its devices are asked.
+"""
+
+from nbaccel.accelerators.assigning import environment_for, hidden_environment
+from nbaccel.accelerators.detection import Detection, detect, evidence
+from nbaccel.accelerators.machine import RealMachine
+from nbaccel.accelerators.offering import NodeDevices, resolve_resources
+from nbaccel.accelerators.quantities import check_quantity
+from nbaccel.accelerators.table import RESOURCES, VENDORS, vendor_for_resource, vendor_of
+from nbaccel.accelerators.vendor import Completed, Device, DeviceKind, Finding, Machine, Vendor
+
+__all__ = [
+    "RESOURCES",
+    "VENDORS",
+    "Completed",
+    "Detection",
+    "Device",
+    "DeviceKind",
+    "Finding",
+    "Machine",
+    "NodeDevices",
+    "RealMachine",
+    "Vendor",
+    "check_quantity",
+    "detect",
+    "environment_for",
+    "evidence",
+    "hidden_environment",
+    "resolve_resources",
+    "vendor_for_resource",
+    "vendor_of",
+]

@@ -1,0 +1,194 @@
+"""Finding every accelerator of a machine: cheap signs first, then only those vendors are asked, all at once.
+
+    signs (files, a few ms, in the caller's thread) ──none──► "not found, looked for …"
+       └──some──► probe in a thread of its own ──► Finding, or "unknown: … has not answered for 10 s"
+
+A probe may hang in a driver for ever. Its thread is left behind; this is meant to run in a process that can be lost.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from nbaccel.accelerators.pci import scan_pci
+from nbaccel.accelerators.simulate import SIMULATE_VARIABLE, simulated_findings
+from nbaccel.accelerators.table import GPU_VENDORS, VENDORS, vendor_of
+from nbaccel.accelerators.vendor import Device, Finding, Machine, PciDevice, Vendor
+from nbaccel.accelerators.visibility import Selection, select
+
+DEADLINE_S = 10.0
+
+
+@dataclass(slots=True)
+class Detection:
+    """All findings of a machine, in the order of VENDORS.
+
+    gpu_vendor  whose devices are offered as `GPU`; None when there is nothing to offer
+    simulated   the text that made this machine up, or None
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    gpu_vendor: str | None = None
+    simulated: str | None = None
+
+    def finding(self, vendor: str) -> Finding:
+        return next(one for one in self.findings if one.vendor == vendor)
+
+    @property
+    def devices(self) -> list[Device]:
+        return [device for one in self.findings for device in one.devices]
+
+    def to_dict(self) -> dict[str, Any]:
+        findings = [one.to_dict() for one in self.findings]
+        return {"findings": findings, "gpu_vendor": self.gpu_vendor, "simulated": self.simulated}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Detection:
+        findings = [Finding.from_dict(one) for one in record["findings"]]
+        return cls(findings, record["gpu_vendor"], record["simulated"])
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str) -> Detection:
+        return cls.from_dict(json.loads(text))
+
+
+def evidence(machine: Machine) -> list[str]:
+    """Vendors that there is something to ask about; empty means that `detect` answers at once, from files alone."""
+    if machine.environ.get(SIMULATE_VARIABLE):
+        return []
+    pci = scan_pci(machine)
+    return [vendor.name for vendor in VENDORS if vendor.signs(machine, pci)]
+
+
+def detect(
+    machine: Machine, *, gpu_vendor: str | None = None, simulate: str | None = None, deadline_s: float = DEADLINE_S
+) -> Detection:
+    """Find all devices of this machine, or make them up (`simulate=`, else NBACCEL_SIMULATE, e.g. "nvidia:4xA100").
+
+    Raises ValueError for a `gpu_vendor` or a simulation that means nothing; everything else that goes wrong becomes a
+    reason in its finding.
+
+    >>> detect(RealMachine(), simulate="amd:2xMI300X").devices[1].type
+    'AMD-Instinct-MI300X-OAM'
+    """
+    wanted = simulate if simulate is not None else machine.environ.get(SIMULATE_VARIABLE)
+    findings = simulated_findings(wanted) if wanted else _ask_all(machine, deadline_s)
+    detection = Detection(findings, simulated=wanted or None)
+    detection.gpu_vendor = choose_gpu_vendor(detection, machine.environ, gpu_vendor)
+    for one in findings:
+        _mark_offered(one, detection.gpu_vendor, machine.environ)
+    return detection
+
+
+def _ask_all(machine: Machine, deadline_s: float) -> list[Finding]:
+    pci = scan_pci(machine)
+    findings: dict[str, Finding] = {}
+    questions: list[_Question] = []
+    for vendor in VENDORS:
+        if vendor.signs(machine, pci):
+            questions.append(_Question(vendor, machine, pci))
+        else:
+            findings[vendor.name] = vendor.finding(
+                reason=f"nothing of {' or '.join(vendor.looked_for)} on this machine."
+            )
+    end = time.monotonic() + deadline_s
+    for question in questions:
+        question.thread.start()
+    for question in questions:
+        findings[question.vendor.name] = question.answer(max(0.0, end - time.monotonic()), deadline_s)
+    return [findings[vendor.name] for vendor in VENDORS]
+
+
+class _Question:
+    """One vendor's probe on its way, and the call that it is in."""
+
+    def __init__(self, vendor: Vendor, machine: Machine, pci: Sequence[PciDevice]) -> None:
+        self.vendor = vendor
+        self._machine = machine
+        self._pci = pci
+        self._step = "its probe"
+        self._finding: Finding | None = None
+        # A daemon, since a call into a driver that hangs cannot be ended from here.
+        self.thread = threading.Thread(target=self._ask, name=f"nbaccel probe {vendor.name}", daemon=True)
+
+    def _say(self, step: str) -> None:
+        self._step = step
+
+    def _ask(self) -> None:
+        try:
+            finding = self.vendor.probe(self._machine, self._pci, self._say)
+        except Exception as error:  # a vendor's library: its errors share no class
+            said = f"{self._step}: {type(error).__name__}: {error}"
+            finding = self.vendor.finding(reason=f"asking failed at {said}.", errors=[said])
+        self._finding = replace(finding, asked=True)
+
+    def answer(self, timeout_s: float, deadline_s: float) -> Finding:
+        self.thread.join(timeout_s)
+        if self._finding is not None:
+            return self._finding
+        late = f"unknown: {self._step} has not answered for {deadline_s:g} s"
+        advice = "The driver may hang: look at dmesg. What hangs can be ended only with its process, or by a reboot."
+        return self.vendor.finding(reason=f"{late}.", errors=[late], advice=advice, asked=True, late=True)
+
+
+def choose_gpu_vendor(detection: Detection, environ: Mapping[str, str], wanted: str | None = None) -> str | None:
+    """Whose devices are `GPU` here: the one asked for, else the first with a discrete device that may be used.
+
+    Where no such device was found a visible-devices variable that the user has set tells which make is meant.
+    """
+    if wanted is not None:
+        return _gpu_vendor_named(wanted)
+    usable = [vendor for vendor in GPU_VENDORS if _has_discrete(detection.finding(vendor.name).devices)]
+    for vendor in usable:
+        left = select(vendor, detection.finding(vendor.name).devices, environ)
+        if _has_discrete(left.devices):
+            return vendor.name
+    if usable:
+        return usable[0].name
+    named = [vendor.name for vendor in GPU_VENDORS if any(one.picks for one in vendor.filters(environ))]
+    return named[0] if named else None
+
+
+def _gpu_vendor_named(name: str) -> str:
+    vendor = vendor_of(name)
+    if vendor not in GPU_VENDORS:
+        known = ", ".join(one.name for one in GPU_VENDORS)
+        raise ValueError(
+            f"gpu_vendor={name!r} does not make GPUs: {vendor.family} devices are the resource {vendor.resource!r}. "
+            f"Give one of {known}, and ask for the others with resources={{{vendor.resource!r}: 1}}."
+        )
+    return vendor.name
+
+
+def _has_discrete(devices: Sequence[Device]) -> bool:
+    return any(not device.integrated and device.unavailable is None for device in devices)
+
+
+def usable_devices(vendor: Vendor, selection: Selection, gpu_vendor: str | None) -> list[Device]:
+    """The selected devices that a node can offer; integrated ones only where there is nothing better of the vendor."""
+    if vendor in GPU_VENDORS and vendor.name != gpu_vendor:
+        return []
+    able = [device for device in selection.devices if device.unavailable is None]
+    discrete = [device for device in able if not device.integrated]
+    return discrete or able
+
+
+def _mark_offered(finding: Finding, gpu_vendor: str | None, environ: Mapping[str, str]) -> None:
+    vendor = vendor_of(finding.vendor)
+    selection = select(vendor, finding.devices, environ)
+    offered = {id(device) for device in usable_devices(vendor, selection, gpu_vendor)}
+    finding.restricted_by = selection.words()
+    finding.errors += [problem for problem in selection.problems if problem not in finding.errors]
+    if finding.devices and not selection.devices:
+        finding.advice = (
+            finding.advice or f"Unset or widen {selection.filters[0].variable} before starting, to use them."
+        )
+    finding.devices = [replace(device, offered=id(device) in offered) for device in finding.devices]

@@ -1,0 +1,165 @@
+"""What a node offers: the devices found, cut by the visible-devices variables, filled up with logical ones when asked.
+
+Quantities are logical, so a node may be given more devices than it has. It may never be given more than a
+visible-devices variable allows, since that is a user's word on which devices this work may touch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbaccel.accelerators.detection import Detection, choose_gpu_vendor, usable_devices
+from nbaccel.accelerators.table import VENDORS, vendor_of
+from nbaccel.accelerators.vendor import Device, DeviceKind, Vendor
+from nbaccel.accelerators.visibility import Selection, renumbered, select
+
+TYPE_LABEL = "ray.io/accelerator-type"
+TYPE_RESOURCE = "accelerator_type:"
+
+# Each device is a record here and a row in every view; nobody's node has more.
+MOST_DEVICES = 10_000
+
+
+@dataclass(slots=True)
+class NodeDevices:
+    """The devices of a node by resource, in the order of their `index`, and what follows from them.
+
+    resources  further resources: `accelerator_type:<T>` for each type present, and a TPU slice's own
+    labels     node labels, e.g. {"ray.io/accelerator-type": "A100"}
+    notes      sentences for the user: entries of variables that were ignored, cards that could not be told apart
+    """
+
+    devices: dict[str, list[Device]] = field(default_factory=dict)
+    resources: dict[str, float] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    gpu_vendor: str | None = None
+
+    @property
+    def quantities(self) -> dict[str, float]:
+        """All that the node offers because of its devices: {"GPU": 2.0, "accelerator_type:A100": 1.0}."""
+        counts = {resource: float(len(devices)) for resource, devices in self.devices.items() if devices}
+        return {**counts, **self.resources}
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "devices": {resource: [one.to_dict() for one in devices] for resource, devices in self.devices.items()},
+            "resources": self.resources,
+            "labels": self.labels,
+            "notes": self.notes,
+            "gpu_vendor": self.gpu_vendor,
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> NodeDevices:
+        devices = {name: [Device.from_dict(one) for one in devices] for name, devices in record["devices"].items()}
+        return cls(**{**record, "devices": devices})
+
+
+def resolve_resources(
+    detection: Detection,
+    *,
+    num_gpus: float | None,
+    resources: Mapping[str, float] | None,
+    gpu_vendor: str | None = None,
+    environ: Mapping[str, str],
+) -> NodeDevices:
+    """Settle which devices a node offers. None (or a resource left out) means: what was found.
+
+    Raises ValueError for a quantity that is not a whole number from 0 up, or more than a visible variable allows.
+
+    >>> node = resolve_resources(detection, num_gpus=2, resources=None, environ={"CUDA_VISIBLE_DEVICES": "1,3"})
+    >>> [device.id for device in node.devices["GPU"]]
+    ['1', '3']
+    """
+    chosen = choose_gpu_vendor(detection, environ, gpu_vendor or detection.gpu_vendor)
+    node = NodeDevices(gpu_vendor=chosen)
+    gpus = vendor_of(chosen or VENDORS[0].name)
+    _offer(node, detection, gpus, environ, _Wish("num_gpus", num_gpus))
+    for vendor in VENDORS:
+        if vendor.resource != "GPU":
+            asked = (resources or {}).get(vendor.resource)
+            _offer(node, detection, vendor, environ, _Wish(f"resources={{'{vendor.resource}'}}", asked))
+    _describe(node, detection)
+    return node
+
+
+@dataclass(slots=True, frozen=True)
+class _Wish:
+    """A quantity as the user wrote it; None when nothing was written."""
+
+    written: str
+    quantity: float | None
+
+    def __str__(self) -> str:
+        if self.written == "num_gpus":
+            return f"num_gpus={self.quantity:g}"
+        return self.written.replace("'}", f"': {self.quantity:g}}}")
+
+    def count(self) -> int | None:
+        if self.quantity is None:
+            return None
+        if not math.isfinite(self.quantity) or self.quantity < 0 or self.quantity != int(self.quantity):
+            raise ValueError(
+                f"init asked for {self}, but a node's devices are counted whole, from 0 up. "
+                f"Give the node whole devices; a task or actor may then ask for a fraction of one."
+            )
+        if self.quantity > MOST_DEVICES:
+            raise ValueError(f"init asked for {self}, but {MOST_DEVICES} devices are the most a node can have.")
+        return int(self.quantity)
+
+
+def _offer(node: NodeDevices, detection: Detection, vendor: Vendor, environ: Mapping[str, str], wish: _Wish) -> None:
+    asked = wish.count()
+    found = detection.finding(vendor.name).devices
+    selection = select(vendor, found, environ)
+    usable = usable_devices(vendor, selection, node.gpu_vendor or VENDORS[0].name)
+    if asked is None:
+        # Names in a variable are no devices: only what was found is offered by itself.
+        usable = usable if found else []
+    elif selection.restricted and asked > len(usable):
+        raise ValueError(_too_many(wish, vendor, selection, usable))
+    else:
+        usable = usable[:asked] + _logical(vendor, found, usable, asked - len(usable))
+    pinned, notes = vendor.pin(found, usable, environ)
+    if pinned or asked is not None:
+        node.devices[vendor.resource] = renumbered(pinned)
+    node.notes += [*selection.problems, *notes]
+
+
+def _logical(vendor: Vendor, found: Sequence[Device], usable: Sequence[Device], count: int) -> list[Device]:
+    """Devices that are only counted; their numbers continue those of the devices found."""
+    first = max((device.ordinal + 1 for device in (*found, *usable) if device.ordinal is not None), default=0)
+    return [vendor.logical(str(number), number) for number in range(first, first + max(0, count))]
+
+
+def _too_many(wish: _Wish, vendor: Vendor, selection: Selection, usable: Sequence[Device]) -> str:
+    allowed = len(usable)
+    ids = f" ({', '.join(device.id for device in usable)})" if usable else ""
+    why = "".join(f" {problem}" for problem in selection.problems)
+    unusable = [f" {one.id} is left out: {one.unavailable}." for one in selection.devices if one.unavailable]
+    variable = selection.filters[0].variable
+    return (
+        f"init asked for {wish}, but {selection.words()} allows {allowed} device{'' if allowed == 1 else 's'}{ids}."
+        f"{why}{''.join(unusable)} Ask for at most {allowed}, or unset or widen {variable} before starting."
+    )
+
+
+def _describe(node: NodeDevices, detection: Detection) -> None:
+    """Types as resources and labels, and what a TPU host tells about its slice."""
+    offered = [device for devices in node.devices.values() for device in devices]
+    types = list(dict.fromkeys(device.type for device in offered if device.type))
+    node.resources |= {f"{TYPE_RESOURCE}{kind}": 1.0 for kind in types}
+    if types:
+        node.labels[TYPE_LABEL] = types[0]
+    for vendor in _vendors_of(offered):
+        finding = detection.finding(vendor)
+        node.resources |= finding.extra_resources
+        node.labels |= finding.labels
+
+
+def _vendors_of(devices: Iterable[Device]) -> list[str]:
+    return list(dict.fromkeys(device.vendor for device in devices if device.kind is not DeviceKind.LOGICAL))

@@ -1,0 +1,171 @@
+"""Visible-devices variables: what they say, and which devices are left when they have had their say.
+
+A list is read as the vendors' runtimes read it: it ends at the first entry that means nothing to them. What was cut off
+is said in a sentence, since the runtime itself says nothing. When no device was found at all the entries themselves are
+taken as devices, as opaque names, because quantities are logical.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from nbaccel.accelerators.vendor import Device, Filter, Vendor
+
+# What an entry may look like: an index, a UUID, "MIG-GPU-…/1/0", "npu:0". Spaces, ";" and the like are slips.
+_ENTRY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/\-]*")
+_RANGE = re.compile(r"(\d+)-(\d+)")
+_NO_DEVICES = ("NoDevFiles",)
+
+# An entry such as "0-99999999" must not become a list of that length.
+LARGEST_RANGE = 4096
+
+
+def parse_list(variable: str, environ: Mapping[str, str], *, ranges: bool = False, prefix: str = "") -> Filter | None:
+    """Read a comma-separated variable; None when it is not set.
+
+    >>> parse_list("CUDA_VISIBLE_DEVICES", {"CUDA_VISIBLE_DEVICES": "1,3"}).picks
+    ('1', '3')
+    """
+    value = environ.get(variable)
+    if value is None:
+        return None
+    text = value.strip()
+    if text == "" or text in _NO_DEVICES:
+        return Filter(variable, value, ())
+    picks, problems = split_entries(variable, text, ranges=ranges, prefix=prefix)
+    return Filter(variable, value, tuple(picks), problems=tuple(problems))
+
+
+def split_entries(variable: str, text: str, *, ranges: bool = False, prefix: str = "") -> tuple[list[str], list[str]]:
+    """The entries up to the first that means nothing, and sentences about what was left out."""
+    picks: list[str] = []
+    problems: list[str] = []
+    for raw in text.split(","):
+        entry = raw.strip().removeprefix(prefix)
+        spread = _spread(entry) if ranges else None
+        if spread is None and not _ENTRY.fullmatch(entry):
+            problems.append(_meaningless(variable, text, raw))
+            break
+        for one in spread or [entry]:
+            if one in picks:
+                problems.append(f"{variable}={text} names {one} more than once; it counts once.")
+            else:
+                picks.append(one)
+    return picks, problems
+
+
+def _spread(entry: str) -> list[str] | None:
+    match = _RANGE.fullmatch(entry)
+    if match is None:
+        return None
+    first, last = int(match[1]), int(match[2])
+    if last < first or last - first >= LARGEST_RANGE:
+        return None
+    return [str(number) for number in range(first, last + 1)]
+
+
+def _meaningless(variable: str, text: str, entry: str) -> str:
+    shown = entry.strip() or "an empty entry"
+    if shown.startswith("-"):
+        return f"{variable}={text}: {shown} hides that entry and all that follow it."
+    return f"{variable}={text}: {shown!r} is no index and no UUID; it and what follows are ignored. Write 1,3."
+
+
+@dataclass(slots=True)
+class Selection:
+    """What the variables leave.
+
+    restricted  do they name devices at all? Then nothing can be added to `devices`.
+    problems    sentences about entries that were cut off
+    """
+
+    devices: list[Device]
+    restricted: bool
+    problems: list[str] = field(default_factory=list)
+    filters: list[Filter] = field(default_factory=list)
+
+    def words(self) -> str | None:
+        """The variables as they would be typed, or None when they let everything through."""
+        return " with ".join(str(one) for one in self.filters) if self.restricted else None
+
+
+def select(vendor: Vendor, found: Sequence[Device], environ: Mapping[str, str]) -> Selection:
+    """Apply the vendor's variables, one after the other, to the devices found, in the order of their entries."""
+    filters = [one for one in vendor.filters(environ) if one.picks is not None or one.drops]
+    if not filters:
+        return Selection(list(found), restricted=False)
+    problems = [problem for one in filters for problem in one.problems]
+    left = list(found)
+    for position, one in enumerate(filters):
+        if found:
+            left = _apply(vendor, left, one, problems, by_position=position > 0)
+        else:
+            left = _apply_to_names(vendor, left, one, problems, first=position == 0)
+    restricted = bool(found) or any(one.picks is not None for one in filters)
+    return Selection(left, restricted, problems, filters)
+
+
+def _apply(
+    vendor: Vendor, devices: list[Device], one: Filter, problems: list[str], *, by_position: bool
+) -> list[Device]:
+    def meant(entry: str) -> list[Device]:
+        if by_position and entry.isdecimal():
+            # The second filter counts what the first one left: inherited filters stack.
+            return devices[int(entry) : int(entry) + 1]
+        return [device for device in devices if vendor.matches(device, entry)]
+
+    picked = devices if one.picks is None else _pick(vendor, devices, one, meant, problems)
+    dropped = {id(device) for entry in one.drops for device in meant(entry)}
+    return [device for device in picked if id(device) not in dropped]
+
+
+def _pick(
+    vendor: Vendor, devices: list[Device], one: Filter, meant: Callable[[str], list[Device]], problems: list[str]
+) -> list[Device]:
+    picked: list[Device] = []
+    for entry in one.picks or ():
+        matches = meant(entry)
+        if not matches:
+            problems.append(_unknown_entry(vendor, devices, one, entry))
+            break
+        if any(match is device for match in matches for device in picked):
+            problems.append(f"{one} names {matches[0].id} twice in different words; it counts once.")
+        picked += [match for match in matches if all(match is not device for device in picked)]
+    return picked
+
+
+def _unknown_entry(vendor: Vendor, devices: Sequence[Device], one: Filter, entry: str) -> str:
+    known = ", ".join(device.id for device in devices) or "none"
+    return (
+        f"{one} names {entry}, but there is no such {vendor.family} here (there are: {known}); "
+        f"it and the entries after it are ignored, as the vendor's runtime does."
+    )
+
+
+def _apply_to_names(
+    vendor: Vendor, left: list[Device], one: Filter, problems: list[str], *, first: bool
+) -> list[Device]:
+    """The same for a machine without such devices: entries become logical devices."""
+    if one.picks is None:
+        return [device for device in left if device.id not in one.drops]
+    if first:
+        names = [entry for entry in one.picks if entry not in one.drops]
+        return [vendor.logical(entry, position) for position, entry in enumerate(names)]
+    positions = {str(position): device for position, device in enumerate(left)}
+    kept = [positions[entry] for entry in one.picks if entry in positions]
+    if len(kept) < len(one.picks):
+        problems.append(f"{one} counts from the {len(left)} entries that the variable before it left.")
+    return kept
+
+
+def renumbered(devices: Sequence[Device]) -> list[Device]:
+    """The same devices with `index` as their position in this list."""
+    return [replace(device, index=position) for position, device in enumerate(devices)]
+
+
+def switched_off(vendor: Vendor, environ: Mapping[str, str]) -> bool:
+    """Has the user asked to leave this vendor's variables alone?"""
+    names = [f"{prefix}{name}" for name in vendor.noset for prefix in ("RAY_EXPERIMENTAL_NOSET_", "NBACCEL_NOSET_")]
+    return any(environ.get(name, "").strip().lower() in ("1", "true", "yes", "on") for name in names)
