@@ -1,0 +1,78 @@
+"""A flood is folded with a count, a second cell's output is its own, and every line is either shown or counted."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from nbaccel.notebook.output import BURST_LINES, CellOutput
+
+
+class FrontEnd:
+    """Collects what a notebook would show, and holds the clock."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.messages: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
+        self.output = CellOutput(
+            lambda *message: self.messages.append(message), clock=lambda: self.now, later=lambda flush: None
+        )
+
+    def texts(self, cell: str) -> str:
+        return "".join(
+            content["text"] for kind, content, parent in self.messages if kind == "stream" and parent["cell_id"] == cell
+        )
+
+
+def _parent(cell: str) -> bytes:
+    return json.dumps({"header": {"msg_id": cell}, "cell_id": cell}).encode()
+
+
+def _lines(count: int) -> str:
+    return "".join(f"(f pid=1) line {number}\n" for number in range(count))
+
+
+def test_output_goes_under_the_cell_that_submitted() -> None:
+    front = FrontEnd()
+    front.output.write(_parent("a"), "stdout", "one\n")
+    front.output.write(_parent("b"), "stderr", "two\n")
+    front.output.write(_parent("a"), "stdout", "three\n")
+    assert (front.texts("a"), front.texts("b")) == ("one\nthree\n", "two\n")
+    assert [content["name"] for _, content, _ in front.messages] == ["stdout", "stderr", "stdout"]
+
+
+def test_every_line_is_shown_or_counted() -> None:
+    front = FrontEnd()
+    for _ in range(5):
+        front.output.write(_parent("a"), "stdout", _lines(1000))
+    front.output.flush()
+    shown = front.texts("a").count("\n")
+    assert shown == BURST_LINES
+    (fold,) = [content for kind, content, _ in front.messages if kind == "display_data"]
+    assert fold["data"]["text/plain"].startswith(f"… {5000 - shown} more lines are in the log")
+
+
+def test_the_count_of_folded_lines_changes_in_place() -> None:
+    front = FrontEnd()
+    front.output.write(_parent("a"), "stdout", _lines(100))
+    front.output.flush()
+    front.output.write(_parent("a"), "stdout", _lines(100))
+    front.output.flush()
+    front.output.flush()
+    folds = [(kind, content["transient"]["display_id"]) for kind, content, _ in front.messages if kind != "stream"]
+    assert [kind for kind, _ in folds] == ["display_data", "update_display_data"]
+    assert len({display_id for _, display_id in folds}) == 1
+
+
+def test_a_slow_task_is_shown_until_the_cell_has_two_hundred_lines() -> None:
+    front = FrontEnd()
+    for second in range(30):
+        front.now = float(second)
+        front.output.write(_parent("a"), "stdout", _lines(10))
+    assert front.texts("a").count("\n") == 200
+
+
+def test_lines_that_look_alike_are_all_shown() -> None:
+    front = FrontEnd()
+    front.output.write(_parent("a"), "stdout", "same\n" * 20)
+    assert front.texts("a") == "same\n" * 20
