@@ -33,7 +33,8 @@ class CellWatch:
         """IPython's `pre_run_cell`: from now on, it is this cell."""
         # Silent executions, such as a front end's own questions, have no number.
         numbered = info is None or getattr(info, "store_history", True)
-        # The history has a cell's text once it runs. execution_count counts on before or after, as IPython's version has it.
+        # From the history, which has a cell's text once it runs: execution_count counts on before or after this event,
+        # depending on IPython's version.
         number = len(self._shell.history_manager.input_hist_parsed) - (info is None)
         self._label = f"[{number}]" if numbered and number else ""
         self._parent = _parent_bytes(self._shell)

@@ -17,8 +17,8 @@ class KernelShell(InteractiveShell):  # type: ignore[misc]
     """A shell that has the message which ran the cell, as a kernel's has."""
 
     def get_parent(self) -> dict[str, Any]:
-        header = {"msg_id": f"msg-{self.execution_count}", "session": "s", "date": object()}
-        return {"header": header, "metadata": {"cellId": f"cell-{self.execution_count}"}}
+        header = {"msg_id": "msg-a", "session": "s", "date": object()}
+        return {"header": header, "metadata": {"cellId": "cell-a"}}
 
 
 @pytest.fixture
@@ -40,13 +40,13 @@ def _run(shell: InteractiveShell, code: str) -> Any:
 def test_a_task_knows_cell_and_line(shell: InteractiveShell) -> None:
     label, parent = _run(shell, "x = 1\n\nwhere()")
     assert label == "[1] line 3"
-    assert json.loads(parent) == {"header": {"msg_id": "msg-1", "session": "s"}, "cell_id": "cell-1"}
+    assert json.loads(parent) == {"header": {"msg_id": "msg-a", "session": "s"}, "cell_id": "cell-a"}
     assert _run(shell, "where()")[0] == "[2] line 1"
 
 
 def test_the_line_is_that_of_the_cell_and_not_of_the_function_that_it_calls(shell: InteractiveShell) -> None:
     _run(shell, "def submit():\n    x = 2\n    return where()")
-    assert _run(shell, "\n\nsubmit()")[0] == "[2] line 3"
+    assert _run(shell, "y = 1\n\nsubmit()")[0] == "[2] line 3"
 
 
 def test_a_thread_started_by_a_cell_names_the_cell(shell: InteractiveShell) -> None:
