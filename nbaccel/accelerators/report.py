@@ -1,0 +1,210 @@
+"""What people read about a detection: rows of devices, a sentence for each family, and what to type next.
+
+The first part is pure: records in, records and text out. `devices()` and `doctor()` at the end ask this machine and
+render with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nbaccel.accelerators.detection import Detection, detect
+from nbaccel.accelerators.machine import RealMachine
+from nbaccel.accelerators.metrics import DeviceMetrics, sample
+from nbaccel.accelerators.table import vendor_of
+from nbaccel.accelerators.vendor import Device, DeviceKind, Finding, Machine
+
+COLUMNS = ("id", "family", "name", "type", "memory", "offered", "note")
+_GIB = 1 << 30
+_MIB = 1 << 20
+
+
+@dataclass(slots=True, frozen=True)
+class FoundDevice:
+    """A device and why it is not offered, or what else there is to say of it."""
+
+    device: Device
+    note: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """All facts of the device, with "memory" and "note" as people read them."""
+        facts = self.device.to_dict()
+        memory = _size(self.device.memory_bytes)
+        return {**facts, "type": self.device.type or "", "memory": memory, "note": self.note}
+
+
+@dataclass(slots=True, frozen=True)
+class FamilyReport:
+    """One family in words: what was found or why not, and what would change that."""
+
+    vendor: str
+    family: str
+    resource: str
+    found: int
+    offered: int
+    sentence: str
+    restricted_by: str | None
+    looked_for: tuple[str, ...]
+    errors: tuple[str, ...]
+    advice: str | None
+
+
+@dataclass(slots=True, frozen=True)
+class MachineReport:
+    """All that there is to say about the accelerators of a machine."""
+
+    devices: tuple[FoundDevice, ...]
+    families: tuple[FamilyReport, ...]
+    next_steps: tuple[str, ...]
+
+
+def describe(
+    detection: Detection, held: Mapping[str, str] | None = None, metrics: Mapping[str, DeviceMetrics] | None = None
+) -> MachineReport:
+    """Turn a detection into rows and sentences.
+
+    held     by `Device.lease_key`, who holds the device: "held by notebook analysis.ipynb, pid 4711"
+    metrics  by `Device.lease_key`, a sample, for the memory that processes use
+    """
+    rows = [
+        FoundDevice(device, _note(detection, finding, device, held or {}, metrics or {}))
+        for finding in detection.findings
+        for device in finding.devices
+    ]
+    families = [_family(detection, finding) for finding in detection.findings]
+    return MachineReport(tuple(rows), tuple(families), tuple(_next_steps(detection)))
+
+
+def _note(
+    detection: Detection,
+    finding: Finding,
+    device: Device,
+    held: Mapping[str, str],
+    metrics: Mapping[str, DeviceMetrics],
+) -> str:
+    notes = [_why_not_offered(detection, finding, device)]
+    if device.kind is DeviceKind.SIMULATED:
+        notes.append("simulated")
+    if device.profile:
+        notes.append(f"MIG {device.profile} of {device.parent}")
+    notes.append(held.get(device.lease_key, ""))
+    if device.lease_key in metrics:
+        notes.append(_users(metrics[device.lease_key]))
+    return "; ".join(note for note in notes if note)
+
+
+def _why_not_offered(detection: Detection, finding: Finding, device: Device) -> str:
+    if device.offered:
+        return ""
+    if device.unavailable:
+        return device.unavailable
+    if finding.resource == "GPU" and detection.gpu_vendor not in (None, finding.vendor):
+        offered = vendor_of(detection.gpu_vendor or "").family
+        return (
+            f"not offered: GPU means {offered}s on this node; init(gpu_vendor={finding.vendor!r}) offers these instead"
+        )
+    if device.integrated:
+        return f"integrated: offered only with init(gpu_vendor={finding.vendor!r})"
+    return f"hidden by {finding.restricted_by}" if finding.restricted_by else "not offered"
+
+
+def _users(metrics: DeviceMetrics) -> str:
+    """The processes that have memory on a device, for those who wonder why it is full."""
+    if metrics.lost:
+        return metrics.lost
+    known = [f"pid {pid} uses {_size(used) or 'an unknown amount'}" for pid, used in metrics.processes or []]
+    return ", ".join(known)
+
+
+def _family(detection: Detection, finding: Finding) -> FamilyReport:
+    offered = [device for device in finding.devices if device.offered]
+    return FamilyReport(
+        vendor=finding.vendor,
+        family=finding.family,
+        resource=finding.resource,
+        found=len(finding.devices),
+        offered=len(offered),
+        sentence=_sentence(detection, finding, offered),
+        restricted_by=finding.restricted_by,
+        looked_for=tuple(finding.looked_for),
+        errors=tuple(finding.errors),
+        advice=finding.advice,
+    )
+
+
+def _sentence(detection: Detection, finding: Finding, offered: Sequence[Device]) -> str:
+    """What was found, in words; where there is nothing, the reason."""
+    if not finding.devices:
+        return f"{finding.family}: {finding.reason}"
+    names = ", ".join(dict.fromkeys(device.name for device in finding.devices))
+    simulated = " (simulated)" if detection.simulated else ""
+    found = f"{finding.family}: {len(finding.devices)} found{simulated}: {names}"
+    if len(offered) == len(finding.devices):
+        return f"{found}; offered as {finding.resource}."
+    if finding.restricted_by is not None:
+        ids = f" ({', '.join(device.id for device in offered)})" if offered else ""
+        return f"{found}; {_set_to(finding.restricted_by)} leaves {len(offered)}{ids}."
+    reasons = dict.fromkeys(_why_not_offered(detection, finding, device) for device in finding.devices)
+    return f"{found}; {len(offered)} offered as {finding.resource} ({'; '.join(one for one in reasons if one)})."
+
+
+def _set_to(restriction: str) -> str:
+    return f"{restriction[:-1]}, set to empty," if restriction.endswith("=") else restriction
+
+
+def _next_steps(detection: Detection) -> list[str]:
+    steps = [finding.advice for finding in detection.findings if finding.advice]
+    offered = [finding for finding in detection.findings if any(device.offered for device in finding.devices)]
+    for finding in offered:
+        ask = "num_gpus=1" if finding.resource == "GPU" else f"resources={{'{finding.resource}': 1}}"
+        steps.append(f"Ask for one in a task: @nbaccel.remote({ask})")
+    if not offered:
+        steps.append("Work without one: nbaccel.init(num_gpus=2) counts two logical GPUs.")
+        steps.append('See how it would look: nbaccel.init(simulate="nvidia:2xA100").')
+    return steps
+
+
+def as_text(report: MachineReport, log_errors: Sequence[str] = ()) -> str:
+    """The whole report as plain lines."""
+    lines = [f"  {family.sentence}" for family in report.families]
+    found = [f"  {row.device.family} {row.device.id}: {row.note}" for row in report.devices if row.note]
+    errors = [f"  {family.family}: {error}" for family in report.families for error in family.errors]
+    parts = [
+        ("Accelerators", lines),
+        ("Devices", found),
+        ("What went wrong", errors),
+        ("Last errors of the head's log", [f"  {line}" for line in log_errors]),
+        ("What to do next", [f"  {step}" for step in report.next_steps]),
+    ]
+    return "\n\n".join("\n".join([title, *body]) for title, body in parts if body)
+
+
+def _size(size_bytes: int | None) -> str:
+    if size_bytes is None:
+        return ""
+    if size_bytes < _GIB:
+        return f"{size_bytes / _MIB:.0f} MiB"
+    return f"{size_bytes / _GIB:.0f} GiB"
+
+
+def devices(machine: Machine | None = None, *, simulate: str | None = None) -> list[dict[str, Any]]:
+    """Every device of this machine as a row; COLUMNS names what a table shows of it."""
+    return [row.to_dict() for row in describe(detect(machine or RealMachine(), simulate=simulate)).devices]
+
+
+def doctor(
+    machine: Machine | None = None,
+    *,
+    simulate: str | None = None,
+    held: Mapping[str, str] | None = None,
+    log_errors: Sequence[str] = (),
+) -> str:
+    """All about this machine's accelerators in plain lines: found, not found and why, used by whom, what to do next."""
+    asked = machine or RealMachine()
+    detection = detect(asked, simulate=simulate)
+    real = [device for device in detection.devices if device.kind is DeviceKind.REAL]
+    measured = sample(real, asked) if real else []
+    metrics = {device.lease_key: one for device, one in zip(real, measured, strict=True)}
+    return as_text(describe(detection, held, metrics), log_errors)
