@@ -35,7 +35,8 @@ class CellWatch:
         numbered = info is None or getattr(info, "store_history", True)
         # From the history, which has a cell's text once it runs: execution_count counts on before or after this event,
         # depending on IPython's version.
-        number = len(self._shell.history_manager.input_hist_parsed) - (info is None)
+        history = self._shell.history_manager
+        number = len(history.input_hist_parsed) - (info is None) if history is not None else 0
         self._label = f"[{number}]" if numbered and number else ""
         self._parent = _parent_bytes(self._shell)
         self._by_line = {0: (self._label, self._parent)}
