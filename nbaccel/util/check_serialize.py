@@ -1,0 +1,91 @@
+"""Which part of an object cannot be pickled: a function's captured variable, an instance's attribute."""
+
+import inspect
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+import cloudpickle
+
+
+@dataclass(frozen=True, eq=False)
+class FailureTuple:
+    """An object that cannot be pickled although each of its parts can, or at whose depth the search ended."""
+
+    obj: Any
+    name: str
+    parent: Any
+
+    def __repr__(self) -> str:
+        return f"FailTuple({self.name} [obj={self.obj!r}, parent={self.parent!r}])"
+
+
+def inspect_serializability(
+    base_obj: Any, name: str | None = None, depth: int = 3, print_file: TextIO | None = None
+) -> tuple[bool, set[FailureTuple]]:
+    """Whether `base_obj` can be sent to a worker, and if not, which parts of it are to blame, `depth` levels deep.
+
+    Prints what it tries to `print_file` (default: stdout).
+
+    >>> lock = threading.Lock()
+    >>> serializable, failures = inspect_serializability(lambda: lock)
+    >>> [failure.name for failure in failures]
+    ['lock']
+    """
+    search = _Search(print_file or sys.stdout)
+    name = name or getattr(base_obj, "__qualname__", None) or repr(base_obj)
+    search.say(0, f"Checking serializability of {name}")
+    if _error_of(base_obj) is None:
+        search.say(0, "It can be serialized.")
+        return True, set()
+    search.look_into(base_obj, name, base_obj, depth, 0)
+    search.say(0, "Not serializable: " + ", ".join(sorted(failure.name for failure in search.failures)))
+    search.say(0, "Make these inside the task or actor, or keep them out of what it captures.")
+    return False, search.failures
+
+
+def _error_of(candidate: Any) -> Exception | None:
+    try:
+        cloudpickle.dumps(candidate)
+    except Exception as error:  # __reduce__ is the user's code
+        return error
+    return None
+
+
+class _Search:
+    def __init__(self, output: TextIO) -> None:
+        self._output = output
+        self._seen: set[int] = set()
+        self.failures: set[FailureTuple] = set()
+
+    def say(self, level: int, text: str) -> None:
+        print("    " * level + text, file=self._output)
+
+    def look_into(self, culprit: Any, name: str, parent: Any, depth: int, level: int) -> None:
+        """Blames the parts of an object that is known not to be picklable; itself, if all its parts are fine."""
+        self._seen.add(id(culprit))
+        self.say(level, f"!!! {name}: {_error_of(culprit)}")
+        found = False
+        for part_name, part in _parts(culprit) if depth > 0 else ():
+            if id(part) not in self._seen and _error_of(part) is not None:
+                found = True
+                self.look_into(part, part_name, culprit, depth - 1, level + 1)
+        if not found:
+            self.failures.add(FailureTuple(culprit, name, parent))
+
+
+def _parts(whole: Any) -> Iterator[tuple[str, Any]]:
+    """What pickling `whole` also pickles, with the names under which it is known there."""
+    if inspect.ismethod(whole):
+        yield from (("self", whole.__self__), (whole.__name__, whole.__func__))
+    elif inspect.isfunction(whole):
+        captured = inspect.getclosurevars(whole)
+        yield from {**captured.globals, **captured.nonlocals}.items()
+        yield from ((f"default {index}", value) for index, value in enumerate(whole.__defaults__ or ()))
+    elif isinstance(whole, dict):
+        yield from ((f"[{key!r}]", value) for key, value in whole.items())
+    elif isinstance(whole, list | tuple | set | frozenset):
+        yield from ((f"[{index}]", value) for index, value in enumerate(whole))
+    else:
+        yield from vars(whole).items() if hasattr(whole, "__dict__") else ()

@@ -1,0 +1,302 @@
+"""Counter, Gauge and Histogram of user code, from the driver, tasks and actors alike, readable as Prometheus text.
+
+    task ── inc ──► its process' totals ── at most every SEND_EVERY_S ──► collector actor ──► prometheus_text()
+
+The collector is a named actor without a CPU, started by the first process that records something. A process sends what
+changed since it last sent, so that the end of a worker loses nothing that it had sent.
+"""
+
+import bisect
+import re
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import nbaccel
+from nbaccel import engine
+
+SEND_EVERY_S = 0.2
+_COLLECTOR = "metrics"
+_NAMESPACE = "_nbaccel"
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+
+Tags = tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class Series:
+    """A metric's description, and its values for each set of tags.
+
+    A counter's value is what was added, a gauge's the last one, a histogram's the counts of each bucket and the sum.
+    """
+
+    kind: str
+    description: str
+    boundaries: tuple[float, ...] = ()
+    values: dict[Tags, Any] = field(default_factory=dict)
+
+    def add(self, tags: Tags, change: Any) -> None:
+        """Takes up a change of this process, or one that another process sent."""
+        before = self.values.get(tags)
+        if self.kind == "gauge" or before is None:
+            self.values[tags] = change
+        elif self.kind == "counter":
+            self.values[tags] = before + change
+        else:
+            self.values[tags] = [old + new for old, new in zip(before, change, strict=True)]
+
+
+class MetricsCollector:
+    """The actor that holds the cluster's totals."""
+
+    def __init__(self) -> None:
+        self._all: dict[str, Series] = {}
+
+    def add(self, changes: dict[str, Series]) -> None:
+        _merge(self._all, changes)
+
+    def read(self) -> dict[str, Series]:
+        return self._all
+
+
+def _merge(into: dict[str, Series], changes: Mapping[str, Series]) -> None:
+    for name, series in changes.items():
+        mine = into.setdefault(name, Series(series.kind, series.description, series.boundaries))
+        if mine.kind == series.kind and mine.boundaries == series.boundaries:
+            for tags, change in series.values.items():
+                mine.add(tags, change)
+
+
+class _Outbox:
+    """What this process has recorded and not sent."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._changes: dict[str, Series] = {}
+        self._sent_at = 0.0
+        self._timer: threading.Timer | None = None
+        self._collector: tuple[Any, Any] = None, None  # the engine it belongs to, its handle
+
+    def record(self, metric: "Metric", tags: Tags, change: Any) -> None:
+        with self._lock:
+            new = Series(metric.kind, metric.info["description"], metric.boundaries)
+            self._changes.setdefault(metric.info["name"], new).add(tags, change)
+            due_in_s = self._sent_at + SEND_EVERY_S - time.monotonic()
+            if due_in_s > 0 and self._timer is None:
+                self._timer = threading.Timer(due_in_s, self.send)
+                self._timer.daemon = True
+                self._timer.start()
+        if due_in_s <= 0:
+            self.send()
+
+    def send(self) -> Any:
+        """Sends what was recorded; returns the ref of the collector's answer, None if nothing was sent.
+
+        Before init() nothing is: what is recorded then goes with the first record or reading after it.
+        """
+        with self._lock:
+            self._timer = None
+            if not self._changes or not nbaccel.is_initialized():
+                return None
+            changes, self._changes = self._changes, {}
+            self._sent_at = time.monotonic()
+        return self.collector().add.remote(changes)
+
+    def collector(self) -> Any:
+        running = engine.current()
+        if self._collector[0] is not running:
+            actor_class = nbaccel.remote(MetricsCollector)
+            # Detached: the worker that happens to be the first to record something may end before the others.
+            options = {"name": _COLLECTOR, "namespace": _NAMESPACE, "get_if_exists": True, "lifetime": "detached"}
+            self._collector = running, actor_class.options(num_cpus=0, **options).remote()
+        return self._collector[1]
+
+    def unsent(self) -> dict[str, Series]:
+        return self._changes
+
+
+_outbox = _Outbox()
+
+
+def flush() -> None:
+    """Sends what this process has recorded and waits until it is counted."""
+    sent = _outbox.send()
+    if sent is not None:
+        nbaccel.get(sent)
+
+
+class Metric:
+    """What Counter, Gauge and Histogram share: a name, a description, tag keys and default tags."""
+
+    kind = ""
+
+    def __init__(
+        self,
+        name: str,
+        description: str = "",
+        tag_keys: Iterable[str] | None = None,
+        boundaries: Iterable[float] = (),
+    ) -> None:
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no metric name: letters, digits and _ are allowed, and it cannot be empty.")
+        if isinstance(tag_keys, str) or not all(isinstance(key, str) for key in tag_keys or ()):
+            raise TypeError(f"tag_keys of {name} must be a tuple of strings, but is {tag_keys!r}.")
+        self._name = name
+        self._description = description
+        self._tag_keys = tuple(tag_keys or ())
+        self._default_tags: dict[str, str] = {}
+        self.boundaries = tuple(boundaries)
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """Name, description, tag keys and default tags."""
+        return {
+            "name": self._name,
+            "description": self._description,
+            "tag_keys": self._tag_keys,
+            "default_tags": dict(self._default_tags),
+        }
+
+    def set_default_tags(self, default_tags: Mapping[str, str]) -> "Metric":
+        """Tags for each record that does not name them itself."""
+        self._check(default_tags)
+        self._default_tags = dict(default_tags)
+        return self
+
+    def _check(self, tags: Mapping[str, str]) -> None:
+        for key, value in tags.items():
+            if key not in self._tag_keys:
+                raise ValueError(
+                    f"Unrecognized tag key {key!r}: metric {self._name} has the tag keys {self._tag_keys}."
+                )
+            if not isinstance(value, str):
+                raise TypeError(f"Tag values are strings, but {key} of metric {self._name} is {value!r}.")
+
+    def _record(self, change: Any, tags: Mapping[str, str] | None) -> None:
+        self._check(tags or {})
+        final = {**self._default_tags, **(tags or {})}
+        missing = [key for key in self._tag_keys if key not in final]
+        if missing:
+            raise ValueError(f"Missing value for tag key(s): {', '.join(missing)} of metric {self._name}.")
+        _outbox.record(self, tuple(sorted(final.items())), change)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arguments = (self._name, self._description, *([self.boundaries] if self.boundaries else []), self._tag_keys)
+        return _with_default_tags, (type(self), arguments, self._default_tags)
+
+
+def _with_default_tags(kind: type[Metric], arguments: tuple[Any, ...], tags: Mapping[str, str]) -> Metric:
+    return kind(*arguments).set_default_tags(tags)
+
+
+def _number(value: Any, metric: Metric) -> float:
+    if not isinstance(value, int | float):
+        raise TypeError(f"Metric {metric.info['name']} takes numbers, but got {value!r}.")
+    return value
+
+
+class Counter(Metric):
+    """A number that only grows.
+
+    >>> Counter("rows_read", tag_keys=("table",)).inc(10, tags={"table": "users"})
+    """
+
+    kind = "counter"
+
+    def __init__(self, name: str, description: str = "", tag_keys: Iterable[str] | None = None) -> None:
+        super().__init__(name, description, tag_keys)
+
+    def inc(self, value: float = 1.0, tags: Mapping[str, str] | None = None) -> None:
+        if _number(value, self) <= 0:
+            raise ValueError(f"Counter {self._name} only grows: value must be >0, but is {value}.")
+        self._record(value, tags)
+
+
+class Gauge(Metric):
+    """A number that is set: the last value counts, whichever process it came from."""
+
+    kind = "gauge"
+
+    def __init__(self, name: str, description: str = "", tag_keys: Iterable[str] | None = None) -> None:
+        super().__init__(name, description, tag_keys)
+
+    def set(self, value: float | None, tags: Mapping[str, str] | None = None) -> None:
+        """Sets the value; None is ignored."""
+        if value is not None:
+            self._record(_number(value, self), tags)
+
+
+class Histogram(Metric):
+    """How many observations fell below each boundary, and their sum."""
+
+    kind = "histogram"
+
+    def __init__(
+        self,
+        name: str,
+        description: str = "",
+        boundaries: Iterable[float] | None = None,
+        tag_keys: Iterable[str] | None = None,
+    ) -> None:
+        bounds = sorted(boundaries or ())
+        if not bounds or bounds[0] <= 0:
+            raise ValueError(
+                f"Histogram {name} needs boundaries greater than 0, such as [0.1, 1, 10], but got {bounds}."
+            )
+        super().__init__(name, description, tag_keys, bounds)
+
+    def observe(self, value: float, tags: Mapping[str, str] | None = None) -> None:
+        counts: list[float] = [0] * (len(self.boundaries) + 1)
+        counts[bisect.bisect_left(self.boundaries, _number(value, self))] = 1
+        self._record([*counts, value], tags)
+
+
+# --- reading -----------------------------------------------------------------------------------------------------
+
+
+def prometheus_text() -> str:
+    """All metrics of the cluster in Prometheus' text format.
+
+    >>> print(prometheus_text())
+    # HELP rows_read
+    # TYPE rows_read counter
+    rows_read{table="users"} 10
+    """
+    flush()
+    series: dict[str, Series] = {}
+    if nbaccel.is_initialized():
+        _merge(series, nbaccel.get(_outbox.collector().read.remote()))
+    _merge(series, _outbox.unsent())
+    return "".join(line + "\n" for name in sorted(series) for line in _lines(name, series[name]))
+
+
+def _lines(name: str, series: Series) -> Iterator[str]:
+    description = series.description.replace("\\", "\\\\").replace("\n", "\\n")
+    yield f"# HELP {name} {description}".rstrip()
+    yield f"# TYPE {name} {series.kind}"
+    for tags, value in sorted(series.values.items()):
+        if series.kind == "histogram":
+            yield from _histogram_lines(name, tags, series.boundaries, value)
+        else:
+            yield f"{name}{_labels(tags)} {value:.17g}"
+
+
+def _histogram_lines(name: str, tags: Tags, boundaries: tuple[float, ...], value: list[float]) -> Iterator[str]:
+    *counts, total = value
+    below = 0
+    for boundary, count in zip((*boundaries, "+Inf"), counts, strict=True):
+        below += int(count)
+        yield f"{name}_bucket{_labels((*tags, ('le', str(boundary))))} {below}"
+    yield f"{name}_sum{_labels(tags)} {total:.17g}"
+    yield f"{name}_count{_labels(tags)} {below}"
+
+
+def _labels(tags: Tags) -> str:
+    pairs = [f'{key}="{_escaped(value)}"' for key, value in tags]
+    return "{" + ",".join(pairs) + "}" if pairs else ""
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

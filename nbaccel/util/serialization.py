@@ -1,0 +1,30 @@
+"""How a class travels between processes, when pickle alone does not know."""
+
+import copyreg
+from collections.abc import Callable
+from typing import Any
+
+
+class _Reducer:
+    """Pickles an instance as what `serializer` makes of it."""
+
+    def __init__(self, serializer: Callable[[Any], Any], deserializer: Callable[[Any], Any]) -> None:
+        self._serializer = serializer
+        self._deserializer = deserializer
+
+    def __call__(self, instance: Any) -> tuple[Any, ...]:
+        return self._deserializer, (self._serializer(instance),)
+
+
+def register_serializer(cls: type, *, serializer: Callable[[Any], Any], deserializer: Callable[[Any], Any]) -> None:
+    """Sends instances of `cls` from this process as `serializer(instance)`; the receiver applies `deserializer`.
+
+    It holds for this process: a task that returns such an instance registers it too.
+    """
+    copyreg.pickle(cls, _Reducer(serializer, deserializer))
+
+
+def deregister_serializer(cls: type) -> None:
+    """Undoes `register_serializer`; nothing happens for a class that was never registered."""
+    if isinstance(copyreg.dispatch_table.get(cls), _Reducer):
+        del copyreg.dispatch_table[cls]
