@@ -34,7 +34,7 @@ ARROWS: dict[str, set[str]] = {
     "scheduling": {"options", "option_checks", "exceptions"},
     "accelerators": {"exceptions"},
     "tables": {"snapshot", "wording"},
-    "notebook": PUBLIC,
+    "notebook": PUBLIC | {"engine"},  # it tells the engine which cell runs
     "cli": PUBLIC,
 }
 # Nobody may import these rooms, except where the name stands behind them.

@@ -20,6 +20,8 @@ from typing import Any
 Bundle = tuple[dict[str, Any], dict[str, Any]]
 """What IPython displays: data by mime type, and its metadata."""
 
+_OF_THE_SHELL = ("get_ipython", "In", "Out", "exit", "quit", "open")  # a worker has its own
+
 
 @dataclass(frozen=True, slots=True)
 class Body:
@@ -91,9 +93,12 @@ def _assigned(tree: ast.Module) -> set[str]:
 
 def run_body(body: Body, given: dict[str, Any] | None = None) -> Outcome:
     """Runs in the worker: executes the body as IPython would and collects what it shows."""
+    from IPython.display import display
+
     shell = _shell()
     outcome = Outcome()
-    namespace: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins, **body.reads, **(given or {})}
+    namespace: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins, "display": display}
+    namespace |= {"get_ipython": lambda: shell, **body.reads, **(given or {})}
     # Without its lines, a traceback of the body would be line numbers only.
     linecache.cache[body.filename] = (len(body.code), None, body.code.splitlines(keepends=True), body.filename)
     with _collecting(shell, outcome):

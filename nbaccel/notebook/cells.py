@@ -24,6 +24,7 @@ class CellWatch:
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
+        self.number = 0  # of the running cell, 0 for one without
         self._label = ""
         self._parent = b""
         self._by_line: dict[int, tuple[str, bytes]] = {}
@@ -36,8 +37,8 @@ class CellWatch:
         # From the history, which has a cell's text once it runs: execution_count counts on before or after this event,
         # depending on IPython's version.
         history = self._shell.history_manager
-        number = len(history.input_hist_parsed) - (info is None) if history is not None else 0
-        self._label = f"[{number}]" if numbered and number else ""
+        self.number = len(history.input_hist_parsed) - (info is None) if history is not None and numbered else 0
+        self._label = f"[{self.number}]" if self.number else ""
         self._parent = _parent_bytes(self._shell)
         self._by_line = {0: (self._label, self._parent)}
 

@@ -67,8 +67,8 @@ def _name(key: str) -> str:
 
 
 def _dashed(option: Option) -> str:
-    return f"--{option.name.replace('_', '-')}"
+    return f"{'-' if len(option.name) == 1 else '--'}{option.name.replace('_', '-')}"
 
 
 def _keyword(option: Option) -> str:
-    return _dashed(option) if option.name in ("restart", "json", "all") else f"{option.name}="
+    return _dashed(option) if option.choices == ("true",) or len(option.name) == 1 else f"{option.name}="

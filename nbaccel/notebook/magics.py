@@ -6,49 +6,25 @@ what the cluster refuses, is one line of text; a traceback means a bug of ours.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
-from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
 from nbaccel import api, sessions
-from nbaccel.exceptions import RayError
-from nbaccel.notebook import arguments, completion, options, view, views
+from nbaccel.notebook import arguments, cells, completion, options, view, views
+from nbaccel.notebook.attaching import attach
+from nbaccel.notebook.cell_magics import CellMagics
+from nbaccel.notebook.one_line import said_in_one_line
+from nbaccel.notebook.options import documented
 from nbaccel.notebook.starting import Starter
-
-_REFUSALS = (arguments.TypingMistake, RayError, ValueError, ConnectionError, RuntimeError, OSError)
 
 
 def register(ipython: InteractiveShell) -> None:
-    """What `%load_ext nbaccel` does: the magics and their completion. A second call changes nothing."""
-    ipython.register_magics(ClusterMagics)
+    """What `%load_ext nbaccel` does: magics, completion, cells that are known. A second call changes nothing."""
+    ipython.register_magics(ClusterMagics, CellMagics)
     completion.install(ipython)
-
-
-def said_in_one_line(magic: Callable[..., None]) -> Callable[..., None]:
-    """Shows what went wrong as IPython shows a typing error: one line, no traceback."""
-
-    @functools.wraps(magic)
-    def run(self: Any, line: str = "", *rest: Any) -> None:
-        try:
-            magic(self, line, *rest)
-        except _REFUSALS as error:
-            raise UsageError(f"%{magic.__name__}: {error}") from None
-
-    return run
-
-
-def documented(purpose: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a magic the manual that `%magic?` shows, written from its table of options."""
-
-    def add_manual(magic: Callable[..., None]) -> Callable[..., None]:
-        magic.__doc__ = options.manual(magic.__name__, purpose)
-        return magic
-
-    return add_manual
+    attach(ipython)
 
 
 @magics_class
@@ -89,6 +65,16 @@ class ClusterMagics(Magics):
     def accel_devices(self, line: str) -> None:
         asked = self._parse("accel_devices", line)
         _show(views.devices(everything=asked.get("all", False)), as_json=asked.get("json", False))
+
+    @line_magic
+    @no_var_expand
+    @said_in_one_line
+    @documented("Show the newest tasks: state, devices, process, cell, age, and why one waits or failed.")
+    def accel_tasks(self, line: str) -> None:
+        asked = self._parse("accel_tasks", line)
+        if asked.get("cell") == "here":
+            asked["cell"] = str(cells.install(self.shell).number)
+        view.show(views.tasks(**asked))
 
     @line_magic
     @no_var_expand

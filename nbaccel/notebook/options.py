@@ -5,6 +5,8 @@ To add an option, add a row here; what it does belongs to the magic of the same 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from nbaccel.notebook import arguments as read
 from nbaccel.notebook.arguments import Option
 
@@ -67,20 +69,75 @@ INIT = (
     ),
 )
 
+# Keywords of nbaccel.remote, handed on as they are.
+TASK = (
+    Option("num_gpus", read.number, "GPUs for it, or a part of one", "num_gpus=1", ("0.25", "0.5", "1", "2")),
+    Option("num_cpus", read.number, "CPUs for it", "num_cpus=2", ("0.5", "1", "2", "4")),
+    Option(
+        "resources",
+        read.quantities,
+        "further resources for it",
+        "resources=TPU:4",
+        ("TPU:", "NPU:", "HPU:", "neuron_cores:"),
+    ),
+    Option(
+        "accelerator_type", read.text_value, "only this type will do", "accelerator_type=A100", ("A100", "H100", "L4")
+    ),
+    Option("fallback", read.one_of("cpu"), "run without a GPU when there is none", "fallback=cpu", ("cpu",)),
+    Option("max_retries", read.whole, "how often to try again when its worker dies", "max_retries=0", ("0", "3")),
+    Option("name", read.text_value, "its name in every view", "name=train"),
+)
+# What %%accel does itself.
+CELL = (
+    Option("o", read.text_value, "bind what the cell assigns, result included, to this name", "-o result"),
+    Option(
+        "each", read.text_value, "one task for each item of this variable; the cell calls it `item`", "--each=items"
+    ),
+    Option("block", read.boolean, "wait for it and show what it shows (as without it)", "--block", ("true",)),
+    Option("noblock", read.boolean, "do not wait; -o binds a ref", "--noblock", ("true",)),
+    Option("timeout", read.seconds, "give up waiting after this time and cancel", "timeout=10m"),
+)
+
 EVERYTHING = Option("all", read.boolean, "also devices that are found but not offered", "--all", ("true",))
 
 MAGICS: dict[str, tuple[Option, ...]] = {
     "accel_init": (*INIT, SHARED, RESTART),
     "accel_status": (JSON,),
     "accel_devices": (EVERYTHING, JSON),
+    "accel_tasks": (
+        Option(
+            "state",
+            read.names,
+            "only in these states",
+            "state=running,waiting",
+            ("running", "waiting", "finished", "failed"),
+        ),
+        Option("cell", read.text_value, "only of cell 7; `here` is the running cell", "cell=7", ("here",)),
+        Option("limit", read.whole, "at most so many, the newest", "limit=20", ("20", "100")),
+    ),
     "accel_shutdown": (),
+    "accel": (*TASK, *CELL),
+    "accel_time": (*TASK, *CELL[:1], *CELL[4:]),
 }
+
+CELL_MAGICS = ("accel", "accel_time")
 
 
 def manual(magic: str, purpose: str) -> str:
     """The help text that `%magic?` shows: purpose, both forms, every option with an example."""
-    lines = [purpose, "", f"    %{magic} key=value … --switch", ""]
+    sign = "%%" if magic in CELL_MAGICS else "%"
+    lines = [purpose, "", f"    {sign}{magic} key=value … --switch", ""]
     width = max((len(option.example) for option in MAGICS[magic]), default=0)
     lines += [f"    {option.example:<{width}}  {option.meaning}" for option in MAGICS[magic]]
     lines += ["", "Values take {variables} of the notebook; --key value means key=value."] if MAGICS[magic] else []
     return "\n".join(lines)
+
+
+def documented(purpose: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a magic the manual that `%magic?` shows, written from its table of options."""
+
+    def add_manual(magic: Callable[..., None]) -> Callable[..., None]:
+        magic.__doc__ = manual(magic.__name__, purpose)
+        return magic
+
+    return add_manual

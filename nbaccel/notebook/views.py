@@ -8,6 +8,8 @@ Example::
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from nbaccel import api, tables
 from nbaccel.notebook import view
 from nbaccel.notebook.view import View
@@ -27,3 +29,18 @@ def devices(*, everything: bool = False) -> View:
     if not api.is_initialized():
         return view.of_message(NOT_RUNNING)
     return view.of_table(tables.devices(api.snapshot(), everything=everything))
+
+
+def tasks(*, state: Collection[str] = (), cell: str = "", limit: int = 20) -> View:
+    """The newest tasks, of these states ("running", "waiting", …) and this cell ("7"); as `%accel_tasks`."""
+    if not api.is_initialized():
+        return view.of_message(NOT_RUNNING)
+    picture = api.snapshot()
+    chosen = [
+        row
+        for row in picture.tasks
+        if (not state or tables.state_word(row.state) in state or row.state in state)
+        and (not cell or row.cell.startswith(f"[{cell.strip('[]')}]"))
+    ]
+    newest = sorted(chosen, key=lambda row: row.submitted_at or 0.0)[-limit:] if limit else chosen
+    return view.of_table(tables.tasks(picture, newest))

@@ -1,0 +1,117 @@
+"""`%%accel` and `%%accel_time`: the cell's body runs as a task on a device, and shows in the notebook what it shows."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
+from IPython.display import publish_display_data
+
+from nbaccel import api, wording
+from nbaccel.notebook import arguments, cells, options, view
+from nbaccel.notebook.cell_body import Body, Outcome, prepare, run_body
+from nbaccel.notebook.one_line import said_in_one_line
+from nbaccel.notebook.options import documented
+from nbaccel.snapshot import TaskRow
+
+_OWN = frozenset(option.name for option in options.CELL)
+
+
+@magics_class
+class CellMagics(Magics):
+    """Cells that run as tasks."""
+
+    shell: InteractiveShell
+
+    @cell_magic
+    @no_var_expand
+    @documented("Run this cell's body as one task; what it reads of the notebook goes along, what it shows comes back.")
+    def accel(self, line: str, cell: str) -> None:
+        asked = self._parse("accel", line)
+        body = self._body(f"%%accel {line}", cell, asked)
+        refs = [self._submit(body, asked, given) for given in self._items(asked)]
+        if asked.get("noblock"):
+            self._bind(asked, refs)
+            names = ", ".join(ref.task_id().hex()[:12] for ref in refs)
+            view.show(view.of_message(f"{wording.count(len(refs), 'task')} submitted: {names}"))
+            return
+        outcomes = _wait(refs, asked.get("timeout"))
+        for outcome in outcomes:
+            _publish(outcome)
+        self._bind(asked, outcomes)
+
+    @cell_magic
+    @no_var_expand
+    @documented("As %%accel, and say how long it waited and ran, for how many device seconds, and its peak memory.")
+    def accel_time(self, line: str, cell: str) -> None:
+        asked = self._parse("accel_time", line)
+        body = self._body(f"%%accel_time {line}", cell, asked)
+        started = time.monotonic()
+        ref = self._submit(body, asked, {})
+        (outcome,) = _wait([ref], asked.get("timeout"))
+        wall_s = time.monotonic() - started
+        _publish(outcome)
+        self._bind(asked, [outcome])
+        rows = [row for row in api.snapshot().tasks if row.task_id == ref.task_id().hex()]
+        view.show(view.of_message(timing(wall_s, rows[0] if rows else None)))
+
+    @said_in_one_line
+    def _parse(self, magic: str, line: str) -> dict[str, Any]:
+        asked = arguments.parse(line, options.MAGICS[magic], self.shell.var_expand)
+        name = asked.get("o", "result")
+        if not name.isidentifier():
+            raise arguments.TypingMistake(f"'-o {name}': a name is needed that Python can use. Example: -o result")
+        return asked
+
+    def _body(self, first_line: str, cell: str, asked: dict[str, Any]) -> Body:
+        # Cached under the cell's number, with the magic's own line, so that a traceback names the cell and its lines.
+        filename = self.shell.compile.cache(f"{first_line}\n{cell}", cells.install(self.shell).number)
+        code = "\n" + self.shell.transform_cell(cell)  # type: ignore[no-untyped-call]
+        item = "item" if "each" in asked else ""
+        return prepare(code, filename, self.shell.user_ns, keep="o" in asked, item=item)
+
+    def _items(self, asked: dict[str, Any]) -> list[dict[str, Any]]:
+        if "each" not in asked:
+            return [{}]
+        return [{"item": item} for item in self.shell.ev(asked["each"])]  # type: ignore[no-untyped-call]
+
+    def _submit(self, body: Body, asked: dict[str, Any], given: dict[str, Any]) -> Any:
+        own = {name: value for name, value in asked.items() if name not in _OWN}
+        name = own.pop("name", "accel")
+        task = api.remote(**own)(run_body) if own else api.remote(run_body)
+        return task.options(name=name).remote(body, given)
+
+    def _bind(self, asked: dict[str, Any], values: list[Any]) -> None:
+        if "o" in asked:
+            self.shell.user_ns[asked["o"]] = values if "each" in asked else values[0]
+
+
+def _wait(refs: list[Any], timeout_s: float | None) -> list[Outcome]:
+    """The outcomes; past the timeout the tasks are cancelled, since nobody waits for them any more."""
+    try:
+        return list(api.get(refs, timeout=timeout_s))
+    except TimeoutError:
+        for ref in refs:
+            api.cancel(ref)
+        raise
+
+
+def _publish(outcome: Outcome) -> None:
+    for data, metadata in outcome.shown:
+        publish_display_data(data, metadata)  # type: ignore[no-untyped-call]
+
+
+def timing(wall_s: float, row: TaskRow | None) -> str:
+    """ "3.2 s, of which 0.1 s waiting; 3.1 device seconds; peak memory 1.2 GiB"."""
+    parts = [f"{wall_s:.2f} s"]
+    if row is None or row.started_at is None or row.finished_at is None:
+        return f"{parts[0]} (the task is not in the picture any more, so what it used is unknown)"
+    if row.submitted_at is not None:
+        parts.append(f"waited {row.started_at - row.submitted_at:.2f} s")
+    devices = sum(row.demand.get(name, 0.0) for name in row.device_ids)
+    parts.append(f"{(row.finished_at - row.started_at) * devices:.2f} device seconds" if devices else "no device")
+    peak = row.peak_memory_bytes
+    parts.append("peak memory unknown" if peak is None else f"peak memory {wording.size(peak)}")
+    return wording.sentence(parts)

@@ -1,0 +1,106 @@
+"""How a task's error looks in a notebook: whose code, which line, which task on which device, from which cell.
+
+The remote traceback comes as text without the lines of cells, since a worker has no notebook to look them up in; this
+kernel has, so they are filled in here, and the kernel's temporary file names become cell numbers. nbaccel's own frames
+are only shown under `%xmode Verbose`.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+from types import TracebackType
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from nbaccel import wording
+from nbaccel.exceptions import RayTaskError
+
+_FRAME = re.compile(r'^(?P<indent>\s*)File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
+_RED, _PLAIN = "\x1b[31m", "\x1b[0m"
+
+
+def install(shell: InteractiveShell) -> None:
+    """Shows task errors in this way; all others stay as they are."""
+    shell.set_custom_exc((RayTaskError,), _show)  # type: ignore[no-untyped-call]
+
+
+def _show(
+    shell: InteractiveShell, kind: type, error: RayTaskError, traceback: TracebackType, tb_offset: int | None = None
+) -> list[str]:
+    """IPython's handler for our errors: shows it and gives the lines that the kernel's reply carries."""
+    if _is_verbose(shell):
+        lines = list(shell.InteractiveTB.structured_traceback(kind, error, traceback, tb_offset=tb_offset))
+    else:
+        lines = render(error, shell, traceback)
+    shell._showtraceback(kind, error, lines)
+    return lines
+
+
+def _is_verbose(shell: InteractiveShell) -> bool:
+    return str(getattr(shell.InteractiveTB, "mode", "")) == "Verbose"
+
+
+def render(
+    error: RayTaskError, shell: InteractiveShell | None = None, traceback: TracebackType | None = None
+) -> list[str]:
+    """The lines to show: the task's own frames, then where it ran, then what was raised."""
+    frames, message = _split(with_cell_lines(error.traceback_str, shell))
+    kind = message.partition(":")[0]
+    message = message.replace(kind, f"{_RED}{kind}{_PLAIN}", 1)
+    lines = [*frames, "", where(error)]
+    waited = _waiting_line(traceback, shell)
+    return [*lines, waited, "", message] if waited else [*lines, "", message]
+
+
+def where(error: RayTaskError) -> str:
+    """ "in train, on GPU 1, pid 4711, from cell [7] line 3"."""
+    name = f"{error.actor}.{error.function_name}" if error.actor else error.function_name
+    facts = [f"in {wording.plain(name)}"]
+    devices = wording.device_ids(error.device_ids)
+    facts += [f"on {devices}"] if devices else []
+    facts += [f"pid {error.pid}"] if error.pid else []
+    facts += [f"from cell {wording.plain(error.cell)}"] if error.cell else []
+    return ", ".join(facts)
+
+
+def with_cell_lines(text: str, shell: InteractiveShell | None) -> str:
+    """Fills in the source lines that the worker could not know, and names cells by their number."""
+    lines = text.splitlines()
+    result: list[str] = []
+    for number, line in enumerate(lines):
+        match = _FRAME.match(line)
+        if match is None:
+            result.append(line)
+            continue
+        place = _cell_name(match["file"], shell) or f'File "{match["file"]}"'
+        result.append(f"{match['indent']}{place}, line {match['line']}, in {match['function']}")
+        following = lines[number + 1] if number + 1 < len(lines) else ""
+        source = linecache.getline(match["file"], int(match["line"])).strip()
+        if source and not following.startswith(match["indent"] + "  "):
+            result.append(f"{match['indent']}  {source}")
+    return "\n".join(result)
+
+
+def _cell_name(filename: str, shell: InteractiveShell | None) -> str:
+    named: Any = shell.compile.format_code_name(filename) if shell is not None else None
+    return " ".join(named) if named else ""
+
+
+def _split(text: str) -> tuple[list[str], str]:
+    """The frames, and the last line (with what follows it, where a message has several lines)."""
+    lines = text.splitlines()
+    last = max((number for number, line in enumerate(lines) if line.startswith("  ")), default=-1)
+    return lines[: last + 1], "\n".join(lines[last + 1 :])
+
+
+def _waiting_line(traceback: TracebackType | None, shell: InteractiveShell | None) -> str:
+    """The line of this notebook that was waiting for the task."""
+    while traceback is not None:
+        filename, line = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
+        cell = _cell_name(filename, shell)
+        if cell:
+            return f"raised at {cell}, line {line}: {linecache.getline(filename, line).strip()}"
+        traceback = traceback.tb_next
+    return ""

@@ -1,0 +1,69 @@
+"""A task's error in a notebook: the user's frames with their lines, where it ran, and nothing of nbaccel's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from nbaccel.exceptions import RayTaskError
+from nbaccel.notebook import tracebacks
+
+
+@pytest.fixture
+def shell() -> Iterator[InteractiveShell]:
+    shell = InteractiveShell()
+    tracebacks.install(shell)
+    yield shell
+    shell.history_manager.end_session()
+
+
+def _error(filename: str) -> RayTaskError:
+    text = f'Traceback (most recent call last):\n  File "{filename}", line 2, in train\nValueError: bad batch'
+    facts = {"pid": 11, "device_ids": {"GPU": ["1"]}, "cell": "[7] line 3"}
+    return RayTaskError("train", text, ValueError("bad batch"), **facts)  # type: ignore[arg-type]
+
+
+def _cell_file(shell: InteractiveShell) -> str:
+    shell.run_cell("def train():\n    raise ValueError('bad batch')", store_history=True)
+    return str(shell.user_ns["train"].__code__.co_filename)
+
+
+def test_the_failing_line_of_a_cell_is_shown_though_the_worker_does_not_know_it(shell: InteractiveShell) -> None:
+    lines = tracebacks.render(_error(_cell_file(shell)), shell)
+    assert lines[1:3] == ["  Cell In[1], line 2, in train", "    raise ValueError('bad batch')"]
+    assert lines[-3] == "in train, on GPU 1, pid 11, from cell [7] line 3"
+    assert re.sub(r"\x1b\[\d+m", "", lines[-1]) == "ValueError: bad batch"
+
+
+def test_a_cell_that_fails_shows_it_once_and_without_our_frames(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.user_ns["error"] = _error(_cell_file(shell)).as_instanceof_cause()
+    result = shell.run_cell("x = 1\nraise error", store_history=True)
+    shown = capsys.readouterr().out
+    assert isinstance(result.error_in_exec, ValueError)
+    assert shown.count("bad batch") == 2  # the source line and the message
+    assert "raised at Cell In[2], line 2: raise error" in shown
+    assert "tracebacks.py" not in shown
+
+
+def test_verbose_mode_shows_everything(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.user_ns["error"] = _error("train.py")
+    shell.run_line_magic("xmode", "Verbose")
+    shell.run_cell("raise error")
+    assert "RayTaskError" in capsys.readouterr().out
+
+
+def test_other_errors_are_left_alone(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("1 / 0")
+    assert "ZeroDivisionError" in capsys.readouterr().out
+
+
+def test_a_message_of_several_lines_is_kept_whole() -> None:
+    error = RayTaskError(
+        "f", 'Traceback\n  File "a.py", line 1, in f\n    x\nValueError: one\ntwo', ValueError("one\ntwo")
+    )
+    assert tracebacks.render(error)[-1].endswith("one\ntwo")
