@@ -3,21 +3,20 @@
 A wrong type is a TypeError, a wrong value a ValueError, as in Ray. Which option is legal where stands in options.py.
 """
 
-import difflib
 import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
 Check = Callable[[str, Any], Any]
 
 UNIT = 10_000  # quantities are counted in 1/10_000
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
+# Compiled when first used, not at import.
+_SIZE = r"(?i)\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?"
-_SELECTOR = re.compile(rf"!?(?:{_LABEL}|in\(\s*{_LABEL}(?:\s*,\s*{_LABEL})*\s*\))|!?")
+_SELECTOR = rf"!?(?:{_LABEL}|in\(\s*{_LABEL}(?:\s*,\s*{_LABEL})*\s*\))|!?"
 _STRATEGY_CLASSES = {
     "PlacementGroupSchedulingStrategy",
     "NodeAffinitySchedulingStrategy",
@@ -32,6 +31,8 @@ _PACKAGE_MANAGERS = ("pip", "uv", "conda")
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """` Did you mean num_gpus?`, or nothing when no known word looks like this one."""
+    import difflib  # only where something is wrong: it takes 1 ms to load
+
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f" Did you mean {close[0]}?" if close else ""
 
@@ -49,7 +50,9 @@ def _is_number(value: Any) -> bool:
 
 def to_units(quantity: float) -> int:
     """1/10_000 parts of a quantity; what is finer is cut off, as decimals: 0.57 is 5700 and not 5699."""
-    return int(Decimal(str(quantity)) * UNIT)
+    if isinstance(quantity, int):
+        return quantity * UNIT
+    return int(quantity * UNIT + 1e-6)  # 0.57 * 10_000 is 5699.999999999999
 
 
 def quantity(name: str, value: Any) -> float | None:
@@ -120,13 +123,13 @@ def size_bytes(name: str, value: Any) -> int | None:
 
 
 def _size_in_words(name: str, value: str) -> int:
-    match = _SIZE.fullmatch(value)
+    match = re.fullmatch(_SIZE, value)
     if match is None:
         raise ValueError(f'Option {name} is no size: {value!r}. Write bytes, or words such as "10GiB" or "512MiB".')
     digits, prefix, binary = match.groups()
     decimal = value.strip().lower().endswith("b") and not binary
     step = 1000 if decimal else 1024
-    return int(Decimal(digits) * step ** " kmgt".index(prefix.lower() or " "))
+    return round(float(digits) * int(step ** " kmgt".index(prefix.lower() or " ")))
 
 
 # --- numbers, words, switches ----------------------------------------------------------------------------------
@@ -281,7 +284,7 @@ def string_dict(name: str, value: Any) -> dict[str, str]:
 def label_selector(name: str, value: Any) -> dict[str, str]:
     selector = string_dict(name, value)
     for key, condition in selector.items():
-        if not _SELECTOR.fullmatch(condition.strip()):
+        if not re.fullmatch(_SELECTOR, condition.strip()):
             raise ValueError(
                 f"{name}[{key!r}] is {condition!r}, which is no condition on a label. Write "
                 "'a', '!a', 'in(a, b)' or '!in(a, b)'."

@@ -8,11 +8,12 @@ options.merged(num_gpus=2)        what .options(...) makes of them
 demand_of_task, demand_of_actor   what the scheduler is asked for, in 1/10_000 of each resource
 """
 
-import dataclasses
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nbaccel import option_checks as checks
 from nbaccel.option_checks import Check, did_you_mean, to_units
@@ -170,17 +171,16 @@ def _illegal(place: Where, name: str) -> Exception:
     return kinds.get(place, ValueError)(message)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceOptions:
+class ResourceOptions(Struct, frozen=True, kw_only=True):
     """What a task and an actor can both ask: quantities, devices, where, and what to do when there are none."""
 
     num_cpus: float | None = None
     num_gpus: float | None = None
-    resources: dict[str, float] = field(default_factory=dict)
+    resources: dict[str, float] = {}
     memory: float | None = None
     accelerator_type: str | None = None
     gpu_memory: int | None = None  # bytes of one device
-    label_selector: dict[str, str] = field(default_factory=dict)
+    label_selector: dict[str, str] = {}
     fallback_strategy: tuple[dict[str, Any], ...] = ()
     scheduling_strategy: Any = None
     placement_group: Any = "default"
@@ -188,7 +188,7 @@ class ResourceOptions:
     placement_group_capture_child_tasks: bool | None = None
     runtime_env: dict[str, Any] | None = None
     enable_task_events: bool = True
-    labels: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = {}
     fallback: tuple[dict[str, Any], ...] | str | None = None
     fallback_after_s: float | None = None
     fallback_on: tuple[type[BaseException], ...] = ()
@@ -214,11 +214,10 @@ class ResourceOptions:
             "num_gpus": None, "resources": plain, "accelerator_type": None, "gpu_memory": None,
             "label_selector": selector, "fallback": None, "fallback_after_s": None, "fallback_on": (),
         }  # fmt: skip
-        return dataclasses.replace(self, **(without_devices | dict(choice)))
+        return replace(self, **(without_devices | dict(choice)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskOptions(ResourceOptions):
+class TaskOptions(ResourceOptions, frozen=True, kw_only=True):
     """The options of a remote function."""
 
     name: str | None = None
@@ -231,7 +230,7 @@ class TaskOptions(ResourceOptions):
 
     def merged(self, **given: Any) -> "TaskOptions":
         """These options with those of `.options(...)` in place."""
-        return dataclasses.replace(self, **_checked(Where.TASK_OPTIONS, given))
+        return replace(self, **_checked(Where.TASK_OPTIONS, given))
 
     def calls_of_a_worker(self) -> int:
         """How many calls a worker runs before it is replaced; 0 is without end.
@@ -243,8 +242,7 @@ class TaskOptions(ResourceOptions):
         return 1 if self.asks_accelerator() else 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActorOptions(ResourceOptions):
+class ActorOptions(ResourceOptions, frozen=True, kw_only=True):
     """The options of an actor class."""
 
     name: str | None = None
@@ -255,13 +253,13 @@ class ActorOptions(ResourceOptions):
     max_task_retries: int = 0
     max_pending_calls: int = -1
     max_concurrency: int | None = None  # None: 1, or 1000 for an asyncio actor
-    concurrency_groups: dict[str, int] = field(default_factory=dict)
+    concurrency_groups: dict[str, int] = {}
     allow_out_of_order_execution: bool | None = None
     enable_tensor_transport: bool | None = None
     actor_generator_backpressure_num_objects: int | None = None
 
     def __post_init__(self) -> None:
-        super(ActorOptions, self).__post_init__()  # slots=True makes a second class, which a bare super() misses
+        super().__post_init__()
         if self.get_if_exists and self.name is None:
             raise ValueError(
                 "The actor name must be specified to use `get_if_exists`: without one there is nothing to look for."
@@ -269,14 +267,13 @@ class ActorOptions(ResourceOptions):
 
     def merged(self, **given: Any) -> "ActorOptions":
         """These options with those of `.options(...)` in place."""
-        return dataclasses.replace(self, **_checked(Where.ACTOR_OPTIONS, given))
+        return replace(self, **_checked(Where.ACTOR_OPTIONS, given))
 
     def detached(self) -> bool:
         return self.lifetime == "detached"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MethodOptions:
+class MethodOptions(Struct, frozen=True, kw_only=True):
     """The options of one method of an actor. None: as its actor says."""
 
     name: str | None = None
@@ -290,18 +287,17 @@ class MethodOptions:
 
     def merged(self, **given: Any) -> "MethodOptions":
         """These options with those of `.options(...)` in place."""
-        return dataclasses.replace(self, **_checked(Where.METHOD_OPTIONS, given))
+        return replace(self, **_checked(Where.METHOD_OPTIONS, given))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InitOptions:
+class InitOptions(Struct, frozen=True, kw_only=True):
     """The keywords of init()."""
 
     address: str | None = None
     num_cpus: int | None = None
     num_gpus: int | None = None
-    resources: dict[str, float] = field(default_factory=dict)
-    labels: dict[str, str] = field(default_factory=dict)
+    resources: dict[str, float] = {}
+    labels: dict[str, str] = {}
     object_store_memory: int | None = None
     ignore_reinit_error: bool = False
     include_dashboard: bool | None = None
@@ -324,7 +320,7 @@ class InitOptions:
     infeasible: str = "warn"
     leak_threshold: int | None = None  # bytes
     shared: bool = False
-    passed_on: dict[str, Any] = field(default_factory=dict)  # Ray's own keywords, see PASSED_ON
+    passed_on: dict[str, Any] = {}  # Ray's own keywords, see PASSED_ON
 
     def __post_init__(self) -> None:
         if self.address not in (None, "local") and (self.num_cpus is not None or self.num_gpus is not None):

@@ -1,6 +1,5 @@
 """What each option may be and where, and the demands that follow."""
 
-import dataclasses
 import math
 import pickle
 
@@ -67,7 +66,7 @@ def test_every_row_of_the_table_has_a_field_in_the_record_of_its_place():
     for name, where, _ in options.OPTIONS:
         for places, record in records.items():
             if where & places:
-                fields = {field.name for field in dataclasses.fields(record)}
+                fields = set(record.__struct_fields__)
                 assert name.removeprefix("_") in fields, (name, record)
 
 
@@ -186,7 +185,7 @@ def test_none_means_the_default():
 
 def test_records_are_frozen_and_travel():
     made = task_options(num_gpus=1, retry_exceptions=[KeyError])
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         made.num_gpus = 2
     assert pickle.loads(pickle.dumps(made)) == made
 
