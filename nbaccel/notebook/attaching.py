@@ -10,7 +10,7 @@ from nbaccel.notebook import cells, tracebacks
 
 def attach(shell: InteractiveShell | None = None) -> None:
     """Connects the running shell, if there is one; a second call changes nothing."""
-    shell = shell or get_ipython()  # type: ignore[no-untyped-call]
+    shell = shell or get_ipython()
     if shell is not None:
         cells.install(shell)
         tracebacks.install(shell)

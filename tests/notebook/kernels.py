@@ -1,0 +1,158 @@
+"""Real kernels for tests: run cells, collect messages under the cell that they belong to, count what is left."""
+
+from __future__ import annotations
+
+import queue
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.manager import KernelManager
+
+PATIENCE_S = 30.0
+TOKEN = "NBACCEL_TEST_TOKEN"
+
+
+@dataclass
+class Cell:
+    """What the front end got for one execution."""
+
+    id: str
+    outputs: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # (message type, content)
+    reply: dict[str, Any] | None = None
+
+    @property
+    def stdout(self) -> str:
+        return self._stream("stdout")
+
+    @property
+    def stderr(self) -> str:
+        return self._stream("stderr")
+
+    def _stream(self, name: str) -> str:
+        return "".join(body["text"] for kind, body in self.outputs if kind == "stream" and body["name"] == name)
+
+    @property
+    def shown(self) -> list[dict[str, Any]]:
+        """Mime bundles, in order."""
+        kinds = ("display_data", "execute_result", "update_display_data")
+        return [body["data"] for kind, body in self.outputs if kind in kinds]
+
+    @property
+    def text(self) -> str:
+        """All plain text that a person would see."""
+        return "\n".join([self.stdout, self.stderr, *(data.get("text/plain", "") for data in self.shown)])
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        return next((body for kind, body in self.outputs if kind == "error"), None)
+
+
+class Kernel:
+    """A kernel process with a client; every process that it starts inherits a random token."""
+
+    def __init__(self) -> None:
+        self.token = secrets.token_hex(16)
+        self._manager = KernelManager(kernel_name="python3")
+        self._cells: dict[str, Cell] = {}
+        self._start(lambda env: self._manager.start_kernel(env=env))
+
+    def _start(self, start: Callable[[dict[str, str]], Any]) -> None:
+        import os
+
+        start({**os.environ, TOKEN: self.token})
+        self._client = self._manager.client()
+        self._client.start_channels()
+        self._client.wait_for_ready(timeout=PATIENCE_S)
+
+    def run(self, code: str) -> Cell:
+        """Executes a cell and waits for its reply and for the end of its output."""
+        return self.finish(self.submit(code))
+
+    def submit(self, code: str) -> Cell:
+        """Starts a cell and does not wait."""
+        cell = Cell(self._client.execute(code))
+        self._cells[cell.id] = cell
+        return cell
+
+    def finish(self, cell: Cell) -> Cell:
+        """Waits until the kernel is idle again after the cell."""
+        self.until(lambda: cell.reply is not None and ("status", {"execution_state": "idle"}) in cell.outputs)
+        return cell
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Takes messages in until the condition holds."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert time.monotonic() < deadline, (
+                f"waited {PATIENCE_S} s; the cells have {list(self._cells.values())[-3:]}"
+            )
+            self._take(self._client.get_iopub_msg, 0.05)
+            self._take(self._client.get_shell_msg, 0.0)
+
+    def _take(self, receive: Callable[..., dict[str, Any]], timeout_s: float) -> None:
+        try:
+            message = receive(timeout=timeout_s)
+        except queue.Empty:
+            return
+        cell = self._cells.get(message["parent_header"].get("msg_id", ""))
+        if cell is None:
+            return
+        if message["msg_type"] == "execute_reply":
+            cell.reply = message["content"]
+        else:
+            cell.outputs.append((message["msg_type"], message["content"]))
+
+    def interrupt(self) -> None:
+        self._manager.interrupt_kernel()
+
+    def restart(self) -> None:
+        self._client.stop_channels()
+        self._start(lambda env: self._manager.restart_kernel(now=False, env=env))
+
+    def kill(self) -> None:
+        """`kill -9` of the kernel itself, nothing else is signalled."""
+        import os
+        import signal
+
+        os.kill(self.pid, signal.SIGKILL)
+
+    @property
+    def pid(self) -> int:
+        return int(self._manager.provisioner.pid)
+
+    def close(self) -> None:
+        self._client.stop_channels()
+        self._manager.shutdown_kernel(now=True)
+        self._manager.cleanup_resources()
+
+    def descendants(self) -> dict[int, str]:
+        """Every process of this machine that carries the token, but the kernel: pid -> its title."""
+        return {pid: title for pid, title in carriers(self.token).items() if pid != self.pid}
+
+
+def carriers(token: str) -> dict[int, str]:
+    """Processes with the token in their environment, zombies left out."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if token.encode() in (path / "environ").read_bytes():
+                found[int(path.name)] = (
+                    (path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+                )
+        except OSError:
+            continue
+    return found
+
+
+def gone(token: str, keep: set[int] = frozenset()) -> dict[int, str]:  # type: ignore[assignment]
+    """Waits until nobody carries the token (but `keep`); what is left after ten seconds."""
+    deadline = time.monotonic() + 10
+    while left := {pid: title for pid, title in carriers(token).items() if pid not in keep}:
+        if time.monotonic() > deadline:
+            return left
+        time.sleep(0.02)
+    return {}

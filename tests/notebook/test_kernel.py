@@ -1,0 +1,145 @@
+"""Real kernels through jupyter_client: what a person at a notebook sees, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.notebook.kernels import Kernel, gone
+
+START = "%load_ext nbaccel\n%accel_init num_gpus=2 num_cpus=2"
+
+
+@pytest.fixture
+def kernel() -> Iterator[Kernel]:
+    kernel = Kernel()
+    yield kernel
+    kernel.close()
+    assert gone(kernel.token) == {}
+
+
+def test_init_shows_the_card_and_the_same_again_starts_nothing(kernel: Kernel) -> None:
+    first = kernel.run(START)
+    (card,) = first.shown
+    assert "GPU 0" in card["text/plain"]
+    assert "logical" in card["text/plain"]
+    assert "<table>" in card["text/html"]
+    again = kernel.run("%accel_init num_gpus=2 num_cpus=2")
+    head = re.compile(r"head pid (\d+)")
+    assert head.findall(again.text) == head.findall(first.text)
+
+
+def test_other_options_are_one_line_with_the_difference(kernel: Kernel) -> None:
+    kernel.run(START)
+    refused = kernel.run("%accel_init num_gpus=4 num_cpus=2")
+    assert "num_gpus was 2 and is now 4" in refused.stderr
+    assert "--restart" in refused.stderr
+    assert "Traceback" not in refused.text
+    restarted = kernel.run("%accel_init num_gpus=4 num_cpus=2 --restart")
+    assert "GPU 3" in restarted.text
+
+
+def test_a_typing_error_is_one_line_with_a_suggestion(kernel: Kernel) -> None:
+    kernel.run("%load_ext nbaccel")
+    refused = kernel.run("%accel_init num_gpu=2")
+    assert refused.stderr.strip() == "UsageError: There is no option 'num_gpu'. Did you mean 'num_gpus'?"
+    assert refused.reply is not None
+    assert refused.reply["status"] == "error"
+
+
+def test_variables_fill_in_and_help_lists_the_options(kernel: Kernel) -> None:
+    kernel.run("%load_ext nbaccel\nn = 3")
+    assert "GPU 2" in kernel.run("%accel_init num_gpus={n} num_cpus=1").text
+    pages = kernel.run("%accel_init?").reply
+    assert pages is not None
+    assert "num_gpus=2" in pages["payload"][0]["data"]["text/plain"]
+
+
+def test_status_as_json_is_the_snapshot(kernel: Kernel) -> None:
+    kernel.run(START)
+    picture = json.loads(kernel.run("%accel_status --json").stdout)
+    assert [device["id"] for device in picture["devices"]] == ["0", "1"]
+
+
+def test_the_card_names_who_holds_a_device_and_for_which_cell(kernel: Kernel) -> None:
+    kernel.run(START)
+    kernel.run(
+        "import nbaccel as ray\n\n@ray.remote(num_gpus=1)\nclass Holder:\n    def pid(self):\n"
+        "        import os\n        return os.getpid()\n\nholder = Holder.remote()\npid = ray.get(holder.pid.remote())"
+    )
+    pid = kernel.run("pid").shown[0]["text/plain"]
+    card = kernel.run("%accel_devices").text
+    assert re.search(rf"GPU 0 .*Holder \(pid {pid}, cell \[2\] line 10", card)
+
+
+def test_a_line_of_the_first_cell_appears_under_it_while_the_second_runs(kernel: Kernel) -> None:
+    kernel.run(START)
+    kernel.run("import nbaccel as ray, os, tempfile, time\nflag = tempfile.mktemp()")
+    first = kernel.run(
+        "@ray.remote\ndef late(flag):\n    while not os.path.exists(flag):\n        time.sleep(0.01)\n"
+        "    print('from the first cell')\n    return 1\n\nref = late.remote(flag)"
+    )
+    second = kernel.run("open(flag, 'w').close()\nray.get(ref)")
+    kernel.until(lambda: "from the first cell" in first.stdout)
+    assert re.search(r"^\(late pid=\d+\) from the first cell$", first.stdout, re.M)
+    assert "from the first cell" not in second.stdout
+
+
+def test_an_error_shows_the_users_line_and_where_it_ran(kernel: Kernel) -> None:
+    kernel.run(START)
+    kernel.run("import nbaccel as ray\n\n@ray.remote(num_gpus=1)\ndef train():\n    raise ValueError('bad batch')")
+    error = kernel.run("ray.get(train.remote())").error
+    assert error is not None
+    text = "\n".join(error["traceback"])
+    assert "raise ValueError('bad batch')" in text
+    assert re.search(r"in train, on GPU \d, pid \d+, from cell \[3\] line 1", text)
+    assert "local_engine" not in text
+
+
+def test_a_cell_runs_as_a_task_and_its_result_comes_back(kernel: Kernel) -> None:
+    kernel.run(START + "\nfactor = 3")
+    ran = kernel.run(
+        "%%accel num_gpus=1 -o out\nimport os\nfrom IPython.display import HTML, display\n"
+        "display(HTML('<b>rich</b>'))\nproduct = factor * 2\nos.environ['CUDA_VISIBLE_DEVICES']"
+    )
+    assert [data.get("text/html") for data in ran.shown] == ["<b>rich</b>", None]
+    assert ran.shown[1]["text/plain"] in ("'0'", "'1'")
+    assert kernel.run("out.product").shown[0]["text/plain"] == "6"
+
+
+def test_one_task_for_each_item(kernel: Kernel) -> None:
+    kernel.run(START + "\nitems = [1, 2, 3]")
+    kernel.run("%%accel --each=items -o out\nsquare = item * item")
+    assert kernel.run("[each.square for each in out]").shown[0]["text/plain"] == "[1, 4, 9]"
+
+
+def test_shutdown_leaves_no_process(kernel: Kernel) -> None:
+    kernel.run(START)
+    kernel.run("import nbaccel as ray\nray.get(ray.remote(num_gpus=1)(lambda: 1).remote())")
+    assert kernel.descendants()
+    assert "shut down" in kernel.run("%accel_shutdown").text
+    assert gone(kernel.token, keep={kernel.pid}) == {}
+
+
+def test_a_killed_kernel_leaves_no_process() -> None:
+    kernel = Kernel()
+    kernel.run(START)
+    kernel.run(
+        "import nbaccel as ray\n\n@ray.remote(num_gpus=1)\ndef forever():\n    while True: pass\n\n"
+        "ref = forever.remote()"
+    )
+    assert kernel.descendants()
+    kernel.kill()
+    assert gone(kernel.token) == {}
+    kernel.close()
+
+
+def test_a_restarted_kernel_leaves_no_process_and_can_start_again(kernel: Kernel) -> None:
+    kernel.run(START)
+    before = set(kernel.descendants())
+    kernel.restart()
+    kernel.run(START)
+    kernel.until(lambda: not before & set(kernel.descendants()))
