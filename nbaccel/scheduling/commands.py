@@ -1,4 +1,4 @@
-"""What the scheduler wants done: imperatives that the head carries out, in order. Each answer comes back as an event."""
+"""What the scheduler wants done: imperatives that the head carries out, in order; answers come back as events."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ class StartWorker:
     worker_id: bytes
     node_id: bytes
     pool: Pool | None  # None: a spare that may serve any fork pool of its zygote
+    zygote: str = ""  # of a spare; else the pool says it
 
 
 @dataclass(slots=True)
@@ -52,7 +53,7 @@ class RecallTasks:
 
 @dataclass(slots=True)
 class InterruptTask:
-    """Raise KeyboardInterrupt in the task, if it is what the worker runs. Past the grace the scheduler says StopWorker."""
+    """Raise KeyboardInterrupt in the task, if the worker runs it. Past the grace the scheduler says StopWorker."""
 
     worker_id: bytes
     task_id: bytes

@@ -1,7 +1,7 @@
 """What the scheduler is told: things that happened, in the past tense. It learns nothing in any other way.
 
 Quantities are fixed-point integers in units of 1/10_000 (`UNIT`). Times are seconds of one monotonic clock that the
-caller owns. Ids are opaque bytes. Hot records are slotted and not frozen (making a frozen one costs three times as much).
+caller owns. Ids are opaque bytes. Hot records are slotted and not frozen (a frozen one costs three times as much to make).
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class Placement:
     soft: bool = False
     group_id: bytes | None = None
     bundle: int = -1
-    labels: tuple[tuple[str, str], ...] = ()  # hard label selector: key, condition ("H100", "!H100", "in(a,b)", "!in(a)")
+    labels: tuple[
+        tuple[str, str], ...
+    ] = ()  # hard label selector: key, condition ("H100", "!H100", "in(a,b)", "!in(a)")
     soft_labels: tuple[tuple[str, str], ...] = ()
 
 
@@ -93,7 +95,7 @@ class Task:
 
 @dataclass(slots=True)
 class DeviceSpec:
-    """A device that a node offers: its place in the node's list for that resource, how much of it, and of which type."""
+    """A device that a node offers: its place in the node's list for that resource, how much of it, of which type."""
 
     resource: str
     index: int
@@ -143,7 +145,7 @@ class WorkerReady:
 
 @dataclass(slots=True)
 class TaskReturned:
-    """A task ended in its worker. `retry`: the user's code raised one of retry_exceptions and the head wants it again."""
+    """A task ended in its worker. `retry`: it raised one of its retry_exceptions and the head wants it again."""
 
     worker_id: bytes
     task_id: bytes
@@ -211,12 +213,19 @@ class CancelAsked:
 
 @dataclass(slots=True)
 class ActorKillAsked:
-    """`ray.kill`, an actor that exits by itself, or (`graceful`) one whose last handle went away: its queued calls run first."""
+    """`kill`, an actor that exits by itself, or (`graceful`) one whose last handle is gone: its queued calls run first."""
 
     actor_id: bytes
     no_restart: bool = True
     graceful: bool = False
     why: str = "it was killed by nbaccel.kill"
+
+
+@dataclass(slots=True)
+class PrestartAsked:
+    """Work is about to come to this zygote: have its spare workers ready."""
+
+    zygote: str = ""
 
 
 @dataclass(slots=True)
@@ -240,7 +249,7 @@ class NodeRemoved:
 
 @dataclass(slots=True)
 class GroupAsked:
-    """A placement group: bundles of demands and how they lie to each other (PACK, SPREAD, STRICT_PACK, STRICT_SPREAD)."""
+    """A placement group: bundles of demands, and how they lie (PACK, SPREAD, STRICT_PACK, STRICT_SPREAD)."""
 
     group_id: bytes
     name: str
@@ -263,6 +272,6 @@ class TimePassed:
 
 Event = (
     TaskSubmitted | ObjectsReady | ArgumentFailed | WorkerReady | TaskReturned | TasksGivenBack | WorkerBlocked
-    | WorkerUnblocked | WorkerDied | AssignmentRefused | DeviceChanged | CancelAsked | ActorKillAsked | JobEnded
-    | NodeAdded | NodeRemoved | GroupAsked | GroupRemoveAsked | TimePassed
+    | WorkerUnblocked | WorkerDied | PrestartAsked | AssignmentRefused | DeviceChanged | CancelAsked | ActorKillAsked
+    | JobEnded | NodeAdded | NodeRemoved | GroupAsked | GroupRemoveAsked | TimePassed
 )  # fmt: skip

@@ -1,0 +1,434 @@
+"""Actors: their constructors, the order of their calls, restarts, and their end."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from nbaccel.scheduling.commands import ActorChanged, Command, Failure, FinishTask, ReleaseDevices, SendTask
+from nbaccel.scheduling.dispatch import Dispatcher
+from nbaccel.scheduling.events import Task, TaskReturned
+from nbaccel.scheduling.ledger import Hold
+from nbaccel.scheduling.moves import (
+    ACTOR_MOVES,
+    IN_GET,
+    RUNNING,
+    STARTING,
+    STOPPING,
+    SUBMITTED,
+    WAITING,
+    ActorState,
+    IllegalEvent,
+    Story,
+    lengthened,
+)
+from nbaccel.scheduling.placement import Cluster
+from nbaccel.scheduling.tasks import TaskRecord, TaskTable
+from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
+
+PENDING, ALIVE, RESTARTING, DEAD = ActorState
+MAX_FAILED_STARTS = 3
+KEEP_DEAD = 10_000  # dead actors whose calls can still be answered with why they died
+Line = deque[TaskRecord]
+
+
+@dataclass(slots=True, eq=False)
+class ActorRecord:
+    """What the scheduler knows of one actor."""
+
+    actor_id: bytes
+    creation: TaskRecord
+    since: float
+    state: ActorState = PENDING
+    worker: WorkerRecord | None = None
+    hold: Hold | None = None
+    lines: dict[bytes, Line] = field(default_factory=dict)  # caller -> calls that have not been sent, in order
+    sent: dict[bytes, TaskRecord] = field(default_factory=dict)  # not returned yet, in order
+    behind: Line = field(default_factory=deque)  # those of `sent` that wait for others in the worker
+    waiting: int = 0
+    busy: int = 0  # calls that the worker runs at once
+    restarts: int = 0
+    created: bool = False  # the constructor has returned at least once
+    settled: bool = False  # FinishTask or FailTask of the constructor has been said
+    closing: str | None = None  # ends, for this reason, when its last call has returned
+    why: str = ""
+    story: Story = ()
+
+    @property
+    def task(self) -> Task:
+        return self.creation.task
+
+    @property
+    def may_restart(self) -> bool:
+        return self.task.max_restarts < 0 or self.restarts < self.task.max_restarts
+
+    def __str__(self) -> str:
+        return f"actor {self.task.name} ({self.actor_id.hex()})"
+
+    def calls(self) -> Iterator[TaskRecord]:
+        """All that have not returned."""
+        yield from self.sent.values()
+        for line in self.lines.values():
+            yield from (record for record in line if not record.over)
+
+
+class ActorTable:
+    """Owns actor records; every move of an actor goes through `_move`."""
+
+    def __init__(
+        self, out: list[Command], cluster: Cluster, tasks: TaskTable, workers: WorkerTable, dispatcher: Dispatcher
+    ) -> None:
+        self._out = out
+        self._cluster = cluster
+        self._tasks = tasks
+        self._workers = workers
+        self._dispatcher = dispatcher
+        self.records: dict[bytes, ActorRecord] = {}
+        self._dead: deque[bytes] = deque()
+
+    def _move(self, actor: ActorRecord, state: ActorState, now: float, why: str = "") -> None:
+        if state not in ACTOR_MOVES[actor.state]:
+            raise IllegalEvent(f"A move to {state.name}", str(actor), actor.state.name, actor.story)
+        actor.state, actor.why, actor.since = state, why, now
+        actor.story = lengthened(actor.story, state, now)
+        self._out.append(ActorChanged(actor.actor_id, state.name, why))
+
+    # --- creation -------------------------------------------------------------------------------------------------
+
+    def check_new(self, task: Task) -> None:
+        actor = self.records.get(task.actor_id or b"")
+        if actor is not None:
+            raise IllegalEvent("TaskSubmitted", str(actor), actor.state.name, actor.story, "Its id is in use.")
+
+    def create(self, record: TaskRecord, now: float) -> None:
+        """A constructor was submitted; its record goes its way as a task, the actor follows."""
+        assert record.task.actor_id is not None
+        actor = ActorRecord(record.task.actor_id, record, now)
+        record.actor = self.records[actor.actor_id] = actor
+        record.of_detached |= record.task.detached
+        self._out.append(ActorChanged(actor.actor_id, PENDING.name))
+
+    def created(self, worker: WorkerRecord, event: TaskReturned, now: float) -> None:
+        """The constructor returned, or raised."""
+        actor, record = worker.actor, worker.queue.popleft()
+        assert actor is not None
+        worker.used = True
+        last = event.failed or not actor.task.max_restarts
+        actor.settled |= last
+        self._tasks.finish(record, now, event.failed, tell=last)
+        if event.failed:
+            self.kill(actor, f"the constructor of {actor.task.name} raised an error", now, force=False)
+            return
+        actor.created = True
+        self._dispatcher.close_lease(worker)
+        if actor.task.running is not None and actor.hold is not None and not record.choice:
+            self._cluster.shrink(actor.hold, actor.task.running)
+        self._move(actor, ALIVE, now)
+        for caller in list(actor.lines):
+            self._send_ready(actor, caller, now)
+        self._close_if_done(actor, now)
+
+    # --- calls ----------------------------------------------------------------------------------------------------
+
+    def call(self, record: TaskRecord, now: float) -> None:
+        """A method call was submitted."""
+        task = record.task
+        actor = self.records.get(task.actor_id or b"")
+        if actor is None or actor.state is DEAD:
+            self._refuse(record, actor, now)
+            return
+        record.actor = actor
+        pending = actor.waiting + len(actor.sent)
+        if 0 <= actor.task.max_pending_calls <= pending:
+            message = f"{task.name} was not accepted: {pending} calls are pending and max_pending_calls is {pending}."
+            self._tasks.fail(record, Failure.PENDING_CALLS_EXCEEDED, message, now)
+            return
+        caller = self._caller(actor, record)
+        waits = self._tasks.await_objects(record)
+        if not waits:
+            self._tasks.move(record, WAITING, now)
+            if actor.state is ALIVE and caller not in actor.lines:
+                self._send(actor, record, now)
+                return
+        actor.lines.setdefault(caller, deque()).append(record)
+        actor.waiting += 1
+
+    def _refuse(self, record: TaskRecord, actor: ActorRecord | None, now: float) -> None:
+        if actor is None:
+            why = "no actor with this id is known any more"
+        else:
+            record.actor, why = actor, actor.why
+        message = f"{record.task.name} cannot run: the actor is dead, because {why}."
+        self._tasks.fail(record, Failure.ACTOR_DIED, message, now)
+
+    def _caller(self, actor: ActorRecord, record: TaskRecord) -> bytes:
+        """Calls in the same line keep their order; out of order, each has a line of its own."""
+        return record.task.task_id if actor.task.out_of_order else record.task.caller
+
+    def arguments_arrived(self, record: TaskRecord, now: float) -> None:
+        self._tasks.move(record, WAITING, now)
+        actor = record.actor
+        if actor is not None and actor.state is ALIVE:
+            self._send_ready(actor, self._caller(actor, record), now)
+
+    def _send_ready(self, actor: ActorRecord, caller: bytes, now: float) -> None:
+        line = actor.lines.get(caller)
+        if line is None:
+            return
+        while line and line[0].state == WAITING:
+            actor.waiting -= 1
+            self._send(actor, line.popleft(), now)
+        if not line:
+            del actor.lines[caller]
+
+    def _send(self, actor: ActorRecord, record: TaskRecord, now: float) -> None:
+        worker = actor.worker
+        assert worker is not None
+        first = actor.busy < actor.task.max_concurrency
+        self._tasks.move(record, SUBMITTED, now)
+        actor.sent[record.task.task_id] = record
+        record.worker = worker
+        if first:
+            self._run(actor, record, now)
+        else:
+            actor.behind.append(record)
+        self._out.append(SendTask(worker.worker_id, record.task, worker.node_id, {}, 0, first))
+
+    def _run(self, actor: ActorRecord, record: TaskRecord, now: float) -> None:
+        self._tasks.move(record, RUNNING, now)
+        record.started_at = now
+        actor.busy += 1
+
+    def returned(self, worker: WorkerRecord, event: TaskReturned, now: float) -> None:
+        actor = worker.actor
+        assert actor is not None
+        record = actor.sent.get(event.task_id)
+        if record is None:
+            if worker.state is STOPPING or event.task_id in self._tasks.records:
+                return
+            raise IllegalEvent("TaskReturned", str(actor), actor.state.name, actor.story, "It was not sent this call.")
+        del actor.sent[event.task_id]
+        if record.state == SUBMITTED:  # the worker chose another order
+            actor.behind.remove(record)
+            self._run(actor, record, now)
+        actor.busy -= 1
+        self._conclude(actor, record, event, now)
+        while actor.behind and actor.busy < actor.task.max_concurrency:
+            self._run(actor, actor.behind.popleft(), now)
+        self._close_if_done(actor, now)
+
+    def _conclude(self, actor: ActorRecord, record: TaskRecord, event: TaskReturned, now: float) -> None:
+        if not event.retry:
+            self._tasks.finish(record, now, event.failed)
+        elif record.cancelled:
+            self._tasks.fail(record, Failure.CANCELLED, f"{record.task.name} was cancelled.", now)
+        else:
+            self._take_back(record, now)
+            if actor.state is ALIVE:
+                self._send(actor, record, now)
+            else:
+                self._put_first(actor, record)
+
+    def _take_back(self, record: TaskRecord, now: float) -> None:
+        """To be sent once more."""
+        if record.task.retries_left > 0:
+            record.task.retries_left -= 1
+        record.attempt += 1
+        self._tasks.move(record, WAITING, now)
+        record.worker, record.started_at = None, None
+
+    def _put_first(self, actor: ActorRecord, record: TaskRecord) -> None:
+        actor.lines.setdefault(self._caller(actor, record), deque()).appendleft(record)
+        actor.waiting += 1
+
+    def cancel_waiting(self, record: TaskRecord, failure: Failure, message: str, now: float) -> None:
+        """A call that has not been sent ends; those behind it in its line move up."""
+        actor = record.actor
+        self._tasks.fail(record, failure, message, now)
+        self.left(actor, record, now)
+
+    def left(self, actor: ActorRecord | None, record: TaskRecord, now: float) -> None:
+        """A waiting call is over for whatever reason."""
+        if actor is None:
+            return
+        caller = self._caller(actor, record)
+        line = actor.lines.get(caller)
+        if line is None or record not in line:
+            return
+        line.remove(record)
+        actor.waiting -= 1
+        if not line:
+            del actor.lines[caller]
+        elif actor.state is ALIVE:
+            self._send_ready(actor, caller, now)
+        self._close_if_done(actor, now)
+
+    # --- the end --------------------------------------------------------------------------------------------------
+
+    def worker_died(self, worker: WorkerRecord, why: str, intended: bool, now: float) -> None:
+        """The process is gone. What it held goes back, or to the next process of the same actor."""
+        actor = worker.actor
+        assert actor is not None
+        mine = actor.worker is worker and actor.state is not DEAD
+        stopped = worker.state is STOPPING
+        if mine and not worker.ready and not stopped and actor.creation.failed_starts + 1 < MAX_FAILED_STARTS:
+            self._start_again(actor, worker, now)
+            return
+        again = mine and actor.may_restart and actor.closing is None and (stopped or not intended)
+        keep = actor.hold if again else None
+        self._give_back(worker, keep)
+        self._workers.forget(worker)
+        if not mine:
+            return
+        actor.worker, actor.hold = None, None
+        reason = worker.why or f"its process {_pid(worker)}{why}"
+        if again:
+            self._restart(actor, keep, reason, now)
+        else:
+            self.end(actor, actor.closing or reason, now)
+
+    def worker_lost(self, worker: WorkerRecord, why: str, now: float) -> None:
+        """Its node is gone: the actor starts again on another one, without waiting for the process to be reaped."""
+        actor = worker.actor
+        if actor is None or actor.worker is not worker or actor.state is DEAD:
+            return
+        actor.worker, actor.hold = None, None
+        if actor.may_restart and actor.closing is None:
+            self._restart(actor, None, why, now)
+        else:
+            self.end(actor, why, now)
+
+    def _start_again(self, actor: ActorRecord, worker: WorkerRecord, now: float) -> None:
+        """The process ended before it came up: that is not the actor's fault."""
+        actor.creation.failed_starts += 1
+        self.unbind(worker)
+        self._workers.forget(worker)
+        self._tasks.line_up_first([actor.creation], now)
+
+    def _give_back(self, worker: WorkerRecord, keep: Hold | None) -> None:
+        worker.blocked = 0
+        if keep is None or not keep.place.alive:
+            self._dispatcher.end_lease(worker)
+            return
+        self._dispatcher.close_lease(worker)
+        worker.hold = None
+        if keep.lent:
+            self._cluster.reclaim_cpu(keep)
+        if keep.parts and worker.leased:
+            self._out.append(ReleaseDevices(worker.worker_id, keep.place.node_id, keep.devices))
+
+    def _restart(self, actor: ActorRecord, keep: Hold | None, why: str, now: float) -> None:
+        """The constructor runs again, on the same devices where they are still there."""
+        actor.restarts += 1
+        if actor.state is not RESTARTING or not actor.creation.over:  # else it was told when we stopped the process
+            self._move(actor, RESTARTING, now, why)
+        self._unsend(actor, why, now)
+        old = actor.creation
+        if not old.over:
+            self._tasks.drop(old, now)
+        record = actor.creation = self._tasks.again(old, now)
+        if keep is None or not keep.place.alive:
+            self._tasks.line_up(record, now)
+            return
+        self._tasks.move(record, WAITING, now)
+        self._dispatcher.assign(record, keep, now)
+
+    def _unsend(self, actor: ActorRecord, why: str, now: float) -> None:
+        """Calls that were under way: those with retries left go back to the head of their lines, the others fail."""
+        again: list[TaskRecord] = []
+        for record in actor.sent.values():
+            if record.cancelled:
+                self._tasks.fail(record, Failure.CANCELLED, f"{record.task.name} was cancelled.", now)
+            elif record.state == SUBMITTED or record.task.retries_left:
+                again.append(record)
+            else:
+                message = f"{record.task.name} was under way when the actor restarted, because {why}."
+                self._tasks.fail(record, Failure.ACTOR_UNAVAILABLE, message, now)
+        actor.sent.clear()
+        actor.behind.clear()
+        actor.busy = 0
+        for record in reversed(again):
+            if record.state == SUBMITTED:
+                self._tasks.move(record, WAITING, now)
+                record.worker = None
+            else:
+                self._take_back(record, now)
+            self._put_first(actor, record)
+
+    def end(self, actor: ActorRecord, why: str, now: float, failure: Failure = Failure.ACTOR_DIED) -> None:
+        """The actor is dead from here on: its calls fail, its process goes, and with that its devices come back."""
+        if actor.state is DEAD:
+            return
+        self._move(actor, DEAD, now, why)
+        message = f"The actor {actor.task.name} is dead, because {why}."
+        for record in list(actor.calls()):
+            cancelled = record.cancelled
+            self._tasks.fail(record, Failure.CANCELLED if cancelled else failure, message, now)
+        actor.sent.clear()
+        actor.lines.clear()
+        actor.behind.clear()
+        actor.waiting = actor.busy = 0
+        self._end_creation(actor, failure, message, now)
+        self._bury(actor)
+
+    def _end_creation(self, actor: ActorRecord, failure: Failure, message: str, now: float) -> None:
+        record, told = actor.creation, actor.settled
+        actor.settled = True
+        if not record.over:
+            if actor.created:  # its result was written the first time
+                self._tasks.drop(record, now)
+            else:
+                told = True
+                self._tasks.fail(record, failure, message, now)
+        if not told:
+            self._out.append(FinishTask(actor.task))
+
+    def _bury(self, actor: ActorRecord) -> None:
+        self._dead.append(actor.actor_id)
+        if len(self._dead) > KEEP_DEAD:
+            self.records.pop(self._dead.popleft(), None)
+
+    def kill(
+        self, actor: ActorRecord, why: str, now: float, *, force: bool = True, failure: Failure = Failure.ACTOR_DIED
+    ) -> None:
+        """Ends it for good, process and all."""
+        worker = actor.worker
+        if worker is not None and worker.state is STARTING:
+            self.unbind(worker)
+            worker = None
+        self.end(actor, why, now, failure)
+        if worker is not None:
+            self._workers.stop(worker, why, now, force)
+
+    def unbind(self, worker: WorkerRecord) -> None:
+        """A process that has not come up yet is no longer for this actor."""
+        actor = worker.actor
+        if actor is not None:
+            actor.worker, actor.hold = None, None
+        worker.queue.clear()
+        worker.actor = None
+        self._dispatcher.end_lease(worker)
+
+    def kill_asked(self, actor: ActorRecord, why: str, no_restart: bool, graceful: bool, now: float) -> None:
+        if actor.state is DEAD:
+            return
+        if graceful:
+            actor.closing = why
+            self._close_if_done(actor, now)
+        elif no_restart or not actor.may_restart:
+            self.kill(actor, why, now)
+        elif actor.worker is not None and actor.worker.state not in (STARTING, STOPPING):
+            self._workers.stop(actor.worker, why, now, True)
+            if actor.state is ALIVE:
+                self._move(actor, RESTARTING, now, why)
+
+    def _close_if_done(self, actor: ActorRecord, now: float) -> None:
+        if actor.closing is not None and not actor.sent and not actor.waiting and actor.state is not DEAD:
+            running = actor.creation.state in (RUNNING, IN_GET)
+            if not running:
+                self.kill(actor, actor.closing, now, force=False)
+
+
+def _pid(worker: WorkerRecord) -> str:
+    return f"(pid {worker.pid}) " if worker.pid else ""

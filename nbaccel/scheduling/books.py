@@ -1,0 +1,154 @@
+"""The written invariants: what must hold after every event, whatever its order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+
+from nbaccel.scheduling.actors import ActorRecord, ActorTable
+from nbaccel.scheduling.events import TaskKind
+from nbaccel.scheduling.groups import GroupTable
+from nbaccel.scheduling.leases import Leases
+from nbaccel.scheduling.ledger import Place
+from nbaccel.scheduling.moves import (
+    ACTOR,
+    ARGS,
+    BUSY,
+    IDLE,
+    IN_GET,
+    RUNNING,
+    SPARE,
+    STARTING,
+    STOPPING,
+    SUBMITTED,
+    WAITING,
+    ActorState,
+    GroupState,
+)
+from nbaccel.scheduling.placement import Ask, Cluster
+from nbaccel.scheduling.tasks import Shape, TaskRecord, TaskTable
+from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
+
+
+def check(
+    cluster: Cluster, tasks: TaskTable, workers: WorkerTable, actors: ActorTable, groups: GroupTable, leases: Leases
+) -> None:
+    """Raises AssertionError, naming the record, at the first invariant that is broken."""
+    places = list(cluster.nodes.values()) + [place for each in cluster.bundles.values() for place in each.values()]
+    for place in places:
+        _check_place(place)
+    for ask in cluster.asks.values():
+        _check_ask(ask)
+    for shape in tasks.shapes.values():
+        _check_shape(shape)
+    _check_tasks(tasks)
+    for worker in workers.records.values():
+        _check_worker(worker, workers, leases)
+    for actor in actors.records.values():
+        _check_actor(actor)
+    for group in groups.records.values():
+        complete = len(group.places) == len(group.spec.bundles)
+        assert (group.state is GroupState.CREATED) == complete, (
+            f"{group} is {group.state.name}, {len(group.places)} placed"
+        )
+
+
+def _check_place(place: Place) -> None:
+    """Nothing is given twice, nothing is lost."""
+    held = Counter[str]()
+    for hold in place.holds:
+        assert hold.place is place, f"a hold of another place is in the books of {place.name}"
+        for name, amount in hold.pooled:
+            held[name] += amount - (hold.lent if name == "CPU" else 0)
+        for device, amount in hold.parts:
+            assert device.holds.get(hold) == amount, f"{place.name}: a device does not know its holder"
+    for name, total in place.totals.items():
+        assert place.free[name] == total - held[name], (
+            f"{place.name}: {place.free[name]} {name} free, {held[name]} held"
+        )
+        assert place.free[name] >= 0 or name == "CPU", f"{place.name}: {name} is below zero"
+    for device in chain.from_iterable(place.devices.values()):
+        assert device.used == sum(device.holds.values()) <= device.amount, f"{place.name}: {device.spec} overbooked"
+        assert all(hold in place.holds for hold in device.holds), f"{place.name}: {device.spec} has a lost holder"
+
+
+def _check_ask(ask: Ask) -> None:
+    """Each place that could meet it is either in its heap or waits to be freed, never both."""
+    valid = Counter(entry[3] for entry in ask.heap if ask.entries.get(entry[3]) is entry)
+    for place in ask.places:
+        refusals = sum(ask in asks for asks in place.refused.values())
+        assert valid[place] + refusals == 1, (
+            f"{ask.choice}: {valid[place]} entries and {refusals} refusals at {place.name}"
+        )
+    assert set(ask.entries) <= set(ask.places), f"{ask.choice} offers a place that it may not use"
+
+
+def _check_shape(shape: Shape) -> None:
+    """A line is counted right, and nobody waits in it who could start."""
+    waiting = [record for record in shape.line if record.state == WAITING]
+    assert len(waiting) == shape.size, f"{shape.choices}: {len(waiting)} wait, {shape.size} counted"
+    assert shape.leases >= 0, f"{shape.choices}: {shape.leases} leases"
+    if waiting:
+        for place in shape.asks[0].places:
+            assert place.lacks_now(shape.asks[0].asked) is not None, f"{waiting[0]} waits though {place.name} has room"
+        assert shape.notice_armed or not any(ask.places for ask in shape.asks) or shape.size, f"{shape.choices}"
+
+
+def _check_tasks(tasks: TaskTable) -> None:
+    live = [record for record in tasks.records.values() if not record.over]
+    counted = Counter(record.state for record in live)
+    for state in (ARGS, WAITING, SUBMITTED, RUNNING, IN_GET):
+        assert tasks.counts[state] == counted[state], (
+            f"{counted[state]} are {state.name}, {tasks.counts[state]} counted"
+        )
+    for record in live:
+        _check_task(record)
+
+
+def _check_task(record: TaskRecord) -> None:
+    at_worker = record.state in (SUBMITTED, RUNNING, IN_GET)
+    assert (record.worker is not None) == at_worker, f"{record} is {record.state.name}, its worker is {record.worker}"
+    assert (record.state == ARGS) == bool(record.missing), f"{record} is {record.state.name}, missing {record.missing}"
+    if record.task.kind is TaskKind.ACTOR_CALL:
+        assert record.actor is not None, f"{record} has no actor"
+        in_line = any(record in line for line in record.actor.lines.values())
+        assert in_line != (record.task.task_id in record.actor.sent), f"{record} is in {in_line} lines"
+    elif at_worker:
+        assert record.worker is not None and record in record.worker.queue, f"{record} is not with its worker"
+    elif record.state == WAITING:
+        assert record.shape is not None and record in record.shape.line, f"{record} is in no line"
+
+
+def _check_worker(worker: WorkerRecord, workers: WorkerTable, leases: Leases) -> None:
+    state = worker.state
+    if state in (SPARE, IDLE):
+        assert not worker.queue and worker.hold is None and worker.actor is None, f"{worker} is {state.name} with work"
+    if state is SPARE:
+        assert not worker.used and worker in workers.zygotes[worker.zygote].spares, f"{worker} is no spare"
+    assert (worker in workers.idle) == (state is IDLE), f"{worker} is {state.name}"
+    if state is BUSY:
+        assert worker.queue and worker.hold is not None, f"{worker} is busy with nothing"
+        running = [record for record in worker.queue if record.state in (RUNNING, IN_GET)]
+        assert running in ([], [worker.queue[0]]), f"{worker} runs more than one task"
+        assert (worker in leases.ahead) == (len(worker.queue) > 1), f"{worker} has {len(worker.queue)} tasks"
+    if state is STARTING and worker.queue:
+        assert len(worker.queue) == 1 and worker.hold is not None, f"{worker} starts for more than one task"
+    if worker.queue and worker.queue[0].task.fresh and state is not STOPPING:
+        assert not worker.used, f"{worker} has run code before {worker.queue[0]}"
+    if state is ACTOR:
+        assert worker.actor is not None and worker.actor.worker is worker, f"{worker} serves no actor"
+
+
+def _check_actor(actor: ActorRecord) -> None:
+    waiting = sum(not record.over for line in actor.lines.values() for record in line)
+    assert waiting == actor.waiting == sum(len(line) for line in actor.lines.values()), f"{actor}: {waiting} calls wait"
+    assert all(actor.lines.values()), f"{actor} keeps an empty line"
+    assert all(record.state == SUBMITTED for record in actor.behind), f"{actor}: a call is behind and runs"
+    assert len(actor.sent) == actor.busy + len(actor.behind), f"{actor}: {len(actor.sent)} sent, {actor.busy} run"
+    assert actor.busy <= actor.task.max_concurrency or not actor.behind, f"{actor} runs too many calls"
+    if actor.state is ActorState.ALIVE:
+        assert actor.worker is not None and actor.hold is not None, f"{actor} is alive without a process"
+        heads = [line[0] for line in actor.lines.values()]
+        assert all(record.missing for record in heads), f"{actor}: a call waits that could be sent"
+    if actor.state is ActorState.DEAD:
+        assert not actor.sent and not actor.lines and actor.creation.over, f"{actor} is dead with work"

@@ -1,0 +1,235 @@
+"""From the waiting lines to the workers: which line is next, which of its choices fits, which worker gets the task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import TYPE_CHECKING
+
+from nbaccel.scheduling.commands import Command, Failure, ReleaseDevices, SendTask, Warn
+from nbaccel.scheduling.events import TaskKind
+from nbaccel.scheduling.ledger import Hold
+from nbaccel.scheduling.moves import ACTOR, BUSY, RUNNING, STARTING, SUBMITTED
+from nbaccel.scheduling.placement import Cluster
+from nbaccel.scheduling.tasks import Shape, TaskRecord, TaskTable
+from nbaccel.scheduling.timers import Timers
+from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
+
+if TYPE_CHECKING:
+    from nbaccel.scheduling.actors import ActorRecord
+    from nbaccel.scheduling.explain import Explainer
+
+MAX_WARNED = 10_000
+EndActor = Callable[["ActorRecord", str, float, Failure], None]
+Way = tuple[Hold, int, str]  # what was taken, which choice that is, and why
+
+
+class Dispatcher:
+    """Starts what can start. The same loop runs after every event that woke a line."""
+
+    def __init__(
+        self,
+        out: list[Command],
+        timers: Timers,
+        cluster: Cluster,
+        tasks: TaskTable,
+        workers: WorkerTable,
+        explainer: Explainer,
+        waiting_notice_s: float,
+    ) -> None:
+        self._out = out
+        self._timers = timers
+        self._cluster = cluster
+        self._tasks = tasks
+        self._workers = workers
+        self._explainer = explainer
+        self._notice_s = waiting_notice_s
+        self._turns: dict[int, int] = {}  # job -> when it was last served
+        self._turn = count(1)
+        self._warned: set[object] = set()
+        self.end_actor: EndActor  # set by the scheduler: actors are built on top of this
+
+    # --- which line -----------------------------------------------------------------------------------------------
+
+    def run(self, now: float) -> None:
+        woken = self._cluster.woken
+        while woken:
+            shape = next(iter(woken)) if len(woken) == 1 else min(woken, key=self._rank)
+            record = shape.first()
+            if record is None or not self._start(shape, record, now):
+                woken.pop(shape, None)
+
+    def _rank(self, shape: Shape) -> tuple[int, int, int]:
+        # Jobs take turns. Within one, deeper tasks go first: parents that wait for them hold processes and memory.
+        first = shape.first()
+        return (self._turns.get(shape.job, 0), -shape.depth, first.seq if first is not None else 0)
+
+    def _start(self, shape: Shape, record: TaskRecord, now: float) -> bool:
+        """Starts the first of the line; False when it has to wait, and all behind it."""
+        way = self._way(shape, record, now)
+        if way is None:
+            self._must_wait(shape, record, now)
+            return False
+        self._turns[shape.job] = next(self._turn)
+        self._tasks.leave(shape, record)
+        hold, record.choice, record.choice_why = way
+        self.assign(record, hold, now)
+        return shape.size > 0
+
+    # --- which choice ---------------------------------------------------------------------------------------------
+
+    def _way(self, shape: Shape, record: TaskRecord, now: float) -> Way | None:
+        hold = self._cluster.take(shape.asks[0], record, now)
+        if hold is not None:
+            return hold, 0, ""
+        if len(shape.asks) == 1:
+            return None
+        return self._fallback(shape, record, now)
+
+    def _fallback(self, shape: Shape, record: TaskRecord, now: float) -> Way | None:
+        """A later choice: at once when those before can never be met here, else when it has waited long enough."""
+        after = shape.fallback_after_s
+        patient = after is None or now < record.waiting_since + after
+        for index, ask in enumerate(shape.asks):
+            if index:
+                hold = self._cluster.take(ask, record, now)
+                if hold is not None:
+                    return hold, index, self._explainer.why_fallback(shape, index, now - record.waiting_since)
+            if ask.places and patient:
+                if after is not None:
+                    self._fall_later(shape, record.waiting_since + after)
+                return None
+        return None
+
+    def _fall_later(self, shape: Shape, when: float) -> None:
+        if shape.fallback_armed != when:
+            shape.fallback_armed = when
+            self._timers.at(when, self._time_to_fall, shape)
+
+    def _time_to_fall(self, shape: Shape, now: float) -> None:
+        if shape.size:
+            self._cluster.woken[shape] = None
+
+    # --- waiting --------------------------------------------------------------------------------------------------
+
+    def _must_wait(self, shape: Shape, record: TaskRecord, now: float) -> None:
+        if not any(ask.places for ask in shape.asks):
+            failure = self._lost(shape)
+            if failure is not None:
+                self._give_up(shape, failure, now)
+                return
+            self._warn_infeasible(shape, record)
+        if not shape.notice_armed:
+            shape.notice_armed = True
+            self._timers.at(record.waiting_since + self._notice_s, self._notice, shape)
+
+    def _lost(self, shape: Shape) -> Failure | None:
+        """A hard wish for one node is refused in words, as in Ray: no node that joins could meet it."""
+        if self._explainer.group_is_gone(shape):
+            return Failure.GROUP_REMOVED
+        if all(c.placement.strategy == "NODE" and not c.placement.soft for c in shape.choices):
+            return Failure.UNSCHEDULABLE
+        return None
+
+    def _give_up(self, shape: Shape, failure: Failure, now: float) -> None:
+        reason = self._explainer.why_never(shape)
+        if failure is Failure.GROUP_REMOVED:
+            reason = "its placement group was removed"
+        while (record := shape.first()) is not None:
+            message = f"{record.task.name} cannot be placed: {reason}."
+            if record.actor is None:
+                self._tasks.fail(record, failure, message, now)
+            else:
+                self.end_actor(record.actor, message, now, failure)
+
+    def _warn_infeasible(self, shape: Shape, record: TaskRecord) -> None:
+        if self._explainer.waits_for_group(shape) or (shape.choices, shape.job) in self._warned:
+            return
+        if len(self._warned) >= MAX_WARNED:
+            self._warned.clear()
+        self._warned.add((shape.choices, shape.job))
+        message = self._explainer.infeasible(shape, record)
+        self._out.append(Warn(shape.job, "infeasible", record.task.task_id, message))
+
+    def _notice(self, shape: Shape, now: float) -> None:
+        """One line about the first of a shape that waits for long, and another if nothing but itself could end that."""
+        shape.notice_armed = False
+        record = shape.first()
+        if record is None:
+            return
+        shape.notice_armed = True
+        due = record.waiting_since + self._notice_s
+        self._timers.at(due if due > now else now + self._notice_s, self._notice, shape)
+        if due > now or shape.noticed:
+            return
+        shape.noticed = True
+        deadlock = self._explainer.deadlock(shape, record, now)
+        if deadlock:
+            self._out.append(Warn(shape.job, "deadlock", record.task.task_id, deadlock))
+        elif any(ask.places for ask in shape.asks):
+            message = self._explainer.explain(record, now).sentence
+            self._out.append(Warn(shape.job, "waiting", record.task.task_id, message))
+
+    # --- which worker ---------------------------------------------------------------------------------------------
+
+    def assign(self, record: TaskRecord, hold: Hold, now: float) -> None:
+        """Gives a task that has its resources a worker, and sends it when that one is ready."""
+        worker = self._workers.acquire(record, hold, now)
+        worker.queue.append(record)
+        record.worker, record.hold = worker, hold
+        shape = worker.shape = record.shape
+        if shape is not None:
+            shape.leases += 1
+        actor = record.actor
+        if actor is not None:
+            worker.actor = actor
+            actor.worker, actor.hold = worker, hold
+            hold.owner = actor
+        if worker.state is STARTING:
+            self._tasks.move(record, SUBMITTED, now)
+        else:
+            self.begin(worker, record, now)
+
+    def worker_ready(self, worker: WorkerRecord, now: float) -> None:
+        """A process that was started for a task has come up."""
+        record = worker.queue[0]
+        creates = record.task.kind is TaskKind.ACTOR_CREATION
+        self._workers.move(worker, ACTOR if creates else BUSY, now)
+        self.begin(worker, record, now)
+
+    def begin(self, worker: WorkerRecord, record: TaskRecord, now: float) -> None:
+        """Sends the first task of a lease."""
+        self._tasks.move(record, RUNNING, now)
+        worker.began_at = record.started_at = now
+        hold = worker.hold
+        assert hold is not None
+        hold.since = now
+        worker.leased = True
+        self._out.append(SendTask(worker.worker_id, record.task, worker.node_id, hold.devices, record.choice, True))
+
+    # --- the end of a lease ---------------------------------------------------------------------------------------
+
+    def end_lease(self, worker: WorkerRecord) -> None:
+        """The worker holds nothing more."""
+        self.close_lease(worker)
+        hold = worker.hold
+        if hold is not None:
+            worker.hold = None
+            if hold.parts and worker.leased:
+                self._out.append(ReleaseDevices(worker.worker_id, hold.place.node_id, hold.devices))
+            self._cluster.give_all(hold)
+        worker.leased = False
+
+    def close_lease(self, worker: WorkerRecord) -> None:
+        """It counts no longer among those that run its shape."""
+        shape = worker.shape
+        if shape is not None:
+            shape.leases -= 1
+            worker.shape = None
+
+    def retire(self, worker: WorkerRecord, why: str, now: float) -> None:
+        """Its devices stay taken until the process is gone: only then is their memory given back."""
+        self.close_lease(worker)
+        if worker.hold is not None:
+            self._cluster.give_pooled(worker.hold)
+        self._workers.stop(worker, why, now)

@@ -1,0 +1,227 @@
+"""Answers to "why does it wait?": a record and its sentence, made by the very books that refused the demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from nbaccel.scheduling.actors import ActorRecord
+from nbaccel.scheduling.groups import GroupRecord
+from nbaccel.scheduling.ledger import Hold, Place
+from nbaccel.scheduling.moves import ARGS, IN_GET, RUNNING, SUBMITTED, WAITING, GroupState
+from nbaccel.scheduling.placement import Cluster
+from nbaccel.scheduling.reasons import Feasibility, choice_text, judge
+from nbaccel.scheduling.resources import amount_of, listed, quantity
+from nbaccel.scheduling.tasks import Shape, TaskRecord
+
+MAX_NAMED = 4  # holders named in a sentence; the record has them all
+Owner = TaskRecord | ActorRecord | GroupRecord
+
+
+@dataclass(slots=True)
+class HolderFact:
+    """Who holds some of a resource that another waits for."""
+
+    resource: str
+    amount: int
+    name: str
+    cell: str
+    since: float
+    node_id: bytes
+    index: int | None = None  # of the device; None for pooled resources
+    task_id: bytes | None = None
+    actor_id: bytes | None = None
+    group_id: bytes | None = None
+    for_life: bool = False  # an actor or a group: not given back by itself
+    blocked: bool = False  # its code waits for others
+
+
+@dataclass(slots=True)
+class Explanation:
+    """Why a task is where it is."""
+
+    task_id: bytes
+    name: str
+    state: str
+    sentence: str
+    asks: str = ""
+    fits_now: bool = False
+    ever: bool = True
+    resource: str = ""
+    fragmented: bool = False
+    holders: list[HolderFact] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)  # devices that others hold: "GPU 0 is held by notebook b.ipynb"
+    missing: list[bytes] = field(default_factory=list)  # argument objects that are not there yet
+
+
+class Explainer:
+    """Reads the books; changes nothing."""
+
+    def __init__(self, cluster: Cluster, groups: Mapping[bytes, GroupRecord]) -> None:
+        self._cluster = cluster
+        self._groups = groups
+
+    # --- why it waits ---------------------------------------------------------------------------------------------
+
+    def explain(self, record: TaskRecord, now: float | None = None) -> Explanation:
+        answer = Explanation(record.task.task_id, record.task.name, record.state.name, "")
+        if record.state == ARGS:
+            answer.missing = sorted(record.missing or ())
+            answer.sentence = f"{_subject(record)} waits for {len(answer.missing)} argument(s) that are not ready yet."
+        elif record.state == WAITING and record.actor is not None and record.shape is None:
+            answer.sentence = self._call_waits(record, record.actor)
+        elif record.state == WAITING:
+            self._resources(record, answer, now)
+        else:
+            answer.fits_now = True
+            answer.sentence = _moving(record)
+        return answer
+
+    def _call_waits(self, record: TaskRecord, actor: ActorRecord) -> str:
+        if actor.state.name != "ALIVE":
+            creation = actor.creation
+            inner = f" {self.explain(creation).sentence}" if creation.state in (ARGS, WAITING) else ""
+            return f"{_subject(record)} waits for its actor, which is {actor.state.name}.{inner}"
+        return f"{_subject(record)} waits for an earlier call of the same caller, whose arguments are not ready yet."
+
+    def _resources(self, record: TaskRecord, answer: Explanation, now: float | None) -> None:
+        choice = record.task.choices[0]
+        verdict = judge(self._cluster, choice)
+        answer.asks, answer.resource = choice_text(choice), verdict.resource
+        answer.fits_now, answer.ever, answer.fragmented = verdict.fits_now, verdict.ever, verdict.fragmented
+        group = self._groups.get(choice.placement.group_id or b"")
+        if group is not None and group.state is not GroupState.CREATED:
+            answer.sentence = f"{_subject(record)} waits for {group}, which is {group.state.name}."
+            return
+        answer.holders = self._holders(verdict)
+        answer.elsewhere = _elsewhere(verdict)
+        answer.sentence = self._sentence(record, verdict, answer, now)
+
+    def _sentence(self, record: TaskRecord, verdict: Feasibility, answer: Explanation, now: float | None) -> str:
+        start = f"{_subject(record)} asks for {answer.asks}"
+        if not verdict.ever:
+            return f"{start}, which can never be met here: {verdict.reason}.{self._alternatives(record)}"
+        if verdict.fits_now:
+            return f"{start}, which is free: it is about to start."
+        held = [_held(fact, now) for fact in answer.holders[:MAX_NAMED]]
+        if len(answer.holders) > MAX_NAMED:
+            held.append(f"{len(answer.holders) - MAX_NAMED} more")
+        who = f"; held by {listed(held)}" if held else ""
+        others = f"; {listed(answer.elsewhere)}" if answer.elsewhere else ""
+        return f"{start}: {verdict.reason}{who}{others}."
+
+    def _alternatives(self, record: TaskRecord) -> str:
+        later = record.task.choices[1:]
+        if not later:
+            return " Ask for less, or give a fallback such as fallback='cpu'."
+        return f" It can fall back to {listed([choice_text(choice) for choice in later])}."
+
+    def _holders(self, verdict: Feasibility) -> list[HolderFact]:
+        facts = [fact for place in verdict.places for fact in holders_of(place, verdict.resource)]
+        return sorted(facts, key=lambda fact: (fact.since, fact.name))
+
+    # --- for the dispatcher ---------------------------------------------------------------------------------------
+
+    def why_never(self, shape: Shape) -> str:
+        reasons = dict.fromkeys(judge(self._cluster, choice).reason for choice in shape.choices)
+        return "; ".join(reasons)
+
+    def infeasible(self, shape: Shape, record: TaskRecord) -> str:
+        asks = " or ".join(choice_text(choice) for choice in shape.choices)
+        return (
+            f"{_subject(record)} asks for {asks}, which can never be met here: {self.why_never(shape)}. It waits, "
+            "because a node may join. Ask for less, give a fallback such as fallback='cpu', or cancel it."
+        )
+
+    def why_fallback(self, shape: Shape, index: int, waited_s: float) -> str:
+        first = judge(self._cluster, shape.choices[0])
+        label = shape.choices[index].label or choice_text(shape.choices[index])
+        if not first.ever:
+            return f"{label} was taken, because {first.reason}"
+        return f"{label} was taken after {waited_s:.1f} s, because {first.reason or 'the first choice was busy'}"
+
+    def waits_for_group(self, shape: Shape) -> bool:
+        """Whether it is only early: its placement group has not been placed."""
+        groups = [self._groups.get(choice.placement.group_id or b"") for choice in shape.choices]
+        return any(group is not None and group.state is not GroupState.CREATED for group in groups)
+
+    def group_is_gone(self, shape: Shape) -> bool:
+        return all(c.placement.strategy == "GROUP" and c.placement.group_id not in self._groups for c in shape.choices)
+
+    def deadlock(self, shape: Shape, record: TaskRecord, now: float) -> str:
+        """A sentence when none of the holders gives back by itself, "" when some of them may."""
+        verdict = judge(self._cluster, shape.choices[0])
+        if verdict.fits_now or not verdict.ever:
+            return ""
+        holders = self._holders(verdict)
+        if not holders or _elsewhere(verdict) or not all(fact.for_life or fact.blocked for fact in holders):
+            return ""
+        held = listed([_held(fact, now) for fact in holders[:MAX_NAMED]])
+        return (
+            f"{_subject(record)} waits for {choice_text(shape.choices[0])}, but all of it is held by work that does "
+            f"not give it back by itself: {held}. End one of these, ask for less, or start with more {verdict.resource}."
+        )
+
+
+def holders_of(place: Place, resource: str) -> Iterator[HolderFact]:
+    """Everybody who holds some of a resource on a place, with those inside bundles for the bundles."""
+    for hold in place.holds:
+        if hold.inner is not None and hold.inner.holds:
+            yield from holders_of(hold.inner, resource)
+            continue
+        for name, amount in hold.pooled:
+            if name == resource and not (name == "CPU" and hold.lent):
+                yield _fact(hold, resource, amount, None)
+        for device, amount in hold.parts:
+            if device.spec.resource == resource:
+                yield _fact(hold, resource, amount, device.spec.index)
+
+
+def _fact(hold: Hold, resource: str, amount: int, index: int | None) -> HolderFact:
+    owner: Owner = hold.owner
+    since, node_id = hold.since, hold.place.node_id
+    if isinstance(owner, GroupRecord):
+        spec = owner.spec
+        return HolderFact(
+            resource, amount, str(owner), "", since, node_id, index, group_id=spec.group_id, for_life=True
+        )
+    task = owner.task
+    fact = HolderFact(resource, amount, task.name, task.cell, since, node_id, index)
+    if isinstance(owner, ActorRecord):
+        fact.actor_id, fact.for_life = owner.actor_id, owner.created
+        fact.blocked = owner.worker is not None and owner.worker.blocked > 0
+    else:
+        fact.task_id, fact.blocked = task.task_id, owner.state == IN_GET
+    return fact
+
+
+def _elsewhere(verdict: Feasibility) -> list[str]:
+    return [
+        f"{device.spec.label or f'{verdict.resource} {device.spec.index}'} is {device.reason}"
+        for place in verdict.places
+        for device in place.devices.get(verdict.resource, ())
+        if device.reason and device.limit < device.amount
+    ]
+
+
+def _subject(record: TaskRecord) -> str:
+    return f"{record.task.name} (cell {record.task.cell})" if record.task.cell else record.task.name
+
+
+def _held(fact: HolderFact, now: float | None) -> str:
+    what = "actor" if fact.actor_id else "task"
+    name = fact.name if fact.group_id else f"{what} {fact.name}"
+    where = f"{fact.resource} {fact.index}" if fact.index is not None else amount_of(fact.resource, fact.amount)
+    facts = [where if fact.index is None or fact.amount == 10_000 else f"{quantity(fact.amount)} of {where}"]
+    facts += [f"cell {fact.cell}"] if fact.cell else []
+    facts += [f"for {now - fact.since:.0f} s"] if now is not None else []
+    facts += ["which waits for others itself"] if fact.blocked else []
+    return f"{name} ({', '.join(facts)})"
+
+
+def _moving(record: TaskRecord) -> str:
+    if record.state == SUBMITTED:
+        return f"{_subject(record)} has what it asked for and waits for its process."
+    if record.state in (RUNNING, IN_GET):
+        return f"{_subject(record)} runs" + (", and waits for others." if record.state == IN_GET else ".")
+    return f"{_subject(record)} is over: {record.why or record.state.name}"

@@ -1,0 +1,199 @@
+"""Placement groups: all bundles of one are reserved together, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from nbaccel.scheduling.commands import Command, GroupChanged
+from nbaccel.scheduling.events import Choice, GroupAsked, Placement
+from nbaccel.scheduling.ledger import Asked, Device, Hold, Place
+from nbaccel.scheduling.moves import GROUP_MOVES, GroupState, IllegalEvent, Story, lengthened
+from nbaccel.scheduling.placement import Cluster
+
+PENDING, CREATED, RESCHEDULING, REMOVED = GroupState
+MAX_TRIALS = 5_000  # steps of the search for a packing, before it is called impossible for now
+
+
+@dataclass(slots=True, eq=False)
+class GroupRecord:
+    """What the scheduler knows of one placement group."""
+
+    spec: GroupAsked
+    since: float
+    state: GroupState = PENDING
+    places: dict[int, Place] = field(default_factory=dict)
+    story: Story = ()
+
+    def __str__(self) -> str:
+        return f"placement group {self.spec.name or self.spec.group_id.hex()}"
+
+    def choice(self, index: int) -> Choice:
+        labels = self.spec.bundle_labels
+        return Choice(self.spec.bundles[index], Placement(labels=labels[index] if labels else ()))
+
+
+class GroupTable:
+    """Owns group records; every move of a group goes through `_move`."""
+
+    def __init__(self, out: list[Command], cluster: Cluster) -> None:
+        self._out = out
+        self._cluster = cluster
+        self.records: dict[bytes, GroupRecord] = {}
+        self._pending: dict[bytes, GroupRecord] = {}
+
+    def _move(self, group: GroupRecord, state: GroupState, now: float) -> None:
+        if state not in GROUP_MOVES[group.state]:
+            raise IllegalEvent(f"A move to {state.name}", str(group), group.state.name, group.story)
+        group.state, group.since = state, now
+        group.story = lengthened(group.story, state, now)
+        self._tell(group)
+
+    def _tell(self, group: GroupRecord) -> None:
+        nodes = [group.places[i].node_id if i in group.places else b"" for i in range(len(group.spec.bundles))]
+        self._out.append(GroupChanged(group.spec.group_id, group.state.name, nodes if group.places else []))
+
+    def ask(self, spec: GroupAsked, now: float) -> None:
+        old = self.records.get(spec.group_id)
+        if old is not None:
+            raise IllegalEvent("GroupAsked", str(old), old.state.name, old.story, "Its id is in use.")
+        group = self.records[spec.group_id] = self._pending[spec.group_id] = GroupRecord(spec, now)
+        self._tell(group)
+        self._cluster.groups_wait = True
+        self._cluster.freed_any = True
+
+    def remove(self, group: GroupRecord, now: float) -> None:
+        """Its bundles go back as soon as nobody holds any of them; the caller ends who is inside."""
+        self._move(group, REMOVED, now)
+        self._pending.pop(group.spec.group_id, None)
+        for place in list(group.places.values()):
+            self._cluster.close_bundle(place)
+        group.places.clear()
+        self._cluster.bundles.pop(group.spec.group_id, None)
+        self._cluster.groups_wait = bool(self._pending)
+        self._cluster.freed_any = True
+        del self.records[group.spec.group_id]
+
+    def node_lost(self, node_id: bytes, now: float) -> None:
+        """Bundles on a lost node are placed anew."""
+        for group in self.records.values():
+            lost = [index for index, place in group.places.items() if place.node_id == node_id]
+            for index in lost:
+                self._cluster.close_bundle(group.places.pop(index))
+            if lost and group.state is CREATED:
+                self._move(group, RESCHEDULING, now)
+                self._pending[group.spec.group_id] = group
+                self._cluster.groups_wait = True
+
+    # --- placing --------------------------------------------------------------------------------------------------
+
+    def place_pending(self, now: float) -> None:
+        """Tries those that wait, in order of their asking, each as a whole."""
+        self._cluster.freed_any = False
+        for group_id, group in list(self._pending.items()):
+            holds = _Search(group, list(self._cluster.nodes.values()), now, self._cluster).run()
+            if holds is not None:
+                del self._pending[group_id]
+                self._create(group, holds, now)
+        self._cluster.groups_wait = bool(self._pending)
+
+    def _create(self, group: GroupRecord, holds: dict[int, Hold], now: float) -> None:
+        for index, hold in sorted(holds.items()):
+            place = group.places[index] = _bundle_place(group, index, hold)
+            self._cluster.add_bundle(group.spec.group_id, index, place)
+        self._move(group, CREATED, now)
+        self._cluster.reopen(self._cluster.asks_of_group(group.spec.group_id))
+
+    def could_ever(self, group: GroupRecord) -> bool:
+        """Whether each bundle fits some empty node (that all fit together may still need more nodes)."""
+        nodes = list(self._cluster.nodes.values())
+        for index in range(len(group.spec.bundles)):
+            choice = group.choice(index)
+            asked = Asked.of(choice, self._cluster.device_resources)
+            able = (node for node in self._cluster.eligible(choice) if node.lacks_for_ever(asked) is None)
+            if next(able, None) is None:
+                return False
+        return bool(nodes)
+
+
+class _Search:
+    """Depth-first search for nodes that hold all missing bundles at once, on the real books, undone where it fails."""
+
+    def __init__(self, group: GroupRecord, nodes: list[Place], now: float, cluster: Cluster) -> None:
+        self._group = group
+        self._nodes = sorted(nodes, key=lambda node: node.order)
+        self._now = now
+        self._cluster = cluster
+        self._taken: dict[int, Hold] = {}
+        self._trials = MAX_TRIALS
+        missing = [index for index in range(len(group.spec.bundles)) if index not in group.places]
+        # The largest first: what is left then fits in between.
+        self._missing = sorted(missing, key=lambda i: (-sum(amount for _, amount in group.spec.bundles[i]), i))
+        self._asked = {i: Asked.of(group.choice(i), cluster.device_resources) for i in missing}
+        self._allowed = {i: set(cluster.eligible(group.choice(i))) for i in missing}
+
+    def run(self) -> dict[int, Hold] | None:
+        return self._taken if self._place(0) else None
+
+    def _place(self, depth: int) -> bool:
+        if depth == len(self._missing):
+            return True
+        index = self._missing[depth]
+        for node in self._candidates(index):
+            self._trials -= 1
+            if self._trials < 0:
+                return False
+            hold = node.take(self._asked[index], self._group, self._now)
+            if isinstance(hold, str):
+                continue
+            self._taken[index] = hold
+            if self._place(depth + 1):
+                return True
+            undo(self._taken.pop(index))
+        return False
+
+    def _candidates(self, index: int) -> Iterator[Place]:
+        used = self._used()
+        strategy = self._group.spec.strategy
+        nodes = [node for node in self._nodes if node in self._allowed[index]]
+        inside = [node for node in nodes if node.node_id in used]
+        outside = [node for node in nodes if node.node_id not in used]
+        if strategy == "STRICT_SPREAD":
+            yield from outside
+        elif strategy == "STRICT_PACK":
+            yield from inside if used else outside
+        elif strategy == "SPREAD":
+            yield from outside
+            yield from inside
+        else:
+            yield from inside
+            yield from outside
+
+    def _used(self) -> set[bytes]:
+        nodes = {hold.place.node_id for hold in self._taken.values()}
+        return nodes | {place.node_id for place in self._group.places.values()}
+
+
+def undo(hold: Hold) -> None:
+    """Takes a trial back; nobody was refused because of it, so nobody is woken."""
+    for name, amount in hold.pooled:
+        hold.place.free[name] += amount
+    for device, amount in hold.parts:
+        device.used -= amount
+        del device.holds[hold]
+    del hold.place.holds[hold]
+
+
+def _bundle_place(group: GroupRecord, index: int, hold: Hold) -> Place:
+    """A place made of what the hold reserves: its devices are slices of the node's."""
+    node = hold.place
+    devices: dict[str, list[Device]] = {}
+    for device, amount in hold.parts:
+        devices.setdefault(device.spec.resource, []).append(Device(device.spec, amount, amount, base=device))
+    name = f"bundle {index} of {group} on {node.name}"
+    free = dict(hold.pooled)
+    place = hold.inner = Place(
+        node.node_id, name, index, dict(free), free, devices, node.labels,
+        group_id=group.spec.group_id, bundle=index, reserve=hold,
+    )  # fmt: skip
+    return place

@@ -1,0 +1,318 @@
+"""What happens on a worker that runs plain tasks: sending ahead, returns, calling back, blocking, and its death.
+
+Short tasks are sent ahead of time, so that a worker need not wait for the head between two of them. All that a worker
+has been sent shares one hold: the first in its queue is the one that runs.
+"""
+
+from __future__ import annotations
+
+from nbaccel.scheduling.commands import Command, Failure, RecallTasks, SendTask
+from nbaccel.scheduling.dispatch import Dispatcher
+from nbaccel.scheduling.events import TaskReturned, TasksGivenBack
+from nbaccel.scheduling.moves import BUSY, FINISHED, IN_GET, RUNNING, STOPPING, SUBMITTED, IllegalEvent
+from nbaccel.scheduling.placement import Cluster
+from nbaccel.scheduling.tasks import Shape, TaskRecord, TaskTable
+from nbaccel.scheduling.timers import Timers
+from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
+
+SHORT_S = 0.001  # a function whose calls take less on average is sent ahead
+LONG_S = 0.005  # a worker whose task runs longer gives back what it was sent ahead
+LEARNING = 0.25  # weight of the newest duration in the average
+MAX_WINDOW = 16
+MAX_FUNCTIONS = 10_000
+MAX_FAILED_STARTS = 3
+RECALL_WORTH_S = 0.0005  # fewer seconds of work than this are done before a recalled task could run elsewhere
+
+
+class Leases:
+    """Workers of plain tasks, from their first task to their death."""
+
+    def __init__(
+        self,
+        out: list[Command],
+        timers: Timers,
+        cluster: Cluster,
+        tasks: TaskTable,
+        workers: WorkerTable,
+        dispatcher: Dispatcher,
+    ) -> None:
+        self._out = out
+        self._timers = timers
+        self._cluster = cluster
+        self._tasks = tasks
+        self._workers = workers
+        self._dispatcher = dispatcher
+        self._averages: dict[bytes, float] = {}  # function -> seconds that a call of it takes
+        self.ahead: dict[WorkerRecord, None] = {}  # workers that have been sent more than they run
+        self._watching = False
+
+    # --- returns --------------------------------------------------------------------------------------------------
+
+    def returned(self, worker: WorkerRecord, event: TaskReturned, now: float) -> None:
+        queue = worker.queue
+        record = queue[0] if queue else None
+        if record is None or record.task.task_id != event.task_id or worker.state is not BUSY:
+            self._not_running(worker, event)
+            return
+        queue.popleft()
+        task = record.task
+        worker.used = True
+        average = self._learn(task.function_key, now - (record.started_at or now))
+        self._conclude(record, event, now)
+        if task.max_calls and self._spent(worker, record):
+            self._dispatcher.retire(worker, f"{task.name} has max_calls={task.max_calls}", now)
+        else:
+            self._go_on(worker, record, average, now)
+
+    def _not_running(self, worker: WorkerRecord, event: TaskReturned) -> None:
+        if worker.state is STOPPING:
+            return
+        raise IllegalEvent(
+            "TaskReturned", str(worker), worker.state.name, worker.story, "It runs another task or none."
+        )
+
+    def _learn(self, function_key: bytes, took_s: float) -> float:
+        averages = self._averages
+        old = averages.get(function_key)
+        if old is None:
+            if len(averages) >= MAX_FUNCTIONS:
+                averages.clear()
+            average = took_s
+        else:
+            average = old + LEARNING * (took_s - old)
+        averages[function_key] = average
+        return average
+
+    def _conclude(self, record: TaskRecord, event: TaskReturned, now: float) -> None:
+        """What becomes of the task itself."""
+        if record.state >= FINISHED:  # it was cancelled while it waited in the worker
+            return
+        if not event.retry:
+            self._tasks.finish(record, now, event.failed)
+        elif record.cancelled:
+            self._tasks.fail(record, Failure.CANCELLED, f"{record.task.name} was cancelled.", now)
+        else:
+            self.retry([record], now)
+
+    def retry(self, records: list[TaskRecord], now: float) -> None:
+        """Back to the front of the line, one retry less."""
+        for record in records:
+            if record.task.retries_left > 0:
+                record.task.retries_left -= 1
+            record.attempt += 1
+        self._tasks.line_up_first(records, now)
+
+    def _spent(self, worker: WorkerRecord, record: TaskRecord) -> bool:
+        calls = worker.calls.get(record.task.function_key, 0) + 1
+        worker.calls[record.task.function_key] = calls
+        return calls >= record.task.max_calls
+
+    def _go_on(self, worker: WorkerRecord, done: TaskRecord, average: float, now: float) -> None:
+        """The next of its queue runs now; it is sent more ahead, or its lease ends."""
+        hold = worker.hold
+        assert hold is not None
+        if hold.lent:  # a thread of the task still waits for something: the task is over all the same
+            self._cluster.reclaim_cpu(hold)
+        queue, shape = worker.queue, worker.shape
+        if queue:
+            self._next(worker, queue[0], now)
+        if average < SHORT_S:
+            if worker.window < MAX_WINDOW:
+                worker.window *= 2
+            if shape is not None and shape.size and not worker.recalled and self._may_go_on(worker, shape, done):
+                self._send_ahead(worker, shape, now)
+        else:
+            worker.window = 1
+        if not queue:
+            self.ahead.pop(worker, None)
+            self._dispatcher.end_lease(worker)
+            if worker.recalled or worker.blocked:
+                worker.recalled, worker.blocked = False, 0
+            self._workers.rest(worker, now)
+
+    def _next(self, worker: WorkerRecord, record: TaskRecord, now: float) -> None:
+        worker.began_at = now
+        if len(worker.queue) == 1:
+            self.ahead.pop(worker, None)
+        if record.state == SUBMITTED:
+            self._tasks.move(record, RUNNING, now)
+            record.started_at = now
+            hold = record.hold
+            if hold is not None:
+                hold.owner, hold.since = record, now
+
+    # --- sending ahead --------------------------------------------------------------------------------------------
+
+    def _may_go_on(self, worker: WorkerRecord, shape: Shape, done: TaskRecord) -> bool:
+        """Only its own shape waits for what the worker holds: others would have to wait behind it."""
+        hold = worker.hold
+        if hold is None or done.choice or not hold.place.alive:
+            return False
+        for name, _ in hold.pooled:
+            for ask in hold.place.refused.get(name, ()):
+                for other in ask.shapes:
+                    if other.size and other is not shape:
+                        return False
+        return hold.place.free.get("CPU", 0) >= 0 and not self._cluster.groups_wait
+
+    def _send_ahead(self, worker: WorkerRecord, shape: Shape, now: float) -> None:
+        queue, hold, out = worker.queue, worker.hold, self._out
+        assert hold is not None
+        room = min(worker.window, 1 + shape.size // (shape.leases or 1)) - len(queue)
+        while room > 0:
+            record = shape.first()
+            if record is None or record.pool is not worker.pool or record.task.fresh or record.task.max_calls:
+                break
+            if record.actor is not None:
+                break
+            room -= 1
+            self._tasks.leave(shape, record)
+            first = not queue
+            queue.append(record)
+            record.worker, record.hold = worker, hold
+            self._tasks.move(record, SUBMITTED, now)
+            if first:
+                self._next(worker, record, now)
+            out.append(SendTask(worker.worker_id, record.task, worker.node_id, hold.devices, 0, first))
+        if len(queue) > 1:
+            self.ahead[worker] = None
+            self._watch(now)
+
+    def _watch(self, now: float) -> None:
+        if not self._watching:
+            self._watching = True
+            self._timers.at(now + LONG_S, self._look, None)
+
+    def _look(self, _: object, now: float) -> None:
+        """Nothing waits behind a task that turned out to be long."""
+        self._watching = False
+        for worker in list(self.ahead):
+            if now - worker.began_at >= LONG_S * 0.999:
+                worker.window = 1
+                self.recall(worker)
+        if self.ahead:
+            self._watch(now)
+
+    def recall(self, worker: WorkerRecord) -> None:
+        if len(worker.queue) > 1 and not worker.recalled and worker.state is BUSY:
+            worker.recalled = True
+            self._out.append(RecallTasks(worker.worker_id))
+
+    def share(self) -> None:
+        """A slot is free and nobody waits for it: what lies behind another task elsewhere may run there."""
+        busiest = max(self.ahead, key=lambda worker: len(worker.queue), default=None)
+        if busiest is None or len(busiest.queue) < 3:
+            return
+        average = self._averages.get(busiest.queue[0].task.function_key, 0.0)
+        if average * len(busiest.queue) > RECALL_WORTH_S:
+            self.recall(busiest)
+
+    def given_back(self, worker: WorkerRecord, event: TasksGivenBack, now: float) -> None:
+        if worker.state is STOPPING:
+            return
+        given = set(event.task_ids)
+        back = [record for record in worker.queue if record.task.task_id in given]
+        worker.recalled = False
+        if not back:
+            return
+        kept = [record for record in worker.queue if record.task.task_id not in given]
+        worker.queue.clear()
+        worker.queue.extend(kept)
+        self._requeue(back, now)
+        if kept:
+            if len(kept) == 1:
+                self.ahead.pop(worker, None)
+            return
+        self.ahead.pop(worker, None)
+        self._dispatcher.end_lease(worker)
+        worker.blocked = 0
+        self._workers.rest(worker, now)
+
+    def _requeue(self, records: list[TaskRecord], now: float) -> None:
+        """Not begun, so nothing was lost. Those cancelled since are over."""
+        for record in records:
+            if record.cancelled and not record.over:
+                self._tasks.fail(record, Failure.CANCELLED, f"{record.task.name} was cancelled.", now)
+        self._tasks.line_up_first([record for record in records if not record.over], now)
+
+    # --- blocking -------------------------------------------------------------------------------------------------
+
+    def blocked(self, worker: WorkerRecord, now: float) -> None:
+        worker.blocked += 1
+        if worker.blocked > 1 or worker.hold is None or worker.state is STOPPING:
+            return
+        self._cluster.lend_cpu(worker.hold)
+        if worker.actor is None and worker.queue and worker.queue[0].state == RUNNING:
+            self._tasks.move(worker.queue[0], IN_GET, now)
+        self.recall(worker)
+
+    def unblocked(self, worker: WorkerRecord, now: float) -> None:
+        if not worker.blocked:
+            if worker.state is STOPPING or worker.actor is None:
+                return  # the task that waited has returned already
+            raise IllegalEvent("WorkerUnblocked", str(worker), worker.state.name, worker.story, "It was not blocked.")
+        worker.blocked -= 1
+        if worker.blocked or worker.hold is None or worker.state is STOPPING:
+            return
+        if worker.hold.lent:
+            self._cluster.reclaim_cpu(worker.hold)
+        if worker.actor is None and worker.queue and worker.queue[0].state == IN_GET:
+            self._tasks.move(worker.queue[0], RUNNING, now)
+            worker.began_at = now
+
+    # --- death ----------------------------------------------------------------------------------------------------
+
+    def died(self, worker: WorkerRecord, why: str, now: float) -> None:
+        """The process is gone: all it held comes back, what it had not begun goes elsewhere, what it ran is retried."""
+        stopped = worker.state is STOPPING
+        began = worker.ready
+        records = [record for record in worker.queue if not record.over]
+        running_first = bool(worker.queue) and not worker.queue[0].over
+        worker.queue.clear()
+        self.ahead.pop(worker, None)
+        self._dispatcher.end_lease(worker)
+        self._workers.forget(worker)
+        if not records:
+            return
+        if stopped or not running_first:
+            self._requeue(records, now)
+        elif began:
+            self._requeue(records[1:], now)
+            self._crashed(records[0], worker, why, now)
+        else:
+            self._did_not_start(records[0], worker, why, now)
+
+    def node_lost(self, worker: WorkerRecord, why: str, now: float) -> None:
+        """What it ran is retried on another node, what it had not begun goes there at no cost."""
+        records = [record for record in worker.queue if not record.over]
+        running = records[:1] if worker.ready and worker.queue and not worker.queue[0].over else []
+        worker.queue.clear()
+        self.ahead.pop(worker, None)
+        self._requeue(records[len(running) :], now)
+        for record in running:
+            task = record.task
+            if record.cancelled:
+                self._tasks.fail(record, Failure.CANCELLED, f"{task.name} was cancelled.", now)
+            elif task.retries_left:
+                self.retry([record], now)
+            else:
+                self._tasks.fail(record, Failure.NODE_DIED, f"{task.name} was lost with its node: {why}.", now)
+
+    def _crashed(self, record: TaskRecord, worker: WorkerRecord, why: str, now: float) -> None:
+        task = record.task
+        if record.cancelled:
+            self._tasks.fail(record, Failure.CANCELLED, f"{task.name} was cancelled; its worker {why}.", now)
+        elif task.retries_left:
+            self.retry([record], now)
+        else:
+            tries = f" after {record.attempt + 1} attempts" if record.attempt else ""
+            message = f"{task.name} ended{tries} because its worker process (pid {worker.pid}) {why}."
+            self._tasks.fail(record, Failure.WORKER_CRASHED, message, now)
+
+    def _did_not_start(self, record: TaskRecord, worker: WorkerRecord, why: str, now: float) -> None:
+        record.failed_starts += 1
+        if record.failed_starts < MAX_FAILED_STARTS:
+            self._tasks.line_up_first([record], now)
+            return
+        message = f"{record.task.name} found no worker: {MAX_FAILED_STARTS} ended while starting, the last {why}."
+        self._tasks.fail(record, Failure.WORKER_CRASHED, message, now)

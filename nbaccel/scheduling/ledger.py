@@ -1,0 +1,236 @@
+"""The books: what each place (a node, or a bundle of a placement group) has, who holds it, taking and giving back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from nbaccel.scheduling.events import UNIT, Choice, Demand, DeviceSpec, NodeSpec
+from nbaccel.scheduling.resources import TYPE_PREFIX
+
+if TYPE_CHECKING:
+    from nbaccel.scheduling.placement import Ask
+
+NO_DEVICES: dict[str, list[tuple[int, int]]] = {}
+
+
+@dataclass(slots=True, frozen=True)
+class Asked:
+    """A choice sorted out: what comes from pools, what comes device by device, and which devices will do."""
+
+    pooled: tuple[tuple[str, int], ...]
+    devices: tuple[tuple[str, int], ...]
+    device_type: str | None
+    memory_bytes: int
+
+    @staticmethod
+    def of(choice: Choice, device_resources: frozenset[str]) -> Asked:
+        demand = [(name, amount) for name, amount in choice.demand if amount]
+        pooled = tuple(pair for pair in demand if pair[0] not in device_resources)
+        devices = [pair for pair in demand if pair[0] in device_resources]
+        if choice.gpu_memory_bytes and not any(name == "GPU" for name, _ in devices):
+            devices.append(("GPU", 0))  # the fraction follows from each device's own memory
+        types = [name.removeprefix(TYPE_PREFIX) for name, _ in pooled if name.startswith(TYPE_PREFIX)]
+        return Asked(pooled, tuple(devices), types[0] if types else None, choice.gpu_memory_bytes)
+
+
+@dataclass(slots=True, eq=False)
+class Device:
+    """One device of a place, or the slice of one that a bundle has reserved."""
+
+    spec: DeviceSpec
+    amount: int
+    limit: int  # what other heads leave us of it, held by us or not
+    used: int = 0
+    reason: str = ""  # why `limit` is below `amount`
+    base: Device | None = None  # of a slice: the node's device
+    holds: dict[Hold, int] = field(default_factory=dict)
+
+    def room(self, empty: bool = False) -> int:
+        """What could be taken now; `empty`: if nobody held any."""
+        if empty:
+            return self.amount
+        if self.base is not None:
+            return self.amount - self.used if self.base.limit >= self.base.used else 0
+        return min(self.amount, self.limit) - self.used
+
+    def need(self, amount: int, memory_bytes: int) -> int | None:
+        """How much of this device meets the demand; None when its memory is too small or unknown."""
+        if not memory_bytes:
+            return amount
+        have = self.spec.memory_bytes
+        if not have or have < memory_bytes:
+            return None
+        share = -(-memory_bytes * UNIT // have)
+        return max(amount, share)
+
+
+@dataclass(slots=True, eq=False)
+class Hold:
+    """What one holder has taken from one place."""
+
+    place: Place
+    asked: Asked
+    pooled: tuple[tuple[str, int], ...]
+    devices: dict[str, list[tuple[int, int]]]
+    parts: list[tuple[Device, int]]
+    owner: Any  # a task's, actor's or group's record
+    since: float
+    lent: int = 0  # CPU given back while its worker is blocked
+    inner: Place | None = None  # of a bundle's reserve: the bundle
+
+
+@dataclass(slots=True, eq=False)
+class Place:
+    """Where work can be put: a node, or a bundle on a node."""
+
+    node_id: bytes
+    name: str
+    order: int
+    totals: Demand
+    free: Demand
+    devices: dict[str, list[Device]]
+    labels: dict[str, str]
+    is_head: bool = False
+    group_id: bytes | None = None
+    bundle: int = -1
+    reserve: Hold | None = None  # a bundle's hold on its node
+    closing: bool = False  # the group is removed: the reserve goes back with the last hold
+    alive: bool = True
+    holds: dict[Hold, None] = field(default_factory=dict)
+    refused: dict[str, dict[Ask, None]] = field(default_factory=dict)  # resource -> who must wait for some of it
+    demoted: dict[Ask, None] = field(default_factory=dict)  # whose order of places goes stale when we give back
+
+    @staticmethod
+    def of(spec: NodeSpec, order: int) -> Place:
+        devices: dict[str, list[Device]] = {}
+        for device in sorted(spec.devices, key=lambda each: each.index):
+            devices.setdefault(device.resource, []).append(Device(device, device.amount, device.amount))
+        return Place(
+            spec.node_id,
+            spec.name,
+            order,
+            dict(spec.totals),
+            dict(spec.totals),
+            devices,
+            dict(spec.labels),
+            spec.is_head,
+        )
+
+    @property
+    def has_accelerators(self) -> bool:
+        return any(self.devices.values())
+
+    def take(self, asked: Asked, owner: Any, now: float) -> Hold | str:
+        """A hold on everything asked, or the name of the first resource that there is too little of."""
+        free = self.free
+        for name, amount in asked.pooled:
+            if free.get(name, 0) < amount:
+                return name
+        if not asked.devices:
+            hold = Hold(self, asked, asked.pooled, NO_DEVICES, [], owner, now)
+        else:
+            parts = self.pick(asked)
+            if isinstance(parts, str):
+                return parts
+            hold = Hold(self, asked, asked.pooled, _indexes(parts), parts, owner, now)
+            for device, amount in parts:
+                device.used += amount
+                device.holds[hold] = amount
+        for name, amount in asked.pooled:
+            free[name] -= amount
+        self.holds[hold] = None
+        return hold
+
+    def pick(self, asked: Asked, empty: bool = False) -> list[tuple[Device, int]] | str:
+        """The devices that this demand would get, or the resource that cannot be met. The only rule for devices."""
+        chosen: list[tuple[Device, int]] = []
+        for resource, amount in asked.devices:
+            devices = self.fitting(asked, resource)
+            parts = _whole(devices, amount, asked, empty) if amount >= UNIT else _part(devices, amount, asked, empty)
+            if parts is None:
+                return resource
+            chosen += parts
+        return chosen
+
+    def fitting(self, asked: Asked, resource: str) -> list[Device]:
+        """The devices of the right type; where no device's type is known, all of them."""
+        devices = self.devices.get(resource, [])
+        wanted = asked.device_type
+        if wanted is None or not any(device.spec.type for device in devices):
+            return devices
+        of_type = [device for device in devices if device.spec.type == wanted]
+        if of_type or not self._type_elsewhere(asked, resource):
+            return of_type
+        return devices
+
+    def _type_elsewhere(self, asked: Asked, resource: str) -> bool:
+        others = [name for name, _ in asked.devices if name != resource]
+        return any(each.spec.type == asked.device_type for name in others for each in self.devices.get(name, ()))
+
+    def lacks_for_ever(self, asked: Asked) -> str | None:
+        """The resource of which even the empty place has too little, None when the demand fits it."""
+        for name, amount in asked.pooled:
+            if self.totals.get(name, 0) < amount:
+                return name
+        parts = self.pick(asked, empty=True)
+        return parts if isinstance(parts, str) else None
+
+    def lacks_now(self, asked: Asked) -> str | None:
+        """The resource that refuses the demand at this moment."""
+        for name, amount in asked.pooled:
+            if self.free.get(name, 0) < amount:
+                return name
+        parts = self.pick(asked)
+        return parts if isinstance(parts, str) else None
+
+    def utilisation(self, asked: Asked) -> float:
+        """The highest share in use among the resources that are asked."""
+        highest = 0.0
+        for name, _ in asked.pooled:
+            total = self.totals.get(name, 0)
+            if total:
+                highest = max(highest, 1 - self.free[name] / total)
+        for name, _ in asked.devices:
+            devices = self.devices.get(name, ())
+            total = sum(device.amount for device in devices)
+            if total:
+                highest = max(highest, sum(device.used for device in devices) / total)
+        return highest
+
+
+def _whole(devices: list[Device], amount: int, asked: Asked, empty: bool) -> list[tuple[Device, int]] | None:
+    """The lowest-numbered devices that nobody uses. Two or more never come from partitions: a process sees only one."""
+    count, rest = divmod(amount, UNIT)
+    if rest:
+        return None
+    parts: list[tuple[Device, int]] = []
+    for device in devices:
+        if count > 1 and device.spec.is_partition:
+            continue
+        if (empty or not device.used) and device.room(empty) >= UNIT and device.need(UNIT, asked.memory_bytes) == UNIT:
+            parts.append((device, UNIT))
+            if len(parts) == count:
+                return parts
+    return None
+
+
+def _part(devices: list[Device], amount: int, asked: Asked, empty: bool) -> list[tuple[Device, int]] | None:
+    """The fullest device that still holds it, the lowest-numbered of equals: pack before opening the next."""
+    best: tuple[Device, int] | None = None
+    least = UNIT + 1
+    for device in devices:
+        need = device.need(amount, asked.memory_bytes)
+        if need is None:
+            continue
+        room = device.room(empty)
+        if need <= room < least:
+            best, least = (device, need), room
+    return [best] if best is not None else None
+
+
+def _indexes(parts: list[tuple[Device, int]]) -> dict[str, list[tuple[int, int]]]:
+    devices: dict[str, list[tuple[int, int]]] = {}
+    for device, amount in parts:
+        devices.setdefault(device.spec.resource, []).append((device.spec.index, amount))
+    return devices

@@ -1,0 +1,118 @@
+"""The states of tasks, actors, workers and groups, the legal moves between them, and the error for all others."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+
+class TaskState(IntEnum):
+    """Ray's state names; integers, because counting and checking happen at every move."""
+
+    PENDING_ARGS_AVAIL = 0
+    PENDING_NODE_ASSIGNMENT = 1
+    SUBMITTED_TO_WORKER = 2  # bound to a process that is starting, or queued behind another task in its worker
+    RUNNING = 3
+    RUNNING_IN_RAY_GET = 4
+    FINISHED = 5
+    FAILED = 6
+
+
+class ActorState(IntEnum):
+    PENDING = 0
+    ALIVE = 1
+    RESTARTING = 2
+    DEAD = 3
+
+
+class WorkerState(IntEnum):
+    STARTING = 0
+    SPARE = 1  # ready, never used, of no pool yet
+    IDLE = 2
+    BUSY = 3
+    ACTOR = 4
+    STOPPING = 5
+
+
+class GroupState(IntEnum):
+    PENDING = 0
+    CREATED = 1
+    RESCHEDULING = 2
+    REMOVED = 3
+
+
+# Enum members cost a Python-level lookup each time they are named on Python 3.11; the hot path uses these.
+ARGS = TaskState.PENDING_ARGS_AVAIL
+WAITING = TaskState.PENDING_NODE_ASSIGNMENT
+SUBMITTED = TaskState.SUBMITTED_TO_WORKER
+RUNNING = TaskState.RUNNING
+IN_GET = TaskState.RUNNING_IN_RAY_GET
+FINISHED = TaskState.FINISHED
+FAILED = TaskState.FAILED
+
+STARTING = WorkerState.STARTING
+SPARE = WorkerState.SPARE
+IDLE = WorkerState.IDLE
+BUSY = WorkerState.BUSY
+ACTOR = WorkerState.ACTOR
+STOPPING = WorkerState.STOPPING
+
+TASK_MOVES: dict[int, frozenset[int]] = {
+    ARGS: frozenset({WAITING, FAILED}),
+    WAITING: frozenset({SUBMITTED, RUNNING, FAILED}),
+    SUBMITTED: frozenset({RUNNING, WAITING, FAILED}),
+    RUNNING: frozenset({IN_GET, WAITING, FINISHED, FAILED}),
+    IN_GET: frozenset({RUNNING, WAITING, FINISHED, FAILED}),
+    FINISHED: frozenset(),
+    FAILED: frozenset(),
+}
+
+WORKER_MOVES: dict[int, frozenset[int]] = {
+    STARTING: frozenset({SPARE, IDLE, BUSY, ACTOR, STOPPING}),
+    SPARE: frozenset({IDLE, BUSY, ACTOR, STOPPING}),
+    IDLE: frozenset({BUSY, ACTOR, STOPPING}),
+    BUSY: frozenset({IDLE, SPARE, STOPPING}),
+    ACTOR: frozenset({IDLE, SPARE, STOPPING}),
+    STOPPING: frozenset(),
+}
+
+ACTOR_MOVES: dict[int, frozenset[int]] = {
+    ActorState.PENDING: frozenset({ActorState.ALIVE, ActorState.RESTARTING, ActorState.DEAD}),
+    ActorState.ALIVE: frozenset({ActorState.RESTARTING, ActorState.DEAD}),
+    ActorState.RESTARTING: frozenset({ActorState.ALIVE, ActorState.RESTARTING, ActorState.DEAD}),
+    ActorState.DEAD: frozenset(),
+}
+
+GROUP_MOVES: dict[int, frozenset[int]] = {
+    GroupState.PENDING: frozenset({GroupState.CREATED, GroupState.REMOVED}),
+    GroupState.CREATED: frozenset({GroupState.RESCHEDULING, GroupState.REMOVED}),
+    GroupState.RESCHEDULING: frozenset({GroupState.CREATED, GroupState.REMOVED}),
+    GroupState.REMOVED: frozenset(),
+}
+
+# A record remembers its last moves as flat (state, time, state, time, ...); a restart storm must not fill the memory.
+STORY_LENGTH = 64
+Story = tuple[Any, ...]
+
+
+def lengthened(story: Story, state: IntEnum, now: float) -> Story:
+    """The story with one more move at its end."""
+    if len(story) >= STORY_LENGTH:
+        story = story[2 - STORY_LENGTH :]
+    return (*story, state, now)
+
+
+def story_text(story: Story) -> str:
+    """`PENDING_NODE_ASSIGNMENT at 0.1, RUNNING at 0.4`."""
+    return ", ".join(f"{story[i].name} at {story[i + 1]:.6g}" for i in range(0, len(story), 2)) or "no move yet"
+
+
+class IllegalEvent(Exception):
+    """An event that cannot follow what happened before; the scheduler has changed nothing."""
+
+    def __init__(self, event: str, record: str, state: str, story: Story = (), why: str = "") -> None:
+        reason = f" {why}" if why else ""
+        super().__init__(f"{event} of {record}, which is {state}.{reason} Its story: {story_text(story)}.")
+        self.event = event
+        self.record = record
+        self.state = state

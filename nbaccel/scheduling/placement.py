@@ -1,0 +1,341 @@
+"""Which place gets the work: Ray's hybrid order made deterministic, at a cost that does not grow with the nodes.
+
+An `Ask` is one choice together with the places that could ever meet it. Each of these places is either in the ask's
+heap (it may fit; the best is on top) or registered at the place under the resource that refused it (it cannot fit
+before some of that comes back). Heap entries are corrected when they reach the top, or when a place that had sunk gives back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush, heapreplace
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from nbaccel.scheduling.events import Choice, NodeSpec
+from nbaccel.scheduling.labels import matches
+from nbaccel.scheduling.ledger import NO_DEVICES, Asked, Device, Hold, Place
+from nbaccel.scheduling.resources import KNOWN_DEVICE_RESOURCES
+
+if TYPE_CHECKING:
+    from nbaccel.scheduling.tasks import Shape
+
+# Below this share in use, nodes are filled in their order; above it, the least used one is next.
+SPREAD_THRESHOLD = 0.5
+MAX_ASKS = 1024  # beyond this, choices that nobody waits for are forgotten
+
+Entry = tuple[int, float, int, Place]  # penalty, score, order, place
+
+
+@dataclass(slots=True, eq=False)
+class Ask:
+    """One choice, sorted out, with the places that could ever meet it."""
+
+    choice: Choice
+    asked: Asked
+    needs: dict[str, int]
+    places: dict[Place, None] = field(default_factory=dict)
+    heap: list[Entry] = field(default_factory=list)
+    entries: dict[Place, Entry] = field(default_factory=dict)  # the valid one of each place in the heap
+    turns: dict[Place, int] = field(default_factory=dict)  # SPREAD: who came when
+    shapes: dict[Shape, None] = field(default_factory=dict)
+
+
+class Cluster:
+    """All places, all asks, and the shapes that may have become able to start."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[bytes, Place] = {}
+        self.bundles: dict[bytes, dict[int, Place]] = {}  # group -> bundle index -> place
+        self.asks: dict[Choice, Ask] = {}
+        self.woken: dict[Shape, None] = {}
+        self.freed_any = False  # something came back since pending groups were last tried
+        self.groups_wait = False  # a placement group waits for room: nobody holds on to more than it runs
+        self.device_resources = KNOWN_DEVICE_RESOURCES
+        self._order = count()
+        self._turn = count(1)
+
+    # --- asks -----------------------------------------------------------------------------------------------------
+
+    def ask_for(self, choice: Choice) -> Ask:
+        ask = self.asks.get(choice)
+        if ask is None:
+            if len(self.asks) >= MAX_ASKS:
+                self._forget_unused()
+            asked = Asked.of(choice, self.device_resources)
+            ask = self.asks[choice] = Ask(choice, asked, dict(asked.pooled))
+            self._open(ask)
+        return ask
+
+    def _open(self, ask: Ask) -> None:
+        for place in self.eligible(ask.choice):
+            if place.lacks_for_ever(ask.asked) is None:
+                ask.places[place] = None
+        for place in ask.places:
+            self._offer(ask, place)
+
+    def _close(self, ask: Ask) -> None:
+        for place in ask.places:
+            for asks in place.refused.values():
+                asks.pop(ask, None)
+            place.demoted.pop(ask, None)
+        ask.places, ask.heap, ask.entries = {}, [], {}
+
+    def reopen(self, asks: Iterable[Ask]) -> None:
+        """Looks at all places again, after the set of places or what they have in total changed."""
+        for ask in list(asks):
+            self._close(ask)
+            ask.asked = Asked.of(ask.choice, self.device_resources)
+            ask.needs = dict(ask.asked.pooled)
+            self._open(ask)
+            self._wake(ask)
+
+    def _forget_unused(self) -> None:
+        for choice, ask in list(self.asks.items()):
+            if not ask.shapes:
+                self._close(ask)
+                del self.asks[choice]
+
+    def eligible(self, choice: Choice) -> Iterator[Place]:
+        """The places that this choice may use at all, whatever they have."""
+        placement = choice.placement
+        for place in self._of_strategy(choice):
+            if matches(place.labels, placement.labels):
+                yield place
+
+    def _of_strategy(self, choice: Choice) -> list[Place]:
+        placement = choice.placement
+        if placement.strategy == "GROUP":
+            bundles = self.bundles.get(placement.group_id or b"", {})
+            return [place for index, place in bundles.items() if placement.bundle in (-1, index)]
+        nodes = list(self.nodes.values())
+        if placement.strategy != "NODE":
+            return nodes
+        wanted = [place for place in nodes if place.node_id == placement.node_id]
+        if not placement.soft:
+            return wanted
+        asked = Asked.of(choice, self.device_resources)
+        able = [p for p in wanted if p.lacks_for_ever(asked) is None and matches(p.labels, placement.labels)]
+        return able or nodes
+
+    # --- order of places ------------------------------------------------------------------------------------------
+
+    def _entry(self, ask: Ask, place: Place) -> Entry:
+        if len(ask.places) == 1:
+            return (0, 0.0, place.order, place)
+        placement = ask.choice.placement
+        if placement.strategy == "SPREAD":
+            return (self._penalty(ask, place), float(ask.turns.get(place, 0)), place.order, place)
+        used = place.utilisation(ask.asked)
+        return (self._penalty(ask, place), used if used >= SPREAD_THRESHOLD else 0.0, place.order, place)
+
+    def _penalty(self, ask: Ask, place: Place) -> int:
+        placement = ask.choice.placement
+        misses = bool(placement.soft_labels) and not matches(place.labels, placement.soft_labels)
+        wasteful = not ask.asked.devices and place.has_accelerators and placement.strategy == "DEFAULT"
+        return 2 * misses + wasteful
+
+    def _offer(self, ask: Ask, place: Place) -> None:
+        entry = self._entry(ask, place)
+        ask.entries[place] = entry
+        heappush(ask.heap, entry)
+        if entry[1]:
+            place.demoted[ask] = None
+
+    def _wake(self, ask: Ask) -> None:
+        for shape in ask.shapes:
+            if shape.size:
+                self.woken[shape] = None
+
+    # --- taking and giving back -----------------------------------------------------------------------------------
+
+    def take(self, ask: Ask, owner: Any, now: float) -> Hold | None:
+        """A hold on the best place that fits; None when there is none now, and the ask then waits to be woken."""
+        heap, entries = ask.heap, ask.entries
+        while heap:
+            entry = heap[0]
+            place = entry[3]
+            if entries.get(place) is not entry:
+                heappop(heap)
+                continue
+            if len(ask.places) > 1 and self._sank(ask, entry):
+                continue
+            got = place.take(ask.asked, owner, now)
+            if isinstance(got, Hold):
+                if ask.choice.placement.strategy == "SPREAD":
+                    ask.turns[place] = next(self._turn)
+                return got
+            heappop(heap)
+            del entries[place]
+            place.demoted.pop(ask, None)
+            place.refused.setdefault(got, {})[ask] = None
+        return None
+
+    def _sank(self, ask: Ask, entry: Entry) -> bool:
+        """Whether the top entry no longer belongs there; it has then been moved to where it does."""
+        place = entry[3]
+        fresh = self._entry(ask, place)
+        if fresh[:3] <= entry[:3]:
+            return False
+        heapreplace(ask.heap, fresh)
+        ask.entries[place] = fresh
+        place.demoted[ask] = None
+        return True
+
+    def give_pooled(self, hold: Hold) -> None:
+        """CPU, memory and the like come back at once; devices only when their process is gone."""
+        place, free = hold.place, hold.place.free
+        if hold.lent:
+            free["CPU"] -= hold.lent
+            hold.lent = 0
+        pooled, hold.pooled = hold.pooled, ()
+        for name, amount in pooled:
+            free[name] += amount
+        for name, _ in pooled:
+            self._freed(place, name)
+        self._settle(hold)
+
+    def shrink(self, hold: Hold, running: tuple[tuple[str, int], ...]) -> None:
+        """Keeps of the pooled resources only what `running` names; the devices stay."""
+        keep = dict(running)
+        pooled = hold.pooled
+        hold.pooled = tuple((n, min(a, keep.get(n, 0))) for n, a in pooled if keep.get(n, 0))
+        kept = dict(hold.pooled)
+        for name, amount in pooled:
+            hold.place.free[name] += amount - kept.get(name, 0)
+            self._freed(hold.place, name)
+        if hold.lent:  # a blocked constructor cannot return, but its thread may still wait
+            back = hold.lent - min(hold.lent, kept.get("CPU", 0))
+            hold.place.free["CPU"] -= back
+            hold.lent -= back
+        self._settle(hold)
+
+    def give_devices(self, hold: Hold) -> None:
+        parts, hold.parts, hold.devices = hold.parts, [], NO_DEVICES
+        for device, amount in parts:
+            device.used -= amount
+            del device.holds[hold]
+        for device, _ in parts:
+            self.device_freed(hold.place, device)
+        self._settle(hold)
+
+    def give_all(self, hold: Hold) -> None:
+        self.give_pooled(hold)
+        self.give_devices(hold)
+        hold.place.holds.pop(hold, None)
+        self._close_bundle(hold.place)
+
+    def _settle(self, hold: Hold) -> None:
+        if hold.place.demoted:
+            self._promote(hold.place)
+
+    def lend_cpu(self, hold: Hold) -> None:
+        """The CPU of a blocked worker goes to others."""
+        amount = dict(hold.pooled).get("CPU", 0)
+        if amount and not hold.lent:
+            hold.lent = amount
+            hold.place.free["CPU"] += amount
+            self._freed(hold.place, "CPU")
+
+    def reclaim_cpu(self, hold: Hold) -> None:
+        """It takes it back at once: free CPU may go below zero, and nothing starts before it is above again."""
+        hold.place.free["CPU"] = hold.place.free.get("CPU", 0) - hold.lent
+        hold.lent = 0
+
+    def _freed(self, place: Place, name: str) -> None:
+        self.freed_any = True
+        asks = place.refused.get(name)
+        if not asks:
+            return
+        free = place.free.get(name, 0)
+        for ask in list(asks):
+            if ask.needs.get(name, 0) <= free:
+                del asks[ask]
+                self._offer(ask, place)
+                self._wake(ask)
+
+    def device_freed(self, place: Place, device: Device) -> None:
+        """Some of a device came back, or others leave us more of it."""
+        self._freed(place, device.spec.resource)
+        if device.base is None and place.group_id is None:
+            for bundles in self.bundles.values():
+                for bundle in bundles.values():
+                    if bundle.node_id == place.node_id:
+                        self._freed(bundle, device.spec.resource)
+
+    def _promote(self, place: Place) -> None:
+        for ask in list(place.demoted):
+            old = ask.entries.get(place)
+            if old is None:
+                del place.demoted[ask]
+                continue
+            fresh = self._entry(ask, place)
+            if fresh[:3] < old[:3]:
+                ask.entries[place] = fresh
+                heappush(ask.heap, fresh)
+                if not fresh[1]:
+                    del place.demoted[ask]
+
+    # --- nodes and bundles ----------------------------------------------------------------------------------------
+
+    def add_node(self, spec: NodeSpec) -> Place:
+        place = self.nodes[spec.node_id] = Place.of(spec, -1 if spec.is_head else next(self._order))
+        news = set(place.devices) - self.device_resources
+        if news:
+            self.device_resources = self.device_resources | news
+            self.reopen(self.asks.values())
+        else:
+            self._announce(place)
+        self.freed_any = True
+        return place
+
+    def _announce(self, place: Place) -> None:
+        for ask in list(self.asks.values()):
+            placement = ask.choice.placement
+            if placement.strategy == "GROUP":
+                continue
+            if placement.strategy == "NODE":
+                self.reopen([ask])
+            elif matches(place.labels, placement.labels) and place.lacks_for_ever(ask.asked) is None:
+                ask.places[place] = None
+                self._offer(ask, place)
+                self._wake(ask)
+
+    def remove_node(self, node_id: bytes) -> Place:
+        place = self.nodes.pop(node_id)
+        self.withdraw(place)
+        return place
+
+    def withdraw(self, place: Place) -> None:
+        """No ask may use this place any more; those who only hope for it are looked at again."""
+        place.alive = False
+        for ask in list(self.asks.values()):
+            if place not in ask.places:
+                continue
+            if ask.choice.placement.strategy == "NODE":
+                self.reopen([ask])
+                continue
+            del ask.places[place]
+            ask.entries.pop(place, None)
+            ask.turns.pop(place, None)
+            self._wake(ask)
+        place.refused, place.demoted = {}, {}
+
+    def add_bundle(self, group_id: bytes, index: int, place: Place) -> None:
+        self.bundles.setdefault(group_id, {})[index] = place
+
+    def asks_of_group(self, group_id: bytes) -> list[Ask]:
+        return [ask for ask in self.asks.values() if ask.choice.placement.group_id == group_id]
+
+    def close_bundle(self, place: Place) -> None:
+        """The bundle ends; its reserve goes back to the node as soon as nobody holds any of it."""
+        self.bundles.get(place.group_id or b"", {}).pop(place.bundle, None)
+        self.withdraw(place)
+        place.closing = True
+        self._close_bundle(place)
+
+    def _close_bundle(self, place: Place) -> None:
+        if place.closing and not place.holds and place.reserve is not None:
+            reserve, place.reserve = place.reserve, None
+            self.give_all(reserve)

@@ -1,0 +1,160 @@
+"""What may be asked of the scheduler: pure answers, each at the cost of the rows that it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nbaccel.scheduling.actors import ActorRecord, ActorTable
+from nbaccel.scheduling.events import Choice, Demand
+from nbaccel.scheduling.explain import Explainer, Explanation
+from nbaccel.scheduling.groups import GroupRecord, GroupTable
+from nbaccel.scheduling.ledger import Device, Hold, Place
+from nbaccel.scheduling.moves import STOPPING, TaskState
+from nbaccel.scheduling.placement import Cluster
+from nbaccel.scheduling.reasons import Feasibility, judge
+from nbaccel.scheduling.tasks import TaskRecord, TaskTable
+from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
+
+
+@dataclass(slots=True)
+class DeviceHolder:
+    """Who holds how much of one device of a node. `held_by` is a group's record where nobody uses its reserve."""
+
+    resource: str
+    index: int
+    held_by: TaskRecord | ActorRecord | GroupRecord
+    amount: int
+    since: float
+
+
+class Queries:
+    """The asking half of the scheduler; nothing here changes anything."""
+
+    _cluster: Cluster
+    _tasks: TaskTable
+    _workers: WorkerTable
+    _actors: ActorTable
+    _groups: GroupTable
+    _explainer: Explainer
+
+    # --- nodes and devices ----------------------------------------------------------------------------------------
+
+    def node_ids(self) -> list[bytes]:
+        return list(self._cluster.nodes)
+
+    def node_totals(self, node_id: bytes) -> Demand:
+        """Everything the node has, devices summed for each resource."""
+        node = self._cluster.nodes[node_id]
+        totals = dict(node.totals)
+        for resource, devices in node.devices.items():
+            totals[resource] = sum(device.amount for device in devices)
+        return totals
+
+    def node_available(self, node_id: bytes) -> Demand:
+        """What nobody holds now; never below zero, though a woken parent may have taken more CPU than there is."""
+        node = self._cluster.nodes[node_id]
+        free = {name: max(0, amount) for name, amount in node.free.items()}
+        for resource, devices in node.devices.items():
+            free[resource] = sum(max(0, device.room()) for device in devices)
+        return free
+
+    def devices(self, node_id: bytes) -> Iterator[Device]:
+        """The node's devices: `amount`, `limit`, `used`, `reason` and `room()` of each."""
+        for devices in self._cluster.nodes[node_id].devices.values():
+            yield from devices
+
+    def device_holders(self, node_id: bytes) -> list[DeviceHolder]:
+        """One row for each holder of each device, in device order."""
+        rows: list[DeviceHolder] = []
+        for device in self.devices(node_id):
+            for hold, amount in device.holds.items():
+                rows += _rows(device, hold, amount)
+        return rows
+
+    # --- tasks ----------------------------------------------------------------------------------------------------
+
+    def task_record(self, task_id: bytes) -> TaskRecord | None:
+        """A task that is not over, or one of the last thousand that are."""
+        return self._tasks.records.get(task_id)
+
+    def counts(self) -> dict[str, int]:
+        """How many tasks there are, and were, in each state."""
+        return {state.name: self._tasks.counts[state] for state in TaskState}
+
+    def waiting(self) -> Iterator[TaskRecord]:
+        """Tasks and calls that have not been given a worker: by line, without arguments, then actor calls."""
+        yield from self._tasks.waiting()
+        for actor in self._actors.records.values():
+            if actor.waiting:
+                for line in actor.lines.values():
+                    yield from (record for record in line if not record.over and not record.missing)
+
+    def running(self) -> Iterator[TaskRecord]:
+        """Tasks and calls that are with a worker, by worker."""
+        for worker in self._workers.records.values():
+            if worker.queue:
+                yield from (record for record in worker.queue if not record.over)
+            if worker.actor is not None and worker.state is not STOPPING:
+                yield from worker.actor.sent.values()
+
+    def waiting_shapes(self) -> Iterator[tuple[TaskRecord, int]]:
+        """Of each line: its first task, and how many wait in it. Explaining the first explains them all."""
+        for shape in self._tasks.shapes.values():
+            first = shape.first() if shape.size else None
+            if first is not None:
+                yield first, shape.size
+
+    # --- actors, groups, workers ----------------------------------------------------------------------------------
+
+    def actor_record(self, actor_id: bytes) -> ActorRecord | None:
+        return self._actors.records.get(actor_id)
+
+    def actor_records(self) -> Iterator[ActorRecord]:
+        yield from self._actors.records.values()
+
+    def group_record(self, group_id: bytes) -> GroupRecord | None:
+        """A placement group that has not been removed."""
+        return self._groups.records.get(group_id)
+
+    def group_records(self) -> Iterator[GroupRecord]:
+        yield from self._groups.records.values()
+
+    def group_could_ever(self, group_id: bytes) -> bool:
+        """Whether each of its bundles fits some node as it is when empty."""
+        group = self._groups.records.get(group_id)
+        return group is not None and self._groups.could_ever(group)
+
+    def worker_record(self, worker_id: bytes) -> WorkerRecord | None:
+        return self._workers.records.get(worker_id)
+
+    def worker_records(self) -> Iterator[WorkerRecord]:
+        yield from self._workers.records.values()
+
+    # --- why ------------------------------------------------------------------------------------------------------
+
+    def explain(self, task_id: bytes, now: float | None = None) -> Explanation | None:
+        """Why this task is where it is; None when it is not known any more."""
+        record = self._tasks.records.get(task_id)
+        return self._explainer.explain(record, now) if record is not None else None
+
+    def feasibility(self, choice: Choice) -> Feasibility:
+        """Whether a task of this choice could start now, or ever, and what stands in its way."""
+        return judge(self._cluster, choice)
+
+
+def _rows(device: Device, hold: Hold, amount: int) -> list[DeviceHolder]:
+    spec = device.spec
+    inner: Place | None = hold.inner
+    if inner is None:
+        return [DeviceHolder(spec.resource, spec.index, hold.owner, amount, hold.since)]
+    slices = [each for each in inner.devices.get(spec.resource, ()) if each.base is device]
+    rows = [
+        DeviceHolder(spec.resource, spec.index, held.owner, part, held.since)
+        for each in slices
+        for held, part in each.holds.items()
+    ]
+    rest = amount - sum(row.amount for row in rows)
+    if rest:
+        rows.append(DeviceHolder(spec.resource, spec.index, hold.owner, rest, hold.since))
+    return rows

@@ -1,0 +1,184 @@
+"""Why a demand does not fit: the same books that refuse it, put into sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from nbaccel.scheduling.events import UNIT, Choice
+from nbaccel.scheduling.ledger import Asked, Device, Place
+from nbaccel.scheduling.placement import Cluster
+from nbaccel.scheduling.resources import TYPE_PREFIX, amount_of, bytes_text, demand_text, listed, quantity
+
+
+@dataclass(slots=True)
+class Feasibility:
+    """Whether a choice could start now, or ever with the nodes there are, and what stands in its way."""
+
+    fits_now: bool
+    ever: bool
+    reason: str  # "" when it fits now
+    resource: str = ""  # the one that there is too little of
+    places: list[Place] = field(default_factory=list)  # those that could ever meet it
+    fragmented: bool = False  # enough of it is free in sum, but not on one device
+
+
+def judge(cluster: Cluster, choice: Choice) -> Feasibility:
+    """Asks the books of every place that the choice may use."""
+    asked = Asked.of(choice, cluster.device_resources)
+    eligible = sorted(cluster.eligible(choice), key=lambda place: place.order)
+    able = [place for place in eligible if place.lacks_for_ever(asked) is None]
+    if not able:
+        resource, reason = _why_never(cluster, choice, asked, eligible)
+        return Feasibility(False, False, reason, resource)
+    for place in able:
+        if place.lacks_now(asked) is None:
+            return Feasibility(True, True, "", "", able)
+    resource = able[0].lacks_now(asked) or ""
+    fragmented = any(_is_fragmented(place, asked, resource) for place in able)
+    return Feasibility(False, True, _why_busy(able, asked, resource), resource, able, fragmented)
+
+
+# --- never --------------------------------------------------------------------------------------------------------
+
+
+def _why_never(cluster: Cluster, choice: Choice, asked: Asked, eligible: list[Place]) -> tuple[str, str]:
+    if not eligible:
+        return "", _why_nowhere(cluster, choice)
+    resource = max((place.lacks_for_ever(asked) or "" for place in eligible), key=lambda name: _best(eligible, name))
+    amount = dict(asked.devices).get(resource)
+    if amount is None:
+        amount = dict(asked.pooled)[resource]
+        return resource, _pool_too_small(eligible, resource, amount)
+    return resource, _devices_too_few(eligible, asked, resource, amount)
+
+
+def _best(places: list[Place], resource: str) -> int:
+    """How much the best place has: the nearest miss is the one to speak of."""
+    return max(p.totals.get(resource, 0) + sum(d.amount for d in p.devices.get(resource, ())) for p in places)
+
+
+def _why_nowhere(cluster: Cluster, choice: Choice) -> str:
+    placement = choice.placement
+    if placement.strategy == "NODE" and placement.node_id not in cluster.nodes:
+        return f"the node {(placement.node_id or b'').hex()} that it asks for is not here"
+    if placement.strategy == "GROUP":
+        return "its placement group has no room yet"
+    if placement.labels:
+        wanted = listed([f"{key}={condition}" for key, condition in placement.labels])
+        return f"no node has the labels {wanted}"
+    return "there is no node"
+
+
+def _where(places: list[Place]) -> str:
+    if places[0].group_id is not None:
+        return "its placement group" if len(places) > 1 else f"bundle {places[0].bundle} of its placement group"
+    if len(places) == 1:
+        return "this machine" if places[0].is_head else f"node {places[0].name}"
+    return f"any of the {len(places)} nodes"
+
+
+def _pool_too_small(places: list[Place], resource: str, amount: int) -> str:
+    most = max(place.totals.get(resource, 0) for place in places)
+    if resource.startswith(TYPE_PREFIX):
+        types = sorted({d.spec.type for p in places for ds in p.devices.values() for d in ds if d.spec.type})
+        have = f" (there is {listed(types)})" if types else ""
+        return f"there is no {amount_of(resource, amount).removeprefix('an ')} on {_where(places)}{have}"
+    if not most:
+        return f"there is no {resource} on {_where(places)}"
+    have = bytes_text(most // UNIT) if "memory" in resource else quantity(most)
+    return f"{_where(places)} has {have} of {resource} in all, and {amount_of(resource, amount)} is asked"
+
+
+def _devices_too_few(places: list[Place], asked: Asked, resource: str, amount: int) -> str:
+    where = _where(places)
+    devices = [device for place in places for device in place.devices.get(resource, ())]
+    if not devices:
+        return f"there is no {resource} on {where}"
+    if amount > UNIT and amount % UNIT:
+        return f"more than one {resource} must be a whole number, and {quantity(amount)} is asked"
+    fitting = [device for place in places for device in place.fitting(asked, resource)]
+    if not fitting:
+        types = sorted({device.spec.type or "unknown type" for device in devices})
+        return f"no {resource} of type {asked.device_type} is on {where} (there is {listed(types)})"
+    if asked.memory_bytes and all((device.need(amount, asked.memory_bytes) or UNIT + 1) > UNIT for device in fitting):
+        return _memory_too_small(fitting, asked, resource, where)
+    if amount > UNIT and any(device.spec.is_partition for device in fitting):
+        return f"{quantity(amount)} {resource} cannot come from MIG instances: a process sees only one of them"
+    if amount < UNIT:
+        largest = max(device.amount for device in fitting)
+        return f"no one {resource} on {where} offers {quantity(amount)} (the largest offers {quantity(largest)})"
+    most = max(len(place.fitting(asked, resource)) for place in places)
+    return f"{where} has {most} {resource}{_types(fitting)}, and {quantity(amount)} is asked"
+
+
+def _memory_too_small(devices: list[Device], asked: Asked, resource: str, where: str) -> str:
+    known = [device.spec.memory_bytes for device in devices if device.spec.memory_bytes]
+    if not known:
+        return f"the memory of the {resource} on {where} is not known, and {bytes_text(asked.memory_bytes)} is asked"
+    asks = bytes_text(asked.memory_bytes)
+    return f"no {resource} on {where} has {asks} of memory (the largest has {bytes_text(max(known))})"
+
+
+def _types(devices: list[Device]) -> str:
+    types = sorted({device.spec.type for device in devices if device.spec.type})
+    return f" ({listed(types)})" if types else ""
+
+
+# --- busy ---------------------------------------------------------------------------------------------------------
+
+
+def _is_fragmented(place: Place, asked: Asked, resource: str) -> bool:
+    amount = dict(asked.devices).get(resource)
+    if amount is None:
+        return False
+    free = sum(max(0, device.room()) for device in place.fitting(asked, resource))
+    return 0 < amount <= free
+
+
+def _why_busy(places: list[Place], asked: Asked, resource: str) -> str:
+    amount = dict(asked.devices).get(resource)
+    if amount is None:
+        return _pool_used_up(places, resource)
+    devices = [device for place in places for device in place.fitting(asked, resource)]
+    rooms = [max(0, device.room()) for device in devices]
+    if any(_is_fragmented(place, asked, resource) for place in places):
+        return _fragments(rooms, resource, amount)
+    total = sum(device.amount for device in devices)
+    return f"{quantity(sum(rooms))} of {quantity(total)} {resource} is free"
+
+
+def _pool_used_up(places: list[Place], resource: str) -> str:
+    free = max(place.free.get(resource, 0) for place in places)
+    total = max(place.totals.get(resource, 0) for place in places)
+    on = " on any node" if len(places) > 1 else ""
+    if "memory" in resource:
+        return f"{bytes_text(max(0, free) // UNIT)} of {bytes_text(total // UNIT)} of {resource} is free{on}"
+    return f"{quantity(max(0, free))} of {quantity(total)} {resource} is free{on}"
+
+
+def _fragments(rooms: list[int], resource: str, amount: int) -> str:
+    """`0.6 is free on each of 2 GPU, but no one GPU has 0.7`."""
+    some = [room for room in rooms if room]
+    if amount >= UNIT:
+        return (
+            f"{quantity(sum(some))} {resource} is free in sum, but in parts: {_whole(amount)} {resource} must be unused"
+        )
+    if len(set(some)) == 1 and len(some) > 1:
+        each = f"{quantity(some[0])} is free on each of {len(some)} {resource}"
+        return f"{each}, but no one {resource} has {quantity(amount)}"
+    parts = listed([quantity(room) for room in some])
+    return f"{parts} is free on {len(some)} {resource}, but no one {resource} has {quantity(amount)}"
+
+
+def _whole(amount: int) -> str:
+    return "one whole" if amount == UNIT else f"{quantity(amount)} whole"
+
+
+def choice_text(choice: Choice) -> str:
+    """`1 CPU and 0.5 GPU`, with the memory of a device and the node's labels where they are asked."""
+    text = demand_text(choice.demand)
+    if choice.gpu_memory_bytes:
+        text = f"{text} with {bytes_text(choice.gpu_memory_bytes)} of device memory"
+    if choice.placement.labels:
+        text += " on a node labelled " + listed([f"{key}={value}" for key, value in choice.placement.labels])
+    return text

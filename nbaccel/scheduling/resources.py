@@ -1,0 +1,55 @@
+"""Quantities in fixed point (1/10 000), which resources come as separate devices, and how both read in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from nbaccel.scheduling.events import UNIT, Demand
+
+# These are counted device by device even where no node offers one, so that 1.5 of them is known to be impossible.
+KNOWN_DEVICE_RESOURCES = frozenset({"GPU", "TPU", "neuron_cores", "HPU", "NPU"})
+TYPE_PREFIX = "accelerator_type:"
+BYTE_RESOURCES = frozenset({"memory", "object_store_memory"})
+
+
+def quantity(amount: int) -> str:
+    """`1`, `0.5`, `0.0001`."""
+    text = f"{amount / UNIT:.4f}".rstrip("0").rstrip(".")
+    return text or "0"
+
+
+def bytes_text(size_bytes: int) -> str:
+    """`512 MiB`, `10 GiB`."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size_bytes >= size:
+            return f"{size_bytes / size:.4g} {unit}"
+    return f"{size_bytes} bytes"
+
+
+def amount_of(resource: str, amount: int) -> str:
+    """`2 GPU`, `1.5 CPU`, `4 GiB of memory`, `an accelerator of type A100`."""
+    if resource in BYTE_RESOURCES:
+        return f"{bytes_text(amount // UNIT)} of {resource}"
+    if resource.startswith(TYPE_PREFIX):
+        return f"an accelerator of type {resource.removeprefix(TYPE_PREFIX)}"
+    return f"{quantity(amount)} {resource}"
+
+
+def demand_text(demand: Iterable[tuple[str, int]]) -> str:
+    """`1 CPU and 0.5 GPU`; `nothing` for an empty demand."""
+    parts = [amount_of(name, amount) for name, amount in demand if amount]
+    return listed(parts) or "nothing"
+
+
+def listed(parts: list[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def plus(left: Mapping[str, int], right: Mapping[str, int]) -> Demand:
+    total = dict(left)
+    for name, amount in right.items():
+        total[name] = total.get(name, 0) + amount
+    return total

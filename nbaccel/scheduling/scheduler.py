@@ -1,0 +1,312 @@
+"""The scheduler: told of events, it answers with commands. `handle` is the only way in, and it is a pure decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from nbaccel.scheduling import events as ev
+from nbaccel.scheduling.actors import ActorTable
+from nbaccel.scheduling.books import check
+from nbaccel.scheduling.commands import Command, Failure
+from nbaccel.scheduling.dispatch import Dispatcher
+from nbaccel.scheduling.endings import Endings
+from nbaccel.scheduling.explain import Explainer
+from nbaccel.scheduling.groups import GroupTable
+from nbaccel.scheduling.leases import Leases
+from nbaccel.scheduling.ledger import Device
+from nbaccel.scheduling.moves import ARGS, IDLE, RUNNING, SPARE, STARTING, STOPPING, WAITING, IllegalEvent
+from nbaccel.scheduling.placement import Cluster
+from nbaccel.scheduling.queries import Queries
+from nbaccel.scheduling.tasks import TaskRecord, TaskTable
+from nbaccel.scheduling.timers import Timers
+from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
+
+NOTHING: tuple[Command, ...] = ()
+
+
+class Scheduler(Queries):
+    """Decides who runs where. The same events in the same order always give the same commands.
+
+    >>> scheduler = Scheduler(new_id=ids)
+    >>> scheduler.handle(NodeAdded(node), now=0.0)
+    >>> scheduler.handle(TaskSubmitted(task), now=0.1)
+    [StartWorker(...), WakeAt(...)]
+    """
+
+    def __init__(
+        self,
+        *,
+        new_id: Callable[[], bytes],
+        interrupt_grace_s: float = 2.0,
+        idle_worker_keep: int | None = None,
+        idle_worker_stop_s: float = 5.0,
+        spares: int = 1,
+        waiting_notice_s: float = 5.0,
+    ) -> None:
+        self._keep = idle_worker_keep
+        self._out: list[Command] = []
+        out = self._out
+        timers = self._timers = Timers(out)
+        cluster = self._cluster = Cluster()
+        tasks = self._tasks = TaskTable(out, cluster)
+        workers = self._workers = WorkerTable(
+            out,
+            timers,
+            new_id,
+            keep=self._idle_keep,
+            stop_after_s=idle_worker_stop_s,
+            spares=spares,
+            home=self._head_node,
+        )
+        groups = self._groups = GroupTable(out, cluster)
+        self._explainer = Explainer(cluster, groups.records)
+        dispatcher = self._dispatcher = Dispatcher(
+            out, timers, cluster, tasks, workers, self._explainer, waiting_notice_s
+        )
+        leases = self._leases = Leases(out, timers, cluster, tasks, workers, dispatcher)
+        actors = self._actors = ActorTable(out, cluster, tasks, workers, dispatcher)
+        dispatcher.end_actor = actors.end
+        self._endings = Endings(
+            out, timers, cluster, tasks, workers, dispatcher, leases, actors, groups, interrupt_grace_s
+        )
+        self._actions = self._table()
+
+    def _table(self) -> dict[type, Callable[[Any, float], None]]:
+        return {
+            ev.TaskSubmitted: self._task_submitted,
+            ev.ObjectsReady: self._objects_ready,
+            ev.ArgumentFailed: self._argument_failed,
+            ev.WorkerReady: self._worker_ready,
+            ev.TaskReturned: self._task_returned,
+            ev.TasksGivenBack: self._tasks_given_back,
+            ev.WorkerBlocked: self._worker_blocked,
+            ev.WorkerUnblocked: self._worker_unblocked,
+            ev.WorkerDied: self._worker_died,
+            ev.PrestartAsked: self._prestart_asked,
+            ev.AssignmentRefused: self._assignment_refused,
+            ev.DeviceChanged: self._device_changed,
+            ev.CancelAsked: self._cancel_asked,
+            ev.ActorKillAsked: self._actor_kill_asked,
+            ev.JobEnded: self._job_ended,
+            ev.NodeAdded: self._node_added,
+            ev.NodeRemoved: self._node_removed,
+            ev.GroupAsked: self._group_asked,
+            ev.GroupRemoveAsked: self._group_remove_asked,
+            ev.TimePassed: self._time_passed,
+        }
+
+    def handle(self, event: ev.Event, now: float) -> Sequence[Command]:
+        """Takes note of the event and says what is to be done, in this order.
+
+        Raises IllegalEvent, and changes nothing, when the event cannot follow what happened before.
+        """
+        self._actions[type(event)](event, now)
+        cluster = self._cluster
+        if cluster.groups_wait and cluster.freed_any:
+            self._groups.place_pending(now)
+        if cluster.woken:
+            self._dispatcher.run(now)
+        if self._workers.short and cluster.nodes:
+            self._workers.refill()
+        self._timers.ask()
+        out = self._out
+        if not out:
+            return NOTHING
+        commands = out[:]
+        out.clear()
+        return commands
+
+    def check(self) -> None:
+        """Asserts every written invariant; for tests, after each event."""
+        check(self._cluster, self._tasks, self._workers, self._actors, self._groups, self._leases)
+
+    def _idle_keep(self) -> int:
+        if self._keep is not None:
+            return self._keep
+        return max(1, sum(node.totals.get("CPU", 0) for node in self._cluster.nodes.values()) // ev.UNIT)
+
+    def _head_node(self) -> bytes:
+        nodes = self._cluster.nodes.values()
+        return next((node.node_id for node in nodes if node.is_head), next(iter(self._cluster.nodes), b""))
+
+    # --- tasks ----------------------------------------------------------------------------------------------------
+
+    def _task_submitted(self, event: ev.TaskSubmitted, now: float) -> None:
+        task = event.task
+        kind = task.kind
+        if kind is ev.TaskKind.ACTOR_CREATION:
+            self._actors.check_new(task)
+        record = self._tasks.admit(task, self._workers.pool_of(task.pool), now)
+        if task.owner_worker is not None:
+            owner = self._workers.records.get(task.owner_worker)
+            if owner is not None and owner.actor is not None and owner.actor.creation.of_detached:
+                record.of_detached = True
+        if kind is ev.TaskKind.ACTOR_CALL:
+            self._actors.call(record, now)
+            return
+        if kind is ev.TaskKind.ACTOR_CREATION:
+            self._actors.create(record, now)
+        if not task.missing or not self._tasks.await_objects(record):
+            self._tasks.line_up(record, now)
+
+    def _objects_ready(self, event: ev.ObjectsReady, now: float) -> None:
+        for record in self._tasks.arrived(event.object_ids):
+            if record.over:
+                continue
+            if record.task.kind is ev.TaskKind.ACTOR_CALL:
+                self._actors.arguments_arrived(record, now)
+            else:
+                self._tasks.line_up(record, now)
+
+    def _argument_failed(self, event: ev.ArgumentFailed, now: float) -> None:
+        record = self._tasks.records.get(event.task_id)
+        if record is None or record.over:
+            return
+        if record.state not in (ARGS, WAITING):
+            raise IllegalEvent("ArgumentFailed", str(record), record.state.name, record.story, "It has been started.")
+        self._tasks.drop(record, now)
+        if record.task.kind is ev.TaskKind.ACTOR_CALL:
+            self._actors.left(record.actor, record, now)
+        elif record.actor is not None:
+            self._actors.end(record.actor, "an argument of its constructor failed", now)
+
+    def _cancel_asked(self, event: ev.CancelAsked, now: float) -> None:
+        record = self._tasks.records.get(event.task_id)
+        if record is not None and not record.over:
+            self._endings.cancel(record, event, now)
+
+    # --- workers --------------------------------------------------------------------------------------------------
+
+    def _worker_ready(self, event: ev.WorkerReady, now: float) -> None:
+        worker = self._workers.known("WorkerReady", event.worker_id)
+        if worker is None or worker.state is STOPPING:
+            return
+        if worker.state is not STARTING:
+            raise IllegalEvent("WorkerReady", str(worker), worker.state.name, worker.story, "It was ready before.")
+        self._workers.became_ready(worker, event.pid, now)
+        if worker.queue:
+            self._dispatcher.worker_ready(worker, now)
+
+    def _task_returned(self, event: ev.TaskReturned, now: float) -> None:
+        worker = self._workers.known("TaskReturned", event.worker_id)
+        if worker is None:
+            return
+        if worker.actor is None:
+            self._leases.returned(worker, event, now)
+            if self._leases.ahead and worker.state is IDLE and not self._cluster.woken:
+                self._leases.share()
+        elif worker.queue and worker.queue[0].task.task_id == event.task_id:
+            if worker.state is not STOPPING:
+                self._actors.created(worker, event, now)
+        else:
+            self._actors.returned(worker, event, now)
+
+    def _tasks_given_back(self, event: ev.TasksGivenBack, now: float) -> None:
+        worker = self._workers.known("TasksGivenBack", event.worker_id)
+        if worker is not None:
+            self._leases.given_back(worker, event, now)
+
+    def _worker_blocked(self, event: ev.WorkerBlocked, now: float) -> None:
+        worker = self._workers.known("WorkerBlocked", event.worker_id)
+        if worker is None:
+            return
+        if worker.state in (STARTING, SPARE):
+            raise IllegalEvent("WorkerBlocked", str(worker), worker.state.name, worker.story, "It runs nothing.")
+        self._leases.blocked(worker, now)
+
+    def _worker_unblocked(self, event: ev.WorkerUnblocked, now: float) -> None:
+        worker = self._workers.known("WorkerUnblocked", event.worker_id)
+        if worker is not None:
+            self._leases.unblocked(worker, now)
+
+    def _worker_died(self, event: ev.WorkerDied, now: float) -> None:
+        worker = self._workers.known("WorkerDied", event.worker_id)
+        if worker is None:
+            return
+        if worker.actor is not None:
+            self._actors.worker_died(worker, event.why, event.intended, now)
+        else:
+            self._leases.died(worker, event.why, now)
+
+    def _prestart_asked(self, event: ev.PrestartAsked, now: float) -> None:
+        self._workers.prestart(event.zygote)
+
+    # --- devices --------------------------------------------------------------------------------------------------
+
+    def _assignment_refused(self, event: ev.AssignmentRefused, now: float) -> None:
+        """Another head holds it. The task goes back to the front of its line, its worker has not been touched."""
+        record = self._tasks.records.get(event.task_id)
+        if record is None or record.over:
+            return
+        worker = record.worker
+        if worker is None or record.hold is None or record.state != RUNNING or worker.queue[0] is not record:
+            raise IllegalEvent("AssignmentRefused", str(record), record.state.name, record.story, "It holds no device.")
+        hold = record.hold
+        device = self._device(hold.place.node_id, event.resource, event.index, "AssignmentRefused")
+        wanted = sum(amount for part, amount in hold.parts if (part.base or part) is device)
+        self._unassign(worker, record, now)
+        # What the head offers cannot have been enough: never ask for the same again before it says DeviceChanged.
+        device.limit = max(0, min(event.free, device.used + wanted - 1))
+        device.reason = f"held by {event.holder}"
+        if worker.state is not STOPPING:
+            self._workers.rest(worker, now)
+
+    def _unassign(self, worker: WorkerRecord, record: TaskRecord, now: float) -> None:
+        actor = record.actor
+        worker.leased = False
+        worker.queue.clear()
+        if actor is not None:
+            worker.actor = actor.worker = actor.hold = None
+        self._dispatcher.end_lease(worker)
+        if record.cancelled:
+            self._tasks.fail(record, Failure.CANCELLED, f"{record.task.name} was cancelled.", now)
+        else:
+            self._tasks.line_up_first([record], now)
+
+    def _device(self, node_id: bytes, resource: str, index: int, event: str) -> Device:
+        node = self._cluster.nodes.get(node_id)
+        for device in node.devices.get(resource, ()) if node is not None else ():
+            if device.spec.index == index:
+                return device
+        raise IllegalEvent(event, f"{resource} {index} of node {node_id.hex()}", "unknown", (), "No node offers it.")
+
+    def _device_changed(self, event: ev.DeviceChanged, now: float) -> None:
+        if event.node_id not in self._cluster.nodes:
+            return
+        device = self._device(event.node_id, event.resource, event.index, "DeviceChanged")
+        device.limit, device.reason = event.free, event.reason
+        self._cluster.device_freed(self._cluster.nodes[event.node_id], device)
+
+    # --- actors, jobs, nodes, groups ------------------------------------------------------------------------------
+
+    def _actor_kill_asked(self, event: ev.ActorKillAsked, now: float) -> None:
+        actor = self._actors.records.get(event.actor_id)
+        if actor is not None:
+            self._actors.kill_asked(actor, event.why, event.no_restart, event.graceful, now)
+
+    def _job_ended(self, event: ev.JobEnded, now: float) -> None:
+        self._endings.job_ended(event.job, event.why, now)
+
+    def _node_added(self, event: ev.NodeAdded, now: float) -> None:
+        node = self._cluster.nodes.get(event.node.node_id)
+        if node is not None:
+            raise IllegalEvent("NodeAdded", f"node {node.name}", "here", (), "Its id is in use.")
+        self._cluster.add_node(event.node)
+
+    def _node_removed(self, event: ev.NodeRemoved, now: float) -> None:
+        node = self._cluster.nodes.get(event.node_id)
+        if node is None:
+            raise IllegalEvent("NodeRemoved", f"node {event.node_id.hex()}", "unknown", (), "It is not here.")
+        self._endings.remove_node(node, event.why, now)
+
+    def _group_asked(self, event: ev.GroupAsked, now: float) -> None:
+        self._groups.ask(event, now)
+
+    def _group_remove_asked(self, event: ev.GroupRemoveAsked, now: float) -> None:
+        group = self._groups.records.get(event.group_id)
+        if group is not None:
+            self._endings.remove_group(group, "its placement group was removed", now)
+
+    def _time_passed(self, event: ev.TimePassed, now: float) -> None:
+        self._timers.run(now)

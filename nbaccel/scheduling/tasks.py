@@ -1,0 +1,322 @@
+"""Every task that is not over, the lines in which they wait (one for each shape), and counts by state."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from nbaccel.scheduling.commands import Command, FailTask, Failure, FinishTask
+from nbaccel.scheduling.events import Choice, Task
+from nbaccel.scheduling.ledger import Hold
+from nbaccel.scheduling.moves import (
+    ARGS,
+    FAILED,
+    FINISHED,
+    STORY_LENGTH,
+    TASK_MOVES,
+    WAITING,
+    IllegalEvent,
+    Story,
+    TaskState,
+    lengthened,
+)
+from nbaccel.scheduling.placement import Ask, Cluster
+
+if TYPE_CHECKING:
+    from nbaccel.scheduling.actors import ActorRecord
+    from nbaccel.scheduling.workers import PoolRecord, WorkerRecord
+
+KEEP_ENDED = 1000  # records of ended tasks that can still be asked for
+MAX_SHAPES = 1024  # beyond this, shapes in which nobody waits are forgotten
+
+
+@dataclass(slots=True, eq=False)
+class TaskRecord:
+    """What the scheduler knows of one task."""
+
+    task: Task
+    shape: Shape | None
+    pool: PoolRecord | None
+    seq: int
+    waiting_since: float
+    depth: int = 0
+    state: TaskState = ARGS
+    parent: TaskRecord | None = None
+    children: dict[bytes, TaskRecord] | None = None
+    worker: WorkerRecord | None = None
+    actor: ActorRecord | None = None
+    hold: Hold | None = None  # while it runs, or is bound to a process that starts
+    missing: set[bytes] | None = None
+    choice: int = 0
+    choice_why: str = ""
+    attempt: int = 0
+    failed_starts: int = 0
+    cancelled: bool = False
+    of_detached: bool = False  # submitted by, or on behalf of, a detached actor: it outlives its job
+    started_at: float | None = None
+    ended_at: float | None = None
+    why: str = ""
+    story: Story = ()
+
+    @property
+    def over(self) -> bool:
+        return self.state >= FINISHED
+
+    def __str__(self) -> str:
+        return f"task {self.task.name} ({self.task.task_id.hex()})"
+
+
+@dataclass(slots=True, eq=False)
+class Shape:
+    """A line of waiting tasks that ask the same: if its first cannot start, none of them can."""
+
+    choices: tuple[Choice, ...]
+    asks: tuple[Ask, ...]
+    fallback_after_s: float | None
+    job: int
+    depth: int  # deeper ones go first, so that blocked parents do not pile up
+    line: deque[TaskRecord] = field(default_factory=deque)
+    size: int = 0  # of the line, less those that were cancelled in it
+    leases: int = 0  # workers that run tasks of this shape
+    notice_armed: bool = False
+    noticed: bool = False
+    fallback_armed: float = -1.0
+
+    def first(self) -> TaskRecord | None:
+        line = self.line
+        while line:
+            if line[0].state == WAITING:
+                return line[0]
+            line.popleft()
+        return None
+
+
+class TaskTable:
+    """Owns task records; every move of a task goes through `move`."""
+
+    def __init__(self, out: list[Command], cluster: Cluster) -> None:
+        self._out = out
+        self._cluster = cluster
+        self.records: dict[bytes, TaskRecord] = {}
+        self.counts: list[int] = [0] * len(TaskState)
+        self.shapes: dict[object, Shape] = {}
+        self.waiting_args: dict[bytes, TaskRecord] = {}
+        self._wanted: dict[bytes, dict[bytes, TaskRecord]] = {}  # object -> those who wait for it
+        self._ended: deque[TaskRecord] = deque()
+        self._seq = 0
+        self._last_choices: tuple[Choice, ...] = ()
+        self._last_shape: Shape | None = None
+
+    # --- coming and going -----------------------------------------------------------------------------------------
+
+    def admit(self, task: Task, pool: PoolRecord, now: float) -> TaskRecord:
+        """A record for a submitted task, in no line yet."""
+        old = self.records.get(task.task_id)
+        if old is not None and not old.over:
+            raise IllegalEvent("TaskSubmitted", str(old), old.state.name, old.story, "Its id is in use.")
+        self._seq = seq = self._seq + 1
+        record = TaskRecord(task, None, pool, seq, now)
+        parent = self.records.get(task.parent_task_id) if task.parent_task_id is not None else None
+        if parent is not None and parent.state < FINISHED:
+            record.parent = parent
+            record.depth = parent.depth + 1
+            record.of_detached = parent.of_detached
+            if parent.children is None:
+                parent.children = {}
+            parent.children[task.task_id] = record
+        self.records[task.task_id] = record
+        self.counts[ARGS] += 1
+        return record
+
+    def again(self, old: TaskRecord, now: float) -> TaskRecord:
+        """A new record for a constructor that runs once more, after the old one ended."""
+        record = TaskRecord(old.task, None, old.pool, old.seq, now, old.depth)
+        record.attempt, record.actor = old.attempt + 1, old.actor
+        record.choice, record.choice_why = old.choice, old.choice_why
+        record.of_detached = old.of_detached
+        self.records[old.task.task_id] = record
+        self.counts[ARGS] += 1
+        return record
+
+    def await_objects(self, record: TaskRecord) -> bool:
+        """Whether it must wait for arguments."""
+        if not record.task.missing:
+            return False
+        record.missing = set(record.task.missing)
+        self.waiting_args[record.task.task_id] = record
+        for object_id in record.missing:
+            self._wanted.setdefault(object_id, {})[record.task.task_id] = record
+        return True
+
+    def arrived(self, object_ids: list[bytes]) -> list[TaskRecord]:
+        """The tasks that have all their arguments now, in order of submission."""
+        ready = []
+        for object_id in object_ids:
+            for record in self._wanted.pop(object_id, {}).values():
+                missing = record.missing
+                if missing is not None:
+                    missing.discard(object_id)
+                    if not missing:
+                        record.missing = None
+                        del self.waiting_args[record.task.task_id]
+                        ready.append(record)
+        return sorted(ready, key=lambda record: record.seq)
+
+    def _stop_awaiting(self, record: TaskRecord) -> None:
+        task_id = record.task.task_id
+        self.waiting_args.pop(task_id, None)
+        for object_id in record.missing or ():
+            waiters = self._wanted.get(object_id)
+            if waiters is not None:
+                waiters.pop(task_id, None)
+                if not waiters:
+                    del self._wanted[object_id]
+        record.missing = None
+
+    # --- moves ----------------------------------------------------------------------------------------------------
+
+    def move(self, record: TaskRecord, state: TaskState, now: float) -> None:
+        old = record.state
+        if state not in TASK_MOVES[old]:
+            raise IllegalEvent(f"A move to {state.name}", str(record), old.name, record.story)
+        counts = self.counts
+        counts[old] -= 1
+        counts[state] += 1
+        record.state = state
+        story = record.story
+        record.story = (*story, state, now) if len(story) < STORY_LENGTH else lengthened(story, state, now)
+
+    def finish(self, record: TaskRecord, now: float, failed: bool = False, tell: bool = True) -> None:
+        """It returned, with a value or an error of the user's."""
+        self.move(record, FAILED if failed else FINISHED, now)
+        if tell:
+            self._out.append(FinishTask(record.task))
+        self._end(record, now)
+
+    def fail(self, record: TaskRecord, failure: Failure, message: str, now: float) -> None:
+        """It ends without having returned."""
+        self._leave_line(record)
+        self.move(record, FAILED, now)
+        record.why = message
+        self._out.append(FailTask(record.task, failure, message, record.task.actor_id))
+        self._end(record, now)
+
+    def drop(self, record: TaskRecord, now: float) -> None:
+        """It ends, and its result is written already."""
+        self._leave_line(record)
+        self.move(record, FAILED, now)
+        self._end(record, now)
+
+    def _end(self, record: TaskRecord, now: float) -> None:
+        record.ended_at = now
+        record.hold = None
+        parent = record.parent
+        if parent is not None:
+            if parent.children is not None:
+                parent.children.pop(record.task.task_id, None)
+            record.parent = None
+        ended = self._ended
+        ended.append(record)
+        if len(ended) > KEEP_ENDED:
+            old = ended.popleft()
+            if self.records.get(old.task.task_id) is old:
+                del self.records[old.task.task_id]
+
+    # --- lines ----------------------------------------------------------------------------------------------------
+
+    def shape_of(self, task: Task, depth: int) -> Shape:
+        last = self._last_shape
+        if (
+            last is not None
+            and task.choices is self._last_choices
+            and last.job == task.job
+            and last.depth == depth
+            and last.fallback_after_s == task.fallback_after_s
+        ):
+            return last
+        key = (task.choices, task.fallback_after_s, task.job, depth)
+        shape = self.shapes.get(key)
+        if shape is None:
+            shape = self._new_shape(key, task, depth)
+        self._last_choices, self._last_shape = task.choices, shape
+        return shape
+
+    def _new_shape(self, key: object, task: Task, depth: int) -> Shape:
+        if len(self.shapes) >= MAX_SHAPES:
+            self._forget_empty_shapes()
+        asks = tuple(self._cluster.ask_for(choice) for choice in task.choices)
+        shape = self.shapes[key] = Shape(task.choices, asks, task.fallback_after_s, task.job, depth)
+        for ask in asks:
+            ask.shapes[shape] = None
+        return shape
+
+    def _forget_empty_shapes(self) -> None:
+        self._last_shape = None
+        for key, shape in list(self.shapes.items()):
+            if not shape.size and not shape.leases:
+                del self.shapes[key]
+                self._cluster.woken.pop(shape, None)
+                for ask in shape.asks:
+                    ask.shapes.pop(shape, None)
+
+    def line_up(self, record: TaskRecord, now: float) -> Shape:
+        """To the end of its line."""
+        shape = self._line_of(record)
+        self.move(record, WAITING, now)
+        record.waiting_since = now
+        shape.line.append(record)
+        shape.size += 1
+        if shape.size == 1:
+            self._cluster.woken[shape] = None
+        return shape
+
+    def line_up_first(self, records: list[TaskRecord], now: float) -> None:
+        """Back to the front of their lines, in the order given."""
+        for record in reversed(records):
+            shape = self._line_of(record)
+            self.move(record, WAITING, now)
+            record.waiting_since = now
+            record.worker, record.hold, record.started_at = None, None, None
+            shape.line.appendleft(record)
+            shape.size += 1
+            self._cluster.woken[shape] = None
+
+    def _line_of(self, record: TaskRecord) -> Shape:
+        shape = record.shape
+        if shape is None or shape.size == 0:  # an empty one may have been forgotten since
+            shape = record.shape = self.shape_of(record.task, record.depth)
+        return shape
+
+    def leave(self, shape: Shape, record: TaskRecord) -> None:
+        """The first of the line goes to a worker."""
+        shape.line.popleft()
+        shape.size -= 1
+        if not shape.size:
+            shape.line.clear()
+            shape.noticed = False
+
+    def _leave_line(self, record: TaskRecord) -> None:
+        if record.state == ARGS:
+            self._stop_awaiting(record)
+        shape = record.shape
+        if record.state != WAITING or shape is None:
+            return
+        # It stays in the deque, where the walk to the first one skips what no longer waits.
+        shape.size -= 1
+        if shape.size:
+            self._cluster.woken[shape] = None
+        else:
+            shape.line.clear()
+            shape.noticed = False
+            self._cluster.woken.pop(shape, None)
+
+    # --- looking --------------------------------------------------------------------------------------------------
+
+    def waiting(self) -> Iterator[TaskRecord]:
+        """Tasks that wait for resources, line by line, then those that wait for arguments."""
+        for shape in self.shapes.values():
+            if shape.size:
+                yield from (record for record in shape.line if record.state == WAITING)
+        yield from self.waiting_args.values()
