@@ -11,16 +11,14 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from nbaccel import __version__, tables, wording
 from nbaccel.exceptions import RayError
+from nbaccel.sessions import SessionRecord
 from nbaccel.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from nbaccel.sessions import SessionRecord
 
 NOTHING_RUNS = "No nbaccel head of yours runs on this machine. Start one: nbaccel start --head"
 _REFUSALS = (RayError, ValueError, ConnectionError, RuntimeError, OSError)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from nbaccel import wording
 from nbaccel.notebook.arguments import TypingMistake
+from nbaccel.sessions import SessionRecord
 from nbaccel.snapshot import Snapshot
 from nbaccel.tables import RUNNING
-
-if TYPE_CHECKING:
-    from nbaccel.sessions import SessionRecord
 
 
 class Cluster(Protocol):
