@@ -12,17 +12,18 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
 from nbaccel import api, sessions
-from nbaccel.notebook import arguments, cells, completion, options, view, views
+from nbaccel.notebook import arguments, completion, options, settings, view, views
 from nbaccel.notebook.attaching import attach
 from nbaccel.notebook.cell_magics import CellMagics
 from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
 from nbaccel.notebook.starting import Starter
+from nbaccel.notebook.task_magics import TaskMagics
 
 
 def register(ipython: InteractiveShell) -> None:
     """What `%load_ext nbaccel` does: magics, completion, cells that are known. A second call changes nothing."""
-    ipython.register_magics(ClusterMagics, CellMagics)
+    ipython.register_magics(ClusterMagics, TaskMagics, CellMagics)
     completion.install(ipython)
     attach(ipython)
 
@@ -69,20 +70,19 @@ class ClusterMagics(Magics):
     @line_magic
     @no_var_expand
     @said_in_one_line
-    @documented("Show the newest tasks: state, devices, process, cell, age, and why one waits or failed.")
-    def accel_tasks(self, line: str) -> None:
-        asked = self._parse("accel_tasks", line)
-        if asked.get("cell") == "here":
-            asked["cell"] = str(cells.install(self.shell).number)
-        view.show(views.tasks(**asked))
-
-    @line_magic
-    @no_var_expand
-    @said_in_one_line
     @documented("End this notebook's cluster, or leave the shared one; nothing is left running.")
     def accel_shutdown(self, line: str) -> None:
         self._parse("accel_shutdown", line)
         view.show(view.of_message(self._starter.stop()))
+
+    @line_magic
+    @no_var_expand
+    @said_in_one_line
+    @documented("Change how nbaccel shows itself; without options, show the settings.")
+    def accel_config(self, line: str) -> None:
+        current = settings.of(self.shell)
+        current.change(self._parse("accel_config", line))
+        view.show(view.of_table(current.as_table()))
 
 
 def _show(shown: view.View, *, as_json: bool) -> None:

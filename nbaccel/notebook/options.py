@@ -116,6 +116,13 @@ MAGICS: dict[str, tuple[Option, ...]] = {
         Option("limit", read.whole, "at most so many, the newest", "limit=20", ("20", "100")),
     ),
     "accel_shutdown": (),
+    "accel_config": (
+        Option("lines_per_cell", read.whole, "lines of output under one cell", "lines_per_cell=1000"),
+        Option("lines_per_s", read.number, "lines a second under one cell", "lines_per_s=100"),
+        Option("burst_lines", read.whole, "lines at once", "burst_lines=200"),
+        Option("errors_shown", read.whole, "failures shown in full", "errors_shown=4"),
+        Option("tasks_shown", read.whole, "rows of %accel_tasks", "tasks_shown=50"),
+    ),
     "accel": (*TASK, *CELL),
     "accel_time": (*TASK, *CELL[:1], *CELL[4:]),
 }

@@ -20,9 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-LINES_PER_CELL = 200
-LINES_PER_S = 20.0
-BURST_LINES = 60  # a table of forty rows is printed at once, and wanted at once
+from nbaccel.notebook.settings import NotebookSettings
+
 FOLD_UPDATE_S = 0.5
 CELLS_REMEMBERED = 200
 
@@ -49,16 +48,17 @@ class CellOutput:
     def __init__(
         self,
         send: Send,
+        limits: NotebookSettings,
         clock: Callable[[], float] = time.monotonic,
         later: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
         self._send = send
+        self._limits = limits
         self._clock = clock
         self._later = later or _after_a_moment
         self._cells: OrderedDict[bytes, _Shown] = OrderedDict()
         self._lock = threading.Lock()
         self._saying_soon = False
-        self.limit = LINES_PER_CELL
 
     def write(self, parent: bytes, stream: str, text: str) -> None:
         """Shows whole lines of `stream` ("stdout" or "stderr") under the cell of `parent`."""
@@ -84,7 +84,7 @@ class CellOutput:
     def _cell(self, parent: bytes) -> _Shown:
         shown = self._cells.get(parent)
         if shown is None:
-            shown = _Shown(BURST_LINES, self._clock(), parent=json.loads(parent) if parent else {})
+            shown = _Shown(self._limits.burst_lines, self._clock(), parent=json.loads(parent) if parent else {})
             self._cells[parent] = shown
             if len(self._cells) > CELLS_REMEMBERED:
                 self._cells.popitem(last=False)
@@ -92,9 +92,11 @@ class CellOutput:
 
     def _allowed(self, shown: _Shown, wanted: int) -> int:
         now = self._clock()
-        shown.tokens = min(BURST_LINES, shown.tokens + (now - shown.refilled_at) * LINES_PER_S)
+        shown.tokens = min(
+            self._limits.burst_lines, shown.tokens + (now - shown.refilled_at) * self._limits.lines_per_s
+        )
         shown.refilled_at = now
-        allowed = max(0, min(wanted, int(shown.tokens), self.limit - shown.lines))
+        allowed = max(0, min(wanted, int(shown.tokens), self._limits.lines_per_cell - shown.lines))
         shown.tokens -= allowed
         return allowed
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from nbaccel.notebook.output import BURST_LINES, CellOutput
+from nbaccel.notebook.output import CellOutput
+from nbaccel.notebook.settings import NotebookSettings
 
 
 class FrontEnd:
@@ -15,7 +16,10 @@ class FrontEnd:
         self.now = 0.0
         self.messages: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
         self.output = CellOutput(
-            lambda *message: self.messages.append(message), clock=lambda: self.now, later=lambda flush: None
+            lambda *message: self.messages.append(message),
+            NotebookSettings(),
+            clock=lambda: self.now,
+            later=lambda flush: None,
         )
 
     def texts(self, cell: str) -> str:
@@ -47,7 +51,7 @@ def test_every_line_is_shown_or_counted() -> None:
         front.output.write(_parent("a"), "stdout", _lines(1000))
     front.output.flush()
     shown = front.texts("a").count("\n")
-    assert shown == BURST_LINES
+    assert shown == 60
     (fold,) = [content for kind, content, _ in front.messages if kind == "display_data"]
     assert fold["data"]["text/plain"].startswith(f"… {5000 - shown} more lines are in the log")
 
