@@ -5,7 +5,7 @@ from __future__ import annotations
 from IPython.core.getipython import get_ipython
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbaccel.notebook import cells, tracebacks
+from nbaccel.notebook import cells, reprs, tracebacks
 
 
 def attach(shell: InteractiveShell | None = None) -> None:
@@ -14,3 +14,4 @@ def attach(shell: InteractiveShell | None = None) -> None:
     if shell is not None:
         cells.install(shell)
         tracebacks.install(shell)
+        reprs.install(shell)

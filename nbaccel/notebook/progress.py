@@ -1,4 +1,4 @@
-"""A bar over many refs that moves while the cell blocks, since what moves it is the engine's thread and not the cell."""
+"""A bar over many refs that moves while the cell blocks: the engine's thread moves it, not the cell."""
 
 from __future__ import annotations
 
