@@ -191,4 +191,5 @@ def _mark_offered(finding: Finding, gpu_vendor: str | None, environ: Mapping[str
         finding.advice = (
             finding.advice or f"Unset or widen {selection.filters[0].variable} before starting, to use them."
         )
-    finding.devices = [replace(device, offered=id(device) in offered) for device in finding.devices]
+    count = len(finding.devices)
+    finding.devices = [replace(one, offered=id(one) in offered, host_count=count) for one in finding.devices]

@@ -75,9 +75,7 @@ def probe(machine: Machine, pci: Sequence[PciDevice], say: Say) -> Finding:
         return finding
     say("the metadata server")
     slice_facts = read_slice(machine, typed_by_pci=_type_by_pci(pci))
-    finding.devices = [
-        _chip(machine, ordinal, path, slice_facts.type, len(nodes)) for ordinal, path in enumerate(nodes)
-    ]
+    finding.devices = [_chip(machine, ordinal, path, slice_facts.type) for ordinal, path in enumerate(nodes)]
     finding.labels, finding.extra_resources = slice_facts.labels(), slice_facts.resources()
     return finding
 
@@ -87,10 +85,10 @@ def _type_by_pci(pci: Sequence[PciDevice]) -> str | None:
     return known.pop() if len(known) == 1 else None
 
 
-def _chip(machine: Machine, ordinal: int, path: str, kind: str | None, host_count: int) -> Device:
+def _chip(machine: Machine, ordinal: int, path: str, kind: str | None) -> Device:
     closed = None if machine.may_open(path) else f"this user may not open {path}; an administrator can change its mode"
     device = VENDOR.device(ordinal, name=f"{kind.replace('-', ' ') if kind else 'TPU'} chip", type=kind)
-    return replace(device, unavailable=closed, address=_address_in_group(machine, path) or path, host_count=host_count)
+    return replace(device, unavailable=closed, address=_address_in_group(machine, path) or path)
 
 
 @dataclass(slots=True, frozen=True)

@@ -92,7 +92,7 @@ class Device:
     integrated     shares the CPU's memory; offered only when asked for by `gpu_vendor=`
     unavailable    why it cannot be offered, or None
     address        PCI address, for people and for reading sysfs
-    host_count     how many of its kind the whole machine has, where a task with all of them is treated otherwise
+    host_count     how many of its kind the whole machine has, offered or not
     """
 
     id: str

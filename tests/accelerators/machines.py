@@ -1,4 +1,4 @@
-"""Machines for the tests of this room: trees of files that stand for /sys, /proc and /dev, and tools on a PATH of their own."""
+"""Machines for the tests of this room: trees of files for /sys, /proc and /dev, and tools on a PATH of their own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GIB = 1 << 30
 
 
 class MadeMachine(RealMachine):
-    """A real machine over a folder; modules and the metadata server come from dictionaries, never from this computer."""
+    """A real machine over a folder; modules and metadata come from dictionaries, never from this computer."""
 
     def __init__(self, folder: Path) -> None:
         self.tree = folder / "root"
@@ -140,7 +140,7 @@ def add_gaudi(machine: MadeMachine, modules: tuple[int, ...] = (1, 0)) -> None:
     """Processors whose numbers in /dev are not their places on the board."""
     for number, module in enumerate(modules):
         folder = machine.pci(f"0000:{0x50 + number:02x}:00.0", "0x1da3", "0x1020", "0x120000")
-        machine.link(f"/sys/class/accel/accel{number}/device", folder)
+        machine.link(f"/sys/class/accel/accel{number + 8}/device", folder)
         machine.file(f"{folder}/module_id", module)
         machine.file(f"{folder}/device_type", "GAUDI2")
         machine.file(f"{folder}/status", "operational")

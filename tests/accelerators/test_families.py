@@ -67,6 +67,18 @@ def break_nvidia(machine: MadeMachine) -> None:
     machine.modules["pynvml"].nvmlInit = failing
 
 
+def break_amd(machine: MadeMachine) -> None:
+    machine.pci("0000:10:00.0", "0x1002", "0x74a1")
+
+
+def break_intel(machine: MadeMachine) -> None:
+    machine.pci("0000:20:00.0", "0x8086", "0x0bd5")
+
+
+def break_tpu(machine: MadeMachine) -> None:
+    machine.pci("0000:40:00.0", "0x1ae0", "0x005e", "0x120000")
+
+
 def break_neuron(machine: MadeMachine) -> None:
     add_neuron(machine)
     machine.prints("neuron-ls", "segmentation fault, please call AWS\n")
@@ -111,7 +123,7 @@ FAMILIES = [
     Family(
         "amd",
         add_amd,
-        lambda machine: None if machine.pci("0000:10:00.0", "0x1002", "0x74a1") else None,
+        break_amd,
         2,
         "AMD-Instinct-MI300X-OAM",
         ("1", "1"),
@@ -121,7 +133,7 @@ FAMILIES = [
     Family(
         "intel",
         add_intel,
-        lambda machine: None if machine.pci("0000:20:00.0", "0x8086", "0x0bd5") else None,
+        break_intel,
         2,
         "Intel-GPU-Max-1550",
         ("level_zero:1", "1"),
@@ -132,7 +144,7 @@ FAMILIES = [
     Family(
         "tpu",
         add_tpu,
-        lambda machine: None if machine.pci("0000:40:00.0", "0x1ae0", "0x005e", "0x120000") else None,
+        break_tpu,
         4,
         "TPU-V4",
         ("3", "3"),

@@ -1,0 +1,159 @@
+"""Finding all families at once: nothing is asked where there is nothing, and nobody waits for one that hangs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbaccel.accelerators import VENDORS, Completed, Detection, NodeDevices, detect, evidence, resolve_resources
+from tests.accelerators.machines import MadeMachine, add_amd, add_ascend, add_gaudi, add_intel, add_neuron, add_tpu
+
+
+class HangingMachine(MadeMachine):
+    """Its tools answer when the test says so."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.released = threading.Event()
+
+    def run(self, command: Sequence[str], timeout_s: float) -> Completed:
+        self.released.wait(60)
+        return super().run(command, timeout_s)
+
+
+class OnlyFiles(MadeMachine):
+    """Anything but a look at files is a mistake here."""
+
+    def run(self, command: Sequence[str], timeout_s: float) -> Completed:
+        raise AssertionError(f"ran {command}")
+
+    def import_module(self, name: str) -> Any:
+        raise AssertionError(f"imported {name}")
+
+    def fetch(self, url: str, headers: Mapping[str, str], timeout_s: float) -> str | None:
+        raise AssertionError(f"fetched {url}")
+
+
+def test_on_a_machine_without_accelerators_only_files_are_looked_at(tmp_path: Path) -> None:
+    machine = OnlyFiles(tmp_path)
+    machine.pci("0000:00:1f.0", "0x8086", "0x7a04", "0x060100")
+    before = threading.active_count()
+    detection = detect(machine)
+    assert threading.active_count() == before
+    assert evidence(machine) == []
+    assert [one.vendor for one in detection.findings] == [vendor.name for vendor in VENDORS]
+    assert detection.gpu_vendor is None
+    assert not any(one.asked for one in detection.findings)
+
+
+def test_all_families_of_a_machine_are_found_in_the_fixed_order(machine: MadeMachine) -> None:
+    for add in (add_ascend, add_gaudi, add_tpu, add_neuron, add_intel, add_amd):
+        add(machine)
+    detection = detect(machine)
+    assert {one.vendor: len(one.devices) for one in detection.findings} == {
+        "nvidia": 0,
+        "amd": 2,
+        "intel": 2,
+        "neuron": 4,
+        "tpu": 4,
+        "gaudi": 2,
+        "ascend": 2,
+    }
+    assert evidence(machine) == ["amd", "intel", "neuron", "tpu", "gaudi", "ascend"]
+    node = resolve_resources(detection, num_gpus=None, resources=None, environ={})
+    assert {name: len(devices) for name, devices in node.devices.items()} == {
+        "GPU": 2,
+        "neuron_cores": 4,
+        "TPU": 4,
+        "HPU": 2,
+        "NPU": 2,
+    }
+
+
+def test_one_family_that_hangs_is_unknown_and_holds_up_no_other(tmp_path: Path) -> None:
+    machine = HangingMachine(tmp_path)
+    add_neuron(machine)
+    add_amd(machine)
+    try:
+        detection = detect(machine, deadline_s=0.05)
+    finally:
+        machine.released.set()
+    assert detection.finding("neuron").reason == "unknown: neuron-ls has not answered for 0.05 s."
+    assert detection.finding("neuron").late
+    assert len(detection.finding("amd").devices) == 2
+
+
+def test_a_tool_that_never_ends_is_stopped_by_its_own_limit(machine: MadeMachine) -> None:
+    machine.tool("slow", "exec sleep 60")
+    answer = machine.run(["slow"], 0.2)
+    assert (answer.returncode, answer.ok) == (None, False)
+    assert "has not answered for 0.2 s" in answer.complaint()
+
+
+def test_gpu_comes_from_the_first_vendor_with_a_discrete_device(machine: MadeMachine) -> None:
+    add_intel(machine)
+    add_amd(machine)
+    detection = detect(machine)
+    assert detection.gpu_vendor == "amd"
+    assert [one.offered for one in detection.devices] == [True, True, False, False]
+
+
+def test_gpu_comes_from_the_vendor_that_is_asked_for(machine: MadeMachine) -> None:
+    add_intel(machine)
+    add_amd(machine)
+    detection = detect(machine, gpu_vendor="intel")
+    node = resolve_resources(detection, num_gpus=None, resources=None, environ={})
+    assert {device.vendor for device in node.devices["GPU"]} == {"intel"}
+    node = resolve_resources(detection, num_gpus=None, resources=None, gpu_vendor="amd", environ={})
+    assert {device.vendor for device in node.devices["GPU"]} == {"amd"}
+
+
+def test_gpu_comes_from_the_next_vendor_when_a_variable_hides_the_first(machine: MadeMachine) -> None:
+    add_intel(machine)
+    add_amd(machine)
+    machine.variables["ROCR_VISIBLE_DEVICES"] = ""
+    assert detect(machine).gpu_vendor == "intel"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("tpu", "gpu_vendor='tpu' does not make GPUs"), ("apple", "No accelerator vendor is called 'apple'")],
+)
+def test_a_gpu_vendor_that_is_none_is_refused(machine: MadeMachine, name: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        detect(machine, gpu_vendor=name)
+
+
+def test_a_detection_survives_the_way_through_json(machine: MadeMachine) -> None:
+    for add in (add_amd, add_neuron, add_tpu):
+        add(machine)
+    machine.variables["TPU_VISIBLE_CHIPS"] = "0,9"
+    detection = detect(machine)
+    assert Detection.from_json(detection.to_json()) == detection
+    node = resolve_resources(detection, num_gpus=3, resources=None, environ=machine.environ)
+    assert NodeDevices.from_dict(node.to_dict()) == node
+
+
+def test_the_room_loads_no_vendor_library_and_nothing_heavy() -> None:
+    program = (
+        "import sys, nbaccel.accelerators, nbaccel.accelerators.report\n"
+        "heavy = {'pynvml', 'amdsmi', 'dpctl', 'acl', 'numpy', 'torch', 'ray', 'IPython', 'urllib.request'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    root = Path(__file__).parents[2]
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=root, timeout=60)
+    assert (child.stdout, child.stderr) == ("[]\n", "")
+
+
+def test_signs_cost_nothing_when_the_machine_is_simulated(tmp_path: Path) -> None:
+    machine = OnlyFiles(tmp_path)
+    machine.file("/dev/nvidia0")
+    machine.variables["NBACCEL_SIMULATE"] = "amd:2xMI300X"
+    assert evidence(machine) == []
+    assert [one.type for one in detect(machine).devices] == ["AMD-Instinct-MI300X-OAM"] * 2
