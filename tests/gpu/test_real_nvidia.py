@@ -1,4 +1,4 @@
-"""The same promises on a real NVIDIA GPU: found as the driver shows it, measured, assigned to a task, and given back."""
+"""The same promises on a real NVIDIA GPU: found as its driver shows it, measured, assigned to a task, given back."""
 
 from __future__ import annotations
 
