@@ -105,7 +105,6 @@ def _device(ordinal: int, chip: Chip) -> Device:
         type=kind,
         memory_bytes=chip.memory_total_bytes,
         address=chip.address,
-        parent=f"npu{chip.card}",
         unavailable=None if chip.healthy.upper() in ("OK", "WARNING") else f"npu-smi calls its health {chip.healthy}",
     )
 

@@ -67,7 +67,7 @@ def _cores(chips: Sequence[tuple[int, int, int | None, str | None]]) -> list[Dev
     for number, cores, memory_bytes, address in sorted(chips, key=lambda chip: chip[0]):
         for core in range(cores):
             name = f"NeuronCore {core} of device {number}"
-            facts = {"memory_bytes": memory_bytes, "address": address, "parent": f"neuron{number}"}
+            facts = {"memory_bytes": memory_bytes, "address": address}
             devices.append(VENDOR.device(len(devices), name=name, type=TYPE, **facts))
     return devices
 

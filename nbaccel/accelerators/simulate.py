@@ -3,7 +3,7 @@
 Only the findings are made up. Everything after them, variables, assigning, scheduling and views, is the path of
 real devices; each device is marked SIMULATED. Real hardware is not asked.
 
-    list    ::= group { "," group }
+    list    ::= "none" | group { "," group }
     group   ::= vendor ":" count [ "x" model ] [ ":" MIG profile ]
 """
 
@@ -25,7 +25,8 @@ _GROUP = re.compile(
 )
 GRAMMAR = (
     "Write vendor:count or vendor:countxmodel, several joined by commas: "
-    '"nvidia:4xA100", "amd:2xMI300X", "intel:2xMax-1550", "nvidia:4xA100,tpu:4", with MIG "nvidia:7xA100:1g.5gb". '
+    '"nvidia:4xA100", "amd:2xMI300X", "intel:2xMax-1550", "nvidia:4xA100,tpu:4", '
+    'with MIG "nvidia:7xA100:1g.5gb"; "none" for no device. '
     f"Vendors: {', '.join(vendor.name for vendor in VENDORS)}."
 )
 
@@ -88,6 +89,8 @@ _USUAL = {"nvidia": "A100", "amd": "MI300X", "intel": "MAX-1550"}
 def simulated_findings(text: str) -> list[Finding]:
     """Findings of the machine that `text` describes, in the order of VENDORS. Raises ValueError with the grammar."""
     devices: dict[str, list[Device]] = {vendor.name: [] for vendor in VENDORS}
+    if text.strip().lower() == "none":
+        return [_finding(vendor, [], text) for vendor in VENDORS]
     for vendor, count, model, profile, memory_gb in _groups(text):
         first = len(devices[vendor.name])
         if first + count > MOST_SIMULATED:

@@ -11,7 +11,16 @@ from typing import Any
 
 import pytest
 
-from nbaccel.accelerators import VENDORS, Completed, Detection, NodeDevices, detect, evidence, resolve_resources
+from nbaccel.accelerators import (
+    VENDORS,
+    Completed,
+    Detection,
+    NodeDevices,
+    detect,
+    evidence,
+    resolve_resources,
+    unknown_detection,
+)
 from tests.accelerators.machines import MadeMachine, add_amd, add_ascend, add_gaudi, add_intel, add_neuron, add_tpu
 
 
@@ -94,6 +103,15 @@ def test_a_tool_that_never_ends_is_stopped_by_its_own_limit(machine: MadeMachine
     answer = machine.run(["slow"], 0.2)
     assert (answer.returncode, answer.ok) == (None, False)
     assert "has not answered for 0.2 s" in answer.complaint()
+
+
+def test_when_even_the_asking_process_is_late_every_family_is_unknown_and_quantities_still_count() -> None:
+    detection = unknown_detection("the prober has not answered for 11 s", gpu_vendor="amd")
+    assert {one.reason for one in detection.findings} == {"unknown: the prober has not answered for 11 s."}
+    assert all(one.late for one in detection.findings)
+    node = resolve_resources(detection, num_gpus=2, resources=None, environ={})
+    assert [(one.vendor, one.kind.value) for one in node.devices["GPU"]] == [("amd", "logical")] * 2
+    assert Detection.from_json(detection.to_json()) == detection
 
 
 def test_gpu_comes_from_the_first_vendor_with_a_discrete_device(machine: MadeMachine) -> None:
