@@ -89,7 +89,7 @@ def detect(
 
 
 def unknown_detection(reason: str, *, gpu_vendor: str | None = None) -> Detection:
-    """A detection without an answer, for when the asking process itself is late ("the prober has not answered for 11 s")."""
+    """A detection for when the asking process itself gives no answer, e.g. "the prober has not answered for 11 s"."""
     late = f"unknown: {reason.removesuffix('.')}"
     findings = [vendor.finding(reason=f"{late}.", errors=[late], asked=True, late=True) for vendor in VENDORS]
     return Detection(findings, gpu_vendor=None if gpu_vendor is None else _gpu_vendor_named(gpu_vendor))
