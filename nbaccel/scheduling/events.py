@@ -1,7 +1,7 @@
 """What the scheduler is told: things that happened, in the past tense. It learns nothing in any other way.
 
 Quantities are fixed-point integers in units of 1/10_000 (`UNIT`). Times are seconds of one monotonic clock that the
-caller owns. Ids are opaque bytes. Hot records are slotted and not frozen (a frozen one costs three times as much to make).
+caller owns. Ids are opaque bytes. Hot records are slotted, not frozen (making a frozen one costs three times as much).
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ class CancelAsked:
 
 @dataclass(slots=True)
 class ActorKillAsked:
-    """`kill`, an actor that exits by itself, or (`graceful`) one whose last handle is gone: its queued calls run first."""
+    """`kill`, an actor that exits by itself, or (`graceful`) one whose last handle is gone: queued calls run first."""
 
     actor_id: bytes
     no_restart: bool = True

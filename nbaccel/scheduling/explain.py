@@ -159,7 +159,7 @@ class Explainer:
         held = listed([_held(fact, now) for fact in holders[:MAX_NAMED]])
         return (
             f"{_subject(record)} waits for {choice_text(shape.choices[0])}, but all of it is held by work that does "
-            f"not give it back by itself: {held}. End one of these, ask for less, or start with more {verdict.resource}."
+            f"not give it back by itself: {held}. End one of these, ask for less, or add {verdict.resource}."
         )
 
 

@@ -144,9 +144,12 @@ class Leases:
     # --- sending ahead --------------------------------------------------------------------------------------------
 
     def _may_go_on(self, worker: WorkerRecord, shape: Shape, done: TaskRecord) -> bool:
-        """Only its own shape waits for what the worker holds: others would have to wait behind it."""
+        """Only its own shape waits for what the worker holds: others would have to wait behind it.
+
+        Devices are leased for one task at a time, so work on them is never sent ahead.
+        """
         hold = worker.hold
-        if hold is None or done.choice or not hold.place.alive:
+        if hold is None or done.choice or hold.parts or not hold.place.alive:
             return False
         for name, _ in hold.pooled:
             for ask in hold.place.refused.get(name, ()):

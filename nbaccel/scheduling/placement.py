@@ -2,7 +2,8 @@
 
 An `Ask` is one choice together with the places that could ever meet it. Each of these places is either in the ask's
 heap (it may fit; the best is on top) or registered at the place under the resource that refused it (it cannot fit
-before some of that comes back). Heap entries are corrected when they reach the top, or when a place that had sunk gives back.
+before some of that comes back). Heap entries are corrected when they reach the top, or when a place that had sunk
+gives back.
 """
 
 from __future__ import annotations

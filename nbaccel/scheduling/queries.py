@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nbaccel.scheduling.actors import ActorRecord, ActorTable
-from nbaccel.scheduling.events import Choice, Demand
+from nbaccel.scheduling.events import Choice, Demand, Task
 from nbaccel.scheduling.explain import Explainer, Explanation
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.ledger import Device, Hold, Place
@@ -97,6 +97,14 @@ class Queries:
                 yield from (record for record in worker.queue if not record.over)
             if worker.actor is not None and worker.state is not STOPPING:
                 yield from worker.actor.sent.values()
+
+    def waiting_for(self, object_id: bytes) -> list[Task]:
+        """The tasks and calls that wait for this argument object."""
+        return [record.task for record in self._tasks.awaiting(object_id)]
+
+    def ended(self) -> Iterator[TaskRecord]:
+        """The last thousand tasks that are over, newest first."""
+        yield from self._tasks.ended()
 
     def waiting_shapes(self) -> Iterator[tuple[TaskRecord, int]]:
         """Of each line: its first task, and how many wait in it. Explaining the first explains them all."""

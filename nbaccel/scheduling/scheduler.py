@@ -169,6 +169,7 @@ class Scheduler(Queries):
         if record.task.kind is ev.TaskKind.ACTOR_CALL:
             self._actors.left(record.actor, record, now)
         elif record.actor is not None:
+            record.actor.settled = True
             self._actors.end(record.actor, "an argument of its constructor failed", now)
 
     def _cancel_asked(self, event: ev.CancelAsked, now: float) -> None:

@@ -150,6 +150,14 @@ class TaskTable:
             self._wanted.setdefault(object_id, {})[record.task.task_id] = record
         return True
 
+    def ended(self) -> Iterator[TaskRecord]:
+        """Those that are over and still known, newest first."""
+        return reversed(self._ended)
+
+    def awaiting(self, object_id: bytes) -> list[TaskRecord]:
+        """The tasks that wait for this object, in order of submission."""
+        return list(self._wanted.get(object_id, {}).values())
+
     def arrived(self, object_ids: list[bytes]) -> list[TaskRecord]:
         """The tasks that have all their arguments now, in order of submission."""
         ready = []

@@ -1,0 +1,147 @@
+"""What a decision costs: CPU time of the scheduler alone, for the loads that it was designed for.
+
+    python benchmarks/scheduling.py
+
+Prints microseconds per task: a burst, lines of different length, many nodes, actor calls, fresh accelerator tasks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import count
+
+from nbaccel.scheduling import commands as do
+from nbaccel.scheduling import events as ev
+from nbaccel.scheduling.events import UNIT, Choice, DeviceSpec, NodeSpec, Pool, Task, TaskKind
+from nbaccel.scheduling.scheduler import Scheduler
+
+POOL = Pool(1)
+ONE_CPU = (Choice((("CPU", UNIT),)),)
+ONE_GPU = (Choice((("CPU", UNIT), ("GPU", UNIT))),)
+NO_CHOICE = (Choice(()),)
+
+
+class Bench:
+    """A head that does nothing but answer at once, and a clock that counts only the scheduler's own time."""
+
+    def __init__(self, *nodes: NodeSpec, task_takes_s: float = 0.0001) -> None:
+        numbers = count()
+        self.scheduler = Scheduler(new_id=lambda: b"%d" % next(numbers), idle_worker_keep=100_000)
+        self.now = 0.0
+        self.spent_s = 0.0
+        self.task_takes_s = task_takes_s
+        self.inbox: list[ev.Event] = []
+        for node in nodes:
+            self.tell(ev.NodeAdded(node))
+
+    def tell(self, event: ev.Event) -> None:
+        began = time.perf_counter()
+        commands = self.scheduler.handle(event, self.now)
+        self.spent_s += time.perf_counter() - began
+        for command in commands:
+            kind = type(command)
+            if kind is do.SendTask:
+                self.inbox.append(ev.TaskReturned(command.worker_id, command.task.task_id))
+            elif kind is do.StartWorker:
+                self.inbox.append(ev.WorkerReady(command.worker_id, 1))
+            elif kind is do.StopWorker:
+                self.inbox.append(ev.WorkerDied(command.worker_id, "ended", True))
+            elif kind is do.RecallTasks:
+                self.inbox.append(ev.TasksGivenBack(command.worker_id, []))
+
+    def answer(self, rounds: int | None = None) -> int:
+        """Carries out what was ordered until nothing is left, or for so many events; says how many there were."""
+        done = 0
+        while self.inbox and (rounds is None or done < rounds):
+            batch, self.inbox = self.inbox, []
+            self.now += self.task_takes_s
+            for event in batch:
+                self.tell(event)
+            done += len(batch)
+        return done
+
+
+def task(number: int, choices: tuple[Choice, ...] = ONE_CPU, **options: object) -> Task:
+    return Task(b"t%d" % number, "f", TaskKind.TASK, 1, POOL, choices, function_key=b"f", **options)  # type: ignore[arg-type]
+
+
+def head(cpus: int = 2, gpus: int = 0) -> NodeSpec:
+    return NodeSpec(b"head", "head", {"CPU": cpus * UNIT}, [DeviceSpec("GPU", i) for i in range(gpus)], {}, True)
+
+
+def burst(tasks: int = 10_000) -> float:
+    """Submitted all at once to 2 CPUs, then returned one after the other."""
+    bench = Bench(head())
+    for event in [ev.TaskSubmitted(task(number)) for number in range(tasks)]:
+        bench.tell(event)
+    bench.answer()
+    return bench.spent_s / tasks
+
+
+def line(tasks: int) -> float:
+    """The cost of one dispatch from a line behind one CPU; tasks are long, nothing is sent ahead."""
+    bench = Bench(head(1), task_takes_s=0.01)
+    for number in range(tasks):
+        bench.tell(ev.TaskSubmitted(task(number)))
+    bench.spent_s = 0.0
+    return bench.spent_s / bench.answer(900) if not tasks else _spent(bench, 900)
+
+
+def _spent(bench: Bench, rounds: int) -> float:
+    done = bench.answer(rounds)
+    return bench.spent_s / done
+
+
+def nodes(number: int, tasks: int = 10_000) -> float:
+    """Tasks over many nodes of 4 CPUs, as many at once as fit."""
+    bench = Bench(*[NodeSpec(b"n%d" % i, f"n{i}", {"CPU": 4 * UNIT}) for i in range(number)], task_takes_s=0.01)
+    bench.spent_s = 0.0
+    for each in range(tasks):
+        bench.tell(ev.TaskSubmitted(task(each)))
+    bench.answer()
+    return bench.spent_s / tasks
+
+
+def calls(number: int = 10_000) -> float:
+    """Calls of one actor by one caller."""
+    bench = Bench(head())
+    creation = Task(b"c", "A", TaskKind.ACTOR_CREATION, 1, POOL, ONE_CPU, running=(), actor_id=b"a")
+    bench.tell(ev.TaskSubmitted(creation))
+    bench.answer()
+    bench.spent_s = 0.0
+    for each in range(number):
+        call = Task(b"m%d" % each, "A.f", TaskKind.ACTOR_CALL, 1, POOL, NO_CHOICE, actor_id=b"a", caller=b"d")
+        bench.tell(ev.TaskSubmitted(call))
+        bench.answer()
+    return bench.spent_s / number
+
+
+def fresh(tasks: int = 2_000) -> float:
+    """Accelerator tasks, each in its own process."""
+    bench = Bench(head(8, gpus=8), task_takes_s=0.01)
+    for number in range(tasks):
+        bench.tell(ev.TaskSubmitted(task(number, ONE_GPU, fresh=True, max_calls=1)))
+    bench.answer()
+    return bench.spent_s / tasks
+
+
+WORKLOADS: list[tuple[str, Callable[[], float]]] = [
+    ("10,000 short tasks in a burst on 2 CPUs", burst),
+    ("one dispatch, 1,000 in line", lambda: line(1_000)),
+    ("one dispatch, 100,000 in line", lambda: line(100_000)),
+    ("10,000 tasks over 1 node", lambda: nodes(1)),
+    ("10,000 tasks over 1,000 nodes", lambda: nodes(1_000)),
+    ("10,000 calls of an actor", calls),
+    ("2,000 fresh accelerator tasks on 8 GPUs", fresh),
+]
+
+
+def main() -> None:
+    for name, run in WORKLOADS:
+        best = min(run() for _ in range(3))
+        print(f"{name:45} {best * 1e6:8.2f} µs per task")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,381 @@
+"""Any order of events: the written invariants hold after each, and in the end every task ends and nothing is held."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from nbaccel.scheduling import events as ev
+from nbaccel.scheduling.events import UNIT, DeviceSpec, GroupAsked, Placement, Task, TaskKind
+from nbaccel.scheduling.moves import ActorState, IllegalEvent
+from tests.scheduling.world import HEAD, FakeWorker, World, choice, demand, node
+
+CHOICES = {
+    "1 cpu": (choice(CPU=1),),
+    "2 cpus": (choice(CPU=2),),
+    "nothing": (choice(),),
+    "1 gpu": (choice(CPU=1, GPU=1),),
+    "half a gpu": (choice(CPU=1, GPU=0.5),),
+    "0.7 gpu": (choice(GPU=0.7),),
+    "2 gpus": (choice(CPU=1, GPU=2),),
+    "tpu or cpu": (choice(CPU=1, TPU=1), choice(CPU=1, label="cpu")),
+    "gpu or cpu": (choice(CPU=1, GPU=1), choice(CPU=1, label="cpu")),
+    "spread": (choice(Placement("SPREAD"), CPU=1),),
+    "rather on n1": (choice(Placement("NODE", node_id=b"n1", soft=True), CPU=1),),
+    "only on n1": (choice(Placement("NODE", node_id=b"n1"), CPU=1),),
+    "in zone a or b": (choice(Placement(labels=(("zone", "in(a,b)"),)), CPU=1),),
+    "in group": (choice(Placement("GROUP", group_id=b"g1"), CPU=1),),
+    "in first bundle": (choice(Placement("GROUP", group_id=b"g1", bundle=0), CPU=1, GPU=0.5),),
+}
+BUNDLES = {
+    "two cpus": [demand(CPU=1), demand(CPU=1)],
+    "one with a gpu": [demand(CPU=1, GPU=1), demand(CPU=1)],
+    "two halves": [demand(CPU=1, GPU=0.5), demand(CPU=1, GPU=0.5)],
+    "two gpus": [demand(GPU=1), demand(GPU=1)],
+}
+GPUS = [DeviceSpec("GPU", 0, type="A100"), DeviceSpec("GPU", 1, type="A100")]
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """Users, drivers, workers and other heads do as they like."""
+
+    @initialize(cpus=st.integers(1, 3), gpus=st.integers(0, 2))
+    def begin(self, cpus: int, gpus: int) -> None:
+        self.gpus = gpus
+        self.world = World(node("head", GPUS[:gpus], CPU=cpus), spares=1, idle_worker_keep=2)
+        self.objects = 0
+        self.unready: list[bytes] = []
+        self.actor_ids: list[bytes] = []
+        self.group_ids: list[bytes] = []
+        self.node_ids: list[bytes] = []
+
+    # --- users ----------------------------------------------------------------------------------------------------
+
+    @rule(
+        asks=st.sampled_from(sorted(CHOICES)),
+        fresh=st.booleans(),
+        max_calls=st.sampled_from([0, 0, 1, 2]),
+        retries=st.sampled_from([0, 1, 3]),
+        wants=st.booleans(),
+        patience=st.sampled_from([None, 1.0]),
+        job=st.sampled_from([1, 1, 2]),
+        nested=st.booleans(),
+        copies=st.sampled_from([1, 1, 5, 30]),
+    )
+    def submit(
+        self,
+        asks: str,
+        fresh: bool,
+        max_calls: int,
+        retries: int,
+        wants: bool,
+        patience: float | None,
+        job: int,
+        nested: bool,
+        copies: int,
+    ) -> None:
+        parent = self._running_parent(job) if nested else None
+        for _ in range(copies):
+            self.world.submit(
+                "f",
+                *CHOICES[asks],
+                job=job,
+                fresh=fresh,
+                max_calls=max_calls,
+                retries_left=retries,
+                fallback_after_s=patience,
+                missing=self._missing(wants and copies == 1),
+                parent_task_id=parent.task_id if parent else None,
+            )
+
+    def _missing(self, wants: bool) -> set[bytes] | None:
+        if not wants:
+            return None
+        self.objects += 1
+        self.unready.append(b"o%d" % self.objects)
+        return {self.unready[-1], self.unready[0]}
+
+    def _running_parent(self, job: int) -> Task | None:
+        for worker in self.world.workers.values():
+            if worker.queue and worker.queue[0].job == job:
+                return worker.queue[0]
+        return None
+
+    @rule(
+        asks=st.sampled_from(sorted(CHOICES)),
+        restarts=st.sampled_from([0, 1, -1]),
+        together=st.sampled_from([1, 3]),
+        out_of_order=st.booleans(),
+        detached=st.booleans(),
+        keeps=st.booleans(),
+        wants=st.booleans(),
+    )
+    def create_actor(
+        self,
+        asks: str,
+        restarts: int,
+        together: int,
+        out_of_order: bool,
+        detached: bool,
+        keeps: bool,
+        wants: bool,
+    ) -> None:
+        self.actor_ids.append(b"a%d" % len(self.actor_ids))
+        self.world.actor(
+            "A",
+            *CHOICES[asks],
+            actor_id=self.actor_ids[-1],
+            max_restarts=restarts,
+            max_concurrency=together,
+            out_of_order=out_of_order,
+            detached=detached,
+            running=None if keeps else (),
+            missing=self._missing(wants),
+        )
+
+    @precondition(lambda self: self.actor_ids)
+    @rule(
+        data=st.data(),
+        caller=st.sampled_from([b"d1", b"d2"]),
+        wants=st.booleans(),
+        retries=st.sampled_from([0, 1]),
+        copies=st.integers(1, 4),
+    )
+    def call(self, data: st.DataObject, caller: bytes, wants: bool, retries: int, copies: int) -> None:
+        actor_id = data.draw(st.sampled_from(self.actor_ids))
+        for _ in range(copies):
+            missing = self._missing(wants and copies < 3)
+            self.world.call("m", actor_id=actor_id, caller=caller, missing=missing, retries_left=retries)
+
+    @precondition(lambda self: self.world.tasks)
+    @rule(data=st.data(), force=st.booleans(), recursive=st.booleans())
+    def cancel(self, data: st.DataObject, force: bool, recursive: bool) -> None:
+        task_id = data.draw(st.sampled_from(sorted(self.world.tasks)))
+        self.world.tell(ev.CancelAsked(task_id, force, recursive))
+
+    @precondition(lambda self: self.actor_ids)
+    @rule(data=st.data(), no_restart=st.booleans(), graceful=st.booleans())
+    def kill(self, data: st.DataObject, no_restart: bool, graceful: bool) -> None:
+        actor_id = data.draw(st.sampled_from(self.actor_ids))
+        self.world.tell(ev.ActorKillAsked(actor_id, no_restart, graceful))
+
+    @precondition(lambda self: self.unready)
+    @rule(data=st.data())
+    def object_comes(self, data: st.DataObject) -> None:
+        object_id = data.draw(st.sampled_from(self.unready))
+        self.unready.remove(object_id)
+        self.world.tell(ev.ObjectsReady([object_id]))
+
+    @precondition(lambda self: self.unready)
+    @rule()
+    def argument_fails(self) -> None:
+        for record in list(self.world.scheduler.waiting()):
+            if record.missing:
+                self.world.outcomes[record.task.task_id] = "argument failed"
+                self.world.tell(ev.ArgumentFailed(record.task.task_id))
+                return
+
+    @rule(job=st.sampled_from([1, 2]))
+    def end_job(self, job: int) -> None:
+        self.world.tell(ev.JobEnded(job))
+
+    # --- workers --------------------------------------------------------------------------------------------------
+
+    def _ready(self) -> list[FakeWorker]:
+        return [worker for worker in self.world.workers.values() if worker.state == "ready"]
+
+    def _at_work(self) -> list[FakeWorker]:
+        return [worker for worker in self._ready() if worker.queue or worker.calls]
+
+    @rule()
+    def workers_come_up(self) -> None:
+        self.world.ready()
+
+    @precondition(lambda self: self._at_work())
+    @rule(data=st.data(), failed=st.booleans(), after_s=st.sampled_from([0.0001, 0.01, 1.0]), again=st.booleans())
+    def task_returns(self, data: st.DataObject, failed: bool, after_s: float, again: bool) -> None:
+        worker = data.draw(st.sampled_from(self._at_work()))
+        self._return_one(worker, after_s, failed=failed, retry=failed and again)
+
+    @precondition(lambda self: self._at_work())
+    @rule(rounds=st.integers(1, 40))
+    def many_return_quickly(self, rounds: int) -> None:
+        for _ in range(rounds):
+            for worker in self._at_work()[:1]:
+                self._return_one(worker, 0.0001)
+
+    def _return_one(self, worker: FakeWorker, after_s: float, failed: bool = False, retry: bool = False) -> None:
+        task = worker.queue[0] if worker.queue else next(iter(worker.calls.values()))
+        retry = retry and task.retries_left != 0
+        self.world.returns(task, after_s, failed=failed and not retry, retry=retry)
+
+    @precondition(lambda self: any(worker.recalled for worker in self._ready()))
+    @rule()
+    def prefetched_come_back(self) -> None:
+        for worker in self._ready():
+            if worker.recalled:
+                self.world.gives_back(worker)
+
+    @precondition(lambda self: [worker for worker in self._at_work() if not worker.blocked])
+    @rule(data=st.data())
+    def block(self, data: st.DataObject) -> None:
+        worker = data.draw(st.sampled_from([worker for worker in self._at_work() if not worker.blocked]))
+        worker.blocked = True
+        self.world.tell(ev.WorkerBlocked(worker.worker_id))
+
+    @precondition(lambda self: any(worker.blocked for worker in self._ready()))
+    @rule()
+    def unblock(self) -> None:
+        self._unblock_all()
+
+    def _unblock_all(self) -> None:
+        for worker in self._ready():
+            if worker.blocked:
+                worker.blocked = False
+                self.world.tell(ev.WorkerUnblocked(worker.worker_id))
+
+    @precondition(lambda self: self.world.workers)
+    @rule(data=st.data())
+    def worker_dies(self, data: st.DataObject) -> None:
+        worker_id = data.draw(st.sampled_from(list(self.world.workers)))
+        self.world.dies(self.world.workers[worker_id])
+
+    @rule()
+    def stopped_ones_go(self) -> None:
+        for worker in self.world.stopping():
+            self.world.dies(worker, "ended")
+
+    # --- nodes, devices, groups -----------------------------------------------------------------------------------
+
+    @precondition(lambda self: len(self.node_ids) < 3)
+    @rule(gpus=st.integers(0, 1), zone=st.sampled_from(["a", "c"]))
+    def add_node(self, gpus: int, zone: str) -> None:
+        name = f"n{len(self.node_ids) + 1}"
+        self.node_ids.append(name.encode())
+        self.world.add_node(node(name, gpus, labels={"zone": zone}, CPU=2))
+
+    @precondition(lambda self: self.node_ids)
+    @rule(data=st.data())
+    def remove_node(self, data: st.DataObject) -> None:
+        node_id = data.draw(st.sampled_from(self.node_ids))
+        if node_id in self.world.scheduler.node_ids():
+            self.world.tell(ev.NodeRemoved(node_id))
+
+    @precondition(lambda self: self.gpus)
+    @rule(free=st.sampled_from([0, 3000, UNIT]))
+    def others_lease(self, free: int) -> None:
+        reason = "" if free == UNIT else "held by notebook b.ipynb"
+        self.world.tell(ev.DeviceChanged(HEAD, "GPU", 0, free, reason))
+
+    @precondition(lambda self: any(sent.devices for sent in self.world.sent))
+    @rule()
+    def lease_is_refused(self) -> None:
+        for command in reversed(self.world.sent[-5:]):
+            worker = self.world.workers.get(command.worker_id)
+            if command.devices and worker and worker.queue == [command.task] and not worker.ran and not worker.blocked:
+                resource, parts = next(iter(command.devices.items()))
+                worker.queue.clear()
+                worker.devices.clear()
+                worker.actor = None
+                refused = ev.AssignmentRefused(command.task.task_id, resource, parts[0][0], 0, "notebook b.ipynb")
+                self.world.tell(refused)
+                return
+
+    @precondition(lambda self: len(self.group_ids) < 3)
+    @rule(
+        bundles=st.sampled_from(sorted(BUNDLES)),
+        strategy=st.sampled_from(["PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"]),
+        job=st.sampled_from([1, 2]),
+    )
+    def ask_for_group(self, bundles: str, strategy: str, job: int) -> None:
+        self.group_ids.append(b"g%d" % (len(self.group_ids) + 1))
+        self.world.tell(GroupAsked(self.group_ids[-1], "g", BUNDLES[bundles], strategy, job))
+
+    @precondition(lambda self: self.group_ids)
+    @rule(data=st.data())
+    def remove_group(self, data: st.DataObject) -> None:
+        self.world.tell(ev.GroupRemoveAsked(data.draw(st.sampled_from(self.group_ids))))
+
+    # --- time and errors ------------------------------------------------------------------------------------------
+
+    @rule(seconds=st.sampled_from([0.001, 0.006, 1.0, 6.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.world.time_passes(seconds)
+
+    @rule()
+    def an_unknown_worker_is_refused(self) -> None:
+        before = self.world.scheduler.counts()
+        for event in (ev.WorkerReady(b"?", 1), ev.TaskReturned(b"?", b"?"), ev.WorkerDied(b"?", "?")):
+            try:
+                self.world.tell(event)
+            except IllegalEvent:
+                continue
+            raise AssertionError(f"{event} was accepted")
+        assert self.world.scheduler.counts() == before
+
+    @rule()
+    def questions_change_nothing(self) -> None:
+        scheduler = self.world.scheduler
+        for record in [*scheduler.waiting(), *scheduler.running()]:
+            explanation = scheduler.explain(record.task.task_id, self.world.now)
+            assert explanation is not None and explanation.sentence
+        for node_id in scheduler.node_ids():
+            scheduler.node_available(node_id)
+            scheduler.device_holders(node_id)
+        scheduler.check()
+
+    # --- the end --------------------------------------------------------------------------------------------------
+
+    def teardown(self) -> None:
+        if not hasattr(self, "world"):
+            return
+        self._let_all_end()
+        scheduler = self.world.scheduler
+        for actor_id in self.actor_ids:
+            self.world.tell(ev.ActorKillAsked(actor_id))
+        for group_id in self.group_ids:
+            self.world.tell(ev.GroupRemoveAsked(group_id))
+        self._let_all_end()
+        left = [str(record) for record in scheduler.waiting()] + [str(record) for record in scheduler.running()]
+        assert not left, f"these never ended: {left}"
+        assert all(task_id in self.world.outcomes for task_id in self.world.tasks), "a task has no outcome"
+        for node_id in scheduler.node_ids():
+            assert scheduler.node_available(node_id) == scheduler.node_totals(node_id)
+        assert all(actor.state is ActorState.DEAD for actor in scheduler.actor_records())
+
+    def _let_all_end(self) -> None:
+        """Workers work, objects come; what can never start, or waits for a dead end, is cancelled at last."""
+        if self.unready:
+            self.world.tell(ev.ObjectsReady(self.unready))
+            self.unready = []
+        for node_id, resource, index in self.world.amounts:
+            self.world.tell(ev.DeviceChanged(node_id, resource, index, UNIT, ""))
+        self._work_on()
+        for record in list(self.world.scheduler.waiting()):
+            if record.task.kind is TaskKind.ACTOR_CREATION:
+                self.world.tell(ev.ActorKillAsked(record.task.actor_id or b""))
+            else:
+                self.world.tell(ev.CancelAsked(record.task.task_id))
+        self._work_on()
+
+    def _work_on(self) -> None:
+        for _ in range(2000):
+            before = len(self.world.workers), len(self.world.sent), len(self.world.outcomes)
+            self.world.ready()
+            self.stopped_ones_go()
+            self._unblock_all()
+            self.prefetched_come_back()
+            for worker in self._at_work():
+                self._return_one(worker, 0.001)
+            self.world.time_passes(0.1)
+            same = before == (len(self.world.workers), len(self.world.sent), len(self.world.outcomes))
+            if same and not self._at_work() and not self.world.stopping():
+                return
+        raise AssertionError("the workers are never done")
+
+
+AnyOrder.TestCase.settings = settings(
+    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+)
+TestAnyOrder = AnyOrder.TestCase
