@@ -85,7 +85,7 @@ class RayTaskError(RayError):
     `get` raises `error.as_instanceof_cause()`, which `except ValueError` also catches if the task raised one.
 
     - `cause`: the user's exception; of a task that failed because a task it waited for failed, the innermost one.
-    - `function_name`, `task_id`, `pid`, `device_ids` (by resource name, `{"GPU": ["0"]}`), `cell`, `actor`: where.
+    - `function_name`, `task_id`, `pid`, `device_ids` (by resource name, `{"GPU": ["0"]}`), `cell`, `actor` (its class): where.
     - `traceback_str`: the remote traceback, of all the tasks on the way.
     """
 
@@ -120,8 +120,8 @@ class RayTaskError(RayError):
     def _heading(self) -> str:
         facts = [f"pid={self.pid}"] if self.pid is not None else []
         facts += [f"{name}={','.join(ids)}" for name, ids in self.device_ids.items() if ids]
-        facts += [f"actor={self.actor}"] if self.actor else []
-        return f"ray::{self.function_name}()" + (f" ({', '.join(facts)})" if facts else "")
+        name = f"{self.actor}.{self.function_name}" if self.actor else self.function_name
+        return f"ray::{name}()" + (f" ({', '.join(facts)})" if facts else "")
 
     def as_instanceof_cause(self) -> "RayTaskError":
         """This error as an instance of `RayTaskError(X)`, a subclass of RayTaskError and of X, the cause's class.

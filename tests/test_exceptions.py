@@ -104,6 +104,10 @@ def test_the_text_is_the_remote_traceback_under_a_line_that_says_where():
     assert rest[-1] == "ValueError: bad"
 
 
+def test_a_method_is_named_with_its_actor():
+    assert str(failed(ValueError("bad"), "load", actor="Server", pid=1)).startswith("ray::Server.load() (pid=1)\n")
+
+
 def test_where_it_failed_is_kept_by_the_fused_error():
     where = {"task_id": "ab", "pid": 7, "device_ids": {"GPU": ["MIG-1"]}, "cell": "In [3]", "actor": "Counter"}
     error = failed(KeyError("x"), **where).as_instanceof_cause()
