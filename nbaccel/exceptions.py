@@ -85,7 +85,7 @@ class RayTaskError(RayError):
     `get` raises `error.as_instanceof_cause()`, which `except ValueError` also catches if the task raised one.
 
     - `cause`: the user's exception; of a task that failed because a task it waited for failed, the innermost one.
-    - `function_name`, `task_id`, `pid`, `device_ids` (by resource name, `{"GPU": ["0"]}`), `cell`, `actor` (its class): where.
+    - `function_name`, `task_id`, `pid`, `device_ids` (`{"GPU": ["0"]}`), `cell`, `actor` (its class): where.
     - `traceback_str`: the remote traceback, of all the tasks on the way.
     """
 
