@@ -141,7 +141,8 @@ class ActorTable:
         record.actor = actor
         pending = actor.waiting + len(actor.sent)
         if 0 <= actor.task.max_pending_calls <= pending:
-            message = f"{task.name} was not accepted: {pending} calls are pending and max_pending_calls is {pending}."
+            most = actor.task.max_pending_calls
+            message = f"{task.name} was not accepted: {pending} calls are pending and max_pending_calls is {most}."
             self._tasks.fail(record, Failure.PENDING_CALLS_EXCEEDED, message, now)
             return
         caller = self._caller(actor, record)

@@ -160,13 +160,21 @@ class Dispatcher:
         shape.notice_armed = True
         due = record.waiting_since + self._notice_s
         self._timers.at(due if due > now else now + self._notice_s, self._notice, shape)
-        if due > now or shape.noticed:
-            return
-        shape.noticed = True
-        deadlock = self._explainer.deadlock(shape, record, now)
-        if deadlock:
-            self._out.append(Warn(shape.job, "deadlock", record.task.task_id, deadlock))
-        elif any(ask.places for ask in shape.asks):
+        if due <= now and not shape.deadlock_told and not self._tell_deadlock(shape, record, now):
+            self._tell_waiting(shape, record, now)
+
+    def _tell_deadlock(self, shape: Shape, record: TaskRecord, now: float) -> bool:
+        nobody_runs = not self._tasks.counts[RUNNING] and not self._tasks.counts[SUBMITTED]
+        message = self._explainer.deadlock(shape, record, now, nobody_runs)
+        if message:
+            shape.deadlock_told = True
+            self._out.append(Warn(shape.job, "deadlock", record.task.task_id, message))
+        return bool(message)
+
+    def _tell_waiting(self, shape: Shape, record: TaskRecord, now: float) -> None:
+        feasible = any(ask.places for ask in shape.asks)
+        if not shape.noticed and (feasible or self._explainer.waits_for_group(shape)):
+            shape.noticed = True
             message = self._explainer.explain(record, now).sentence
             self._out.append(Warn(shape.job, "waiting", record.task.task_id, message))
 

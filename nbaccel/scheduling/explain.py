@@ -148,13 +148,20 @@ class Explainer:
     def group_is_gone(self, shape: Shape) -> bool:
         return all(c.placement.strategy == "GROUP" and c.placement.group_id not in self._groups for c in shape.choices)
 
-    def deadlock(self, shape: Shape, record: TaskRecord, now: float) -> str:
-        """A sentence when none of the holders gives back by itself, "" when some of them may."""
+    def deadlock(self, shape: Shape, record: TaskRecord, now: float, nobody_runs: bool) -> str:
+        """A sentence when none of the holders gives back by itself, "" when some of them may.
+
+        Actors and groups never do. A task that waits for others does not while nobody runs for whom it could wait.
+        """
         verdict = judge(self._cluster, shape.choices[0])
         if verdict.fits_now or not verdict.ever:
             return ""
         holders = self._holders(verdict)
-        if not holders or _elsewhere(verdict) or not all(fact.for_life or fact.blocked for fact in holders):
+        if (
+            not holders
+            or _elsewhere(verdict)
+            or not all(fact.for_life or (fact.blocked and nobody_runs) for fact in holders)
+        ):
             return ""
         held = listed([_held(fact, now) for fact in holders[:MAX_NAMED]])
         return (

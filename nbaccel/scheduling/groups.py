@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from nbaccel.scheduling.commands import Command, GroupChanged
+from nbaccel.scheduling.commands import Command, GroupChanged, Warn
 from nbaccel.scheduling.events import Choice, GroupAsked, Placement
 from nbaccel.scheduling.ledger import Asked, Device, Hold, Place
 from nbaccel.scheduling.moves import GROUP_MOVES, GroupState, IllegalEvent, Story, lengthened
 from nbaccel.scheduling.placement import Cluster
+from nbaccel.scheduling.reasons import judge
 
 PENDING, CREATED, RESCHEDULING, REMOVED = GroupState
 MAX_TRIALS = 5_000  # steps of the search for a packing, before it is called impossible for now
@@ -23,6 +24,7 @@ class GroupRecord:
     since: float
     state: GroupState = PENDING
     places: dict[int, Place] = field(default_factory=dict)
+    judged: bool = False  # whether it could ever be placed was asked, when it could not be at once
     story: Story = ()
 
     def __str__(self) -> str:
@@ -62,6 +64,13 @@ class GroupTable:
         self._cluster.groups_wait = True
         self._cluster.freed_any = True
 
+    def _warn(self, group: GroupRecord) -> None:
+        verdicts = [judge(self._cluster, group.choice(index)) for index in range(len(group.spec.bundles))]
+        together = f"its {len(verdicts)} bundles do not fit together ({group.spec.strategy})"
+        reason = next((verdict.reason for verdict in verdicts if not verdict.ever), together)
+        message = f"{group} can never be placed here: {reason}. It waits, because a node may join."
+        self._out.append(Warn(group.spec.job, "infeasible", None, message))
+
     def remove(self, group: GroupRecord, now: float) -> None:
         """Its bundles go back as soon as nobody holds any of them; the caller ends who is inside."""
         self._move(group, REMOVED, now)
@@ -95,6 +104,10 @@ class GroupTable:
             if holds is not None:
                 del self._pending[group_id]
                 self._create(group, holds, now)
+            elif not group.judged:
+                group.judged = True
+                if not self.could_ever(group):
+                    self._warn(group)
         self._cluster.groups_wait = bool(self._pending)
 
     def _create(self, group: GroupRecord, holds: dict[int, Hold], now: float) -> None:
@@ -105,15 +118,10 @@ class GroupTable:
         self._cluster.reopen(self._cluster.asks_of_group(group.spec.group_id))
 
     def could_ever(self, group: GroupRecord) -> bool:
-        """Whether each bundle fits some empty node (that all fit together may still need more nodes)."""
-        nodes = list(self._cluster.nodes.values())
-        for index in range(len(group.spec.bundles)):
-            choice = group.choice(index)
-            asked = Asked.of(choice, self._cluster.device_resources)
-            able = (node for node in self._cluster.eligible(choice) if node.lacks_for_ever(asked) is None)
-            if next(able, None) is None:
-                return False
-        return bool(nodes)
+        """Whether its bundles would fit together if nobody held anything."""
+        unplaced = GroupRecord(group.spec, group.since)
+        empty = [node.emptied() for node in self._cluster.nodes.values()]
+        return _Search(unplaced, empty, group.since, self._cluster).run() is not None
 
 
 class _Search:
@@ -130,7 +138,7 @@ class _Search:
         # The largest first: what is left then fits in between.
         self._missing = sorted(missing, key=lambda i: (-sum(amount for _, amount in group.spec.bundles[i]), i))
         self._asked = {i: Asked.of(group.choice(i), cluster.device_resources) for i in missing}
-        self._allowed = {i: set(cluster.eligible(group.choice(i))) for i in missing}
+        self._allowed = {i: {place.node_id for place in cluster.eligible(group.choice(i))} for i in missing}
 
     def run(self) -> dict[int, Hold] | None:
         return self._taken if self._place(0) else None
@@ -155,7 +163,7 @@ class _Search:
     def _candidates(self, index: int) -> Iterator[Place]:
         used = self._used()
         strategy = self._group.spec.strategy
-        nodes = [node for node in self._nodes if node in self._allowed[index]]
+        nodes = [node for node in self._nodes if node.node_id in self._allowed[index]]
         inside = [node for node in nodes if node.node_id in used]
         outside = [node for node in nodes if node.node_id not in used]
         if strategy == "STRICT_SPREAD":

@@ -117,6 +117,17 @@ class Place:
             spec.is_head,
         )
 
+    def emptied(self) -> Place:
+        """The same place with nothing held, to try what could ever fit."""
+        devices = {
+            name: [Device(device.spec, device.amount, device.amount) for device in devices]
+            for name, devices in self.devices.items()
+        }
+        totals = self.totals
+        return Place(
+            self.node_id, self.name, self.order, dict(totals), dict(totals), devices, self.labels, self.is_head
+        )
+
     @property
     def has_accelerators(self) -> bool:
         return any(self.devices.values())

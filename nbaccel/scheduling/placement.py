@@ -54,6 +54,7 @@ class Cluster:
         self.freed_any = False  # something came back since pending groups were last tried
         self.groups_wait = False  # a placement group waits for room: nobody holds on to more than it runs
         self.device_resources = KNOWN_DEVICE_RESOURCES
+        self._most_asks = MAX_ASKS
         self._order = count()
         self._turn = count(1)
 
@@ -62,8 +63,9 @@ class Cluster:
     def ask_for(self, choice: Choice) -> Ask:
         ask = self.asks.get(choice)
         if ask is None:
-            if len(self.asks) >= MAX_ASKS:
+            if len(self.asks) >= self._most_asks:
                 self._forget_unused()
+                self._most_asks = max(MAX_ASKS, 2 * len(self.asks))
             asked = Asked.of(choice, self.device_resources)
             ask = self.asks[choice] = Ask(choice, asked, dict(asked.pooled))
             self._open(ask)

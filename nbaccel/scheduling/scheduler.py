@@ -137,7 +137,8 @@ class Scheduler(Queries):
         kind = task.kind
         if kind is ev.TaskKind.ACTOR_CREATION:
             self._actors.check_new(task)
-        record = self._tasks.admit(task, self._workers.pool_of(task.pool), now)
+        record = self._tasks.admit(task, now)
+        record.pool = self._workers.pool_of(task.pool)
         if task.owner_worker is not None:
             owner = self._workers.records.get(task.owner_worker)
             if owner is not None and owner.actor is not None and owner.actor.creation.of_detached:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 KEEP_ENDED = 1000  # records of ended tasks that can still be asked for
 MAX_SHAPES = 1024  # beyond this, shapes in which nobody waits are forgotten
+MAX_DEPTH = 64  # tasks that are nested deeper wait in the lines of this depth
 
 
 @dataclass(slots=True, eq=False)
@@ -82,6 +83,7 @@ class Shape:
     leases: int = 0  # workers that run tasks of this shape
     notice_armed: bool = False
     noticed: bool = False
+    deadlock_told: bool = False
     fallback_armed: float = -1.0
 
     def first(self) -> TaskRecord | None:
@@ -106,22 +108,23 @@ class TaskTable:
         self._wanted: dict[bytes, dict[bytes, TaskRecord]] = {}  # object -> those who wait for it
         self._ended: deque[TaskRecord] = deque()
         self._seq = 0
+        self._most_shapes = MAX_SHAPES
         self._last_choices: tuple[Choice, ...] = ()
         self._last_shape: Shape | None = None
 
     # --- coming and going -----------------------------------------------------------------------------------------
 
-    def admit(self, task: Task, pool: PoolRecord, now: float) -> TaskRecord:
+    def admit(self, task: Task, now: float) -> TaskRecord:
         """A record for a submitted task, in no line yet."""
         old = self.records.get(task.task_id)
         if old is not None and not old.over:
             raise IllegalEvent("TaskSubmitted", str(old), old.state.name, old.story, "Its id is in use.")
         self._seq = seq = self._seq + 1
-        record = TaskRecord(task, None, pool, seq, now)
+        record = TaskRecord(task, None, None, seq, now)
         parent = self.records.get(task.parent_task_id) if task.parent_task_id is not None else None
         if parent is not None and parent.state < FINISHED:
             record.parent = parent
-            record.depth = parent.depth + 1
+            record.depth = min(parent.depth + 1, MAX_DEPTH)
             record.of_detached = parent.of_detached
             if parent.children is None:
                 parent.children = {}
@@ -252,8 +255,9 @@ class TaskTable:
         return shape
 
     def _new_shape(self, key: object, task: Task, depth: int) -> Shape:
-        if len(self.shapes) >= MAX_SHAPES:
+        if len(self.shapes) >= self._most_shapes:
             self._forget_empty_shapes()
+            self._most_shapes = max(MAX_SHAPES, 2 * len(self.shapes))
         asks = tuple(self._cluster.ask_for(choice) for choice in task.choices)
         shape = self.shapes[key] = Shape(task.choices, asks, task.fallback_after_s, task.job, depth)
         for ask in asks:
@@ -303,7 +307,7 @@ class TaskTable:
         shape.size -= 1
         if not shape.size:
             shape.line.clear()
-            shape.noticed = False
+            shape.noticed = shape.deadlock_told = False
 
     def _leave_line(self, record: TaskRecord) -> None:
         if record.state == ARGS:
@@ -317,7 +321,7 @@ class TaskTable:
             self._cluster.woken[shape] = None
         else:
             shape.line.clear()
-            shape.noticed = False
+            shape.noticed = shape.deadlock_told = False
             self._cluster.woken.pop(shape, None)
 
     # --- looking --------------------------------------------------------------------------------------------------
