@@ -47,7 +47,8 @@ class Explanation:
     asks: str = ""
     fits_now: bool = False
     ever: bool = True
-    resource: str = ""
+    resource: str = ""  # the first of `resources`
+    resources: list[str] = field(default_factory=list)  # those that there is too little of
     fragmented: bool = False
     holders: list[HolderFact] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)  # devices that others hold: "GPU 0 is held by notebook b.ipynb"
@@ -87,7 +88,8 @@ class Explainer:
     def _resources(self, record: TaskRecord, answer: Explanation, now: float | None) -> None:
         choice = record.task.choices[0]
         verdict = judge(self._cluster, choice)
-        answer.asks, answer.resource = choice_text(choice), verdict.resource
+        answer.asks = choice_text(choice)
+        answer.resource, answer.resources = verdict.resource, verdict.resources
         answer.fits_now, answer.ever, answer.fragmented = verdict.fits_now, verdict.ever, verdict.fragmented
         group = self._groups.get(choice.placement.group_id or b"")
         if group is not None and group.state is not GroupState.CREATED:
@@ -117,7 +119,7 @@ class Explainer:
         return f" It can fall back to {listed([choice_text(choice) for choice in later])}."
 
     def _holders(self, verdict: Feasibility) -> list[HolderFact]:
-        facts = [fact for place in verdict.places for fact in holders_of(place, verdict.resource)]
+        facts = [fact for place in verdict.places for name in verdict.resources for fact in holders_of(place, name)]
         return sorted(facts, key=lambda fact: (fact.since, fact.name))
 
     # --- for the dispatcher ---------------------------------------------------------------------------------------
@@ -166,7 +168,7 @@ class Explainer:
         held = listed([_held(fact, now) for fact in holders[:MAX_NAMED]])
         return (
             f"{_subject(record)} waits for {choice_text(shape.choices[0])}, but all of it is held by work that does "
-            f"not give it back by itself: {held}. End one of these, ask for less, or add {verdict.resource}."
+            f"not give it back by itself: {held}. End one of these, ask for less, or add {listed(verdict.resources)}."
         )
 
 
@@ -204,9 +206,10 @@ def _fact(hold: Hold, resource: str, amount: int, index: int | None) -> HolderFa
 
 def _elsewhere(verdict: Feasibility) -> list[str]:
     return [
-        f"{device.spec.label or f'{verdict.resource} {device.spec.index}'} is {device.reason}"
+        f"{device.spec.label or f'{name} {device.spec.index}'} is {device.reason}"
         for place in verdict.places
-        for device in place.devices.get(verdict.resource, ())
+        for name in verdict.resources
+        for device in place.devices.get(name, ())
         if device.reason and device.limit < device.amount
     ]
 

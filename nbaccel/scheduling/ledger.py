@@ -195,6 +195,15 @@ class Place:
         parts = self.pick(asked)
         return parts if isinstance(parts, str) else None
 
+    def all_lacking_now(self, asked: Asked) -> list[str]:
+        """Every resource that refuses the demand at this moment."""
+        lacking = [name for name, amount in asked.pooled if self.free.get(name, 0) < amount]
+        for name, amount in asked.devices:
+            one = Asked((), ((name, amount),), asked.device_type, asked.memory_bytes)
+            if isinstance(self.pick(one), str):
+                lacking.append(name)
+        return lacking
+
     def utilisation(self, asked: Asked) -> float:
         """The highest share in use among the resources that are asked."""
         highest = 0.0

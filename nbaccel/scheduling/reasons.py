@@ -17,9 +17,14 @@ class Feasibility:
     fits_now: bool
     ever: bool
     reason: str  # "" when it fits now
-    resource: str = ""  # the one that there is too little of
+    resources: list[str] = field(default_factory=list)  # those that there is too little of
     places: list[Place] = field(default_factory=list)  # those that could ever meet it
     fragmented: bool = False  # enough of it is free in sum, but not on one device
+
+    @property
+    def resource(self) -> str:
+        """The first that there is too little of, "" when there is none."""
+        return self.resources[0] if self.resources else ""
 
 
 def judge(cluster: Cluster, choice: Choice) -> Feasibility:
@@ -29,13 +34,14 @@ def judge(cluster: Cluster, choice: Choice) -> Feasibility:
     able = [place for place in eligible if place.lacks_for_ever(asked) is None]
     if not able:
         resource, reason = _why_never(cluster, choice, asked, eligible)
-        return Feasibility(False, False, reason, resource)
+        return Feasibility(False, False, reason, [resource] if resource else [])
     for place in able:
         if place.lacks_now(asked) is None:
-            return Feasibility(True, True, "", "", able)
-    resource = able[0].lacks_now(asked) or ""
-    fragmented = any(_is_fragmented(place, asked, resource) for place in able)
-    return Feasibility(False, True, _why_busy(able, asked, resource), resource, able, fragmented)
+            return Feasibility(True, True, "", [], able)
+    lacking = list(dict.fromkeys(name for place in able for name in place.all_lacking_now(asked)))
+    fragmented = any(_is_fragmented(place, asked, name) for place in able for name in lacking)
+    reason = listed([_why_busy(able, asked, name) for name in lacking])
+    return Feasibility(False, True, reason, lacking, able, fragmented)
 
 
 # --- never --------------------------------------------------------------------------------------------------------
@@ -132,7 +138,7 @@ def _is_fragmented(place: Place, asked: Asked, resource: str) -> bool:
     if amount is None:
         return False
     free = sum(max(0, device.room()) for device in place.fitting(asked, resource))
-    return 0 < amount <= free
+    return 0 < amount <= free and isinstance(place.pick(Asked((), ((resource, amount),), asked.device_type, 0)), str)
 
 
 def _why_busy(places: list[Place], asked: Asked, resource: str) -> str:
