@@ -224,7 +224,7 @@ def _held(fact: HolderFact, now: float | None) -> str:
     where = f"{fact.resource} {fact.index}" if fact.index is not None else amount_of(fact.resource, fact.amount)
     facts = [where if fact.index is None or fact.amount == 10_000 else f"{quantity(fact.amount)} of {where}"]
     facts += [f"cell {fact.cell}"] if fact.cell else []
-    facts += [f"for {now - fact.since:.0f} s"] if now is not None else []
+    facts += [f"for {now - fact.since:.0f} s"] if now is not None and now - fact.since >= 1 else []
     facts += ["which waits for others itself"] if fact.blocked else []
     return f"{name} ({', '.join(facts)})"
 

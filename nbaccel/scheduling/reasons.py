@@ -91,8 +91,7 @@ def _pool_too_small(places: list[Place], resource: str, amount: int) -> str:
         return f"there is no {amount_of(resource, amount).removeprefix('an ')} on {_where(places)}{have}"
     if not most:
         return f"there is no {resource} on {_where(places)}"
-    have = bytes_text(most // UNIT) if "memory" in resource else quantity(most)
-    return f"{_where(places)} has {have} of {resource} in all, and {amount_of(resource, amount)} is asked"
+    return f"{_where(places)} has {amount_of(resource, most)} in all, and {amount_of(resource, amount)} is asked for"
 
 
 def _devices_too_few(places: list[Place], asked: Asked, resource: str, amount: int) -> str:
@@ -101,7 +100,7 @@ def _devices_too_few(places: list[Place], asked: Asked, resource: str, amount: i
     if not devices:
         return f"there is no {resource} on {where}"
     if amount > UNIT and amount % UNIT:
-        return f"more than one {resource} must be a whole number, and {quantity(amount)} is asked"
+        return f"more than one {resource} must be a whole number, and {quantity(amount)} is asked for"
     fitting = [device for place in places for device in place.fitting(asked, resource)]
     if not fitting:
         types = sorted({device.spec.type or "unknown type" for device in devices})
@@ -109,18 +108,20 @@ def _devices_too_few(places: list[Place], asked: Asked, resource: str, amount: i
     if asked.memory_bytes and all((device.need(amount, asked.memory_bytes) or UNIT + 1) > UNIT for device in fitting):
         return _memory_too_small(fitting, asked, resource, where)
     if amount > UNIT and any(device.spec.is_partition for device in fitting):
-        return f"{quantity(amount)} {resource} cannot come from MIG instances: a process sees only one of them"
+        return f"{amount_of(resource, amount)} cannot come from MIG instances: a process sees only one of them"
     if amount < UNIT:
         largest = max(device.amount for device in fitting)
         return f"no one {resource} on {where} offers {quantity(amount)} (the largest offers {quantity(largest)})"
     most = max(len(place.fitting(asked, resource)) for place in places)
-    return f"{where} has {most} {resource}{_types(fitting)}, and {quantity(amount)} is asked"
+    return f"{where} has {amount_of(resource, most * UNIT)}{_types(fitting)}, and {quantity(amount)} is asked for"
 
 
 def _memory_too_small(devices: list[Device], asked: Asked, resource: str, where: str) -> str:
     known = [device.spec.memory_bytes for device in devices if device.spec.memory_bytes]
     if not known:
-        return f"the memory of the {resource} on {where} is not known, and {bytes_text(asked.memory_bytes)} is asked"
+        return (
+            f"the memory of the {resource} on {where} is not known, and {bytes_text(asked.memory_bytes)} is asked for"
+        )
     asks = bytes_text(asked.memory_bytes)
     return f"no {resource} on {where} has {asks} of memory (the largest has {bytes_text(max(known))})"
 
@@ -150,7 +151,7 @@ def _why_busy(places: list[Place], asked: Asked, resource: str) -> str:
     if any(_is_fragmented(place, asked, resource) for place in places):
         return _fragments(rooms, resource, amount)
     total = sum(device.amount for device in devices)
-    return f"{quantity(sum(rooms))} of {quantity(total)} {resource} is free"
+    return f"{quantity(sum(rooms))} of {amount_of(resource, total)} {_is(sum(rooms))} free"
 
 
 def _pool_used_up(places: list[Place], resource: str) -> str:
@@ -159,21 +160,24 @@ def _pool_used_up(places: list[Place], resource: str) -> str:
     on = " on any node" if len(places) > 1 else ""
     if "memory" in resource:
         return f"{bytes_text(max(0, free) // UNIT)} of {bytes_text(total // UNIT)} of {resource} is free{on}"
-    return f"{quantity(max(0, free))} of {quantity(total)} {resource} is free{on}"
+    return f"{quantity(max(0, free))} of {amount_of(resource, total)} {_is(free)} free{on}"
+
+
+def _is(amount: int) -> str:
+    return "is" if 0 < amount <= UNIT else "are"
 
 
 def _fragments(rooms: list[int], resource: str, amount: int) -> str:
     """`0.6 is free on each of 2 GPU, but no one GPU has 0.7`."""
     some = [room for room in rooms if room]
     if amount >= UNIT:
-        return (
-            f"{quantity(sum(some))} {resource} is free in sum, but in parts: {_whole(amount)} {resource} must be unused"
-        )
+        free = f"{amount_of(resource, sum(some))} {_is(sum(some))} free in sum, but in parts"
+        return f"{free}: {_whole(amount)} {resource} must be unused"
     if len(set(some)) == 1 and len(some) > 1:
-        each = f"{quantity(some[0])} is free on each of {len(some)} {resource}"
+        each = f"{quantity(some[0])} is free on each of {amount_of(resource, len(some) * UNIT)}"
         return f"{each}, but no one {resource} has {quantity(amount)}"
     parts = listed([quantity(room) for room in some])
-    return f"{parts} is free on {len(some)} {resource}, but no one {resource} has {quantity(amount)}"
+    return f"{parts} is free on {amount_of(resource, len(some) * UNIT)}, but no one {resource} has {quantity(amount)}"
 
 
 def _whole(amount: int) -> str:
@@ -182,9 +186,11 @@ def _whole(amount: int) -> str:
 
 def choice_text(choice: Choice) -> str:
     """`1 CPU and 0.5 GPU`, with the memory of a device and the node's labels where they are asked."""
-    text = demand_text(choice.demand)
+    demand = [pair for pair in choice.demand if pair[1]]
+    text = demand_text(demand)
     if choice.gpu_memory_bytes:
-        text = f"{text} with {bytes_text(choice.gpu_memory_bytes)} of device memory"
+        memory = f"{bytes_text(choice.gpu_memory_bytes)} of GPU memory"
+        text = f"{text} with {memory}" if demand else memory
     if choice.placement.labels:
         text += " on a node labelled " + listed([f"{key}={value}" for key, value in choice.placement.labels])
     return text

@@ -27,12 +27,17 @@ def bytes_text(size_bytes: int) -> str:
 
 
 def amount_of(resource: str, amount: int) -> str:
-    """`2 GPU`, `1.5 CPU`, `4 GiB of memory`, `an accelerator of type A100`."""
+    """`2 GPUs`, `1.5 CPUs`, `4 GiB of memory`, `an accelerator of type A100`."""
     if resource in BYTE_RESOURCES:
         return f"{bytes_text(amount // UNIT)} of {resource}"
     if resource.startswith(TYPE_PREFIX):
         return f"an accelerator of type {resource.removeprefix(TYPE_PREFIX)}"
-    return f"{quantity(amount)} {resource}"
+    return f"{quantity(amount)} {several(resource, amount)}"
+
+
+def several(resource: str, amount: int) -> str:
+    """`GPUs` for more than one `GPU`; names that are not abbreviations stay as they are."""
+    return f"{resource}s" if amount > UNIT and resource.isupper() else resource
 
 
 def demand_text(demand: Iterable[tuple[str, int]]) -> str:

@@ -1,0 +1,119 @@
+"""Accelerators from notebooks: remote tasks and actors on assigned devices, under Ray Core's names.
+
+>>> import nbaccel
+>>> nbaccel.init(num_gpus=2)
+>>> @nbaccel.remote(num_gpus=0.5)
+... def ids():
+...     return nbaccel.get_runtime_context().get_accelerator_ids()["GPU"]
+>>> nbaccel.get(ids.remote())
+['0']
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+from nbaccel import exceptions
+from nbaccel.api import (
+    available_resources,
+    cancel,
+    cluster_resources,
+    get,
+    get_actor,
+    get_gpu_ids,
+    get_runtime_context,
+    init,
+    is_initialized,
+    kill,
+    method,
+    nodes,
+    put,
+    remote,
+    shutdown,
+    snapshot,
+    timeline,
+    wait,
+)
+from nbaccel.handles import (
+    ActorID,
+    JobID,
+    NodeID,
+    ObjectRef,
+    ObjectRefGenerator,
+    PlacementGroupID,
+    TaskID,
+    WorkerID,
+)
+
+if TYPE_CHECKING:
+    from nbaccel import actor, util
+
+ObjectID = ObjectRef
+DynamicObjectRefGenerator = ObjectRefGenerator
+LOCAL_MODE, SCRIPT_MODE, WORKER_MODE = 2, 0, 1
+
+__all__ = [
+    "ActorID",
+    "DynamicObjectRefGenerator",
+    "JobID",
+    "NodeID",
+    "ObjectID",
+    "ObjectRef",
+    "ObjectRefGenerator",
+    "PlacementGroupID",
+    "TaskID",
+    "WorkerID",
+    "actor",
+    "available_resources",
+    "cancel",
+    "cluster_resources",
+    "exceptions",
+    "get",
+    "get_actor",
+    "get_gpu_ids",
+    "get_runtime_context",
+    "init",
+    "is_initialized",
+    "kill",
+    "method",
+    "nodes",
+    "put",
+    "remote",
+    "shutdown",
+    "snapshot",
+    "timeline",
+    "util",
+    "wait",
+]
+
+_ROOMS = {"actor", "autoscaler", "cluster_utils", "dashboard", "experimental", "runtime_context", "train", "tune", "types", "util"}
+
+
+def __getattr__(name: str) -> Any:
+    """Rooms that are not needed by everyone are imported when they are first named."""
+    if name in _ROOMS:
+        try:
+            return importlib.import_module(f"nbaccel.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"nbaccel.{name}":
+                raise
+    raise AttributeError(f"module 'nbaccel' has no attribute {name!r}")
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """`%load_ext nbaccel`."""
+    from nbaccel.notebook import magics
+
+    magics.register(ipython)
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """`%unload_ext nbaccel`."""
+    from nbaccel.notebook import magics
+
+    unregister = getattr(magics, "unregister", None)
+    if unregister is not None:
+        unregister(ipython)

@@ -1,0 +1,12 @@
+"""Ray's `ray.actor` path: the classes of actors, and exit_actor."""
+
+from nbaccel.handles import ActorClass, ActorClassInheritanceException, ActorHandle, ActorMethod
+
+__all__ = ["ActorClass", "ActorClassInheritanceException", "ActorHandle", "ActorMethod", "exit_actor"]
+
+
+def exit_actor() -> None:
+    """End the actor that calls this, after the call. Raises TypeError outside of an actor."""
+    from nbaccel import engine
+
+    engine.current().exit_actor()  # type: ignore[attr-defined]

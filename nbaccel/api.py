@@ -1,0 +1,399 @@
+"""The functions that users call: they check their arguments once, here, and ask the engine.
+
+Names, options and meanings are Ray Core's; what differs says so.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, overload
+
+from nbaccel import engine as engines
+from nbaccel import exceptions
+from nbaccel.handles import ActorClass, ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction
+from nbaccel.options import InitOptions, actor_options, init_options, method_options, task_options
+from nbaccel.runtime_context import RuntimeContext
+from nbaccel.snapshot import Snapshot
+
+T = TypeVar("T")
+
+
+class ClusterContext:
+    """What init() returns: a card of the cluster in a notebook, a few facts in code. A `with` block ends in shutdown()."""
+
+    def __init__(self, address: str, node_id: str, session: str) -> None:
+        self.address_info = {"address": address, "node_id": node_id, "session_name": session, "webui_url": None}
+        self.dashboard_url = None
+
+    def __getitem__(self, key: str) -> Any:
+        return self.address_info[key]
+
+    def __enter__(self) -> ClusterContext:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        shutdown()
+
+    def disconnect(self) -> None:
+        shutdown()
+
+    def __repr__(self) -> str:
+        if not is_initialized():
+            return "nbaccel: shut down"
+        from nbaccel.notebook import card
+
+        return card.text(snapshot())
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        if not is_initialized():
+            return {"text/plain": "nbaccel: shut down"}
+        from nbaccel.notebook import card
+
+        return card.mimebundle(snapshot())
+
+
+def init(address: str | None = None, **given: Any) -> ClusterContext:
+    """Start a head for this process, or join a running one; returns a card of what is there.
+
+    Ray's keywords (num_cpus, num_gpus, resources, labels, object_store_memory in bytes, namespace, runtime_env,
+    ignore_reinit_error, log_to_driver, …) and ours: engine ("local", "ray" or "debug"), preload (modules that every
+    worker finds imported), simulate ("nvidia:4xA100"), gpu_vendor, hide_unassigned, on_interrupt, infeasible.
+
+    Raises RuntimeError when called twice or for an unknown keyword, ValueError for what this machine cannot give,
+    ConnectionError when nothing answers at `address`.
+
+    >>> nbaccel.init(num_gpus=2)
+    """
+    options = init_options(address=address, **given)
+    running = engines.running()
+    if running is not None:
+        if options.ignore_reinit_error:
+            return _context(running)
+        raise RuntimeError(
+            "nbaccel is running already: init() was called twice. Call nbaccel.shutdown() first, or pass "
+            "ignore_reinit_error=True to go on with the cluster that is there."
+        )
+    return _context(engines.start(_engine_name(options), options))
+
+
+def _engine_name(options: InitOptions) -> str:
+    if options.engine is not None:
+        return options.engine
+    address = options.address
+    if address in (None, "local"):
+        return "local"
+    if address == "auto":
+        return _found_by_auto()
+    is_rays = address is not None and (address.startswith("ray://") or _is_host_and_port(address))
+    return "ray" if is_rays else "local"
+
+
+def _is_host_and_port(address: str) -> bool:
+    host, colon, port = address.rpartition(":")
+    return bool(host and colon and port.isdigit() and "/" not in host)
+
+
+def _found_by_auto() -> str:
+    """A live nbaccel head, else the Ray that RAY_ADDRESS names; the choice is printed."""
+    import os
+
+    from nbaccel import sessions
+
+    records = [record for record in sessions.find() if record.shared]
+    if records:
+        print(f'nbaccel: address="auto" joins the head of pid {records[0].pid} ({records[0].title}).')
+        return "local"
+    ray_address = os.environ.get("RAY_ADDRESS")
+    if ray_address:
+        print(f'nbaccel: address="auto" joins the Ray cluster of RAY_ADDRESS={ray_address}.')
+        return "ray"
+    raise ConnectionError(
+        f'address="auto": nothing to join. Looked for a shared nbaccel head in {sessions.directory()} (start one with '
+        "`nbaccel start --head`) and for RAY_ADDRESS in the environment, which is not set. Call init() without an address for a "
+        "head of your own."
+    )
+
+
+def _context(engine: engines.Engine) -> ClusterContext:
+    facts = engine.context()
+    return ClusterContext(facts["address"], facts["node_id"], facts["session_name"])
+
+
+engines.on_first_use(init)
+
+
+def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = False) -> None:
+    """Leave the cluster; one that init() started ends, with all its processes. Safe to call twice."""
+    engine = engines.running()
+    if engine is not None:
+        try:
+            engine.shutdown()
+        finally:
+            engines.adopt(None)
+
+
+def is_initialized() -> bool:
+    """Whether init() has been called, or we run inside a task."""
+    return engines.running() is not None
+
+
+# ---- functions and classes
+
+
+def remote(*args: Any, **options: Any) -> Any:
+    """Make a remote function of a function, an actor class of a class; bare, or with options.
+
+    >>> @nbaccel.remote(num_gpus=0.5)
+    ... def train(batch): ...
+    >>> ref = train.remote(batch)
+    """
+    if len(args) == 1 and not options and _is_code(args[0]):
+        return _made_remote(args[0], {})
+    if args:
+        raise TypeError(
+            "The @remote decorator is applied bare (@remote) or with keyword options (@remote(num_gpus=1)) to a function or class; "
+            f"it got {args[0]!r}."
+        )
+    if not options:
+        raise TypeError("@remote() has no options: write @remote, or name an option such as @remote(num_gpus=1).")
+    return lambda code: _made_remote(code, options)
+
+
+def _is_code(thing: Any) -> bool:
+    return inspect.isclass(thing) or callable(thing)
+
+
+def _made_remote(code: Any, options: dict[str, Any]) -> RemoteFunction | ActorClass:
+    if isinstance(code, (RemoteFunction, ActorClass)):
+        raise TypeError(f"{code!r} is remote already: apply @remote once, and change options with .options(...).")
+    if inspect.isclass(code):
+        return ActorClass(code, actor_options(**options))
+    if callable(code):
+        return RemoteFunction(code, task_options(**options))
+    raise TypeError(f"The @remote decorator makes functions and classes remote, not {type(code).__name__} objects.")
+
+
+def method(*args: Any, **options: Any) -> Callable[[Any], Any]:
+    """Decorator for methods of actor classes: num_returns, concurrency_group, max_task_retries, retry_exceptions.
+
+    >>> @nbaccel.method(num_returns=2)
+    ... def halves(self): ...
+    """
+    if args or not options:
+        raise TypeError("@method needs keyword options, for example @method(num_returns=2).")
+    checked = method_options(**options)
+
+    def mark(function: Any) -> Any:
+        function.__nbaccel_method__ = checked
+        return function
+
+    return mark
+
+
+# ---- objects
+
+
+@overload
+def get(refs: ObjectRef[T], *, timeout: float | None = None) -> T: ...
+@overload
+def get(refs: Sequence[ObjectRef[T]], *, timeout: float | None = None) -> list[T]: ...
+
+
+def get(refs: Any, *, timeout: float | None = None, _use_object_store: bool = False, progress: bool = False) -> Any:
+    """The value of a ref, or of each ref of a list, waiting for them.
+
+    `timeout` in seconds; 0 only looks. Raises what the task raised (as RayTaskError and the user's own type at once),
+    GetTimeoutError, or the error that ended the worker. Numpy arrays of large values are read-only views of shared memory.
+    """
+    if isinstance(refs, ObjectRefGenerator):
+        return refs
+    _check_timeout(timeout)
+    engine = engines.current()
+    if isinstance(refs, ObjectRef):
+        if progress:
+            _show_progress([refs])
+        return engine.get([refs], timeout)[0]
+    if not isinstance(refs, list):
+        raise ValueError(
+            f"Invalid type of object refs, {type(refs)}, is given. 'object_refs' must either be an ObjectRef or a list of ObjectRefs."
+        )
+    for ref in refs:
+        if not isinstance(ref, ObjectRef):
+            raise ValueError(
+                f"Invalid type of object refs: get() takes ObjectRefs, but the list holds a {type(ref).__name__}: {_short(ref)}."
+            )
+    if progress:
+        _show_progress(refs)
+    return engine.get(refs, timeout)
+
+
+def _show_progress(refs: list[ObjectRef[Any]]) -> None:
+    from nbaccel.progress import progress as show
+
+    show(refs)
+
+
+def _check_timeout(timeout: Any) -> None:
+    if timeout is None:
+        return
+    if not isinstance(timeout, (int, float)) or isinstance(timeout, bool):
+        raise TypeError(f"timeout must be a number of seconds, not {timeout!r}.")
+    if timeout < 0:
+        raise ValueError(f"The 'timeout' argument must be nonnegative. Received {timeout}")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def put(value: Any, *, _owner: Any = None, _tensor_transport: Any = None) -> ObjectRef[Any]:
+    """Put a value into the cluster's store; returns its ref. Raises TypeError for a ref and for what cannot be pickled."""
+    if isinstance(value, ObjectRef):
+        raise TypeError(
+            "Calling 'put' on an ObjectRef is not allowed: it is in the store already. Wrap it in a list if you mean to store the ref."
+        )
+    return engines.current().put(value)
+
+
+def wait(
+    refs: list[Any], *, num_returns: int = 1, timeout: float | None = None, fetch_local: bool = True
+) -> tuple[list[Any], list[Any]]:
+    """(ready, not ready): waits until `num_returns` refs are ready or `timeout` seconds have passed. Order is kept."""
+    if isinstance(refs, ObjectRef):
+        raise TypeError("wait() expected a list of ObjectRefs, got a single ObjectRef")
+    if isinstance(refs, ObjectRefGenerator):
+        raise TypeError("wait() expected a list of ObjectRefs or ObjectRefGenerators, got a single ObjectRefGenerator")
+    if not isinstance(refs, list):
+        raise TypeError(f"wait() expected a list of ObjectRefs, got {type(refs)}")
+    _check_timeout(timeout)
+    for ref in refs:
+        if not isinstance(ref, (ObjectRef, ObjectRefGenerator)):
+            raise TypeError(f"wait() expected a list of ObjectRefs, got a list containing {type(ref)}")
+    if not refs:
+        return [], []
+    if len(refs) != len(set(refs)):
+        raise ValueError("Wait requires a list of unique ObjectRefs.")
+    if num_returns <= 0:
+        raise ValueError(f"Invalid number of objects to return {num_returns}.")
+    if num_returns > len(refs):
+        raise ValueError("num_returns cannot be greater than the number of objects provided to wait().")
+    return _waited(refs, num_returns, timeout, fetch_local)
+
+
+def _waited(refs: list[Any], num_returns: int, timeout: float | None, fetch: bool) -> tuple[list[Any], list[Any]]:
+    engine = engines.current()
+    if not any(isinstance(ref, ObjectRefGenerator) for ref in refs):
+        return engine.wait(refs, num_returns, timeout, fetch)
+    from nbaccel.waiting import wait_mixed
+
+    return wait_mixed(engine, refs, num_returns, timeout)
+
+
+def cancel(ref: Any, *, force: bool = False, recursive: bool = True) -> None:
+    """Cancel the task of a ref: a waiting one never runs, a running one gets a KeyboardInterrupt, `force` kills its worker.
+
+    `get` then raises TaskCancelledError. Raises TypeError for anything but a ref or stream, ValueError for force on an
+    actor's task.
+    """
+    if not isinstance(ref, (ObjectRef, ObjectRefGenerator)):
+        raise TypeError(f"cancel() only supported for object refs or streams, got: {type(ref)}.")
+    engines.current().cancel(ref, force=force, recursive=recursive)
+
+
+def kill(actor: ActorHandle, *, no_restart: bool = True) -> None:
+    """End an actor at once; its calls under way fail with ActorDiedError."""
+    if not isinstance(actor, ActorHandle):
+        raise ValueError(f"kill() only supported for actors. Got: {type(actor)}." + _kill_hint(actor))
+    engines.current().kill(actor, no_restart=no_restart)
+
+
+def _kill_hint(thing: Any) -> str:
+    return " To stop a task, use cancel(ref)." if isinstance(thing, ObjectRef) else ""
+
+
+def get_actor(name: str, namespace: str | None = None) -> ActorHandle:
+    """A named actor. Raises ValueError when there is none of that name in the namespace."""
+    if not name:
+        raise ValueError("Please supply a non-empty value to get_actor")
+    return engines.current().get_actor(name, namespace)
+
+
+def get_runtime_context() -> RuntimeContext:
+    """What the running code may ask about itself."""
+    return RuntimeContext(engines.current())
+
+
+def get_gpu_ids() -> list[Any]:
+    """Ids of the GPUs assigned to this task or actor, [] in a driver: numbers, or strings where they are UUIDs."""
+    ids = engines.current().context()["accelerator_ids"]["GPU"]
+    return [int(id) if id.isdigit() else id for id in ids]
+
+
+# ---- cluster
+
+
+def _running_engine() -> engines.Engine:
+    engine = engines.running()
+    if engine is None:
+        raise exceptions.RaySystemError("nbaccel has not been started yet. Call nbaccel.init() first.")
+    return engine
+
+
+def nodes() -> list[dict[str, Any]]:
+    """The cluster's nodes, as dicts with Ray's keys (NodeID, Alive, Resources, Labels, …)."""
+    return _running_engine().nodes()
+
+
+def cluster_resources() -> dict[str, float]:
+    """All resources of all nodes that are alive."""
+    return _running_engine().cluster_resources()
+
+
+def available_resources() -> dict[str, float]:
+    """What of them nobody holds now."""
+    return _running_engine().available_resources()
+
+
+def timeline(filename: str | None = None) -> list[dict[str, Any]] | None:
+    """Chrome trace events of the tasks, on lanes of workers and devices; with a filename they are written as JSON."""
+    import json
+
+    events = list(_running_engine().timeline())  # type: ignore[attr-defined]
+    if filename is None:
+        return events
+    with open(filename, "w") as file:
+        json.dump(events, file)
+    return None
+
+
+def snapshot() -> Snapshot:
+    """The picture that every view draws: devices with their holders, tasks, actors, nodes, alerts."""
+    return _running_engine().snapshot()
+
+
+# ---- heads that others share
+
+
+def start_head(**options: Any) -> Any:
+    """Start a head that outlives this process (`nbaccel start --head`); returns its SessionRecord. Raises ValueError."""
+    from nbaccel.local_engine import driver
+
+    return driver.start_daemon(init_options(**options))
+
+
+def stop_head(record: Any, force: bool = False) -> bool:
+    """Stop a head; True when it has gone. `force` kills it when it does not answer."""
+    from nbaccel import observing
+
+    return observing.stop(record, force=force)
+
+
+def observe(record: Any) -> Snapshot:
+    """The snapshot of a head that this process need not have joined. Raises ConnectionError."""
+    from nbaccel import observing
+
+    return observing.snapshot(record)
+
+

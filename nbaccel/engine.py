@@ -1,0 +1,180 @@
+"""The promise that every engine keeps, and the table of engines.
+
+```
+  api, handles ──► current() ──► Tasks · Objects · Cluster · Watching ──► local | ray | debug
+```
+Nothing above this file knows which engine runs. An engine's module is imported only when it is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, Protocol
+
+from nbaccel import exceptions
+
+if TYPE_CHECKING:
+    from nbaccel.handles import ActorClass, ActorHandle, ActorMethod, ObjectRef, ObjectRefGenerator, RemoteFunction
+    from nbaccel.options import ActorOptions, InitOptions, MethodOptions, TaskOptions
+    from nbaccel.snapshot import Snapshot
+
+Returned = Any  # an ObjectRef, a list of them, an ObjectRefGenerator, or None, as num_returns says
+
+
+class Tasks(Protocol):
+    """Remote functions and actors."""
+
+    def submit(
+        self, function: RemoteFunction, options: TaskOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Returned:
+        """Run a function; returns at once."""
+
+    def create_actor(
+        self, actor_class: ActorClass, options: ActorOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> ActorHandle:
+        """Start an actor; returns at once."""
+
+    def call(
+        self, method: ActorMethod, options: MethodOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Returned:
+        """Call an actor's method; returns at once."""
+
+    def cancel(self, ref: ObjectRef | ObjectRefGenerator, *, force: bool, recursive: bool) -> None: ...
+
+    def kill(self, actor: ActorHandle, *, no_restart: bool) -> None: ...
+
+    def get_actor(self, name: str, namespace: str | None) -> ActorHandle:
+        """A named actor. Raises ValueError when there is none."""
+
+    def list_named_actors(self, all_namespaces: bool) -> list[Any]: ...
+
+
+class Objects(Protocol):
+    """Values and who holds them."""
+
+    def put(self, value: Any) -> ObjectRef: ...
+
+    def get(self, refs: Sequence[ObjectRef], timeout_s: float | None) -> list[Any]:
+        """The values in order; raises the first error among them, or GetTimeoutError."""
+
+    def wait(
+        self, refs: Sequence[ObjectRef], num_returns: int, timeout_s: float | None, fetch: bool
+    ) -> tuple[list[ObjectRef], list[ObjectRef]]:
+        """(ready, not ready), both in the given order."""
+
+    def future(self, ref: ObjectRef) -> Future[Any]:
+        """A future of the value. Cancelling it leaves the task alone."""
+
+    def call_when_ready(self, ref: ObjectRef, callback: Callable[[], None]) -> None:
+        """Call back from some thread once the value can be got without waiting."""
+
+    def ref_gone(self, id: bytes) -> None:
+        """A ref was finalised; called from `__del__`, so it takes no lock."""
+
+    def reduce_ref(self, ref: ObjectRef) -> tuple[Any, ...]:
+        """How a ref is pickled."""
+
+    def reduce_actor(self, actor: ActorHandle) -> tuple[Any, ...]: ...
+
+    def next_item(self, stream: ObjectRefGenerator, timeout_s: float | None) -> ObjectRef | None:
+        """The next ref of a stream; None at its end. Raises GetTimeoutError."""
+
+    def when_next_item(self, stream: ObjectRefGenerator, callback: Callable[[], None]) -> None: ...
+
+    def close_stream(self, stream: ObjectRefGenerator) -> None: ...
+
+
+class Cluster(Protocol):
+    """Nodes, resources, placement groups, and what the running code may ask about itself."""
+
+    name: str
+
+    def nodes(self) -> list[dict[str, Any]]: ...
+
+    def cluster_resources(self) -> dict[str, float]: ...
+
+    def available_resources(self) -> dict[str, float]: ...
+
+    def context(self) -> dict[str, Any]:
+        """Facts on the running task, by the names of RuntimeContext's methods."""
+
+    def create_group(self, bundles: list[dict[str, float]], strategy: str, name: str, detached: bool,
+                     bundle_labels: list[dict[str, str]] | None) -> tuple[bytes, ObjectRef]:  # fmt: skip
+        """(group id, a ref that is ready once the group is placed)."""
+
+    def remove_group(self, group_id: bytes) -> None: ...
+
+    def group_table(self, group_id: bytes | None) -> dict[str, Any]: ...
+
+    def shutdown(self) -> None: ...
+
+
+class Watching(Protocol):
+    """What views ask."""
+
+    def snapshot(self) -> Snapshot: ...
+
+    def explain(self, what: str | None) -> list[dict[str, Any]]:
+        """Why a task, actor or group (hex id; None: everything) waits."""
+
+    def probe(self, demand: dict[str, float], accelerator_type: str | None) -> dict[str, Any]:
+        """Whether this could run now, later or never, and why."""
+
+    def watch(self, callback: Callable[[Snapshot], None] | None, *, metrics: bool = True) -> None:
+        """Call back with each new snapshot from now on; None stops."""
+
+    def logs(self, task_id: str | None, *, tail: int) -> str: ...
+
+
+class Engine(Tasks, Objects, Cluster, Watching, Protocol):
+    """All of it."""
+
+
+_ENGINES: dict[str, str] = {
+    "local": "nbaccel.local_engine",
+    "ray": "nbaccel.ray_engine",
+    "debug": "nbaccel.debug_engine",
+}
+_current: Engine | None = None
+_auto_init: Callable[[], object] | None = None
+
+# Tells which notebook cell runs now: (words such as "[7]", the opaque parent of its messages). Set by the notebook room.
+cell_source: Callable[[], tuple[str, bytes]] | None = None
+
+
+def start(name: str, options: InitOptions) -> Engine:
+    """Import the engine and start or join it. Raises ValueError for an unknown name."""
+    global _current
+    if name not in _ENGINES:
+        raise ValueError(f"engine={name!r} is unknown; choose one of {', '.join(map(repr, _ENGINES))}.")
+    _current = importlib.import_module(_ENGINES[name]).start(options)
+    return _current
+
+
+def adopt(engine: Engine | None) -> None:
+    """Make this the process's engine: a worker's, or none after shutdown."""
+    global _current
+    _current = engine
+
+
+def running() -> Engine | None:
+    """The engine, or None when init has not been called."""
+    return _current
+
+
+def current() -> Engine:
+    """The engine; started with init()'s defaults when there is none yet."""
+    if _current is None:
+        if _auto_init is None:
+            raise exceptions.RaySystemError("nbaccel has not been started yet: call nbaccel.init() first.")
+        _auto_init()
+    assert _current is not None
+    return _current
+
+
+def on_first_use(initialise: Callable[[], object]) -> None:
+    """What to call when the engine is needed and there is none."""
+    global _auto_init
+    _auto_init = initialise

@@ -1,0 +1,47 @@
+"""The local engine: one machine, a head process, forked workers, shared memory.
+
+```
+ notebook kernel (driver) ─┐                         ┌─► worker ─┐
+ another notebook (driver) ─┼─ unix socket ─► head ──┼─► worker ─┼─ large objects: one arena of shared memory
+ observers (JSON lines)    ─┘                 │ │ │  └─► worker ─┘
+                                              │ │ └─► log, mover   (workers' output; objects to disk and back)
+                                              │ └───► prober       (asks the devices; may hang or crash alone)
+                                              └─────► zygote       (forks all of them)
+```
+Read in this order: wire (what is said), head (the loop), intake and orders (events and commands), worker, client.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nbaccel import sessions
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.driver import Driver
+    from nbaccel.options import InitOptions
+
+
+def start(options: InitOptions) -> Driver:
+    """Start a head for this process, or join the one that `address` names. Raises ConnectionError when there is none."""
+    from nbaccel.local_engine import driver
+
+    if options.address in (None, "local"):
+        return driver.start_embedded(options)
+    return driver.join(_named(str(options.address)), options)
+
+
+def _named(address: str) -> sessions.SessionRecord:
+    """The head that an address names: "auto", a session's name, or the path of a socket or session file."""
+    records = sessions.find()
+    if address == "auto":
+        shared = [record for record in records if record.shared]
+        if shared:
+            return shared[0]
+    for record in records:
+        if address in (record.session, record.socket, record.directory):
+            return record
+    raise ConnectionError(
+        f"address={address!r}: no nbaccel head found. Looked for session files in {sessions.directory()}. Start one with "
+        "`nbaccel start --head`, or call init() without an address for a head of your own."
+    )

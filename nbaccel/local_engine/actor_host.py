@@ -1,0 +1,182 @@
+"""One actor inside its worker: calls in order, in threads, or in an event loop.
+
+```
+  sync, max_concurrency 1     the worker's main thread, one call after the other
+  sync, more                  a pool of threads for each concurrency group
+  async                       one event loop in a thread of its own; at most max_concurrency calls at a time
+```
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from nbaccel.local_engine import codec, wire
+from nbaccel.local_engine.execution import ActorExit, Running, current_run
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.worker import Worker
+
+_DEFAULT_GROUP = ""
+
+
+class ActorHost:
+    """The actor of this process."""
+
+    def __init__(self, worker: Worker, creation: Running) -> None:
+        self.worker = worker
+        self.creation = creation
+        self.instance: Any = None
+        self._template = creation.template
+        self._calls: dict[bytes, Running] = {}
+        self._pools: dict[str, ThreadPoolExecutor] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._limits: dict[str, asyncio.Semaphore] = {}
+        self._label = self._template.class_name
+
+    def start(self) -> None:
+        """After the constructor: make the threads or the loop that the calls run in."""
+        if type(self.instance).__repr__ is not object.__repr__:
+            self._label = repr(self.instance).splitlines()[0]
+        template = self._template
+        groups = {_DEFAULT_GROUP: template.max_concurrency, **template.concurrency_groups}
+        if template.is_async:
+            self._start_loop(groups)
+        elif template.max_concurrency > 1 or template.concurrency_groups:
+            self._pools = {
+                name: ThreadPoolExecutor(size, thread_name_prefix=f"nbaccel-{name or 'call'}") for name, size in groups.items()
+            }
+
+    def _start_loop(self, groups: dict[str, int]) -> None:
+        loop = self._loop = asyncio.new_event_loop()
+        self._limits = {name: asyncio.Semaphore(size) for name, size in groups.items()}
+        threading.Thread(target=loop.run_forever, name="nbaccel-asyncio", daemon=True).start()
+
+    def find(self, task_id: bytes) -> Running | None:
+        return self._calls.get(task_id)
+
+    def cancel(self, task_id: bytes) -> bool:
+        """Cancel an asyncio call, flag any other; False when the call is not known here (not begun)."""
+        running = self._calls.get(task_id)
+        if running is None:
+            return False
+        running.cancelled = True
+        if running.asyncio_task is not None and self._loop is not None:
+            self._loop.call_soon_threadsafe(running.asyncio_task.cancel)
+        return True
+
+    # ---- calls
+
+    def call(self, running: Running) -> None:
+        """Run a call, or hand it to its thread or loop; called by the main thread in order."""
+        self._calls[running.task_id] = running
+        if self._loop is not None:
+            asyncio.run_coroutine_threadsafe(self._call_async(running), self._loop)
+        elif self._pools:
+            pool = self._pools.get(running.template.concurrency_group) or self._pools[self._group_of(running)]
+            pool.submit(self._call_in_thread, running)
+        else:
+            self._call_sync(running)
+
+    def _group_of(self, running: Running) -> str:
+        return running.template.concurrency_group if running.template.concurrency_group in self._pools else _DEFAULT_GROUP
+
+    def _call_in_thread(self, running: Running) -> None:
+        done = self.worker.guarded(running, self._work)
+        self._finish(running, done)
+
+    def _call_sync(self, running: Running) -> None:
+        template = running.template
+        self.worker.output.begin(self._label, template.cell, template.parent, running.task_id)
+        done = self.worker.guarded(running, self._work)
+        self.worker.output.flush()
+        self._finish(running, done)
+
+    def _work(self, running: Running) -> wire.Done:
+        args, kwargs = self.worker.execution.arguments(running.run)
+        value = self._method(running.template.method)(*args, **kwargs)
+        if running.template.num_returns == wire.STREAMING:
+            count = self.worker.execution.stream(running, value, self.worker.link.say, self.worker.blocked)
+            return _counted(running, count)
+        return self.worker.execution.results(running, value)
+
+    def _method(self, name: str) -> Any:
+        if name == "__ray_ready__":
+            return lambda *args, **kwargs: True
+        if name == "__ray_terminate__":
+            return _terminate
+        if name == "__ray_call__":
+            return lambda function, *args, **kwargs: function(self.instance, *args, **kwargs)
+        return getattr(self.instance, name)
+
+    async def _call_async(self, running: Running) -> None:
+        limit = self._limits.get(running.template.concurrency_group) or self._limits[_DEFAULT_GROUP]
+        running.asyncio_task = asyncio.current_task()
+        token = current_run.set(running)
+        try:
+            async with limit:
+                template = running.template
+                self.worker.output.begin(self._label, template.cell, template.parent, running.task_id)
+                done = await self._await(running)
+        except ActorExit:
+            done = self.worker._exit_of_actor(running)
+        except BaseException as error:  # the user's coroutine may raise anything; it belongs to the caller
+            done = self.worker.execution.failure(running, error)
+        finally:
+            current_run.reset(token)
+        self._finish(running, done)
+
+    async def _await(self, running: Running) -> wire.Done:
+        if running.cancelled:
+            raise asyncio.CancelledError
+        args, kwargs = self.worker.execution.arguments(running.run)
+        value = self._method(running.template.method)(*args, **kwargs)
+        if inspect.isasyncgen(value):
+            return await self._stream_async(running, value)
+        if inspect.isawaitable(value):
+            value = await value
+        if running.template.num_returns == wire.STREAMING:
+            loop = asyncio.get_running_loop()
+            execution, worker = self.worker.execution, self.worker
+            count = await loop.run_in_executor(None, execution.stream, running, value, worker.link.say, worker.blocked)
+            return _counted(running, count)
+        return self.worker.execution.results(running, value)
+
+    async def _stream_async(self, running: Running, items: Any) -> wire.Done:
+        index = 0
+        limit = running.template.backpressure
+        async for value in items:
+            self.worker.link.say(self.worker.execution.item(running, index, value))
+            index += 1
+            if limit > 0:
+                await asyncio.get_running_loop().run_in_executor(None, _wait_for_reader, running, index, limit)
+            if running.abandoned:
+                await items.aclose()
+                break
+        return _counted(running, index)
+
+    def _finish(self, running: Running, done: wire.Done) -> None:
+        self._calls.pop(running.task_id, None)
+        self.worker.finish(done)
+        if done.exiting:
+            self.worker.output.flush()
+            self.worker.link.flush()
+            os._exit(0)
+
+
+def _wait_for_reader(running: Running, index: int, limit: int) -> None:
+    with running.progress:
+        running.progress.wait_for(lambda: running.abandoned or index - running.consumed < limit)
+
+
+def _terminate(*args: Any) -> None:
+    raise ActorExit
+
+
+def _counted(running: Running, count: int) -> wire.Done:
+    return wire.Done(running.task_id, [wire.Result(wire.Value(wire.OK, codec.PLAIN + codec.pickle.dumps(count)))])

@@ -1,0 +1,71 @@
+"""The first lines of a head's life: import what workers share, fork the zygote, then become the head.
+
+The order matters: what is imported before the fork is shared by all processes; the head's own modules are imported
+after it, so that workers do not carry them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+
+import msgspec
+
+
+class Config(msgspec.Struct):
+    """What the starter decided: descriptors, limits and the user's options."""
+
+    session: str
+    directory: str  # 0700; socket, logs, spilled objects
+    arena_bytes: int
+    options: dict[str, object]
+    driver_fd: int = -1  # an inherited connection to the driver that started us
+    news_fd: int = -1
+    owner_pid: int = 0  # the driver's
+    shared: bool = False
+    token: str = ""
+    title: str = ""
+    preload: list[str] = []
+    ready_fd: int = -1  # a daemon says here that it is ready, or why not
+
+
+def main(text: str) -> None:
+    """Run a head; `text` is the Config as JSON."""
+    config = msgspec.json.decode(text, type=Config)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the Stop button signals the kernel's whole group
+    os.setsid()
+    from nbaccel.local_engine import process
+
+    process.become_subreaper()
+    arena_fd = os.memfd_create("nbaccel-arena", os.MFD_CLOEXEC)
+    os.ftruncate(arena_fd, config.arena_bytes)
+    zygote = _fork_zygote(config, arena_fd)
+
+    from nbaccel.local_engine.head import Head
+
+    Head(config, arena_fd, zygote).run()
+
+
+def _fork_zygote(config: Config, arena_fd: int) -> socket.socket:
+    import nbaccel.local_engine.worker
+    from nbaccel.local_engine import zygote
+
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    head_pid = os.getpid()
+    if os.fork() == 0:
+        try:
+            ours.close()
+            for fd in (config.driver_fd, config.news_fd, config.ready_fd):
+                if fd >= 0:
+                    os.close(fd)
+            zygote.serve(theirs, head_pid, arena_fd, config.preload)
+        finally:
+            os._exit(1)
+    theirs.close()
+    return ours
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

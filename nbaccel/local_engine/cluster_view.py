@@ -1,0 +1,79 @@
+"""What any process of the cluster may ask the head: nodes, resources, groups, the picture, the reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from nbaccel.handles import ObjectRef
+from nbaccel.local_engine.ids import return_id
+from nbaccel.snapshot import Snapshot
+
+
+class ClusterView:
+    """Mixed into drivers and workers; needs `link`, `holdings`, `values` and `job`."""
+
+    def nodes(self: Any) -> list[dict[str, Any]]:
+        return list(self.link.ask("nodes"))
+
+    def cluster_resources(self: Any) -> dict[str, float]:
+        return dict(self.link.ask("cluster_resources"))
+
+    def available_resources(self: Any) -> dict[str, float]:
+        return dict(self.link.ask("available_resources"))
+
+    def snapshot(self: Any) -> Snapshot:
+        snapshot: Snapshot = self.link.ask("snapshot", kind=Snapshot)
+        return snapshot
+
+    def explain(self: Any, what: str | None) -> list[dict[str, Any]]:
+        return list(self.link.ask("explain", what))
+
+    def probe(self: Any, demand: dict[str, float], accelerator_type: str | None) -> dict[str, Any]:
+        return dict(self.link.ask("probe", [demand, accelerator_type]))
+
+    def logs(self: Any, task_id: str | None, *, tail: int) -> str:
+        return str(self.link.ask("logs", [task_id, tail]))
+
+    def state(self: Any, what: str, limit: int) -> list[dict[str, Any]]:
+        """Rows for nbaccel.util.state."""
+        return list(self.link.ask("state", [what, limit]))
+
+    def timeline(self: Any) -> list[dict[str, Any]]:
+        return list(self.link.ask("timeline"))
+
+    def create_group(
+        self: Any,
+        bundles: list[dict[str, float]],
+        strategy: str,
+        name: str,
+        detached: bool,
+        bundle_labels: list[dict[str, str]] | None,
+    ) -> tuple[bytes, ObjectRef[Any]]:
+        group_id = self.ids.task_id()[:18]
+        ready = return_id(self.ids.task_id(), 0)
+        self.holdings.created(ready)
+        self.values.expect((ready,))
+        self.link.ask("create_group", [group_id, ready, bundles, strategy, name, detached, bundle_labels])
+        return group_id, ObjectRef(ready, self)
+
+    def remove_group(self: Any, group_id: bytes) -> None:
+        self.link.ask("remove_group", group_id)
+
+    def group_table(self: Any, group_id: bytes | None) -> dict[str, Any]:
+        return dict(self.link.ask("group_table", group_id))
+
+    def find_group(self: Any, name: str) -> dict[str, Any] | None:
+        found = self.link.ask("find_group", name)
+        return dict(found) if found else None
+
+    def add_node(self: Any, options: dict[str, Any]) -> str:
+        return str(self.link.ask("add_node", options))
+
+    def remove_node(self: Any, node_id: str) -> None:
+        self.link.ask("remove_node", node_id)
+
+    def wait_answer(self: Any, what: str, body: Any, then: Callable[[Any], None]) -> None:
+        then(msgspec.to_builtins(self.link.ask(what, body)))

@@ -1,0 +1,368 @@
+"""The driver: starts or joins a head, and is the engine of a notebook or script.
+
+```
+  embedded   init() ── exec ──► head     (ends with us; we hold both ends of its first connections)
+  shared     init(address="auto") ── unix socket + token ──► a head that `nbaccel start --head` started
+```
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nbaccel import engine as engines
+from nbaccel import exceptions, sessions
+from nbaccel.local_engine import failures, wire
+from nbaccel.local_engine.boot import Config
+from nbaccel.local_engine.client import Client
+from nbaccel.local_engine.cluster_view import ClusterView
+from nbaccel.local_engine.link import Link
+from nbaccel.local_engine.news import News
+from nbaccel.options import ACCELERATORS, InitOptions
+from nbaccel.snapshot import Snapshot
+
+START_TIMEOUT_S = 30.0
+END_TIMEOUT_S = 5.0
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class Driver(ClusterView, Client):
+    """The engine as the user's own process sees it."""
+
+    def __init__(self, sock: socket.socket, arena_fd: int, welcome: wire.Welcome, head: Any, options: InitOptions) -> None:
+        link = Link(sock, on_lost=self._head_lost)
+        Client.__init__(self, link, welcome.job, arena_fd, welcome.namespace)
+        self.welcome = welcome
+        self.options = options
+        self.news: News | None = None
+        self._head_process = head
+        self._pid = os.getpid()
+        self._ended = False
+        link.start("driver")
+        atexit.register(self._at_exit)
+
+    @property
+    def embedded(self) -> bool:
+        return self._head_process is not None
+
+    # ---- facts
+
+    def context(self) -> dict[str, Any]:
+        task_id = b"\xff" * 20 + self.job.to_bytes(4, "big")
+        return {
+            "job_id": self.job.to_bytes(4, "big").hex(),
+            "node_id": self.welcome.node_id.hex(),
+            "worker_id": task_id.hex() + "00000000",
+            "task_id": None,
+            "task_name": None,
+            "task_function_name": None,
+            "actor_id": None,
+            "actor_name": None,
+            "class_name": None,
+            "namespace": self.namespace,
+            "accelerator_ids": {name: [] for name in ACCELERATORS},
+            "assigned_resources": {},
+            "is_canceled": False,
+            "fallback_taken": False,
+            "fallback_label": "",
+            "runtime_env": json.dumps(self.options.runtime_env or {}, default=str),
+            "attempt": 0,
+            "reconstructed": False,
+            "placement_group_id": None,
+            "session_name": self.welcome.session,
+            "session_dir": self.welcome.directory,
+            "address": os.path.join(self.welcome.directory, "head.sock"),
+            "is_worker": False,
+        }
+
+    def current_actor(self) -> Any:
+        raise RuntimeError("This code does not run in an actor.")
+
+    def exit_actor(self) -> None:
+        raise TypeError("exit_actor() was called, but this code does not run in an actor.")
+
+    def report_progress(self, done: float, total: float) -> None:
+        """Outside of a task there is nobody to report to."""
+
+    def watch(self, callback: Callable[[Snapshot], None] | None, *, metrics: bool = True) -> None:
+        assert self.news is not None
+        self.news.watch(callback, metrics=metrics)
+
+    # ---- the end
+
+    def _head_lost(self, why: str) -> None:
+        """The reader thread: the head is gone. Everyone who waits is told."""
+        message = f"The head has ended unexpectedly: {why}.{self._last_words()} What had not been fetched is lost; call nbaccel.init() again."
+        self.link.lost = message
+        self.values.lose_all(failures.failed("HeadDiedError", message))
+        self.streams.lose_all()
+        self._remove_rest()
+
+    def _last_words(self) -> str:
+        """The end of the head's own log."""
+        if not self.embedded:
+            return ""
+        status = _wait(self._head_process, 1.0)
+        words = f" It {_words(status)}." if status is not None else ""
+        try:
+            lines = Path(self.welcome.directory, "head.log").read_text(errors="replace").strip().splitlines()
+        except OSError:
+            lines = []
+        return words + (f" Its last words: {lines[-1]}" if lines else "")
+
+    def shutdown(self) -> None:
+        """Leave; an embedded head ends with us. What the workers printed is shown first."""
+        if self._ended or self._pid != os.getpid():
+            return
+        self._ended = True
+        atexit.unregister(self._at_exit)
+        self.link.closing = True
+        if self.news is not None:
+            self.news.stop_watching()
+        self.link.say(wire.Bye(stop_head=self.embedded))
+        self.link.flush()
+        if self.news is not None:
+            self.news.drain(END_TIMEOUT_S)
+        if self.embedded:
+            self._end_head()
+        self.link.close()
+        if self.news is not None:
+            self.news.close()
+        os.close(self._arena_fd)
+
+    def _end_head(self) -> None:
+        if _wait(self._head_process, END_TIMEOUT_S) is None:
+            os.killpg(self._head_process.pid, signal.SIGKILL)
+            _wait(self._head_process, END_TIMEOUT_S)
+        self._remove_rest()
+
+    def _remove_rest(self) -> None:
+        """What a head that did not end in order has left."""
+        if self.embedded:
+            sessions.withdraw(self.welcome.session)
+            shutil.rmtree(self.welcome.directory, ignore_errors=True)
+
+    def _at_exit(self) -> None:
+        if self._pid == os.getpid():
+            self.shutdown()
+            if engines.running() is self:  # type: ignore[comparison-overlap]
+                engines.adopt(None)
+
+    def forget(self) -> None:
+        """In a forked child: this engine belongs to the parent."""
+        self._ended = True
+        self.link.forget()
+        if self.news is not None:
+            self.news.link.forget()
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
+    try:
+        return process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def _words(status: int) -> str:
+    if status < 0:
+        return f"was killed by {signal.Signals(-status).name}"
+    return f"exited with code {status}"
+
+
+# ---- starting and joining
+
+
+def start_embedded(options: InitOptions) -> Driver:
+    """Start a head that belongs to this process, and connect to it."""
+    ours, theirs = socket.socketpair()
+    news_ours, news_theirs = socket.socketpair()
+    config = _config(options, shared=False)
+    config.driver_fd, config.news_fd, config.owner_pid = theirs.fileno(), news_theirs.fileno(), os.getpid()
+    try:
+        process = _launch(config, [theirs.fileno(), news_theirs.fileno()])
+    except OSError as error:
+        shutil.rmtree(config.directory, ignore_errors=True)
+        raise exceptions.RaySystemError(f"The head could not be started: {error}") from error
+    finally:
+        theirs.close()
+        news_theirs.close()
+    try:
+        arena_fd, welcome = _greet(ours, options, config.token)
+    except BaseException:
+        ours.close()
+        news_ours.close()
+        _discard(process, config)
+        raise
+    driver = Driver(ours, arena_fd, welcome, process, options)
+    driver.news = News(driver, log_to_driver=options.log_to_driver, sock=news_ours, token=config.token)
+    return driver
+
+
+def _discard(process: subprocess.Popen[bytes], config: Config) -> None:
+    process.kill()
+    process.wait()
+    sessions.withdraw(config.session)
+    shutil.rmtree(config.directory, ignore_errors=True)
+
+
+def join(record: sessions.SessionRecord, options: InitOptions) -> Driver:
+    """Connect to a head that runs already."""
+    sock = _connect(record.socket)
+    arena_fd, welcome = _greet(sock, options, record.token)
+    driver = Driver(sock, arena_fd, welcome, None, options)
+    driver.news = News(driver, log_to_driver=options.log_to_driver, sock=_connect(record.socket), token=record.token)
+    return driver
+
+
+def _connect(path: str) -> socket.socket:
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.connect(path)
+    except OSError as error:
+        sock.close()
+        raise ConnectionError(f"No head answers at {path}: {error.strerror}. `nbaccel status` shows those that run.") from error
+    return sock
+
+
+def start_daemon(options: InitOptions, title: str = "nbaccel start --head") -> sessions.SessionRecord:
+    """Start a head that outlives this process and that several notebooks may share."""
+    config = _config(options, shared=True)
+    config.title = title
+    read, write = os.pipe()
+    config.ready_fd = write
+    process = _launch(config, [write])
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        said = pipe.read().decode()
+    if said != "ready":
+        _discard(process, config)
+        raise ValueError(said or f"The head ended at once ({_words(process.returncode)}).")
+    process.returncode = 0  # it is nobody's child to wait for: it goes on without us
+    for record in sessions.find():
+        if record.session == config.session:
+            return record
+    raise exceptions.RaySystemError("The head started and ended again at once.")
+
+
+def _config(options: InitOptions, *, shared: bool) -> Config:
+    session = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
+    directory = tempfile.mkdtemp(prefix="nbaccel-")
+    asked = {
+        name: getattr(options, name)
+        for name in ("num_cpus", "num_gpus", "resources", "labels", "gpu_vendor", "simulate", "hide_unassigned", "leak_threshold", "infeasible")
+    }
+    return Config(
+        session=session,
+        directory=directory,
+        arena_bytes=options.object_store_memory or _default_store_bytes(),
+        options=asked,
+        shared=shared,
+        token=secrets.token_hex(16),
+        title=_title(),
+        preload=list(options.preload),
+    )
+
+
+def _default_store_bytes() -> int:
+    """30 % of the machine's memory, as Ray: nothing of it is taken before it is written."""
+    return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 0.3)
+
+
+def _title() -> str:
+    """What others see of us: the notebook's name, or the script's."""
+    notebook = os.environ.get("JPY_SESSION_NAME")
+    if notebook:
+        return f"notebook {os.path.basename(notebook)}"
+    script = sys.argv[0] if sys.argv and sys.argv[0] not in ("", "-c") else "python"
+    return os.path.basename(script)
+
+
+def _launch(config: Config, fds: list[int]) -> subprocess.Popen[bytes]:
+    code = f"import sys; sys.path.insert(0, {_ROOT!r}); from nbaccel.local_engine.boot import main; main(sys.argv[1])"
+    text = msgspec.json.encode(config).decode()
+    with open(os.path.join(config.directory, "head.log"), "ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-c", code, text],
+            pass_fds=fds,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+
+
+def hello(role: str, token: str, options: InitOptions | None, job: int = 0) -> wire.Hello:
+    """Our greeting."""
+    main = sys.modules.get("__main__")
+    environment = {k: v for k, v in ((options.runtime_env if options else None) or {}).items() if k == "env_vars"}
+    return wire.Hello(
+        role,
+        token,
+        os.getpid(),
+        wire.VERSION,
+        "{}.{}".format(*sys.version_info),
+        sys.prefix,
+        _title(),
+        [os.path.abspath(entry) for entry in sys.path],
+        _cwd(),
+        (options.namespace if options else None) or "",
+        msgspec.json.encode(environment),
+        job,
+        os.path.abspath(getattr(main, "__file__", "") or ""),
+    )
+
+
+def _cwd() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return "/"
+
+
+def _greet(sock: socket.socket, options: InitOptions, token: str) -> tuple[int, wire.Welcome]:
+    """Say hello; returns the arena's descriptor and the head's welcome. Raises what the head objects to."""
+    sock.settimeout(START_TIMEOUT_S)
+    try:
+        sock.sendall(wire.frame([hello("driver", token, options)]))
+        data, fds, _flags, _address = socket.recv_fds(sock, 1 << 16, 1)
+    except TimeoutError:
+        raise exceptions.RaySystemError(f"The head has not answered within {START_TIMEOUT_S:g} s.") from None
+    except OSError as error:
+        raise exceptions.RaySystemError(f"The head ended while it started ({error.strerror}).") from error
+    if not data:
+        raise exceptions.RaySystemError("The head ended while it started.")
+    sock.settimeout(None)
+    messages = wire.FrameReader(of_head=False).feed(data)
+    first = messages[0]
+    if isinstance(first, wire.Refused):
+        raise ValueError(first.message)
+    assert isinstance(first, wire.Welcome)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+    return fds[0], first
+
+
+def _after_fork() -> None:
+    """A forked child must not speak on its parent's connections."""
+    running = engines.running()
+    if isinstance(running, Driver):
+        running.forget()
+        engines.adopt(None)
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,28 @@
+"""Runtime environments by their key, for the processes that must be started with one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Environments:
+    """What the head knows of runtime environments: it passes them on and starts processes with their variables."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, dict[str, Any]] = {"": {}}
+
+    def learn(self, key: str, body: bytes) -> None:
+        if key not in self._by_key:
+            self._by_key[key] = msgspec.json.decode(body)
+
+    def for_exec(self, key: str) -> tuple[dict[str, str], str]:
+        """(variables, interpreter or "") for a process that is executed."""
+        environment = self._by_key.get(key, {})
+        variables = {str(name): str(value) for name, value in (environment.get("env_vars") or {}).items()}
+        return variables, str(environment.get("py_executable") or "")
+
+    def variables(self, body: bytes) -> dict[str, str]:
+        """The env_vars of an environment."""
+        return {str(k): str(v) for k, v in (msgspec.json.decode(body).get("env_vars") or {}).items()}

@@ -1,0 +1,265 @@
+"""Running one task inside a worker: its environment, its arguments, its call, its results.
+
+```
+  Run ─► environment ─► function and arguments ─► call ─► results ─► Done
+             │                │ raise                │ raise   │ cannot be pickled
+             └────────────────┴── RayTaskError ◄─────┴─────────┘
+```
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbaccel import exceptions
+from nbaccel.local_engine import codec, failures, wire
+from nbaccel.local_engine.ids import return_id
+
+_ENGINE_DIRECTORY = os.path.dirname(__file__)
+current_run: contextvars.ContextVar[Running | None] = contextvars.ContextVar("current_run", default=None)
+
+
+@dataclass(slots=True)
+class Running:
+    """A task that this process runs, and what it may ask about itself."""
+
+    run: wire.Run
+    template: wire.Template
+    cancelled: bool = False
+    asyncio_task: asyncio.Task[Any] | None = None
+    consumed: int = 0
+    abandoned: bool = False
+    progress: threading.Condition = field(default_factory=threading.Condition)
+
+    @property
+    def task_id(self) -> bytes:
+        return self.run.task_id
+
+
+class ActorExit(BaseException):
+    """Raised by exit_actor; passes through the user's `except Exception`."""
+
+
+class Execution:
+    """Turns Runs into Dones. One per worker."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self.functions: dict[bytes, tuple[bytes, str]] = {}
+        self.templates: dict[int, wire.Template] = {}
+        self._loaded: dict[bytes, Any] = {}
+        self._threads = 0
+        self._may_set_threads = "OMP_NUM_THREADS" not in os.environ
+
+    # ---- what is asked
+
+    def code(self, template: wire.Template, choice: int) -> Any:
+        """The function or class, unpickled once."""
+        key = template.function_key
+        if choice and template.choices[choice].function_key:
+            key = template.choices[choice].function_key
+        code = self._loaded.get(key)
+        if code is None:
+            code = self._loaded[key] = codec.pickle.loads(self.functions[key][0])
+        return code
+
+    def arguments(self, run: wire.Run) -> tuple[list[Any], dict[str, Any]]:
+        """The call's arguments, with the values of its top-level refs in place. Raises the error of a failed one."""
+        if run.args:
+            args, kwargs = codec.load(run.args)
+        else:
+            return [], {}
+        for place, id, value in run.slots:
+            resolved = self._client.value_of(self._client.values.payload_of(id, value))
+            if isinstance(place, int):
+                args[place] = resolved
+            else:
+                kwargs[place] = resolved
+        return args, kwargs
+
+    @contextmanager
+    def surroundings(self, running: Running) -> Iterator[None]:
+        """The task's environment variables and thread limit, set before its code is loaded."""
+        template, environ = running.template, running.run.environ
+        if self._may_set_threads and template.threads != self._threads:
+            self._limit_threads(template.threads)
+        if not environ:
+            yield
+            return
+        before = {name: os.environ.get(name) for name in environ}
+        _set_environment(environ)
+        try:
+            yield
+        finally:
+            if template.kind == 0:  # an actor keeps its devices, so it keeps its variables
+                _set_environment(before)
+
+    def _limit_threads(self, count: int) -> None:
+        self._threads = count
+        os.environ["OMP_NUM_THREADS"] = str(count)
+        if "numpy" in sys.modules or "torch" in sys.modules:  # loaded before the fork: the variable comes too late
+            import threadpoolctl
+
+            threadpoolctl.threadpool_limits(count)
+
+    # ---- what comes of it
+
+    def results(self, running: Running, value: Any) -> wire.Done:
+        """The Done of a task that returned this value."""
+        template, task_id = running.template, running.run.task_id
+        count = template.num_returns
+        if count == 1:
+            return wire.Done(task_id, [self._result(value)])
+        if count == wire.DYNAMIC:
+            return wire.Done(task_id, [self._result(DynamicRefs([self._client.put(item) for item in value]))])
+        if count in (0, wire.STREAMING):
+            return wire.Done(task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
+        try:
+            values = list(value)
+        except TypeError:
+            raise TypeError(
+                f"Task {template.name} was to return {count} values (num_returns={count}), but it returned a "
+                f"{type(value).__name__}, which has no parts."
+            ) from None
+        if len(values) != count:
+            raise ValueError(f"Task {template.name} returned {len(values)} values, but num_returns={count}.")
+        return wire.Done(task_id, [self._result(part) for part in values])
+
+    def _result(self, value: Any) -> wire.Result:
+        refs: list[bytes] = []
+        try:
+            payload = codec.dump(value, refs)
+        except Exception as error:  # whatever a user's __reduce__ raises
+            raise TypeError(
+                f"Could not serialize the return value: {codec.find_unpicklable(value, 'it')} cannot be pickled ({error}). "
+                "Return plain data, or keep the object in an actor."
+            ) from error
+        return wire.Result(self._client.store(payload), refs)
+
+    def item(self, running: Running, index: int, value: Any) -> wire.Item:
+        return wire.Item(running.run.task_id, index, self._result(value))
+
+    def failure(self, running: Running, error: BaseException) -> wire.Done:
+        """The Done of a task that raised."""
+        template = running.template
+        if running.cancelled and isinstance(error, (KeyboardInterrupt, asyncio.CancelledError)):
+            value = failures.failed("TaskCancelledError", f"Task {template.name} was cancelled.", task_id=running.task_id.hex())
+            note = "cancelled"
+        else:
+            value, note = self._raised(running, error), _first_line(error)
+        count = template.num_returns if template.num_returns > 0 else 1
+        return wire.Done(
+            running.task_id, [wire.Result(value)] * count, failed=True, retry=self._is_retryable(template, error), note=note
+        )
+
+    def _raised(self, running: Running, error: BaseException) -> wire.Value:
+        template, run = running.template, running.run
+        text = user_traceback(error)
+        where = {
+            "task_id": run.task_id.hex(),
+            "pid": os.getpid(),
+            "device_ids": run.devices or self._client.actor_devices(),
+            "cell": template.cell or None,
+            "actor": template.class_name or None,
+        }
+        cause = error if isinstance(error, BaseException) else None
+        failed = exceptions.RayTaskError(template.method or template.name, text, cause, **where)  # type: ignore[arg-type]
+        release_frames(error)
+        try:
+            return self._client.store(codec.dump(failed, []), wire.RAISED)
+        except Exception as problem:  # the user's exception (or what it holds) refuses to be pickled
+            plain = exceptions.RayTaskError(
+                template.method or template.name,
+                text,
+                RuntimeError(f"{type(error).__name__}: {error} (the exception itself could not be pickled: {problem})"),
+                **where,  # type: ignore[arg-type]
+            )
+            payload = codec.dump(plain, [])
+            return wire.Value(wire.RAISED, payload if isinstance(payload, bytes) else payload.joined())
+
+    def _is_retryable(self, template: wire.Template, error: BaseException) -> bool:
+        if template.retry_exceptions is True:
+            return isinstance(error, Exception)
+        if not template.retry_exceptions:
+            return False
+        return isinstance(error, codec.pickle.loads(template.retry_exceptions))
+
+    def stream(self, running: Running, items: Any, send: Callable[[Any], None], blocked: Any) -> int:
+        """Send each item of a generator as it comes; returns how many."""
+        if not inspect.isgenerator(items) and not hasattr(items, "__iter__"):
+            raise TypeError(f"Task {running.template.name} streams (num_returns='streaming'), but returned no generator.")
+        iterator = iter(items)
+        index = 0
+        limit = running.template.backpressure
+        while not running.abandoned:
+            try:
+                value = next(iterator)
+            except StopIteration:
+                break
+            send(self.item(running, index, value))
+            index += 1
+            if limit > 0 and index - running.consumed >= limit:
+                with blocked(), running.progress:
+                    running.progress.wait_for(lambda: running.abandoned or index - running.consumed < limit)
+        close = getattr(iterator, "close", None)
+        if running.abandoned and close is not None:
+            close()
+        return index
+
+
+class DynamicRefs:
+    """What `num_returns="dynamic"` gives: an iterable of refs."""
+
+    def __init__(self, refs: list[Any]) -> None:
+        self._refs = refs
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._refs)
+
+    def __len__(self) -> int:
+        return len(self._refs)
+
+
+def _set_environment(variables: dict[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error)
+    return f"{type(error).__name__}: {text.splitlines()[0][:200]}" if text else type(error).__name__
+
+
+def user_traceback(error: BaseException) -> str:
+    """The traceback without the engine's own frames."""
+    tb = error.__traceback__
+    while tb is not None and tb.tb_frame.f_code.co_filename.startswith(_ENGINE_DIRECTORY):
+        tb = tb.tb_next
+    return "".join(traceback.format_exception(type(error), error, tb)).rstrip()
+
+
+def release_frames(error: BaseException) -> None:
+    """Let go of what the traceback's frames hold: tensors would stay on their device for as long as the error lives."""
+    seen: set[int] = set()
+    pending: list[BaseException | None] = [error]
+    while pending:
+        link = pending.pop()
+        if link is None or id(link) in seen:
+            continue
+        seen.add(id(link))
+        traceback.clear_frames(link.__traceback__)
+        link.__traceback__ = None
+        pending += [link.__cause__, link.__context__]

@@ -1,0 +1,378 @@
+"""The head: one process, one thread, one loop. It reads messages, tells the scheduler, does as it orders, writes.
+
+```
+  peers ── messages ──► Intake ── events ──► Scheduler ── commands ──► Orders ── messages ──► peers
+                          └──► Objects, Store                             └──► WorkerProcesses, Leases
+```
+It runs no user code and unpickles nothing. Whatever is slow (devices, disks, output) is done by another process.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+import msgspec
+import setproctitle
+
+from nbaccel import __version__, sessions
+from nbaccel.local_engine import log, mover, process, wire
+from nbaccel.local_engine.boot import Config
+from nbaccel.local_engine.environments import Environments
+from nbaccel.local_engine.intake import Intake
+from nbaccel.local_engine.node_devices import NodeSetup
+from nbaccel.local_engine.objects import Objects
+from nbaccel.local_engine.orders import Orders
+from nbaccel.local_engine.peers import Peer
+from nbaccel.local_engine.poll import Poll
+from nbaccel.local_engine.questions import Questions
+from nbaccel.local_engine.records import ActorEntry, Job, WorkerProcess
+from nbaccel.local_engine.roles import Role
+from nbaccel.local_engine.store import Store
+from nbaccel.local_engine.watchers import Watchers
+from nbaccel.local_engine.worker_processes import WorkerProcesses, Zygotes
+from nbaccel.scheduling.events import ActorKillAsked, JobEnded
+from nbaccel.scheduling.scheduler import Scheduler
+
+
+class Head:
+    """Everything that one head owns."""
+
+    def __init__(self, config: Config, arena_fd: int, zygote: socket.socket) -> None:
+        self.config = config
+        self.arena_fd = arena_fd
+        self.stopping = ""
+        self.started_at = time.time()
+        self.poll = Poll()
+        self.touched: set[Peer] = set()
+        self.peers: dict[int, Peer] = {}
+        self.jobs: dict[int, Job] = {}
+        self.actors: dict[bytes, ActorEntry] = {}
+        self.names: dict[tuple[str, str], bytes] = {}
+        self.dead_workers: dict[str, int] = {}  # id -> job, for what they printed last
+        self.notes: list[str] = []
+        self._client_count = 0
+        self._job_count = 0
+        self._finished = False
+        self._drain_number = 0
+        self._after_drain: dict[int, Any] = {}
+        self.zygotes = Zygotes(self, zygote)
+        self.workers = WorkerProcesses(self)
+        self.environments = Environments()
+        logs = os.path.join(config.directory, "logs")
+        self.log = Role(self, "log", logs, decode=log.decode_report, on_report=self._log_reported)
+        self.log.on_restart = self.workers.hand_pipes_to_new_log
+        self.mover = Role(self, "mover", "", decode=mover.decode_report, on_report=self._moved)
+        self.objects = Objects()
+        self.store = Store(self, self.objects, config.arena_bytes)
+        self.scheduler = Scheduler(new_id=lambda: os.urandom(28))
+        self.orders = Orders(self)
+        self.intake = Intake(self)
+        self.watchers = Watchers(self)
+        self.questions = Questions(self)
+        self.node = NodeSetup(self)
+        self._listener: socket.socket | None = None
+        self._handlers = self.intake.handlers()
+
+    # ---- life
+
+    def run(self) -> None:
+        """Until the last driver of an embedded head has gone, or a daemon is told to stop."""
+        setproctitle.setproctitle("nbaccel::head")
+        self._watch_children()
+        try:
+            self._listen()
+        except OSError as error:
+            self._refuse_start(f"The head cannot listen in {self.config.directory}: {error}.")
+        if self.config.driver_fd >= 0:
+            self.add_peer(Peer(socket.socket(fileno=self.config.driver_fd), "new", self.next_client_id()))
+        if self.config.news_fd >= 0:
+            self.add_peer(Peer(socket.socket(fileno=self.config.news_fd), "new", self.next_client_id()))
+        if self.config.owner_pid:
+            self._watch_owner(self.config.owner_pid)
+        self.node.begin()
+        while not self._finished:
+            self.poll.once()
+            self.flush()
+        self._leave()
+
+    def _watch_children(self) -> None:
+        read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.signal(signal.SIGTERM, lambda number, frame: self.stop("it was told to stop by SIGTERM"))
+
+        def drain() -> None:
+            try:
+                os.read(read, 4096)
+            except BlockingIOError:
+                pass  # another pass took the bytes
+            self.workers.reap()
+
+        self.poll.register(read, drain)
+
+    def _watch_owner(self, pid: int) -> None:
+        """A driver that dies takes its embedded head along, even if a child of it still holds our connection."""
+        try:
+            fd = os.pidfd_open(pid)
+        except OSError:
+            self.stop("its driver had gone before it was ready")
+            return
+
+        def gone() -> None:
+            self.poll.unregister(fd)
+            os.close(fd)
+            self.stop("its driver has ended")
+
+        self.poll.register(fd, gone)
+
+    def _listen(self) -> None:
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(os.path.join(self.config.directory, "head.sock"))
+        listener.listen(64)
+        listener.setblocking(False)
+        self._listener = listener
+        self.poll.register(listener, self._accept)
+
+    def _accept(self) -> None:
+        assert self._listener is not None
+        try:
+            sock, _address = self._listener.accept()
+        except OSError:
+            return  # it gave up meanwhile, or we are out of descriptors
+        credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        uid = int.from_bytes(credentials[4:8], sys.byteorder)
+        if uid not in (os.getuid(), 0):
+            sock.close()
+            return
+        self.add_peer(Peer(sock, "new", self.next_client_id()))
+
+    def ready(self) -> None:
+        """The node is known: be found by others."""
+        record = sessions.SessionRecord(
+            session=self.config.session,
+            socket=os.path.join(self.config.directory, "head.sock"),
+            token=self.config.token,
+            pid=os.getpid(),
+            start_time=process.start_time(os.getpid()),
+            boot_id=sessions.boot_id(),
+            directory=self.config.directory,
+            shared=self.config.shared,
+            title=self.config.title,
+            version=__version__,
+            python=sys.version.split()[0],
+            prefix=sys.prefix,
+            started_at=self.started_at,
+            owner_pid=self.config.owner_pid,
+        )
+        try:
+            sessions.publish(record)
+        except OSError as error:
+            self._refuse_start(
+                f"The session file cannot be written to {sessions.directory()}: {error.strerror or error}. Free some space there, "
+                "or set JUPYTER_RUNTIME_DIR to a directory that you can write."
+            )
+            return
+        self._say_ready("")
+
+    def _say_ready(self, problem: str) -> None:
+        if self.config.ready_fd >= 0:
+            os.write(self.config.ready_fd, (problem or "ready").encode())
+            os.close(self.config.ready_fd)
+            self.config.ready_fd = -1
+
+    def _refuse_start(self, why: str) -> None:
+        self._say_ready(why)
+        for peer in list(self.peers.values()):
+            if peer.role != "worker":
+                self.send(peer, wire.Refused(why))
+        self.stop(why)
+
+    def refuse_start(self, why: str) -> None:
+        """The user's options cannot be met: everyone who waits is told, and the head ends."""
+        self._refuse_start(why)
+
+    def stop(self, why: str) -> None:
+        """Begin to end: kill the workers, send out what they printed, then leave."""
+        if self.stopping:
+            return
+        self.stopping = why
+        self.workers.kill_all()
+        self.node.leases_back()
+        self.poll.at(time.monotonic() + 2.0, self._finish)
+        self._finish_when_quiet()
+
+    def _finish_when_quiet(self) -> None:
+        if not self.workers.by_id:
+            self.drain_logs(self._finish)
+
+    def drain_logs(self, then: Any) -> None:
+        """Call once everything printed so far is on its way to the drivers."""
+        if not self.log.running:
+            then()
+            return
+        self._drain_number += 1
+        self._after_drain[self._drain_number] = then
+        self.log.say(log.encode(log.Drain(self._drain_number)))
+
+    def _finish(self) -> None:
+        self._finished = True
+
+    def _leave(self) -> None:
+        deadline = time.monotonic() + 1.0
+        for peer in list(self.peers.values()):
+            if peer.role == "news":
+                self.send(peer, wire.LogsDrained())
+        while time.monotonic() < deadline:
+            self.flush()
+            if not any(peer.pending for peer in self.peers.values()):
+                break
+            self.poll.at(time.monotonic() + 0.01, lambda: None)
+            self.poll.once()
+        sessions.withdraw(self.config.session)
+        shutil.rmtree(self.config.directory, ignore_errors=True)
+        os._exit(0)  # sockets close, the zygote and the helpers see it and leave
+
+    # ---- peers
+
+    def next_client_id(self) -> int:
+        self._client_count += 1
+        return self._client_count
+
+    def add_peer(self, peer: Peer) -> None:
+        self.peers[peer.client_id] = peer
+        self.poll.register(peer.sock, lambda: self._readable(peer))
+
+    def _readable(self, peer: Peer) -> None:
+        try:
+            messages = peer.read()
+        except msgspec.DecodeError as error:
+            if peer.role == "new" and self.watchers.adopt_observer(peer, error):
+                return
+            self.note(f"a {peer.role} connection sent what cannot be read: {error}")
+            messages = None
+        if messages is None:
+            self._peer_ended(peer)
+            return
+        handlers = self._handlers
+        for message in messages:
+            handlers[type(message)](peer, message)
+
+    def send(self, peer: Peer, message: Any) -> None:
+        peer.out.append(message)
+        self.touched.add(peer)
+
+    def flush(self) -> None:
+        """Write to everyone for whom something waits; free what came free."""
+        self.store.collect()
+        while self.touched:
+            peer = self.touched.pop()
+            if peer.closed:
+                peer.out.clear()
+            elif not peer.write():
+                self.poll.want_write(peer.sock, lambda peer=peer: self.touched.add(peer))  # type: ignore[misc]
+            elif peer.role == "news":
+                self.watchers.news_written(peer)
+
+    def drop_peer(self, peer: Peer) -> None:
+        self.poll.unregister(peer.sock)
+        peer.close()
+        self.peers.pop(peer.client_id, None)
+        self.touched.discard(peer)
+
+    def _peer_ended(self, peer: Peer) -> None:
+        self.drop_peer(peer)
+        if peer.role == "worker":
+            self.workers.ended(peer.worker)
+        elif peer.role == "driver":
+            self.driver_gone(peer, "its driver ended")
+        else:
+            self.watchers.gone(peer)
+
+    # ---- jobs
+
+    def new_job(self, peer: Peer, hello: wire.Hello) -> Job:
+        self._job_count += 1
+        namespace = hello.namespace or secrets.token_hex(16)
+        job = Job(self._job_count, peer.client_id, hello, namespace, started_at=time.time())
+        self.jobs[job.number] = job
+        peer.job = job.number
+        return job
+
+    def driver_gone(self, peer: Peer, why: str) -> None:
+        """A driver left or died: its tasks end, what it held is let go; an embedded head ends with its only driver."""
+        job = self.jobs.get(peer.job)
+        if job is None or job.ended:
+            return
+        job.ended = True
+        self.handle(JobEnded(job.number, why))
+        self.client_gone(peer.client_id)
+        self.questions.job_ended(job.number)
+        if self.config.driver_fd >= 0 and not any(not other.ended for other in self.jobs.values()):
+            self.stop(why)
+
+    def client_gone(self, client_id: int) -> None:
+        self.store.client_gone(client_id)
+        self.objects.client_gone(client_id)
+
+    def worker_gone(self, worker: WorkerProcess) -> None:
+        if not worker.peer.closed:
+            self.drop_peer(worker.peer)
+        self.client_gone(worker.peer.client_id)
+        self.dead_workers[worker.worker_id.hex()] = worker.setup_job
+        if len(self.dead_workers) > 10_000:
+            del self.dead_workers[next(iter(self.dead_workers))]
+        if self.stopping:
+            self._finish_when_quiet()
+
+    def actor_out_of_scope(self, actor_id: bytes) -> None:
+        """No process holds a handle of it any more."""
+        entry = self.actors.get(actor_id)
+        if entry is None:
+            self.objects.records.pop(actor_id, None)
+            self.objects.actor_ids.discard(actor_id)
+        elif not entry.scope_ended and not entry.record.template.detached:
+            entry.scope_ended = True
+            self.handle(ActorKillAsked(actor_id, graceful=True, why="its last handle went out of scope"))
+
+    # ---- scheduling
+
+    def handle(self, event: Any) -> None:
+        """Tell the scheduler, and do as it orders."""
+        if self.stopping:
+            return
+        commands = self.scheduler.handle(event, time.monotonic())
+        if commands:
+            self.orders.carry_out(commands)
+
+    # ---- reports of helpers
+
+    def _log_reported(self, report: Any) -> None:
+        if type(report) is log.Said:
+            self.watchers.lines(report)
+        elif type(report) is log.Closed:
+            self.workers.log_closed(report.worker_id)
+        else:
+            then = self._after_drain.pop(report.number, None)
+            if then is not None:
+                then()
+
+    def _moved(self, report: mover.Moved) -> None:
+        self.store.moved(report)
+
+    def note(self, text: str) -> None:
+        """A line in the head's own log, which `nbaccel doctor` shows."""
+        line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}"
+        self.notes.append(line)
+        del self.notes[:-200]
+        print(line, file=sys.stderr, flush=True)
+
+    def warn_all(self, kind: str, message: str) -> None:
+        for job in self.jobs.values():
+            self.watchers.notice(job.number, wire.Notice(kind, message))

@@ -1,0 +1,370 @@
+"""From messages to events: what each word of a client means for objects and for the scheduler."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from nbaccel import __version__
+from nbaccel.local_engine import failures, wire
+from nbaccel.local_engine.ids import return_id
+from nbaccel.local_engine.peers import Peer
+from nbaccel.local_engine.records import ActorEntry, TaskEntry, TemplateRecord, template_record
+from nbaccel.scheduling.events import (
+    ActorKillAsked,
+    CancelAsked,
+    ObjectsReady,
+    Task,
+    TaskKind,
+    TaskReturned,
+    TasksGivenBack,
+    TaskSubmitted,
+    WorkerBlocked,
+    WorkerUnblocked,
+)
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head import Head
+
+_KINDS = (TaskKind.TASK, TaskKind.ACTOR_CREATION, TaskKind.ACTOR_CALL)
+PUSH_BYTES = 16_384  # results up to this size go to their submitter unasked
+
+
+class Intake:
+    """The head's ears."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._objects = head.objects
+        self.functions: dict[bytes, wire.DefineFunction] = {}
+        self.templates: dict[int, TemplateRecord] = {}
+        self._waiting_for_node: list[Peer] = []
+
+    def handlers(self) -> dict[type, Callable[[Peer, Any], None]]:
+        return {
+            wire.Submit: self._submit,
+            wire.Done: self._done,
+            wire.Releases: self._releases,
+            wire.Holds: self._holds,
+            wire.Want: self._want,
+            wire.WantReady: self._want_ready,
+            wire.Put: self._put,
+            wire.Allocate: lambda peer, m: self._head.store.allocate(peer, m.request, m.size),
+            wire.GiveUp: self._give_up,
+            wire.Unmapped: self._unmapped,
+            wire.Blocked: lambda peer, m: self._head.handle(WorkerBlocked(peer.worker.worker_id)),
+            wire.Unblocked: lambda peer, m: self._head.handle(WorkerUnblocked(peer.worker.worker_id)),
+            wire.GivenBack: lambda peer, m: self._head.handle(TasksGivenBack(peer.worker.worker_id, m.task_ids)),
+            wire.DefineFunction: self._define_function,
+            wire.DefineTemplate: self._define_template,
+            wire.Item: self._item,
+            wire.Consumed: self._consumed,
+            wire.Cancel: lambda peer, m: self._head.handle(CancelAsked(m.task_id, m.force, m.recursive)),
+            wire.KillActor: lambda peer, m: self._head.handle(ActorKillAsked(m.actor_id, m.no_restart, why=m.why)),
+            wire.Ask: lambda peer, m: self._head.questions.ask(peer, m),
+            wire.Progress: self._progress,
+            wire.Hello: self._hello,
+            wire.WorkerHello: lambda peer, m: self._head.workers.introduced(peer.worker, m.pid),
+            wire.Watch: lambda peer, m: self._head.watchers.watch(peer, m),
+            wire.Bye: self._bye,
+        }
+
+    # ---- greetings
+
+    def _hello(self, peer: Peer, hello: wire.Hello) -> None:
+        problem = self._objection(hello)
+        if problem:
+            self._head.send(peer, wire.Refused(problem))
+            return
+        peer.hello = hello
+        peer.role = hello.role
+        if hello.role == "news":
+            self._head.watchers.news_came(peer, hello.job)
+        elif self._head.node.detection is None:
+            self._waiting_for_node.append(peer)
+        else:
+            self._welcome(peer)
+
+    def _objection(self, hello: wire.Hello) -> str:
+        if not hmac.compare_digest(hello.token, self._head.config.token):
+            return "The token is wrong: this head belongs to another user or session."
+        if hello.version != wire.VERSION:
+            return f"This head runs nbaccel {__version__}, which speaks another protocol; install the same version on both sides."
+        ours = "{}.{}".format(*sys.version_info)
+        if hello.role == "driver" and hello.python != ours:
+            return (
+                f"This driver runs Python {hello.python}, but the head runs Python {ours}: functions cannot be exchanged between "
+                f"the two. Start a head with this Python: {hello.prefix}/bin/python -m nbaccel start --head."
+            )
+        return ""
+
+    def welcome_waiting(self) -> None:
+        """The node is known now."""
+        waiting, self._waiting_for_node = self._waiting_for_node, []
+        for peer in waiting:
+            if not peer.closed:
+                self._welcome(peer)
+
+    def _welcome(self, peer: Peer) -> None:
+        assert peer.hello is not None
+        job = self._head.new_job(peer, peer.hello) if peer.role == "driver" else None
+        config = self._head.config
+        welcome = wire.Welcome(
+            peer.client_id,
+            job.number if job else 0,
+            os.getpid(),
+            config.session,
+            self._head.node.node_id,
+            config.directory,
+            job.namespace if job else "",
+        )
+        try:  # the arena's descriptor goes with the first bytes; an empty socket takes them whole
+            socket.send_fds(peer.sock, [wire.frame([welcome])], [self._head.arena_fd])
+        except OSError:
+            pass  # the driver has gone; reading tells
+
+    def _bye(self, peer: Peer, message: wire.Bye) -> None:
+        job = self._head.jobs.get(peer.job)
+        self._head.driver_gone(peer, "it was shut down")
+        if message.stop_head:
+            self._head.stop("it was shut down")
+        elif job is not None and job.news is not None and not self._head.stopping:
+            news = job.news
+            self._head.drain_logs(lambda: self._head.send(news, wire.LogsDrained()))
+
+    # ---- tasks
+
+    def _define_function(self, peer: Peer, message: wire.DefineFunction) -> None:
+        self.functions.setdefault(message.key, message)
+
+    def _define_template(self, peer: Peer, message: wire.DefineTemplate) -> None:
+        number = len(self.templates) + 1
+        template = message.template
+        job = self._head.jobs.get(peer.job)
+        hello = job.hello if job else None
+        zygote = self._head.zygotes.key_for(hello.prefix, f"{hello.prefix}/bin/python") if hello else ""
+        record = template_record(number, template, peer.job, zygote)
+        self._head.environments.learn(template.environment, template.runtime_env)
+        self.templates[number] = record
+        peer.templates[message.number] = record
+
+    def _submit(self, peer: Peer, message: wire.Submit) -> None:
+        record = peer.templates[message.template]
+        template = record.template
+        task_id = message.task_id
+        objects = self._objects
+        client_id = peer.client_id
+        for index in range(record.returns):
+            objects.promise(return_id(task_id, index), client_id)
+        missing: set[bytes] | None = None
+        broken: wire.Value | None = None
+        if message.slots:
+            for _place, id in message.slots:
+                value, is_missing = self._argument(id)
+                if is_missing:
+                    missing = missing or set()
+                    missing.add(id)
+                elif value is not None:
+                    broken = broken or value
+            objects.pin(id for _place, id in message.slots)
+        if message.refs:
+            objects.pin(message.refs)
+        if message.actor_id and template.kind == 2:
+            objects.pin((message.actor_id,))  # a call under way is a reason to live
+        entry = TaskEntry(message, record, client_id, time.time())
+        task = self._task(peer, message, record, entry, missing)
+        if template.kind == 1:
+            self._new_actor(peer, message, record, entry, task)
+        if broken is not None:
+            self._head.orders.fail_for_argument(task, broken)
+            return
+        self._head.handle(TaskSubmitted(task))
+
+    def _argument(self, id: bytes) -> tuple[wire.Value | None, bool]:
+        """(the error that it is, whether it is still to come) of an argument."""
+        record = self._objects.records.get(id)
+        if record is None:
+            return failures.failed("ObjectLostError", f"Object {id.hex()} does not exist any more: its last ref was released."), False
+        if record.value is None:
+            return None, True
+        return (record.value if record.value.status != wire.OK else None), False
+
+    def _task(
+        self, peer: Peer, message: wire.Submit, record: TemplateRecord, entry: TaskEntry, missing: set[bytes] | None
+    ) -> Task:
+        template = record.template
+        retries = template.max_retries
+        if retries == -2:
+            actor = self._head.actors.get(message.actor_id)
+            retries = actor.record.template.max_task_retries if actor is not None else 0
+        return Task(
+            message.task_id,
+            template.name,
+            _KINDS[template.kind],
+            peer.job,
+            record.pool,
+            record.choices,
+            fallback_after_s=template.fallback_after_s,
+            running=record.running,
+            fresh=template.fresh,
+            max_calls=template.max_calls,
+            function_key=template.function_key,
+            retries_left=retries,
+            missing=missing,
+            actor_id=message.actor_id or None,
+            parent_task_id=message.parent or None,
+            caller=peer.client_id.to_bytes(8, "big"),
+            owner_worker=peer.worker.worker_id if peer.worker is not None else None,
+            cell=template.cell,
+            submitted_at=entry.submitted_at,
+            payload=entry,
+            max_restarts=template.max_restarts,
+            max_task_retries=template.max_task_retries,
+            max_concurrency=template.max_concurrency,
+            out_of_order=template.out_of_order,
+            detached=template.detached,
+            max_pending_calls=template.max_pending_calls,
+        )
+
+    def _new_actor(self, peer: Peer, message: wire.Submit, record: TemplateRecord, entry: TaskEntry, task: Task) -> None:
+        template = record.template
+        actor_id = message.actor_id
+        self._objects.actor_ids.add(actor_id)
+        self._objects.promise(actor_id, peer.client_id)
+        if template.detached:
+            self._objects.pin((actor_id,))
+        actor = ActorEntry(
+            actor_id, record, peer.client_id, peer.job, template.actor_name, template.namespace, since=entry.submitted_at, creation=task
+        )
+        self._head.actors[actor_id] = actor
+
+    def _done(self, peer: Peer, message: wire.Done) -> None:
+        worker = peer.worker
+        record = self._head.scheduler.task_record(message.task_id)
+        if record is not None:
+            entry: TaskEntry = record.task.payload
+            entry.results = message.results
+            entry.failed = message.failed
+            entry.note = message.note
+            entry.finished_at = time.time()
+            if message.peak >= 0:
+                entry.peak_memory = message.peak
+            for result in message.results:
+                if result.value.data is None:
+                    self._head.store.granted.pop(result.value.offset, None)
+            if message.failed and entry.record.template.kind == 1 and message.results:
+                self._head.orders.creation_failed(entry, message.results[0].value)
+        else:
+            self._drop(message.results)
+        if message.exiting:
+            self._head.handle(ActorKillAsked(worker_actor(peer), True, why="it ended itself: exit_actor() was called"))
+        self._head.handle(TaskReturned(worker.worker_id, message.task_id, message.failed, message.retry))
+
+    def _drop(self, results: list[wire.Result]) -> None:
+        """Results of a task that nobody waits for any more."""
+        for result in results:
+            if result.value.data is None:
+                self._head.store.granted.pop(result.value.offset, None)
+                self._objects.freed.offsets.append(result.value.offset)
+
+    def _item(self, peer: Peer, message: wire.Item) -> None:
+        record = self._head.scheduler.task_record(message.task_id)
+        value = message.result.value
+        if value.data is None:
+            self._head.store.granted.pop(value.offset, None)
+        if record is None:
+            self._drop([message.result])
+            return
+        entry: TaskEntry = record.task.payload
+        entry.items = max(entry.items, message.index + 1)
+        id = return_id(message.task_id, message.index + 1)
+        if entry.client_id not in self._head.peers:
+            self._drop([message.result])
+            return
+        self._objects.promise(id, entry.client_id)
+        self._objects.fill(id, value, message.result.refs)
+        shown = value if value.data is not None else None
+        self._head.send(self._head.peers[entry.client_id], wire.StreamItem(message.task_id, message.index, shown))
+
+    def _consumed(self, peer: Peer, message: wire.Consumed) -> None:
+        """The reader of a stream tells its writer how far it is; -1: it has gone."""
+        record = self._head.scheduler.task_record(message.task_id)
+        if record is None:
+            return
+        entry: TaskEntry = record.task.payload
+        worker = self._head.workers.by_id.get(entry.worker_id)
+        if worker is not None and not worker.ended:
+            if entry.record.template.backpressure > 0 or message.count < 0:
+                self._head.send(worker.peer, message)
+        elif message.count < 0:
+            self._head.handle(CancelAsked(message.task_id))
+
+    def _progress(self, peer: Peer, message: wire.Progress) -> None:
+        record = self._head.scheduler.task_record(message.task_id)
+        if record is not None:
+            record.task.payload.progress = (message.done, message.total)
+            self._head.watchers.changed()
+
+    # ---- objects
+
+    def _put(self, peer: Peer, message: wire.Put) -> None:
+        if message.value.data is None:
+            self._head.store.granted.pop(message.value.offset, None)
+        self._objects.promise(message.object_id, peer.client_id)
+        self._objects.fill(message.object_id, message.value, message.refs)
+
+    def _give_up(self, peer: Peer, message: wire.GiveUp) -> None:
+        if self._head.store.granted.pop(message.offset, None) is not None:
+            self._objects.freed.offsets.append(message.offset)
+
+    def _holds(self, peer: Peer, message: wire.Holds) -> None:
+        for id in message.ids:
+            self._objects.hold(id, peer.client_id)
+
+    def _releases(self, peer: Peer, message: wire.Releases) -> None:
+        for id in message.ids:
+            self._objects.release(id, peer.client_id)
+
+    def _unmapped(self, peer: Peer, message: wire.Unmapped) -> None:
+        for id in message.object_ids:
+            self._objects.unmapped(id, peer.client_id)
+
+    def _want(self, peer: Peer, message: wire.Want) -> None:
+        for id in message.object_ids:
+            record = self._objects.records.get(id)
+            if record is None:
+                lost = failures.failed("ObjectLostError", f"Object {id.hex()} does not exist any more: its last ref was released.")
+                self._head.send(peer, wire.ObjectValue(id, lost))
+            elif record.value is None:
+                if record.wanted_by is None:
+                    record.wanted_by = set()
+                record.wanted_by.add(peer.client_id)
+            else:
+                self._head.orders.deliver(id, peer)
+
+    def _want_ready(self, peer: Peer, message: wire.WantReady) -> None:
+        there = []
+        for id in message.object_ids:
+            record = self._objects.records.get(id)
+            if record is None or record.value is not None:
+                there.append(id)
+            else:
+                if record.ready_wanted_by is None:
+                    record.ready_wanted_by = set()
+                record.ready_wanted_by.add(peer.client_id)
+        if there:
+            self._head.send(peer, wire.ObjectReady(there))
+
+    def arrived(self, ids: list[bytes]) -> None:
+        """Objects came into being: tasks may wait for them."""
+        self._head.handle(ObjectsReady(ids))
+
+
+def worker_actor(peer: Peer) -> bytes:
+    """The actor that lives in this peer's worker."""
+    return bytes(peer.worker.running_actor or b"")

@@ -1,0 +1,243 @@
+"""One process's connection to the head: an outbox, a thread that writes, a thread that reads, and questions.
+
+```
+  any thread ── say(message) ──► outbox ── writer thread ──► socket ──► head
+  any thread ◄── receivers (called by the reader thread) ◄── reader thread ◄── socket
+```
+Only these threads touch the socket: a KeyboardInterrupt, which Python raises in the main thread, can never tear a
+frame. Messages that gather while a write is under way leave together in the next one.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import msgspec
+
+from nbaccel import exceptions
+from nbaccel.local_engine import wire
+
+READ_BYTES = 1 << 18
+BATCH = 2_000  # messages in one frame
+FULL = 50_000  # waiting messages past which a sender is held back
+LAZY_S = 0.002  # releases may wait so long for company
+
+
+class Link:
+    """A framed, batched, thread-safe connection to the head."""
+
+    def __init__(self, sock: socket.socket, *, on_lost: Callable[[str], None]) -> None:
+        self._sock = sock
+        self._outbox: deque[Any] = deque()
+        self._kick: SimpleQueue[bool | None] = SimpleQueue()
+        self._kicked = False
+        self._lazy = False
+        self._write_lock = threading.Lock()
+        self._room = threading.Event()
+        self._room.set()
+        self._on_lost = on_lost
+        self._questions: dict[int, SimpleQueue[Any]] = {}
+        self._next_request = 1
+        self._question_lock = threading.Lock()
+        self.receivers: dict[type, Callable[[Any], None]] = {wire.Answer: self._answered, wire.Allocated: self._answered}
+        self.before_write: Callable[[], None] | None = None  # appends what has gathered elsewhere (releases)
+        self.lost: str | None = None
+        self.closing = False
+        self._threads: list[threading.Thread] = []
+
+    def start(self, name: str, *, read: bool = True) -> None:
+        """Start the writer and the reader."""
+        loops = [("writer", self._write_loop)] + ([("reader", self._read_loop)] if read else [])
+        for role, loop in loops:
+            thread = threading.Thread(target=loop, name=f"nbaccel-{name}-{role}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    # ---- writing
+
+    def say(self, message: Any) -> None:
+        """Queue a message; it leaves at once, with whatever else is waiting."""
+        self._outbox.append(message)
+        if not self._kicked:
+            self._kicked = True
+            self._kick.put(True)
+        elif len(self._outbox) > FULL and threading.current_thread() is threading.main_thread():
+            self._hold_back()
+
+    def say_later(self, message: Any) -> None:
+        """Queue a message that may wait for the next urgent one."""
+        self._outbox.append(message)
+        self.nudge()
+
+    def nudge(self) -> None:
+        """Let the writer look soon. Safe in a finaliser: a SimpleQueue's put may be re-entered."""
+        if not self._lazy:
+            self._lazy = True
+            self._kick.put(False)
+
+    def _hold_back(self) -> None:
+        self._room.clear()
+        while len(self._outbox) > FULL // 2 and self.lost is None:
+            self._room.wait(0.1)
+
+    def _write_loop(self) -> None:
+        _block_signals()
+        while True:
+            urgent = self._kick.get()
+            while urgent is False:
+                try:
+                    urgent = self._kick.get(timeout=LAZY_S)
+                except Empty:
+                    break
+            if urgent is None:
+                return
+            self.flush()
+
+    def flush(self) -> None:
+        """Write everything that waits. Not for a thread in which a signal handler may raise."""
+        with self._write_lock:
+            self._kicked = False
+            self._lazy = False
+            if self.before_write is not None:
+                self.before_write()
+            outbox = self._outbox
+            while outbox:
+                batch = [outbox.popleft() for _ in range(min(len(outbox), BATCH))]
+                self._write(wire.frame(batch))
+            self._room.set()
+
+    def _write(self, data: bytearray) -> None:
+        try:
+            self._sock.sendall(data)
+        except OSError as error:
+            self._lose(f"writing to the head failed: {error}")
+
+    # ---- reading
+
+    def _read_loop(self) -> None:
+        _block_signals()
+        reader = wire.FrameReader(of_head=False)
+        receivers = self.receivers
+        why = "the head closed the connection"
+        while True:
+            try:
+                data = self._sock.recv(READ_BYTES)
+            except OSError as error:
+                why = f"reading from the head failed: {error}"
+                break
+            if not data:
+                break
+            try:
+                messages = reader.feed(data)
+            except msgspec.DecodeError as error:
+                why = f"the head sent what this version of nbaccel cannot read: {error}"
+                break
+            for message in messages:
+                receivers[type(message)](message)
+        self._lose(why)
+
+    def read_now(self) -> list[Any]:
+        """For a start without a reader thread: block for the next messages; [] when the head is gone."""
+        reader = wire.FrameReader(of_head=False)
+        while True:
+            data = self._sock.recv(READ_BYTES)
+            if not data:
+                return []
+            messages = reader.feed(data)
+            if messages:
+                return messages
+
+    def _lose(self, why: str) -> None:
+        if self.lost is not None:
+            return
+        self.lost = why
+        self._room.set()
+        if not self.closing:
+            self._on_lost(why)
+        with self._question_lock:
+            waiting = list(self._questions.values())
+        for question in waiting:
+            question.put(None)
+
+    # ---- questions
+
+    def ask(self, what: str, body: Any = None, *, timeout_s: float | None = None, kind: Any = Any) -> Any:
+        """Ask the head something and wait for the answer. Raises the error that the head names."""
+        request, reply = self._question()
+        self.say(wire.Ask(request, what, wire.pack(body)))
+        answer = self._wait_for(request, reply, timeout_s)
+        if answer.error:
+            raise getattr(exceptions, answer.kind, None) or _BUILTIN.get(answer.kind, exceptions.RaySystemError)(answer.error)
+        return wire.unpack(answer.body, kind)
+
+    def allocate(self, size: int) -> int:
+        """Room for `size` bytes in the arena: its offset. Raises ObjectStoreFullError."""
+        request, reply = self._question()
+        self.say(wire.Allocate(request, size))
+        answer = self._wait_for(request, reply, None)
+        if answer.offset < 0:
+            raise exceptions.ObjectStoreFullError(answer.message)
+        return int(answer.offset)
+
+    def _question(self) -> tuple[int, SimpleQueue[Any]]:
+        reply: SimpleQueue[Any] = SimpleQueue()
+        with self._question_lock:
+            request = self._next_request
+            self._next_request += 1
+            self._questions[request] = reply
+        return request, reply
+
+    def _wait_for(self, request: int, reply: SimpleQueue[Any], timeout_s: float | None) -> Any:
+        try:
+            if self.lost is not None:
+                raise exceptions.HeadDiedError(self.lost)
+            answer = reply.get(timeout=timeout_s)
+        except Empty:
+            raise exceptions.GetTimeoutError(f"the head has not answered within {timeout_s} s") from None
+        finally:
+            with self._question_lock:
+                self._questions.pop(request, None)
+        if answer is None:
+            raise exceptions.HeadDiedError(self.lost or "the connection is closed")
+        return answer
+
+    def _answered(self, message: Any) -> None:
+        with self._question_lock:
+            reply = self._questions.get(message.request)
+        if reply is not None:
+            reply.put(message)
+
+    def close(self) -> None:
+        """Write what waits, then close. Idempotent."""
+        self.closing = True
+        if self.lost is None:
+            self.flush()
+        self._kick.put(None)
+        try:
+            self._sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # the other side was faster
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(2.0)
+        self._sock.close()
+
+    def forget(self) -> None:
+        """In a forked child: close our copy without a word."""
+        self.lost = f"this process ({os.getpid()}) was forked from a driver; call nbaccel.init() in it"
+        self._sock.close()
+
+
+_BUILTIN: dict[str, type[Exception]] = {"ValueError": ValueError, "TypeError": TypeError, "RuntimeError": RuntimeError}
+
+
+def _block_signals() -> None:
+    """Leave signals to the main thread: a system call here is then never cut short."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGCHLD})

@@ -1,0 +1,94 @@
+"""The mover: the process that carries objects between the arena and the disk, so that the head never waits for one."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+import msgspec
+
+_CHUNK_BYTES = 8 << 20
+
+
+class Spill(msgspec.Struct, array_like=True, tag=True):
+    """Write these bytes of the arena to a file."""
+
+    object_id: bytes
+    offset: int
+    size: int
+    path: str
+
+
+class Restore(msgspec.Struct, array_like=True, tag=True):
+    """Read a file into these bytes of the arena."""
+
+    object_id: bytes
+    offset: int
+    size: int
+    path: str
+
+
+class Moved(msgspec.Struct, array_like=True, tag=True):
+    """It is done, or why not."""
+
+    object_id: bytes
+    path: str
+    restored: bool
+    offset: int
+    error: str = ""
+
+
+decode_order = msgspec.msgpack.Decoder(Spill | Restore).decode
+decode_report = msgspec.msgpack.Decoder(Moved).decode
+encode = msgspec.msgpack.encode
+
+
+def main(control: socket.socket, arena_fd: int, argument: str) -> None:
+    """Run as the mover; `control` is a SOCK_SEQPACKET to the head."""
+    while True:
+        body = control.recv(65536)
+        if not body:
+            os._exit(0)
+        order = decode_order(body)
+        error = ""
+        try:
+            if type(order) is Spill:
+                _spill(arena_fd, order)
+            else:
+                _restore(arena_fd, order)
+        except OSError as problem:
+            error = f"{problem.strerror or problem} ({order.path})"
+        control.send(encode(Moved(order.object_id, order.path, type(order) is Restore, order.offset, error)))
+
+
+def _spill(arena_fd: int, order: Spill) -> None:
+    fd = os.open(order.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        _copy(arena_fd, order.offset, fd, 0, order.size)
+    except OSError:
+        os.unlink(order.path)
+        raise
+    finally:
+        os.close(fd)
+
+
+def _restore(arena_fd: int, order: Restore) -> None:
+    fd = os.open(order.path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _copy(fd, 0, arena_fd, order.offset, order.size)
+    finally:
+        os.close(fd)
+
+
+def _copy(source: int, source_offset: int, target: int, target_offset: int, size: int) -> None:
+    while size:
+        data = os.pread(source, min(size, _CHUNK_BYTES), source_offset)
+        if not data:
+            raise OSError(5, "the file ended early")
+        view = memoryview(data)
+        while view:
+            done = os.pwrite(target, view, target_offset)
+            view = view[done:]
+            target_offset += done
+        source_offset += len(data)
+        size -= len(data)

@@ -1,0 +1,255 @@
+"""The head's ledger of objects: where each value is, who holds it, and when it may go. It never looks inside one.
+
+An object lives while a process holds a ref to it, a live task has it as an argument, or another object contains a
+ref to it. Its bytes in the arena live on while a process maps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from nbaccel.local_engine import wire
+
+
+@dataclass(slots=True)
+class ObjectRecord:
+    """One object. `owner` is the client that made its id; -1 when that client has let go of it."""
+
+    owner: int
+    value: wire.Value | None = None
+    holders: set[int] | None = None  # other clients
+    pins: int = 0  # live tasks and containers
+    contains: list[bytes] | None = None
+    mappers: dict[int, int] | None = None  # client -> mappings
+    wanted_by: set[int] | None = None  # the value
+    ready_wanted_by: set[int] | None = None  # only to know that it is there
+    spilled: str = ""  # the file that holds it
+    spilling: bool = False
+    node_id: bytes | None = None
+    last_used: float = 0.0
+
+
+@dataclass(slots=True)
+class Freed:
+    """What came free: arena offsets and spill files."""
+
+    offsets: list[int] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    actors: list[bytes] = field(default_factory=list)  # whose last handle went
+
+
+class Objects:
+    """All objects of one head. Actors' handles are counted in the same way, under the actor's id."""
+
+    def __init__(self) -> None:
+        self.records: dict[bytes, ObjectRecord] = {}
+        self.actor_ids: set[bytes] = set()
+        self.stored: dict[int, bytes] = {}  # arena offset -> object
+        self.orphans: dict[int, dict[int, int]] = {}  # offset of a freed object -> who still maps it
+        self._orphan_of: dict[bytes, int] = {}
+        self.held_by: dict[int, set[bytes]] = {}  # client -> what it holds (for its end)
+        self.freed = Freed()
+        self.inline_bytes = 0
+
+    # ---- coming into being
+
+    def promise(self, id: bytes, owner: int) -> ObjectRecord:
+        """A result that a task will give; its submitter holds it."""
+        record = self.records.get(id)
+        if record is None:
+            record = self.records[id] = ObjectRecord(owner)
+            held = self.held_by.get(owner)
+            if held is None:
+                held = self.held_by[owner] = set()
+            held.add(id)
+        return record
+
+    def fill(self, id: bytes, value: wire.Value, refs: list[bytes]) -> ObjectRecord | None:
+        """The value is there. None when nobody wants it any more (it is dropped)."""
+        record = self.records.get(id)
+        if record is None or record.value is not None:
+            if value.data is None:
+                self.freed.offsets.append(value.offset)
+            return None
+        record.value = value
+        if value.data is None:
+            self.stored[value.offset] = id
+        else:
+            self.inline_bytes += len(value.data)
+        if refs:
+            record.contains = refs
+            self.pin(refs)
+        self._maybe_free(id, record)
+        return record
+
+    def empty(self, id: bytes) -> None:
+        """Forget a value: its task runs again."""
+        record = self.records.get(id)
+        if record is not None and record.value is not None:
+            self._drop_value(id, record)
+            record.value = None
+
+    # ---- holding
+
+    def hold(self, id: bytes, client: int) -> None:
+        record = self.records.get(id)
+        if record is None:
+            return  # it has gone already: the reader will be told that it is lost
+        if record.owner != client:
+            if record.holders is None:
+                record.holders = set()
+            record.holders.add(client)
+        self.held_by.setdefault(client, set()).add(id)
+
+    def release(self, id: bytes, client: int) -> None:
+        record = self.records.get(id)
+        held = self.held_by.get(client)
+        if held is not None:
+            held.discard(id)
+        if record is None:
+            return
+        if record.owner == client:
+            record.owner = -1
+        elif record.holders is not None:
+            record.holders.discard(client)
+        self._maybe_free(id, record)
+
+    def pin(self, ids: Iterable[bytes]) -> None:
+        for id in ids:
+            record = self.records.get(id)
+            if record is not None:
+                record.pins += 1
+
+    def unpin(self, ids: Iterable[bytes]) -> None:
+        for id in ids:
+            record = self.records.get(id)
+            if record is not None:
+                record.pins -= 1
+                self._maybe_free(id, record)
+
+    def mapped(self, id: bytes, client: int) -> None:
+        """A value in the arena was given to a client, which will map it."""
+        record = self.records[id]
+        if record.mappers is None:
+            record.mappers = {}
+        record.mappers[client] = record.mappers.get(client, 0) + 1
+
+    def unmapped(self, id: bytes, client: int) -> None:
+        record = self.records.get(id)
+        if record is not None and record.mappers and client in record.mappers:
+            _decrease(record.mappers, client)
+            return
+        offset = self._orphan_of.get(id)
+        if offset is not None:
+            _decrease(self.orphans[offset], client)
+            self._maybe_free_orphan(id, offset)
+
+    def client_gone(self, client: int) -> None:
+        """A process has ended: what it held and mapped is let go."""
+        for id in self.held_by.pop(client, ()):
+            record = self.records.get(id)
+            if record is None:
+                continue
+            if record.owner == client:
+                record.owner = -1
+            elif record.holders is not None:
+                record.holders.discard(client)
+            self._maybe_free(id, record)
+        for record in self._mapped_records():
+            if record.mappers:
+                record.mappers.pop(client, None)
+        for id, offset in list(self._orphan_of.items()):
+            self.orphans[offset].pop(client, None)
+            self._maybe_free_orphan(id, offset)
+
+    def _mapped_records(self) -> list[ObjectRecord]:
+        return [self.records[id] for id in self.stored.values() if id in self.records]
+
+    # ---- going
+
+    def is_held(self, record: ObjectRecord) -> bool:
+        return record.owner >= 0 or record.pins > 0 or bool(record.holders)
+
+    def _maybe_free(self, id: bytes, record: ObjectRecord) -> None:
+        if record.owner >= 0 or record.pins > 0 or record.holders:
+            return
+        if id in self.actor_ids:
+            self.freed.actors.append(id)
+            return
+        if record.value is None and not record.spilled:
+            if not record.wanted_by:  # still to come: its task is told by the head's look at `is_wanted`
+                del self.records[id]
+            return
+        del self.records[id]
+        self._drop_value(id, record)
+        if record.contains:
+            self.unpin(record.contains)
+
+    def _drop_value(self, id: bytes, record: ObjectRecord) -> None:
+        value = record.value
+        if record.spilled:
+            self.freed.files.append(record.spilled)
+            record.spilled = ""
+        if value is None:
+            return
+        if value.data is not None:
+            self.inline_bytes -= len(value.data)
+            return
+        if value.offset < 0:
+            return  # spilled: nothing in the arena
+        self.stored.pop(value.offset, None)
+        if record.mappers:
+            self.orphans[value.offset] = record.mappers
+            self._orphan_of[id] = value.offset
+        else:
+            self.freed.offsets.append(value.offset)
+
+    def _maybe_free_orphan(self, id: bytes, offset: int) -> None:
+        if not self.orphans[offset]:
+            del self.orphans[offset]
+            del self._orphan_of[id]
+            self.freed.offsets.append(offset)
+
+    def take_freed(self) -> Freed | None:
+        """What has come free since the last call."""
+        freed = self.freed
+        if not (freed.offsets or freed.files or freed.actors):
+            return None
+        self.freed = Freed()
+        return freed
+
+    def victims(self, need: int) -> list[bytes]:
+        """Objects to spill, least recently used first, until `need` bytes would come free."""
+        chosen: list[bytes] = []
+        candidates = [
+            (self.records[id].last_used, id)
+            for id in self.stored.values()
+            if not self.records[id].mappers and not self.records[id].spilling
+        ]
+        for _used, id in sorted(candidates):
+            value = self.records[id].value
+            assert value is not None
+            chosen.append(id)
+            need -= value.size
+            if need <= 0:
+                break
+        return chosen
+
+    def check(self) -> None:
+        """Assert what must always hold."""
+        for offset, id in self.stored.items():
+            record = self.records[id]
+            assert record.value is not None and record.value.data is None and record.value.offset == offset
+            assert offset not in self.orphans
+        for id, record in self.records.items():
+            assert record.pins >= 0, (id, record.pins)
+            assert id in self.actor_ids or record.value is None or self.is_held(record), id
+
+
+def _decrease(counts: dict[int, int], key: int) -> None:
+    left = counts.get(key, 0) - 1
+    if left > 0:
+        counts[key] = left
+    else:
+        counts.pop(key, None)

@@ -1,0 +1,361 @@
+"""From commands to acts: what the scheduler wants, done in order. Every act's answer comes back as an event."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nbaccel.local_engine import failures, wire
+from nbaccel.local_engine.ids import return_id
+from nbaccel.local_engine.intake import PUSH_BYTES
+from nbaccel.local_engine.peers import Peer
+from nbaccel.local_engine.records import TaskEntry, WorkerProcess
+from nbaccel.scheduling import commands as do
+from nbaccel.scheduling.commands import Failure
+from nbaccel.scheduling.events import ArgumentFailed, Task, TaskKind, TimePassed
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head import Head
+
+_ERRORS = {
+    Failure.WORKER_CRASHED: "WorkerCrashedError",
+    Failure.CANCELLED: "TaskCancelledError",
+    Failure.ACTOR_DIED: "ActorDiedError",
+    Failure.ACTOR_UNAVAILABLE: "ActorUnavailableError",
+    Failure.UNSCHEDULABLE: "TaskUnschedulableError",
+    Failure.JOB_ENDED: "WorkerCrashedError",
+    Failure.NODE_DIED: "NodeDiedError",
+    Failure.GROUP_REMOVED: "TaskPlacementGroupRemoved",
+    Failure.PENDING_CALLS_EXCEEDED: "PendingCallsLimitExceeded",
+}
+_ACTOR_STATES = {"PENDING": "PENDING_CREATION"}
+
+
+class Orders:
+    """The head's hands."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._objects = head.objects
+        self._ready: list[bytes] = []
+        self._next_wake: float | None = None
+        self._acts: dict[type, Callable[[Any], None]] = {
+            do.SendTask: self._send_task,
+            do.FinishTask: self._finish_task,
+            do.StartWorker: lambda c: head.workers.start(c),
+            do.StopWorker: lambda c: head.workers.stop(c.worker_id, c.why, force=c.force),
+            do.RecallTasks: lambda c: self._tell(c.worker_id, wire.Recall()),
+            do.InterruptTask: lambda c: self._tell(c.worker_id, wire.Interrupt(c.task_id)),
+            do.ReleaseDevices: lambda c: head.node.release(c.node_id, c.devices),
+            do.FailTask: self._fail_task,
+            do.ActorChanged: self._actor_changed,
+            do.GroupChanged: lambda c: head.questions.group_changed(c),
+            do.Warn: lambda c: head.watchers.warned(c),
+            do.WakeAt: self._wake_at,
+        }
+
+    def carry_out(self, commands: Sequence[Any]) -> None:
+        """Do all of them; then tell the scheduler of the objects that came into being on the way."""
+        acts = self._acts
+        for command in commands:
+            acts[type(command)](command)
+        if self._ready:
+            ready, self._ready = self._ready, []
+            self._head.intake.arrived(ready)
+        self._head.watchers.changed()
+
+    def _tell(self, worker_id: bytes, message: Any) -> None:
+        worker = self._head.workers.by_id.get(worker_id)
+        if worker is not None and not worker.ended:
+            self._head.send(worker.peer, message)
+
+    def _wake_at(self, command: do.WakeAt) -> None:
+        if self._next_wake is not None and self._next_wake <= command.at:
+            return
+        self._next_wake = command.at
+
+        def wake() -> None:
+            if self._next_wake == command.at:
+                self._next_wake = None
+            self._head.handle(TimePassed())
+
+        self._head.poll.at(command.at, wake)
+
+    # ---- sending
+
+    def _send_task(self, command: do.SendTask) -> None:
+        head, task = self._head, command.task
+        worker = head.workers.by_id.get(command.worker_id)
+        if worker is None or worker.ended:
+            return  # it is dying: WorkerDied follows and the task is sent again
+        entry: TaskEntry = task.payload
+        if command.devices and not head.node.lease(command):
+            return
+        submit = entry.submit
+        if submit.slots and self._bring_back(submit, lambda: self._send_task_again(command)):
+            return
+        self._transmit(command, worker, entry)
+
+    def _send_task_again(self, command: do.SendTask) -> None:
+        worker = self._head.workers.by_id.get(command.worker_id)
+        if worker is None or worker.ended:
+            return
+        entry: TaskEntry = command.task.payload
+        if not self._bring_back(entry.submit, lambda: self._send_task_again(command)):
+            self._transmit(command, worker, entry)
+
+    def _bring_back(self, submit: wire.Submit, then: Callable[[], None]) -> bool:
+        """Whether an argument is on disk; it is then on its way back and `then` will be called."""
+        for _place, id in submit.slots:
+            record = self._objects.records.get(id)
+            if record is not None and record.spilled:
+                self._head.store.when_here(id, then)
+                return True
+        return False
+
+    def _transmit(self, command: do.SendTask, worker: WorkerProcess, entry: TaskEntry) -> None:
+        head, task, peer = self._head, command.task, worker.peer
+        self._prepare(peer, worker, entry, task)
+        slots = [(place, id, self._give(id, peer.client_id)) for place, id in entry.submit.slots]
+        template = entry.record.template
+        ids = environ = None
+        hide = template.hide_unassigned if template.hide_unassigned is not None else bool(head.config.options.get("hide_unassigned"))
+        if command.devices or (hide and task.kind is not TaskKind.ACTOR_CALL):
+            ids = head.node.ids(command.node_id, command.devices)
+            environ = head.node.environment(command.node_id, command.devices, hide)
+            environ |= self._users_own(entry, environ)
+        state = head.scheduler.task_record(task.task_id)
+        attempt, why = (state.attempt, state.choice_why) if state is not None else (0, "")
+        if task.kind is TaskKind.ACTOR_CREATION:
+            worker.running_actor = task.actor_id or b""
+            self._actor_placed(task, worker, command, ids)
+        entry.worker_id, entry.node_id, entry.device_ids = worker.worker_id, command.node_id, ids
+        entry.choice, entry.choice_why, entry.attempt = command.choice, why, attempt
+        entry.started_at = time.time() if command.first else None
+        worker.used = True
+        head.send(
+            peer,
+            wire.Run(
+                task.task_id, entry.record.number, entry.submit.args, slots, ids, environ, attempt, command.choice, task.actor_id or b"", why
+            ),
+        )
+
+    def _users_own(self, entry: TaskEntry, environ: dict[str, str | None]) -> dict[str, str | None]:
+        """What the user set in runtime_env wins over what we would set."""
+        own = self._head.environments.variables(entry.record.template.runtime_env) if entry.record.template.environment else {}
+        return {name: own[name] for name in environ if name in own}
+
+    def _prepare(self, peer: Peer, worker: WorkerProcess, entry: TaskEntry, task: Task) -> None:
+        """Make sure that the worker knows its job, the template and the functions."""
+        head, record = self._head, entry.record
+        if worker.setup_job != task.job:
+            self._set_up(peer, worker, task.job)
+        if record.number in peer.defined:
+            return
+        for key in record.functions:
+            if key not in peer.functions:
+                peer.functions.add(key)
+                peer.out.append(head.intake.functions[key])
+        peer.defined.add(record.number)
+        peer.out.append(wire.DefineTemplate(record.number, record.template))
+
+    def _set_up(self, peer: Peer, worker: WorkerProcess, job_number: int) -> None:
+        head = self._head
+        job = head.jobs[job_number]
+        worker.setup_job = job_number
+        peer.job = job_number
+        hello = job.hello
+        head.send(
+            peer,
+            wire.Setup(
+                job_number,
+                peer.client_id,
+                job.namespace,
+                hello.sys_path,
+                hello.cwd,
+                head.environments.variables(hello.runtime_env),
+                head.config.session,
+                worker.node_id,
+                head.config.directory,
+                hello.main_path,
+                hello.runtime_env,
+            ),
+        )
+
+    def _give(self, id: bytes, client_id: int) -> wire.Value:
+        """A value on its way to a process."""
+        record = self._objects.records.get(id)
+        if record is None or record.value is None:
+            return failures.failed("ObjectLostError", f"Object {id.hex()} does not exist any more.")
+        record.last_used = time.monotonic()
+        if record.value.data is None:
+            self._objects.mapped(id, client_id)
+        return record.value
+
+    def deliver(self, id: bytes, peer: Peer) -> None:
+        """Send a value to a process that asked for it."""
+        record = self._objects.records[id]
+        if record.spilled:
+            self._head.store.when_here(id, lambda: self._deliver_again(id, peer))
+            return
+        self._head.send(peer, wire.ObjectValue(id, self._give(id, peer.client_id)))
+
+    def _deliver_again(self, id: bytes, peer: Peer) -> None:
+        if not peer.closed and id in self._objects.records:
+            self.deliver(id, peer)
+
+    # ---- ends of tasks
+
+    def _finish_task(self, command: do.FinishTask) -> None:
+        entry: TaskEntry = command.task.payload
+        results = entry.results
+        if results is not None:
+            self._write_results(command.task, entry, results)
+        entry.results = None
+        self._let_go(entry, command.task)
+
+    def _write_results(self, task: Task, entry: TaskEntry, results: list[wire.Result]) -> None:
+        record = entry.record
+        if record.returns == 0:
+            return
+        task_id = task.task_id
+        for index, result in enumerate(results):
+            self._fill(return_id(task_id, index), result.value, result.refs, entry.client_id)
+        if record.template.num_returns == wire.STREAMING:
+            self._end_stream(task_id, entry, results[0].value)
+
+    def _end_stream(self, task_id: bytes, entry: TaskEntry, value: wire.Value) -> None:
+        """The stream's reader gets the error, if there was one, as the last item."""
+        peer = self._head.peers.get(entry.client_id)
+        if peer is None:
+            return
+        if value.status != wire.OK:
+            id = return_id(task_id, entry.items + 1)
+            self._objects.promise(id, entry.client_id)
+            self._objects.fill(id, value, [])
+            self._head.send(peer, wire.StreamItem(task_id, entry.items, value if value.data is not None else None))
+            entry.items += 1
+        self._head.send(peer, wire.StreamEnd(task_id, entry.items))
+
+    def _fill(self, id: bytes, value: wire.Value, refs: list[bytes], owner: int) -> None:
+        """A result is there: its submitter gets it, whoever waits for it is told."""
+        record = self._objects.fill(id, value, refs)
+        if record is None:
+            return
+        small = value.data is not None and len(value.data) <= PUSH_BYTES
+        wanted, ready = record.wanted_by, record.ready_wanted_by
+        record.wanted_by = record.ready_wanted_by = None
+        if record.owner == owner and (wanted is None or owner not in wanted):
+            peer = self._head.peers.get(owner)
+            if peer is not None:
+                self._head.send(peer, wire.ObjectValue(id, value) if small else wire.ObjectReady([id]))
+        for client_id in wanted or ():
+            peer = self._head.peers.get(client_id)
+            if peer is not None and id in self._objects.records:
+                self.deliver(id, peer)
+        for client_id in ready or ():
+            peer = self._head.peers.get(client_id)
+            if peer is not None and client_id != owner:
+                self._head.send(peer, wire.ObjectReady([id]))
+        if record.pins:
+            self._arrived(id, value)
+
+    def _arrived(self, id: bytes, value: wire.Value) -> None:
+        """Some live task has it as an argument: it may have waited for it."""
+        if value.status == wire.OK:
+            self._ready.append(id)
+        else:
+            self._fail_waiting(id, value)
+
+    def _fail_waiting(self, id: bytes, value: wire.Value) -> None:
+        """An argument failed: so do the tasks that wait for it, with the same error."""
+        for task in self._head.scheduler.waiting_for(id):
+            self.fail_for_argument(task, value)
+            self._head.handle(ArgumentFailed(task.task_id))
+
+    def fail_for_argument(self, task: Task, value: wire.Value) -> None:
+        """Write an argument's error as the results of a task that never ran."""
+        entry: TaskEntry = task.payload
+        entry.failed, entry.note = True, "an argument failed"
+        entry.finished_at = time.time()
+        if task.kind is TaskKind.ACTOR_CREATION:
+            self.creation_failed(entry, value)
+        self._write_results(task, entry, [wire.Result(value)] * max(entry.record.returns, 1))
+        self._let_go(entry, task)
+
+    def _fail_task(self, command: do.FailTask) -> None:
+        task, entry = command.task, command.task.payload
+        entry.failed, entry.note = True, command.message
+        entry.finished_at = time.time()
+        value = self._failure(command, task, entry)
+        self._write_results(task, entry, [wire.Result(value)] * max(entry.record.returns, 1))
+        entry.results = None
+        self._let_go(entry, task)
+
+    def _failure(self, command: do.FailTask, task: Task, entry: TaskEntry) -> wire.Value:
+        kind = _ERRORS[command.failure]
+        facts: dict[str, Any] = {"task_id": task.task_id.hex()}
+        if command.failure in (Failure.ACTOR_DIED, Failure.ACTOR_UNAVAILABLE):
+            actor = self._head.actors.get(command.actor_id or task.actor_id or b"")
+            facts["actor_id"] = (command.actor_id or task.actor_id or b"").hex()
+            if actor is not None:
+                facts["cause"] = actor.creation_error
+        elif command.failure is Failure.GROUP_REMOVED and task.kind is not TaskKind.TASK:
+            kind = "ActorPlacementGroupRemoved"
+        elif command.failure is Failure.UNSCHEDULABLE and task.kind is not TaskKind.TASK:
+            kind = "ActorUnschedulableError"
+        return failures.failed(kind, command.message, **facts)
+
+    def _let_go(self, entry: TaskEntry, task: Task) -> None:
+        """The task is over: its arguments need no longer be held for it."""
+        if not entry.pinned:
+            return
+        if task.kind is TaskKind.ACTOR_CREATION and task.max_restarts and not entry.failed:
+            return  # a restart needs them again: let go when the actor dies
+        self.unpin(entry, task)
+
+    def unpin(self, entry: TaskEntry, task: Task) -> None:
+        if not entry.pinned:
+            return
+        entry.pinned = False
+        submit = entry.submit
+        if submit.slots:
+            self._objects.unpin(id for _place, id in submit.slots)
+        if submit.refs:
+            self._objects.unpin(submit.refs)
+        if task.kind is TaskKind.ACTOR_CALL and submit.actor_id:
+            self._objects.unpin((submit.actor_id,))
+        submit.args = b""
+
+    # ---- actors
+
+    def creation_failed(self, entry: TaskEntry, value: wire.Value) -> None:
+        actor = self._head.actors.get(entry.submit.actor_id)
+        if actor is not None and value.status == wire.RAISED and value.data is not None:
+            actor.creation_error = value.data
+
+    def _actor_placed(self, task: Task, worker: WorkerProcess, command: do.SendTask, ids: dict[str, list[str]] | None) -> None:
+        actor = self._head.actors.get(task.actor_id or b"")
+        if actor is not None:
+            actor.worker_id, actor.node_id, actor.device_ids = worker.worker_id, command.node_id, ids
+
+    def _actor_changed(self, command: do.ActorChanged) -> None:
+        actor = self._head.actors.get(command.actor_id)
+        if actor is None:
+            return
+        actor.state = _ACTOR_STATES.get(command.state, command.state)
+        actor.why = command.why
+        if command.state == "RESTARTING":
+            actor.restarts += 1
+        elif command.state == "DEAD":
+            self._actor_died(actor)
+
+    def _actor_died(self, actor: Any) -> None:
+        self.unpin(actor.creation.payload, actor.creation)
+        if self._head.names.get((actor.namespace, actor.name)) == actor.actor_id:
+            del self._head.names[(actor.namespace, actor.name)]
+        actor.scope_ended = True
+        dead = [other for other in self._head.actors.values() if other.state == "DEAD"]
+        for old in dead[:-1_000]:  # the cockpit shows the latest; a program that makes millions must not fill the head
+            del self._head.actors[old.actor_id]

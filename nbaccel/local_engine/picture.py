@@ -1,0 +1,355 @@
+"""The head's records drawn as one Snapshot, and as the rows that Ray's own questions return."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from nbaccel import __version__
+from nbaccel.accelerators import Device
+from nbaccel.local_engine.records import ActorEntry, TaskEntry
+from nbaccel.scheduling.events import UNIT
+from nbaccel.snapshot import (
+    ActorRow,
+    DeviceMetrics,
+    DeviceRow,
+    GroupRow,
+    Holder,
+    NodeRow,
+    Runtime,
+    Snapshot,
+    TaskRow,
+    WorkerRow,
+)
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head import Head
+
+MOST_WAITING, MOST_RUNNING, MOST_ENDED = 20, 50, 20
+_METRICS = {field for field in DeviceMetrics.__struct_fields__}
+
+
+class Picture:
+    """Draws what the head knows."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+
+    def snapshot(self, seq: int) -> Snapshot:
+        head = self._head
+        return Snapshot(
+            runtime=self._runtime(),
+            seq=seq,
+            time=time.time(),
+            nodes=self.node_rows(),
+            devices=self.device_rows(),
+            tasks=self.task_rows(MOST_RUNNING, MOST_WAITING, MOST_ENDED),
+            actors=[self._actor(entry) for entry in self._actors_shown()],
+            workers=self.worker_rows(),
+            groups=[self._group(row) for row in head.questions.group_rows()][-50:],
+            alerts=list(head.watchers.alerts[-20:]),
+            counts=head.scheduler.counts(),
+            found=self._found(),
+        )
+
+    def _runtime(self) -> Runtime:
+        import os
+
+        config = self._head.config
+        return Runtime(
+            engine="local",
+            version=__version__,
+            python=sys.version.split()[0],
+            pid=os.getpid(),
+            session=config.session,
+            address=os.path.join(config.directory, "head.sock"),
+            shared=config.shared,
+            started_at=self._head.started_at,
+            log_dir=os.path.join(config.directory, "logs"),
+        )
+
+    def _found(self) -> list[str]:
+        detection = self._head.node.detection
+        if detection is None:
+            return []
+        lines = []
+        for finding in detection.findings:
+            unoffered = [device for device in finding.devices if not device.offered]
+            if finding.late:
+                lines.append(f"{finding.family}: {finding.reason}")
+            elif unoffered:
+                lines.append(f"{finding.family}: {len(unoffered)} found, not offered")
+        return lines
+
+    # ---- nodes and devices
+
+    def node_rows(self) -> list[NodeRow]:
+        head, rows = self._head, []
+        for node_id, spec in head.node.specs.items():
+            alive = node_id not in head.node.gone
+            totals = available = {}
+            if alive:
+                totals = _quantities(head.scheduler.node_totals(node_id))
+                available = _quantities(head.scheduler.node_available(node_id))
+            rows.append(
+                NodeRow(
+                    node_id.hex(), spec.name, alive, spec.is_head, totals, available, spec.labels, "127.0.0.1", head.node.gone.get(node_id, "")
+                )
+            )
+        return rows
+
+    def nodes_as_dicts(self) -> list[dict[str, Any]]:
+        """Ray's nodes()."""
+        return [
+            {
+                "NodeID": row.node_id,
+                "Alive": row.alive,
+                "NodeManagerAddress": row.address,
+                "NodeManagerHostname": row.name,
+                "NodeManagerPort": 0,
+                "ObjectManagerPort": 0,
+                "ObjectStoreSocketName": self._head.config.directory,
+                "RayletSocketName": self._head.config.directory,
+                "MetricsExportPort": 0,
+                "NodeName": row.name,
+                "alive": row.alive,
+                "Resources": row.totals,
+                "Labels": row.labels,
+                "DeathReasonMessage": row.why,
+            }
+            for row in self.node_rows()
+        ]
+
+    def device_rows(self) -> list[DeviceRow]:
+        head, rows = self._head, []
+        for node_id, offered in head.node.devices.items():
+            if node_id in head.node.gone:
+                continue
+            holders = self._holders(node_id)
+            states = {(device.spec.resource, device.spec.index): device for device in head.scheduler.devices(node_id)}
+            for resource, devices in offered.devices.items():
+                for device in devices:
+                    state = states.get((resource, device.index))
+                    rows.append(self._device(node_id, device, state, holders.get((resource, device.index), [])))
+        return rows
+
+    def _holders(self, node_id: bytes) -> dict[tuple[str, int], list[Holder]]:
+        found: dict[tuple[str, int], list[Holder]] = {}
+        for row in self._head.scheduler.device_holders(node_id):
+            found.setdefault((row.resource, row.index), []).append(self._holder(row))
+        return found
+
+    def _holder(self, row: Any) -> Holder:
+        held_by = row.held_by
+        actor = getattr(held_by, "creation", None)
+        task = (actor.task if actor is not None else getattr(held_by, "task", None)) or None
+        if task is None:
+            return Holder(f"placement group {held_by.spec.name or held_by.spec.group_id.hex()[:8]}", row.amount / UNIT)
+        entry: TaskEntry = task.payload
+        template = entry.record.template
+        worker = self._head.workers.by_id.get(entry.worker_id)
+        is_actor = template.kind == 1
+        return Holder(
+            template.class_name if is_actor else template.name,
+            row.amount / UNIT,
+            None if is_actor else task.task_id.hex(),
+            task.actor_id.hex() if is_actor and task.actor_id else None,
+            worker.pid if worker is not None else None,
+            template.cell,
+            entry.started_at or entry.submitted_at,
+        )
+
+    def _device(self, node_id: bytes, device: Device, state: Any, holders: list[Holder]) -> DeviceRow:
+        metrics = self._head.node.metrics.get(device.lease_key)
+        return DeviceRow(
+            node_id=node_id.hex(),
+            resource=device.resource,
+            index=device.index,
+            id=device.id,
+            vendor=device.vendor,
+            family=device.family,
+            kind=device.kind.value,
+            type=device.type,
+            name=device.name,
+            uuid=device.uuid,
+            parent=device.parent,
+            profile=device.profile,
+            offered=device.offered,
+            memory_bytes=device.memory_bytes,
+            free=max(state.room(), 0) / UNIT if state is not None else 0.0,
+            free_reason=state.reason if state is not None else "",
+            holders=holders,
+            metrics=DeviceMetrics(**{k: v for k, v in metrics.items() if k in _METRICS}) if metrics else None,
+        )
+
+    # ---- tasks, actors, workers
+
+    def task_rows(self, most_running: int, most_waiting: int, most_ended: int) -> list[TaskRow]:
+        scheduler = self._head.scheduler
+        rows = [self.task(record) for record in islice(scheduler.running(), most_running)]
+        now = time.monotonic()
+        for record in islice(scheduler.waiting(), most_waiting):
+            row = self.task(record)
+            explanation = scheduler.explain(record.task.task_id, now)
+            row.why = explanation.sentence if explanation is not None else ""
+            rows.append(row)
+        rows += [self.task(record) for record in islice(scheduler.ended(), most_ended)]
+        return rows
+
+    def task(self, record: Any) -> TaskRow:
+        task = record.task
+        entry: TaskEntry = task.payload
+        template = entry.record.template
+        worker = self._head.workers.by_id.get(entry.worker_id)
+        choice = task.choices[record.choice] if task.choices else None
+        return TaskRow(
+            task_id=task.task_id.hex(),
+            name=template.name,
+            kind=task.kind.value,
+            state=record.state.name,
+            job=task.job,
+            demand={name: amount / UNIT for name, amount in choice.demand} if choice is not None else {},
+            device_ids=entry.device_ids or {},
+            node_id=entry.node_id.hex() or None,
+            worker_id=entry.worker_id.hex() or None,
+            pid=worker.pid if worker is not None else None,
+            actor_id=task.actor_id.hex() if task.actor_id else None,
+            parent_task_id=task.parent_task_id.hex() if task.parent_task_id else None,
+            cell=template.cell,
+            submitted_at=entry.submitted_at,
+            started_at=entry.started_at,
+            finished_at=entry.finished_at,
+            why=entry.note,
+            choice=choice.label if choice is not None else "",
+            choice_why=record.choice_why,
+            attempt=record.attempt,
+            peak_memory_bytes=entry.peak_memory,
+            progress=entry.progress,
+        )
+
+    def _actors_shown(self) -> list[ActorEntry]:
+        actors = list(self._head.actors.values())
+        alive = [actor for actor in actors if actor.state != "DEAD"]
+        dead = [actor for actor in actors if actor.state == "DEAD"]
+        return alive[-100:] + dead[-10:]
+
+    def _actor(self, entry: ActorEntry) -> ActorRow:
+        record = self._head.scheduler.actor_record(entry.actor_id)
+        template = entry.record.template
+        worker = self._head.workers.by_id.get(entry.worker_id)
+        demand = entry.record.running if entry.record.running is not None else entry.record.choices[0].demand
+        return ActorRow(
+            actor_id=entry.actor_id.hex(),
+            class_name=template.class_name,
+            state=entry.state,
+            job=entry.job,
+            name=entry.name,
+            namespace=entry.namespace,
+            demand={name: amount / UNIT for name, amount in demand},
+            device_ids=entry.device_ids or {},
+            node_id=entry.node_id.hex() or None,
+            worker_id=entry.worker_id.hex() or None,
+            pid=worker.pid if worker is not None else None,
+            cell=template.cell,
+            since=entry.since,
+            restarts=entry.restarts,
+            pending_calls=record.waiting + len(record.sent) if record is not None else 0,
+            why=entry.why,
+        )
+
+    def worker_rows(self) -> list[WorkerRow]:
+        rows = []
+        for worker in self._head.workers.by_id.values():
+            record = self._head.scheduler.worker_record(worker.worker_id)
+            running = record.queue[0].task.name if record is not None and record.queue else ""
+            state = record.state.name if record is not None else "STOPPING"
+            rows.append(WorkerRow(worker.worker_id.hex(), worker.pid, worker.node_id.hex(), state, running, worker.used))
+        return rows
+
+    def _group(self, row: dict[str, Any]) -> GroupRow:
+        return GroupRow(
+            row["placement_group_id"],
+            row["name"],
+            row["state"],
+            row["strategy"],
+            list(row["bundles"].values()),
+            list(row["bundles_to_node_id"].values()),
+        )
+
+    # ---- Ray's state API and timeline
+
+    def state(self, what: str, limit: int) -> list[dict[str, Any]]:
+        """Rows of tasks, actors, workers, nodes, objects, groups or jobs, as plain dicts."""
+        if what == "tasks":
+            return [plain(row) for row in self.task_rows(limit, limit, limit)[:limit]]
+        if what == "actors":
+            return [plain(self._actor(entry)) for entry in islice(self._head.actors.values(), limit)]
+        if what == "workers":
+            return [plain(row) for row in self.worker_rows()[:limit]]
+        if what == "nodes":
+            return [plain(row) for row in self.node_rows()[:limit]]
+        if what == "groups":
+            return self._head.questions.group_rows()[:limit]
+        if what == "objects":
+            return [self._object(id, record) for id, record in islice(self._head.objects.records.items(), limit)]
+        if what == "jobs":
+            return [
+                {"job_id": job.number.to_bytes(4, "big").hex(), "status": "SUCCEEDED" if job.ended else "RUNNING", "pid": job.hello.pid,
+                 "entrypoint": job.hello.title, "start_time": job.started_at}
+                for job in islice(self._head.jobs.values(), limit)
+            ]  # fmt: skip
+        return []
+
+    def _object(self, id: bytes, record: Any) -> dict[str, Any]:
+        value = record.value
+        size = None if value is None else (len(value.data) if value.data is not None else value.size)
+        place = "pending" if value is None else "inline" if value.data is not None else "disk" if record.spilled else "shared memory"
+        return {
+            "object_id": id.hex(),
+            "object_size": size,
+            "place": place,
+            "reference_type": "LOCAL_REFERENCE" if record.owner >= 0 else "USED_BY_PENDING_TASK" if record.pins else "BORROWED",
+            "task_status": "FINISHED" if value is not None else "NIL",
+            "holders": len(record.holders or ()) + (record.owner >= 0),
+        }
+
+    def timeline(self) -> list[dict[str, Any]]:
+        """Chrome trace events of the tasks that are known, on worker lanes and device lanes."""
+        events = []
+        for row in self.task_rows(10_000, 0, 10_000):
+            if row.started_at is None:
+                continue
+            end = row.finished_at or time.time()
+            lanes = [("workers", f"worker {row.pid or (row.worker_id or '')[:8]}")]
+            lanes += [("devices", f"{resource} {id}") for resource, ids in row.device_ids.items() for id in ids]
+            for group, lane in lanes:
+                events.append(
+                    {"cat": row.kind, "name": row.name, "ph": "X", "pid": group, "tid": lane, "ts": row.started_at * 1e6,
+                     "dur": max(end - row.started_at, 0) * 1e6, "args": {"task_id": row.task_id, "cell": row.cell, "state": row.state}}
+                )  # fmt: skip
+        return events
+
+
+def _quantities(demand: dict[str, int]) -> dict[str, float]:
+    return {name: amount / UNIT for name, amount in demand.items()}
+
+
+def plain(value: Any) -> Any:
+    """Records as dicts, enums by name, ids as hex: what MessagePack and JSON can carry."""
+    if hasattr(value, "__struct_fields__"):
+        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value

@@ -1,0 +1,74 @@
+"""The head's one wait: sockets, pipes, child signals and timers, each with the function to call."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import select
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+class Poll:
+    """epoll with callbacks and timers."""
+
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self._readers: dict[int, Callable[[], None]] = {}
+        self._writers: dict[int, Callable[[], None]] = {}
+        self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = itertools.count()
+
+    def register(self, source: Any, on_readable: Callable[[], None]) -> None:
+        fd = source if isinstance(source, int) else source.fileno()
+        self._readers[fd] = on_readable
+        self._epoll.register(fd, select.EPOLLIN)
+
+    def unregister(self, source: Any) -> None:
+        fd = source if isinstance(source, int) else source.fileno()
+        if self._readers.pop(fd, None) is not None:
+            self._writers.pop(fd, None)
+            self._epoll.unregister(fd)
+
+    def want_write(self, source: Any, on_writable: Callable[[], None]) -> None:
+        """Call once, when the socket takes bytes again."""
+        fd = source if isinstance(source, int) else source.fileno()
+        if fd in self._readers:
+            self._writers[fd] = on_writable
+            self._epoll.modify(fd, select.EPOLLIN | select.EPOLLOUT)
+
+    def pause_reading(self, source: Any, paused: bool) -> None:
+        fd = source.fileno()
+        if fd in self._readers:
+            self._epoll.modify(fd, 0 if paused else select.EPOLLIN)
+
+    def at(self, when: float, call: Callable[[], None]) -> None:
+        """Call at this time of time.monotonic()."""
+        heapq.heappush(self._timers, (when, next(self._order), call))
+
+    def once(self) -> None:
+        """Wait for something to happen, and call for all that did."""
+        timeout_s = -1.0
+        if self._timers:
+            timeout_s = max(self._timers[0][0] - time.monotonic(), 0)
+        for fd, mask in self._epoll.poll(timeout_s):
+            if mask & select.EPOLLOUT:
+                writer = self._writers.pop(fd, None)
+                if fd in self._readers:
+                    self._epoll.modify(fd, select.EPOLLIN)
+                if writer is not None:
+                    writer()
+            if mask & ~select.EPOLLOUT:
+                reader = self._readers.get(fd)
+                if reader is not None:
+                    reader()
+        if self._timers:
+            self._call_due(time.monotonic())
+
+    def _call_due(self, now: float) -> None:
+        while self._timers and self._timers[0][0] <= now:
+            heapq.heappop(self._timers)[2]()
+
+    def close(self) -> None:
+        self._epoll.close()

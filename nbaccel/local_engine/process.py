@@ -1,0 +1,95 @@
+"""System calls that the life of processes needs and Python has no name for; sentences about how one ended."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_libc = ctypes.CDLL(None, use_errno=True)
+OOM_SCORE_ADJ = 300  # above a kernel's 0: when memory runs out, a worker goes first
+
+
+def die_with_parent(parent_pid: int) -> None:
+    """End this process by SIGKILL when its parent's thread ends; end it now if that has already happened."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent_pid:
+        os._exit(0)
+
+
+def become_subreaper() -> None:
+    """Adopt orphans: every worker whose forker has gone becomes our child, so that we learn how it ends."""
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def prefer_as_victim() -> None:
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write(str(OOM_SCORE_ADJ))
+    except OSError:
+        pass  # a container that forbids it
+
+
+def ending(status: int) -> tuple[str, int | None, int | None]:
+    """(words, exit code, signal number) of a wait status."""
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        return f"was killed by {_signal_name(number)}{_hint(number)}", None, number
+    code = os.WEXITSTATUS(status)
+    return f"exited with code {code}", code, None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _hint(number: int) -> str:
+    hints = {
+        signal.SIGKILL: " (kill -9, or the kernel's out-of-memory killer)",
+        signal.SIGSEGV: " (a segmentation fault in native code)",
+        signal.SIGABRT: " (native code gave up: abort())",
+        signal.SIGBUS: " (memory that could not be provided)",
+    }
+    return hints.get(signal.Signals(number), "") if number in list(signal.Signals) else ""
+
+
+def start_time(pid: int) -> int:
+    """When the process started, in clock ticks since boot: with the pid it names a process for good. 0 if it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return int(file.read().rpartition(")")[2].split()[19])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def kill_sessions(pids: set[int]) -> None:
+    """SIGKILL workers and what they started: everything in their sessions."""
+    for pid in pids:
+        _kill_group(pid)
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and int(entry) not in pids:
+            fields = _stat(int(entry))
+            if fields is not None and fields[1] in pids:
+                _kill_group(fields[0])
+
+
+def _kill_group(group: int) -> None:
+    for kill in (os.killpg, os.kill):
+        try:
+            kill(group, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            continue  # it was faster
+
+
+def _stat(pid: int) -> tuple[int, int] | None:
+    """(process group, session) of a process."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return int(fields[2]), int(fields[3])
+    except (OSError, IndexError, ValueError):
+        return None

@@ -1,0 +1,332 @@
+"""The head's answers: one function for each thing that a client may ask."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from nbaccel.accelerators import resolve_resources
+from nbaccel.local_engine import failures, wire
+from nbaccel.local_engine.node_devices import device_specs
+from nbaccel.local_engine.peers import Peer
+from nbaccel.local_engine.picture import Picture, plain
+from nbaccel.scheduling.commands import GroupChanged
+from nbaccel.scheduling.events import (
+    UNIT,
+    ActorKillAsked,
+    CancelAsked,
+    Choice,
+    GroupAsked,
+    GroupRemoveAsked,
+    NodeRemoved,
+    NodeSpec,
+)
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head import Head
+    from nbaccel.snapshot import Snapshot
+
+_TAIL_BYTES = 1 << 20
+
+
+class Refusal(Exception):
+    """A question that gets an error: the class to raise at the asker's, and the words."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class Questions:
+    """Everything that is asked and answered."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._picture = Picture(head)
+        self._groups: dict[bytes, tuple[GroupAsked, bytes, int]] = {}  # -> (spec, ready object, client)
+        self._table: dict[str, Callable[[Peer, Any], Any]] = {
+            "sync": lambda peer, body: None,
+            "pin": self._pin,
+            "is_actor_task": self._is_actor_task,
+            "reserve_name": self._reserve_name,
+            "get_actor": self._get_actor,
+            "list_named_actors": self._list_named_actors,
+            "nodes": lambda peer, body: self._picture.nodes_as_dicts(),
+            "cluster_resources": lambda peer, body: self._sum("totals"),
+            "available_resources": lambda peer, body: self._sum("available"),
+            "snapshot": lambda peer, body: self.picture(),
+            "explain": self._explain,
+            "probe": self._probe,
+            "logs": self._logs,
+            "state": lambda peer, body: self._picture.state(body[0], body[1]),
+            "timeline": lambda peer, body: self._picture.timeline(),
+            "create_group": self._create_group,
+            "remove_group": self._remove_group,
+            "group_table": self._group_table,
+            "find_group": self._find_group,
+            "add_node": self._add_node,
+            "remove_node": self._remove_node,
+            "recycle": self._recycle,
+            "notes": lambda peer, body: self._head.notes,
+            "stop_head": self._stop_head,
+            "detection": lambda peer, body: self._head.node.detection.to_dict() if self._head.node.detection else None,
+        }
+
+    def ask(self, peer: Peer, message: wire.Ask) -> None:
+        """Answer a client."""
+        answer = wire.Answer(message.request)
+        try:
+            function = self._table.get(message.what)
+            if function is None:
+                raise Refusal("RaySystemError", f"This head does not know the question {message.what!r}.")
+            answer.body = msgspec.msgpack.encode(function(peer, wire.unpack(message.body)))
+        except Refusal as refusal:
+            answer.error, answer.kind = str(refusal), refusal.kind
+        if message.request:
+            self._head.send(peer, answer)
+
+    def of_observer(self, what: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Answer an observer: cancel, kill, explain, logs, stop."""
+        try:
+            if what == "cancel":
+                self._head.handle(CancelAsked(bytes.fromhex(request["task_id"]), bool(request.get("force"))))
+            elif what == "kill":
+                self._head.handle(ActorKillAsked(bytes.fromhex(request["actor_id"])))
+            elif what == "explain":
+                return {"kind": "explanations", "explanations": self._explain(None, request.get("task_id"))}
+            elif what == "logs":
+                return {"kind": "logs", "text": self._logs(None, [request.get("task_id"), int(request.get("tail", 100))])}
+            elif what == "notes":
+                return {"kind": "notes", "notes": self._head.notes}
+            elif what == "stop":
+                self._head.poll.at(time.monotonic(), lambda: self._head.stop("it was told to stop"))
+            else:
+                return {"kind": "error", "message": f"This head does not know the question {what!r}."}
+        except (KeyError, ValueError) as error:
+            return {"kind": "error", "message": f"The question {what!r} lacks something: {error}"}
+        return {"kind": "done", "ask": what}
+
+    def picture(self) -> Snapshot:
+        return self._picture.snapshot(self._head.watchers.seq)
+
+    # ---- objects and actors
+
+    def _pin(self, peer: Peer, id: bytes) -> None:
+        """A ref was pickled outside of a task or value: it may come back at any time, so it is kept for the job's life."""
+        self._head.objects.pin((id,))
+
+    def _is_actor_task(self, peer: Peer, task_id: bytes) -> bool:
+        record = self._head.scheduler.task_record(task_id)
+        return record is not None and record.task.actor_id is not None and record.task.kind.value == "actor call"
+
+    def _reserve_name(self, peer: Peer, body: Any) -> bool:
+        """Take a name for an actor that is about to be made; False when it is taken."""
+        name, namespace, actor_id = body
+        taken = self._head.names.get((namespace, name))
+        if taken is not None:
+            return False
+        self._head.names[(namespace, name)] = actor_id
+        return True
+
+    def _get_actor(self, peer: Peer, body: Any) -> Any:
+        name, namespace = body
+        actor_id = self._head.names.get((namespace, name))
+        actor = self._head.actors.get(actor_id) if actor_id is not None else None
+        if actor is None or actor.scope_ended:
+            others = sorted(n for s, n in self._head.names if s == namespace)
+            known = f" Named actors there: {', '.join(others)}." if others else " There are no named actors in it."
+            elsewhere = sorted(s for s, n in self._head.names if n == name)
+            if elsewhere:
+                known += f" An actor of that name lives in namespace {elsewhere[0]!r}: pass namespace=."
+            raise Refusal("ValueError", f"Failed to look up actor with name {name!r} in namespace {namespace!r}.{known}")
+        template = actor.record.template
+        return actor.actor_id, template.class_name, template.methods
+
+    def _list_named_actors(self, peer: Peer, namespace: str | None) -> list[tuple[str, str]]:
+        alive = [(n, s) for (s, n), id in self._head.names.items() if id in self._head.actors]
+        return [(n, s) for n, s in alive if namespace is None or s == namespace]
+
+    def job_ended(self, job: int) -> None:
+        """Names of its actors are free again; pins of detached ones stay."""
+        for (namespace, name), actor_id in list(self._head.names.items()):
+            actor = self._head.actors.get(actor_id)
+            if actor is None or (actor.job == job and not actor.record.template.detached):
+                del self._head.names[(namespace, name)]
+
+    # ---- cluster
+
+    def _sum(self, which: str) -> dict[str, float]:
+        total: dict[str, float] = {}
+        for row in self._picture.node_rows():
+            if row.alive:
+                for name, amount in (row.totals if which == "totals" else row.available).items():
+                    total[name] = total.get(name, 0.0) + amount
+        return {name: amount for name, amount in total.items() if amount or which == "totals"}
+
+    def _explain(self, peer: Peer | None, what: str | None) -> list[dict[str, Any]]:
+        scheduler = self._head.scheduler
+        now = time.monotonic()
+        if what is None:
+            ids = [record.task.task_id for record, _count in scheduler.waiting_shapes()]
+            ids += [record.task.task_id for record in scheduler.waiting() if record.task.task_id not in set(ids)][:50]
+        else:
+            ids = [self._task_named(bytes.fromhex(what))]
+        explained = [scheduler.explain(task_id, now) for task_id in ids]
+        return [plain(explanation) for explanation in explained if explanation is not None]
+
+    def _task_named(self, id: bytes) -> bytes:
+        """A task's own id, its result's, or its actor's."""
+        actor = self._head.actors.get(id)
+        return bytes(actor.creation.task_id) if actor is not None else id[:24]
+
+    def _probe(self, peer: Peer, body: Any) -> dict[str, Any]:
+        demand, accelerator_type = body
+        pairs = {name: round(amount * UNIT) for name, amount in demand.items()}
+        if accelerator_type:
+            pairs[f"accelerator_type:{accelerator_type}"] = 10
+        feasibility = self._head.scheduler.feasibility(Choice(tuple(sorted(pairs.items()))))
+        return {"now": feasibility.fits_now, "ever": feasibility.ever, "reason": feasibility.reason, "resource": feasibility.resource}
+
+    def _logs(self, peer: Peer | None, body: Any) -> str:
+        """The last lines that a task's worker (or any worker) has printed."""
+        task_id, tail = body
+        folder = os.path.join(self._head.config.directory, "logs")
+        worker_id = ""
+        if task_id:
+            record = self._head.scheduler.task_record(self._task_named(bytes.fromhex(task_id)))
+            if record is None:
+                raise Refusal("ValueError", f"Task {task_id} is not known here: it ended long ago, or never was.")
+            worker_id = record.task.payload.worker_id.hex()
+        try:
+            names = sorted(name for name in os.listdir(folder) if name.startswith(f"worker-{worker_id[:16]}"))
+        except FileNotFoundError:
+            return ""
+        lines: list[str] = []
+        for name in names:
+            lines += _tail(os.path.join(folder, name))
+        return "\n".join(lines[-tail:] if tail > 0 else lines)
+
+    def _recycle(self, peer: Peer, body: Any) -> int:
+        """Stop idle workers that have run user code."""
+        from nbaccel.local_engine.records import WorkerProcess
+
+        stopped = 0
+        workers: list[WorkerProcess] = list(self._head.workers.by_id.values())
+        for worker in workers:
+            record = self._head.scheduler.worker_record(worker.worker_id)
+            if record is not None and worker.used and record.state.name == "IDLE":
+                self._head.workers.stop(worker.worker_id, "it was recycled", force=False)
+                stopped += 1
+        return stopped
+
+    def _stop_head(self, peer: Peer, body: Any) -> None:
+        self._head.poll.at(time.monotonic(), lambda: self._head.stop("it was told to stop"))
+
+    # ---- virtual nodes
+
+    def _add_node(self, peer: Peer, options: dict[str, Any]) -> str:
+        """A node that shares this machine: what it has is only counted."""
+        head = self._head
+        node_id = os.urandom(28)
+        detection = head.node.detection
+        assert detection is not None
+        resources = options.get("resources") or {}
+        from nbaccel.accelerators import Detection, RealMachine, detect
+
+        empty: Detection = detect(RealMachine(), simulate="none")
+        try:
+            offered = resolve_resources(empty, num_gpus=options.get("num_gpus") or 0, resources=resources, environ={})
+        except ValueError as error:
+            raise Refusal("ValueError", str(error)) from None
+        totals = {name: round(amount * UNIT) for name, amount in resources.items() if name not in offered.devices}
+        totals |= {name: round(amount * UNIT) for name, amount in offered.resources.items()}
+        totals["CPU"] = round((1 if options.get("num_cpus") is None else options["num_cpus"]) * UNIT)
+        totals["memory"] = round((options.get("memory") or 4 << 30) * UNIT)
+        name = options.get("name") or f"node-{len(head.node.specs)}"
+        totals[f"node:{name}"] = UNIT
+        labels = {"ray.io/node-id": node_id.hex(), **offered.labels, **(options.get("labels") or {})}
+        head.node.add(NodeSpec(node_id, name, totals, device_specs(offered), labels), offered)
+        return node_id.hex()
+
+    def _remove_node(self, peer: Peer, node_id: str) -> None:
+        id = bytes.fromhex(node_id)
+        if id not in self._head.node.specs or id in self._head.node.gone:
+            raise Refusal("ValueError", f"Node {node_id} is not in this cluster.")
+        if self._head.node.specs[id].is_head:
+            raise Refusal("ValueError", "The head's own node cannot be removed: shut the cluster down instead.")
+        self._head.node.remove(id, "it was removed")
+        self._head.handle(NodeRemoved(id))
+
+    # ---- placement groups
+
+    def _create_group(self, peer: Peer, body: Any) -> None:
+        group_id, ready, bundles, strategy, name, detached, labels = body
+        if name and any(spec.name == name for spec, _ready, _client in self._groups.values()):
+            raise Refusal("ValueError", f"A placement group named {name!r} exists already.")
+        pairs = [tuple(sorted((key, round(amount * UNIT)) for key, amount in bundle.items() if amount)) for bundle in bundles]
+        label_pairs = [tuple(sorted(one.items())) for one in labels] if labels else None
+        spec = GroupAsked(group_id, name, pairs, strategy, peer.job, detached, label_pairs)
+        self._groups[group_id] = (spec, ready, peer.client_id)
+        self._head.objects.promise(ready, peer.client_id)
+        self._head.handle(spec)
+
+    def group_changed(self, command: GroupChanged) -> None:
+        entry = self._groups.get(command.group_id)
+        if entry is None:
+            return
+        _spec, ready, client_id = entry
+        if command.state == "CREATED":
+            from nbaccel.local_engine import codec
+
+            self._head.orders._fill(ready, wire.Value(wire.OK, codec.NONE), [], client_id)
+        elif command.state == "REMOVED":
+            gone = failures.failed("TaskPlacementGroupRemoved", "The placement group was removed before it was placed.")
+            self._head.orders._fill(ready, gone, [], client_id)
+        self._head.watchers.changed()
+
+    def _remove_group(self, peer: Peer, group_id: bytes) -> None:
+        self._head.handle(GroupRemoveAsked(group_id))
+
+    def group_rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for group_id, (spec, _ready, _client) in self._groups.items():
+            record = self._head.scheduler.group_record(group_id)
+            state = record.state.name if record is not None else "REMOVED"
+            nodes = [record.places[i].node_id.hex() if record and i in record.places else None for i in range(len(spec.bundles))]
+            rows.append(
+                {
+                    "placement_group_id": group_id.hex(),
+                    "name": spec.name,
+                    "bundles": {i: {n: a / UNIT for n, a in bundle} for i, bundle in enumerate(spec.bundles)},
+                    "bundles_to_node_id": dict(enumerate(nodes)),
+                    "strategy": spec.strategy,
+                    "state": state,
+                    "stats": {},
+                }
+            )
+        return rows
+
+    def _group_table(self, peer: Peer, group_id: bytes | None) -> dict[str, Any]:
+        rows = {row["placement_group_id"]: row for row in self.group_rows()}
+        if group_id is None:
+            return rows
+        return rows.get(group_id.hex(), {})
+
+    def _find_group(self, peer: Peer, name: str) -> dict[str, Any] | None:
+        for row in self.group_rows():
+            if row["name"] == name and row["state"] != "REMOVED":
+                return row
+        return None
+
+
+
+
+def _tail(path: str) -> list[str]:
+    with open(path, "rb") as file:
+        file.seek(0, os.SEEK_END)
+        file.seek(max(file.tell() - _TAIL_BYTES, 0))
+        return file.read().decode("utf-8", "replace").splitlines()

@@ -1,0 +1,133 @@
+"""What the head keeps beside the scheduler's records: the bytes and names that scheduling has no use for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbaccel.local_engine import wire
+from nbaccel.scheduling.events import Choice, Placement, Pool
+
+
+@dataclass(slots=True)
+class Job:
+    """One driver's stay."""
+
+    number: int
+    client_id: int
+    hello: wire.Hello
+    namespace: str
+    news: Any = None  # Peer
+    held_lines: list[wire.Lines] = field(default_factory=list)  # printed before the news connection was there
+    notices: list[wire.Notice] = field(default_factory=list)
+    started_at: float = 0.0
+    ended: bool = False
+    leaving: bool = False
+
+
+@dataclass(slots=True)
+class TemplateRecord:
+    """A template as the head uses it: numbered for all workers, with the scheduler's records made once."""
+
+    number: int
+    template: wire.Template
+    pool: Pool
+    choices: tuple[Choice, ...]
+    running: tuple[tuple[str, int], ...] | None
+    functions: tuple[bytes, ...]
+    returns: int  # objects that a task of it makes
+
+
+@dataclass(slots=True)
+class TaskEntry:
+    """The head's part of a task: Task.payload."""
+
+    submit: wire.Submit
+    record: TemplateRecord
+    client_id: int
+    submitted_at: float  # Unix seconds, as all below
+    started_at: float | None = None
+    finished_at: float | None = None
+    worker_id: bytes = b""
+    node_id: bytes = b""
+    device_ids: dict[str, list[str]] | None = None
+    choice: int = 0
+    choice_why: str = ""
+    attempt: int = 0
+    results: list[wire.Result] | None = None
+    failed: bool = False
+    note: str = ""
+    items: int = 0
+    progress: tuple[float, float] | None = None
+    peak_memory: int | None = None
+    pinned: bool = True
+
+
+@dataclass(slots=True)
+class ActorEntry:
+    """The head's part of an actor."""
+
+    actor_id: bytes
+    record: TemplateRecord
+    client_id: int
+    job: int
+    name: str
+    namespace: str
+    state: str = "PENDING_CREATION"
+    why: str = ""
+    since: float = 0.0
+    creation_error: bytes | None = None
+    creation: Any = None  # the creation's Task
+    worker_id: bytes = b""
+    node_id: bytes = b""
+    device_ids: dict[str, list[str]] | None = None
+    restarts: int = 0
+    scope_ended: bool = False
+
+
+@dataclass(slots=True)
+class WorkerProcess:
+    """A worker's process as the head sees it."""
+
+    worker_id: bytes
+    node_id: bytes
+    peer: Any
+    pool: Pool | None
+    pid: int | None = None
+    log_fds: tuple[int, int] = (-1, -1)  # kept to be given to the next log process
+    setup_job: int = 0
+    status: int | None = None  # wait status, once reaped
+    ended: bool = False  # its connection is closed
+    stopping: str = ""
+    kill_at: float | None = None
+    used: bool = False
+    running: str = ""
+    running_actor: bytes = b""
+
+
+def choice_of(spec: wire.ChoiceSpec) -> Choice:
+    """The scheduler's form of a choice."""
+    placement = Placement(
+        spec.strategy, spec.node_id, spec.soft, spec.group_id, spec.bundle, tuple(spec.labels), tuple(spec.soft_labels)
+    )
+    return Choice(tuple(spec.demand), placement, spec.label, spec.gpu_memory_bytes)
+
+
+def template_record(number: int, template: wire.Template, job: int, zygote: str) -> TemplateRecord:
+    pool = Pool(job, template.environment, zygote, template.how)
+    functions = tuple(key for key in (template.function_key, *(c.function_key for c in template.choices)) if key)
+    if template.kind == 1:
+        returns = 0
+    elif template.num_returns in (wire.STREAMING, wire.DYNAMIC):
+        returns = 1
+    else:
+        returns = template.num_returns
+    return TemplateRecord(
+        number,
+        template,
+        pool,
+        tuple(choice_of(spec) for spec in template.choices),
+        tuple(template.running) if template.running is not None else None,
+        functions,
+        returns,
+    )

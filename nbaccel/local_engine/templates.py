@@ -1,0 +1,205 @@
+"""Options to templates: what of a call stays the same is worked out once and then named by a number."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import cloudpickle
+
+from nbaccel import accelerators
+from nbaccel.handles import ActorClass, ActorMethod, RemoteFunction
+from nbaccel.local_engine import wire
+from nbaccel.options import (
+    ActorOptions,
+    MethodOptions,
+    ResourceOptions,
+    TaskOptions,
+    check_demand_quantities,
+    demand_of_actor,
+    demand_of_task,
+)
+
+Pairs = list[tuple[str, int]]
+
+# Variables that are read when the interpreter or its libraries are loaded: a forked process is too late for them.
+_READ_AT_EXEC = ("LD_", "PYTHON", "MALLOC_", "GLIBC_")
+
+
+def task_template(function: RemoteFunction, options: TaskOptions, key: bytes, fallback_keys: list[bytes], **common: Any) -> wire.Template:
+    """The template of a remote function with these options."""
+    returns = _num_returns(options.num_returns, function._is_generator)
+    return wire.Template(
+        name=options.name or function._short_name,
+        kind=0,
+        function_key=key,
+        choices=_choices(options, fallback_keys, demand_of_task(options)),
+        num_returns=returns,
+        fresh=options.asks_accelerator() and options.calls_of_a_worker() == 1,
+        max_calls=options.calls_of_a_worker(),
+        max_retries=options.max_retries,
+        retry_exceptions=_pickled_types(options.retry_exceptions),
+        threads=max(int(options.num_cpus if options.num_cpus is not None else 1), 1),
+        backpressure=_or(options.generator_backpressure_num_objects, -1),
+        method=function._short_name,
+        **_shared(options),
+        **common,
+    )
+
+
+def actor_template(actor_class: ActorClass, options: ActorOptions, key: bytes, fallback_keys: list[bytes], **common: Any) -> wire.Template:
+    """The template of an actor's constructor."""
+    placed, held = demand_of_actor(options)
+    default_concurrency = 1000 if actor_class._is_async else 1
+    return wire.Template(
+        name=f"{actor_class._name}.__init__",
+        kind=1,
+        num_returns=0,
+        function_key=key,
+        choices=_choices(options, fallback_keys, placed, actor=True),
+        running=sorted(held.items()) if held != placed else None,
+        fresh=options.asks_accelerator(),
+        max_retries=0,
+        threads=max(int(options.num_cpus or 1), 1),
+        class_name=actor_class._name,
+        actor_name=options.name or "",
+        get_if_exists=options.get_if_exists,
+        detached=options.detached(),
+        max_restarts=options.max_restarts,
+        max_task_retries=options.max_task_retries,
+        max_concurrency=options.max_concurrency or default_concurrency,
+        is_async=actor_class._is_async,
+        concurrency_groups=options.concurrency_groups,
+        out_of_order=bool(options.allow_out_of_order_execution),
+        max_pending_calls=options.max_pending_calls,
+        methods=cloudpickle.dumps(actor_class._methods),
+        backpressure=_or(options.actor_generator_backpressure_num_objects, -1),
+        **_shared(options),
+        **common,
+    )
+
+
+def method_template(method: ActorMethod, options: MethodOptions, **common: Any) -> wire.Template:
+    """The template of calls of one method."""
+    spec = method._spec
+    retries = options.max_task_retries
+    return wire.Template(
+        name=options.name or f"{method.handle._class_name}.{spec.name}",
+        kind=2,
+        function_key=b"",
+        choices=[],
+        num_returns=_num_returns(options.num_returns, spec.is_generator),
+        max_retries=-2 if retries is None else retries,  # -2: as the actor says
+        retry_exceptions=_pickled_types(options.retry_exceptions or False),
+        class_name=method.handle._class_name,
+        method=spec.name,
+        concurrency_group=options.concurrency_group or "",
+        is_async=spec.is_async,
+        backpressure=_or(options.generator_backpressure_num_objects, -1),
+        **common,
+    )
+
+
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value
+
+
+def _shared(options: ResourceOptions) -> dict[str, Any]:
+    environment, how = runtime_environment(options.runtime_env)
+    return {
+        "fallback_after_s": options.fallback_after_s,
+        "fallback_on": cloudpickle.dumps(options.fallback_on) if options.fallback_on else b"",
+        "runtime_env": environment,
+        "environment": environment_key(environment),
+        "how": how,
+        "hide_unassigned": options.hide_unassigned,
+    }
+
+
+def runtime_environment(runtime_env: dict[str, Any] | None) -> tuple[bytes, str]:
+    """(JSON, how a process with it is started): some variables only count when they are there at exec."""
+    env_vars = (runtime_env or {}).get("env_vars") or {}
+    needs_exec = any(name.startswith(_READ_AT_EXEC) for name in env_vars) or (runtime_env or {}).get("pip") is not None
+    plain = {key: value for key, value in (runtime_env or {}).items() if value is not None and not callable(value)}
+    hook = (runtime_env or {}).get("worker_process_setup_hook")
+    if callable(hook):
+        plain["worker_process_setup_hook"] = {"pickled": cloudpickle.dumps(hook).hex()}
+    return json.dumps(plain, sort_keys=True, default=str).encode(), "exec" if needs_exec else "fork"
+
+
+def environment_key(environment: bytes) -> str:
+    """A name for equal environments; "" for none."""
+    return "" if environment == b"{}" else hashlib.blake2b(environment, digest_size=8).hexdigest()
+
+
+def _num_returns(asked: int | str | None, is_generator: bool) -> int:
+    if asked is None:
+        return wire.STREAMING if is_generator else 1
+    if asked == "streaming":
+        return wire.STREAMING
+    if asked == "dynamic":
+        return wire.DYNAMIC
+    return int(asked)
+
+
+def _pickled_types(types: Any) -> bytes | bool:
+    return types if isinstance(types, bool) else cloudpickle.dumps(tuple(types))
+
+
+def _choices(options: ResourceOptions, fallback_keys: list[bytes], demand: dict[str, int], *, actor: bool = False) -> list[wire.ChoiceSpec]:
+    """What is asked first, then Ray's soft label alternatives, then the fallbacks."""
+    choices = [_choice(options, demand)]
+    for strategy in options.fallback_strategy:
+        spec = _choice(options, demand)
+        spec.labels = sorted((strategy.get("label_selector") or {}).items())
+        spec.label = f"label_selector={dict(spec.labels)}"
+        choices.append(spec)
+    for position, fallback in enumerate(options.fallbacks()):
+        fallback_demand = demand_of_actor(fallback)[0] if actor else demand_of_task(fallback)  # type: ignore[arg-type]
+        spec = _choice(fallback, fallback_demand)
+        spec.label = _words(options, position)
+        spec.function_key = fallback_keys[0] if fallback_keys else b""
+        choices.append(spec)
+    return choices
+
+
+def _words(options: ResourceOptions, position: int) -> str:
+    return "cpu" if options.fallback == "cpu" else str((options.fallback or ())[position])
+
+
+def _choice(options: ResourceOptions, demand: dict[str, int]) -> wire.ChoiceSpec:
+    check_demand_quantities(demand, _refusal)
+    spec = wire.ChoiceSpec(
+        demand=sorted(demand.items()),
+        labels=sorted(options.label_selector.items()),
+        gpu_memory_bytes=options.gpu_memory or 0,
+    )
+    _place(spec, options)
+    return spec
+
+
+def _refusal(resource: str, quantity: float) -> str | None:
+    try:
+        accelerators.check_quantity(resource, quantity)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _place(spec: wire.ChoiceSpec, options: ResourceOptions) -> None:
+    """Ray's ways to say where: placement_group=, or scheduling_strategy= with a word or an object."""
+    group, bundle = options.placement_group, options.placement_group_bundle_index
+    strategy = options.scheduling_strategy
+    if hasattr(strategy, "placement_group"):
+        group, bundle = strategy.placement_group, strategy.placement_group_bundle_index
+    if group not in (None, "default"):
+        group._check_fits(spec.demand, bundle)
+        spec.strategy, spec.group_id, spec.bundle = "GROUP", group.id.binary(), bundle
+    elif strategy == "SPREAD":
+        spec.strategy = "SPREAD"
+    elif hasattr(strategy, "node_id"):
+        spec.strategy, spec.node_id, spec.soft = "NODE", bytes.fromhex(strategy.node_id), bool(strategy.soft)
+    elif hasattr(strategy, "hard"):
+        spec.labels = [*spec.labels, *strategy.hard_pairs()]
+        spec.soft_labels = strategy.soft_pairs()

@@ -1,0 +1,275 @@
+"""A worker process: runs one task at a time, or one actor.
+
+```
+  reader thread ── Run ──► queue ──► main thread: user code ──► Done
+       └── Interrupt (of the running task) ── SIGINT to ourselves ──► KeyboardInterrupt in the user's code
+```
+User code runs in the main thread, so that signals, and libraries that want it, work. SIGINT does nothing between tasks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import setproctitle
+
+from nbaccel import engine as engines
+from nbaccel.local_engine import codec, failures, wire
+from nbaccel.local_engine.actor_host import ActorHost
+from nbaccel.local_engine.client import Client
+from nbaccel.local_engine.execution import ActorExit, Execution, Running, current_run
+from nbaccel.local_engine.link import Link
+from nbaccel.local_engine.worker_output import WorkerOutput
+from nbaccel.local_engine.worker_setup import apply_runtime_env, apply_setup
+from nbaccel.local_engine.worker_view import WorkerView
+
+
+class Worker(WorkerView, Client):
+    """The engine as a task sees it, and the loop that runs tasks."""
+
+    def __init__(self, sock: socket.socket, arena_fd: int, worker_id: bytes) -> None:
+        link = Link(sock, on_lost=lambda why: os._exit(0))
+        Client.__init__(self, link, 0, arena_fd, "")
+        self.worker_id = worker_id
+        self.setup: wire.Setup | None = None
+        self.execution = Execution(self)
+        self.output = WorkerOutput()
+        self.actor: ActorHost | None = None
+        self._queue: SimpleQueue[Any] = SimpleQueue()
+        self._skip: set[bytes] = set()
+        self._running: Running | None = None  # what the main thread runs and an interrupt may hit
+        self._interruptible = False
+        self._interrupt_asked = False
+        self._blocked_count = 0
+        self._blocked_lock = threading.Lock()
+        self._main_thread = threading.main_thread().ident or 0
+        receivers = link.receivers
+        receivers[wire.Run] = self._queue.put
+        receivers[wire.Setup] = self._queue.put
+        receivers[wire.DefineFunction] = self._function_came
+        receivers[wire.DefineTemplate] = self._template_came
+        receivers[wire.Interrupt] = self._interrupt_came
+        receivers[wire.Recall] = self._recall_came
+        receivers[wire.Consumed] = self._consumed_came
+        receivers[wire.Exit] = lambda message: self._leave()
+
+    # ---- the reader thread
+
+    def _function_came(self, message: wire.DefineFunction) -> None:
+        self.execution.functions[message.key] = (message.blob, message.name)
+
+    def _template_came(self, message: wire.DefineTemplate) -> None:
+        self.execution.templates[message.number] = message.template
+
+    def _interrupt_came(self, message: wire.Interrupt) -> None:
+        if self.actor is not None and self.actor.cancel(message.task_id):
+            return
+        running = self._running
+        if running is None or running.task_id != message.task_id:
+            self._skip.add(message.task_id)
+            return
+        running.cancelled = True
+        if running.template.kind != 2:  # a call of a sync actor only sees is_canceled()
+            self._interrupt_asked = True
+            signal.pthread_kill(self._main_thread, signal.SIGINT)
+
+    def _recall_came(self, message: wire.Recall) -> None:
+        given: list[bytes] = []
+        kept: list[Any] = []
+        try:
+            while True:
+                item = self._queue.get_nowait()
+                if type(item) is wire.Run and item.task_id not in self._skip:
+                    given.append(item.task_id)
+                    self._drop_arguments(item)
+                else:
+                    kept.append(item)
+        except Empty:
+            pass
+        for item in kept:
+            self._queue.put(item)
+        self.link.say(wire.GivenBack(given))
+
+    def _drop_arguments(self, run: wire.Run) -> None:
+        stored = [id for _place, id, value in run.slots if value.data is None]
+        if stored:
+            self.link.say_later(wire.Unmapped(stored))
+
+    def _consumed_came(self, message: wire.Consumed) -> None:
+        running = self.find_running(message.task_id)
+        if running is None:
+            return
+        with running.progress:
+            running.consumed = max(running.consumed, message.count)
+            running.abandoned = running.abandoned or message.count < 0
+            running.progress.notify_all()
+
+    def find_running(self, task_id: bytes) -> Running | None:
+        running = self._running
+        if running is not None and running.task_id == task_id:
+            return running
+        return self.actor.find(task_id) if self.actor is not None else None
+
+    def _leave(self) -> None:
+        """The head wants us gone: what was printed is written, then the process ends without ceremony."""
+        self.output.flush()
+        os._exit(0)
+
+    # ---- signals
+
+    def _on_sigint(self, signum: int, frame: Any) -> None:
+        if self._interrupt_asked and self._interruptible:
+            self._interrupt_asked = False
+            raise KeyboardInterrupt
+
+    # ---- the main thread
+
+    def main(self) -> None:
+        """Run what comes, until the head closes the connection or says Exit."""
+        signal.signal(signal.SIGINT, self._on_sigint)
+        engines.adopt(self)  # type: ignore[arg-type]
+        self.link.start("worker")
+        self.link.say(wire.WorkerHello(self.worker_id, os.getpid()))
+        take = self._queue.get
+        while True:
+            item = take()
+            if type(item) is wire.Setup:
+                self._set_up(item)
+                continue
+            if item.task_id in self._skip:
+                self._skip.discard(item.task_id)
+                self._drop_arguments(item)
+                continue
+            template = self.execution.templates[item.template]
+            if template.kind == 2 and self.actor is not None:
+                self.actor.call(Running(item, template))
+            else:
+                self._run(Running(item, template))
+
+    def _set_up(self, setup: wire.Setup) -> None:
+        self.setup = setup
+        self.job = setup.job
+        self.namespace = setup.namespace
+        self.ids = type(self.ids)(setup.job)
+        apply_setup(setup)
+
+    def _run(self, running: Running) -> None:
+        """A plain task, or an actor's constructor."""
+        template = running.template
+        setproctitle.setproctitle(f"nbaccel::{template.name}")
+        self.output.begin(template.class_name or template.name, template.cell, template.parent, running.task_id)
+        self._running = running
+        done = self.guarded(running, self._work)
+        self._running = None
+        self.output.flush()
+        self.finish(done)
+        if template.kind == 0:
+            setproctitle.setproctitle("nbaccel::IDLE")
+
+    def guarded(self, running: Running, work: Any) -> wire.Done:
+        """Do the work; whatever the user's code does becomes a Done."""
+        token = current_run.set(running)
+        try:
+            try:
+                with self.execution.surroundings(running):
+                    self._interruptible = True
+                    if running.cancelled:
+                        raise KeyboardInterrupt
+                    done = work(running)
+                    self._interruptible = False
+                    return done  # type: ignore[no-any-return]
+            finally:
+                self._interruptible = False
+        except ActorExit:
+            return self._exit_of_actor(running)
+        except SystemExit as exit:
+            self._exit(exit)
+        except BaseException as error:  # the user's function may raise anything; it belongs to the caller
+            return self.execution.failure(running, error)
+        finally:
+            current_run.reset(token)
+
+    def _work(self, running: Running) -> wire.Done:
+        run, template = running.run, running.template
+        if template.runtime_env != b"{}":
+            apply_runtime_env(json.loads(template.runtime_env))
+        code = self.execution.code(template, run.choice)
+        args, kwargs = self.execution.arguments(run)
+        if template.kind == 1:
+            return self._construct(running, code, args, kwargs)
+        value = code(*args, **kwargs)
+        if template.num_returns == wire.STREAMING:
+            count = self.execution.stream(running, value, self.link.say, self.blocked)
+            return wire.Done(run.task_id, [wire.Result(wire.Value(wire.OK, codec.dump(count, [])))])  # type: ignore[arg-type]
+        return self.execution.results(running, value)
+
+    def _construct(self, running: Running, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> wire.Done:
+        run = running.run
+        self.actor = ActorHost(self, running)  # before the constructor: it may ask who it is
+        try:
+            self.actor.instance = cls(*args, **kwargs)
+        except BaseException:
+            self.actor.instance = None
+            raise
+        self.actor.start()
+        setproctitle.setproctitle(f"nbaccel::{running.template.class_name}")
+        return wire.Done(run.task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
+
+    def _exit_of_actor(self, running: Running) -> wire.Done:
+        value = failures.failed(
+            "ActorDiedError", "The actor ended itself: exit_actor() was called.", actor_id=running.run.actor_id.hex()
+        )
+        count = max(running.template.num_returns, 1)
+        return wire.Done(running.task_id, [wire.Result(value)] * count, failed=True, exiting=True)
+
+    def _exit(self, exit: SystemExit) -> None:
+        """sys.exit() in user code ends the process, as it would anywhere."""
+        code = exit.code if isinstance(exit.code, int) else (0 if exit.code is None else 1)
+        if isinstance(exit.code, str):
+            print(exit.code, file=sys.stderr)
+        self.output.flush()
+        self.link.flush()
+        os._exit(code)
+
+    def finish(self, done: wire.Done) -> None:
+        """Send a task's end, with every borrow that it caused before it."""
+        self.link.say(done)
+        if threading.current_thread() is threading.main_thread() and self.actor is None:
+            self.link.flush()  # no signal handler raises here: straight to the socket, without waking the writer
+
+    # ---- waiting for others
+
+    @contextmanager
+    def blocked(self) -> Iterator[None]:
+        """The CPU is lent out while all of this task's code waits."""
+        with self._blocked_lock:
+            self._blocked_count += 1
+            if self._blocked_count == 1:
+                self.link.say(wire.Blocked())
+        try:
+            yield
+        finally:
+            with self._blocked_lock:
+                self._blocked_count -= 1
+                if self._blocked_count == 0:
+                    self.link.say(wire.Unblocked())
+
+
+def main(fd: int, arena_fd: int, worker_id: bytes) -> None:
+    """The life of a worker process, forked or executed."""
+    sock = socket.socket(fileno=fd)
+    setproctitle.setproctitle("nbaccel::IDLE")
+    Worker(sock, arena_fd, worker_id).main()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), bytes.fromhex(sys.argv[3]))

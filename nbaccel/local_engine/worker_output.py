@@ -1,0 +1,60 @@
+"""A worker's stdout and stderr: line-buffered into the log process's pipes, with a marker where the owner changes.
+
+```
+  …output of task a\n RS GS {"name": "b", "cell": …} GS \n output of task b…
+```
+The marker is only written when the name or the cell differs from the last one: the same function called a thousand
+times from one cell costs nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+
+BEGIN, END = b"\x1e\x1d", b"\x1d\n"
+
+
+class WorkerOutput:
+    """This process's two streams."""
+
+    def __init__(self) -> None:
+        self._last: tuple[str, str, bytes] | None = None
+
+    def begin(self, name: str, cell: str, parent: bytes, task_id: bytes) -> None:
+        """What follows is printed by this task."""
+        owner = (name, cell, parent)
+        if owner == self._last:
+            return
+        self._last = owner
+        self.flush()
+        facts = {"name": name, "cell": cell, "parent": parent.decode("latin-1"), "pid": os.getpid()}
+        marker = BEGIN + json.dumps(facts).encode() + END
+        for fd in (1, 2):
+            try:
+                os.write(fd, marker)
+            except OSError:
+                pass  # the reader is gone: nobody listens
+
+    def flush(self) -> None:
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError):
+                pass  # closed by the task, or nobody listens
+
+
+def redirect(stdout_fd: int, stderr_fd: int) -> None:
+    """Make these pipes the process's stdout and stderr, on both levels."""
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(stdout_fd, 1)
+    os.dup2(stderr_fd, 2)
+    for fd in {null, stdout_fd, stderr_fd} - {0, 1, 2}:
+        os.close(fd)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - lives as long as the process
+    sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True, write_through=True)  # type: ignore[arg-type]
+    sys.stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True, write_through=True)  # type: ignore[arg-type]
+    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr

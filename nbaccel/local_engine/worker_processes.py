@@ -1,0 +1,291 @@
+"""Starting, watching and ending worker processes. A worker is dead when it is reaped and its last words are read."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from nbaccel.local_engine import log, process, wire
+from nbaccel.local_engine.peers import Peer
+from nbaccel.local_engine.records import WorkerProcess
+from nbaccel.local_engine.zygote import Order, Report
+from nbaccel.scheduling.commands import StartWorker
+from nbaccel.scheduling.events import WorkerDied, WorkerReady
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head import Head
+
+EXIT_PATIENCE_S = 1.0  # between asking a process to leave and killing it
+
+
+class Zygotes:
+    """The head's fork servers: its own, and one for each other interpreter prefix."""
+
+    def __init__(self, head: Head, first: socket.socket) -> None:
+        self._head = head
+        self._socks: dict[str, socket.socket] = {}
+        self._pythons: dict[str, str] = {"": sys.executable}
+        self._waiting: dict[str, list[tuple[bytes, list[int]]]] = {}
+        self.preloaded: dict[str, str] = {}
+        self._preload = list(head.config.preload)
+        self._adopt("", first)
+
+    def _adopt(self, key: str, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        self._socks[key] = sock
+        self._head.poll.register(sock, lambda: self._readable(key))
+
+    def key_for(self, prefix: str, python: str) -> str:
+        """The name of the zygote for drivers of this prefix."""
+        if prefix in ("", sys.prefix):
+            return ""
+        self._pythons[prefix] = python
+        return prefix
+
+    def order(self, order: Order, fds: list[int]) -> None:
+        """Have a process started. The descriptors may be closed afterwards."""
+        key = "" if order.role != "worker" else order.argument
+        order.argument = order.argument if order.role != "worker" else ""
+        if key not in self._socks:
+            self._adopt(key, self._execute(key))
+        copies = [os.dup(fd) for fd in fds]
+        self._waiting.setdefault(key, []).append((msgspec.msgpack.encode(order), copies))
+        self._write(key)
+
+    def _write(self, key: str) -> None:
+        sock, waiting = self._socks[key], self._waiting.get(key, [])
+        while waiting:
+            body, fds = waiting[0]
+            try:
+                socket.send_fds(sock, [body], fds)
+            except BlockingIOError:
+                self._head.poll.want_write(sock, lambda: self._write(key))
+                return
+            except OSError:
+                return  # it has died; reading will tell, and its successor gets the order
+            for fd in fds:
+                os.close(fd)
+            del waiting[0]
+
+    def _readable(self, key: str) -> None:
+        try:
+            body = self._socks[key].recv(65536)
+        except BlockingIOError:
+            return
+        except OSError:
+            body = b""
+        if body:
+            self._reported(msgspec.msgpack.decode(body, type=Report))
+        else:
+            self._died(key)
+
+    def _reported(self, report: Report) -> None:
+        """Modules that may not live in a fork server make it start again without them."""
+        bad = {name: why for name, why in report.preloaded.items() if why}
+        self.preloaded.update(report.preloaded)
+        if not bad:
+            return
+        for why in bad.values():
+            self._head.warn_all("preload", f"{why}. Each task imports it anew.")
+        self._preload = [name for name in self._preload if name not in bad]
+        if any(why.startswith("importing") for why in bad.values()) and len(bad) == sum(
+            why.startswith("importing") for why in bad.values()
+        ):
+            return
+        self._head.poll.unregister(self._socks[""])
+        self._socks.pop("").close()
+        self._adopt("", self._execute(""))
+
+    def _died(self, key: str) -> None:
+        sock = self._socks.pop(key)
+        self._head.poll.unregister(sock)
+        sock.close()
+        if self._head.stopping:
+            return
+        self._head.note("the zygote ended and is started again")
+        self._adopt(key, self._execute(key))
+        self._head.workers.restart_unborn()
+        self._write(key)
+
+    def _execute(self, key: str) -> socket.socket:
+        """Start a zygote by exec: after the first has died, or for another interpreter."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        arena_fd = self._head.arena_fd
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        preload = self._preload if key == "" else []
+        code = (
+            f"import sys; sys.path.insert(0, {root!r}); from nbaccel.local_engine import zygote; "
+            f"zygote.main({theirs.fileno()}, {os.getpid()}, {arena_fd}, {preload!r})"
+        )
+        subprocess.Popen([self._pythons[key], "-c", code], pass_fds=[theirs.fileno(), arena_fd]).returncode = 0
+        theirs.close()
+        return ours
+
+    def close(self) -> None:
+        for sock in self._socks.values():
+            self._head.poll.unregister(sock)
+            sock.close()
+        self._socks.clear()
+
+
+class WorkerProcesses:
+    """All worker processes of a head."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self.by_id: dict[bytes, WorkerProcess] = {}
+        self.by_pid: dict[int, WorkerProcess] = {}
+        self._unclaimed: dict[int, int] = {}  # pid -> status of a child that has not introduced itself
+        self._lingering: dict[str, tuple[int, int]] = {}  # log descriptors of the dead, until the log process is through
+
+    def start(self, command: StartWorker) -> None:
+        head = self._head
+        ours, theirs = socket.socketpair()
+        _enlarge(ours)
+        _enlarge(theirs)
+        out_read, out_write = os.pipe()
+        err_read, err_write = os.pipe()
+        peer = Peer(ours, "worker", head.next_client_id())
+        worker = WorkerProcess(command.worker_id, command.node_id, peer, command.pool, log_fds=(out_read, err_read))
+        peer.worker = worker
+        self.by_id[command.worker_id] = worker
+        head.add_peer(peer)
+        head.log.say(log.encode(log.Add(command.worker_id.hex())), (out_read, err_read))
+        pool = command.pool
+        order = Order("worker", command.worker_id, argument=pool.zygote if pool else "")
+        if pool is not None and pool.how == "exec":
+            order.how = "exec"
+            order.env_vars, order.python = head.environments.for_exec(pool.environment)
+        head.zygotes.order(order, [theirs.fileno(), out_write, err_write])
+        for fd in (out_write, err_write):
+            os.close(fd)
+        theirs.close()
+
+    def restart_unborn(self) -> None:
+        """The zygote died: what it had been told to start and has not, will not come."""
+        for worker in list(self.by_id.values()):
+            if worker.pid is None and not worker.ended:
+                self._head.poll.at(time.monotonic() + 0.5, lambda worker=worker: self._give_up_unborn(worker))  # type: ignore[misc]
+
+    def _give_up_unborn(self, worker: WorkerProcess) -> None:
+        if worker.pid is None and worker.worker_id in self.by_id:
+            self.ended(worker)
+
+    def introduced(self, worker: WorkerProcess, pid: int) -> None:
+        """WorkerHello came."""
+        worker.pid = pid
+        self.by_pid[pid] = worker
+        status = self._unclaimed.pop(pid, None)
+        if status is not None:
+            worker.status = status
+        self._head.handle(WorkerReady(worker.worker_id, pid))
+
+    def stop(self, worker_id: bytes, why: str, *, force: bool) -> None:
+        worker = self.by_id.get(worker_id)
+        if worker is None or worker.ended:
+            return
+        worker.stopping = worker.stopping or why
+        if force:
+            self._kill(worker)
+        else:
+            worker.peer.out.append(wire.Exit())
+            self._head.touched.add(worker.peer)
+            self._watch(worker)
+
+    def _watch(self, worker: WorkerProcess) -> None:
+        self._head.poll.at(time.monotonic() + EXIT_PATIENCE_S, lambda: self._kill_if_there(worker))
+
+    def _kill_if_there(self, worker: WorkerProcess) -> None:
+        if worker.worker_id in self.by_id and worker.status is None:
+            self._kill(worker)
+
+    def _kill(self, worker: WorkerProcess) -> None:
+        if worker.pid is not None and worker.status is None:
+            process.kill_sessions({worker.pid})
+        elif worker.pid is None:  # it has not introduced itself: its connection's end makes it leave
+            self._head.drop_peer(worker.peer)
+            self.ended(worker)
+
+    def ended(self, worker: WorkerProcess) -> None:
+        """Its connection closed: all that it said is read."""
+        worker.ended = True
+        if worker.pid is None:
+            self._dead(worker, "ended before it could start (no more processes or memory?)")
+        elif worker.status is not None:
+            self._reaped_and_read(worker)
+        else:
+            self._watch(worker)  # it closed its connection, but is it leaving?
+
+    def reap(self) -> None:
+        """Learn which children ended."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            worker = self.by_pid.get(pid)
+            if worker is None:
+                self._unclaimed[pid] = status
+                continue
+            worker.status = status
+            if worker.ended:
+                self._reaped_and_read(worker)
+
+    def _reaped_and_read(self, worker: WorkerProcess) -> None:
+        assert worker.pid is not None and worker.status is not None
+        try:
+            os.killpg(worker.pid, signal.SIGKILL)  # what it started and left behind
+        except (ProcessLookupError, PermissionError):
+            pass
+        words, _code, _number = process.ending(worker.status)
+        self._dead(worker, words)
+
+    def _dead(self, worker: WorkerProcess, words: str) -> None:
+        self.by_id.pop(worker.worker_id, None)
+        if worker.pid is not None:
+            self.by_pid.pop(worker.pid, None)
+        self._lingering[worker.worker_id.hex()] = worker.log_fds
+        self._head.worker_gone(worker)
+        self._head.handle(WorkerDied(worker.worker_id, worker.stopping or words, intended=bool(worker.stopping)))
+
+    def log_closed(self, worker_id: str) -> None:
+        """The log process has read a worker's pipes to their end."""
+        fds = self._lingering.pop(worker_id, None)
+        if fds is None:
+            worker = self.by_id.get(bytes.fromhex(worker_id))
+            if worker is None:
+                return
+            fds, worker.log_fds = worker.log_fds, (-1, -1)
+        for fd in fds:
+            if fd >= 0:
+                os.close(fd)
+
+    def hand_pipes_to_new_log(self) -> None:
+        """The log process died: its successor reads on, nothing is lost."""
+        pipes = {worker.worker_id.hex(): worker.log_fds for worker in self.by_id.values()} | self._lingering
+        for worker_id, fds in pipes.items():
+            if fds[0] >= 0:
+                self._head.log.say(log.encode(log.Add(worker_id)), fds)
+
+    def kill_all(self) -> None:
+        process.kill_sessions({worker.pid for worker in self.by_id.values() if worker.pid and worker.status is None})
+        for worker in list(self.by_id.values()):
+            worker.stopping = worker.stopping or "the cluster was shut down"
+            if worker.pid is None:
+                self._kill(worker)
+
+
+def _enlarge(sock: socket.socket) -> None:
+    """Room for large frames: fewer switches between the two processes."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+    fcntl.fcntl(sock, fcntl.F_SETFD, fcntl.FD_CLOEXEC)

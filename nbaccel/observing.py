@@ -1,0 +1,121 @@
+"""Asking a head from outside: JSON lines on its socket, as any program may speak them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from nbaccel import sessions
+from nbaccel.sessions import SessionRecord
+from nbaccel.snapshot import Snapshot
+
+ANSWER_TIMEOUT_S = 5.0
+
+
+class Observer:
+    """One connection to a head."""
+
+    def __init__(self, record: SessionRecord) -> None:
+        self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._sock.settimeout(ANSWER_TIMEOUT_S)
+        try:
+            self._sock.connect(record.socket)
+        except OSError as error:
+            self._sock.close()
+            raise ConnectionError(f"The head of pid {record.pid} does not answer at {record.socket}: {error.strerror}.") from error
+        self._lines = self._sock.makefile("rb")
+        welcome = self.ask({"token": record.token})
+        if welcome["kind"] != "welcome":
+            raise ConnectionError(f"The head of pid {record.pid} refused: {welcome.get('message', welcome)}")
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Say a line, return the answer's. Raises ConnectionError."""
+        try:
+            self._sock.sendall(msgspec.json.encode(request) + b"\n")
+            return self.read()
+        except TimeoutError:
+            raise ConnectionError(f"The head has not answered within {ANSWER_TIMEOUT_S:g} s.") from None
+
+    def read(self) -> dict[str, Any]:
+        line = self._lines.readline()
+        if not line:
+            raise ConnectionError("The head closed the connection.")
+        answer: dict[str, Any] = msgspec.json.decode(line)
+        return answer
+
+    def pictures(self) -> Iterator[Snapshot]:
+        """Snapshots as they come, from now on."""
+        answer = self.ask({"ask": "watch"})
+        self._sock.settimeout(None)
+        while True:
+            if answer["kind"] == "snapshot":
+                yield msgspec.convert(answer["snapshot"], Snapshot)
+            answer = self.read()
+
+    def close(self) -> None:
+        self._lines.close()
+        self._sock.close()
+
+
+@contextmanager
+def connected(record: SessionRecord) -> Iterator[Observer]:
+    observer = Observer(record)
+    try:
+        yield observer
+    finally:
+        observer.close()
+
+
+def snapshot(record: SessionRecord) -> Snapshot:
+    """A head's picture. Raises ConnectionError."""
+    with connected(record) as observer:
+        return msgspec.convert(observer.ask({"ask": "snapshot"})["snapshot"], Snapshot)
+
+
+def notes(record: SessionRecord) -> list[str]:
+    """The last lines of a head's own log."""
+    with connected(record) as observer:
+        return list(observer.ask({"ask": "notes"})["notes"])
+
+
+def stop(record: SessionRecord, *, force: bool = False, timeout_s: float = 5.0) -> bool:
+    """Tell a head to end, and wait until it has."""
+    try:
+        with connected(record) as observer:
+            observer.ask({"ask": "stop"})
+    except ConnectionError:
+        if not force:
+            raise
+    if _gone(record, timeout_s):
+        return True
+    if force:
+        os.kill(record.pid, signal.SIGKILL)
+        gone = _gone(record, timeout_s)
+        sessions.find()  # clears away what it left
+        return gone
+    return False
+
+
+def _gone(record: SessionRecord, timeout_s: float) -> bool:
+    """Wait for the process's end, by its pidfd."""
+    import select
+
+    try:
+        fd = os.pidfd_open(record.pid)
+    except ProcessLookupError:
+        return True
+    try:
+        deadline = time.monotonic() + timeout_s
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        poll.poll(max(deadline - time.monotonic(), 0) * 1000)
+        return not sessions.is_alive(record)
+    finally:
+        os.close(fd)

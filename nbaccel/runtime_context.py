@@ -1,0 +1,138 @@
+"""What a task may ask about itself: who it is, where it runs, which devices it was given."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from nbaccel.engine import Engine
+
+
+class RuntimeContext:
+    """The answers of `get_runtime_context()`; ids are hex strings, None where there is none (a driver has no task)."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def _fact(self, name: str) -> Any:
+        return self._engine.context()[name]
+
+    def get_accelerator_ids(self) -> dict[str, list[str]]:
+        """Assigned device ids of every family, e.g. {"GPU": ["0"], "TPU": [], …}; strings, in device order."""
+        return dict(self._fact("accelerator_ids"))
+
+    def get_assigned_resources(self) -> dict[str, float]:
+        """What this task or actor holds, e.g. {"CPU": 1.0, "GPU": 0.5}. Raises AssertionError in a driver, as Ray does."""
+        facts = self._engine.context()
+        assert facts["is_worker"], "get_assigned_resources can only be called within a worker."
+        return dict(facts["assigned_resources"])
+
+    def get_job_id(self) -> str:
+        return str(self._fact("job_id"))
+
+    def get_node_id(self) -> str:
+        return str(self._fact("node_id"))
+
+    def get_worker_id(self) -> str:
+        return str(self._fact("worker_id"))
+
+    def get_task_id(self) -> str | None:
+        return self._optional("task_id")
+
+    def get_task_name(self) -> str | None:
+        return self._optional("task_name")
+
+    def get_task_function_name(self) -> str | None:
+        return self._optional("task_function_name")
+
+    def get_actor_id(self) -> str | None:
+        return self._optional("actor_id")
+
+    def get_actor_name(self) -> str | None:
+        return self._optional("actor_name")
+
+    def get_placement_group_id(self) -> str | None:
+        return self._optional("placement_group_id")
+
+    def _optional(self, name: str) -> str | None:
+        value = self._fact(name)
+        return None if value is None else str(value)
+
+    def get_node_labels(self) -> dict[str, str]:
+        """The labels of the node that this code runs on."""
+        node_id = self.get_node_id()
+        for node in self._engine.nodes():
+            if node["NodeID"] == node_id:
+                return dict(node["Labels"])
+        return {}
+
+    def is_canceled(self) -> bool:
+        """Whether this call was asked to stop; a method of a sync actor looks here from time to time."""
+        return bool(self._fact("is_canceled"))
+
+    @property
+    def fallback_taken(self) -> bool:
+        """Whether a fallback choice runs instead of what was asked first."""
+        return bool(self._fact("fallback_taken"))
+
+    @property
+    def fallback_choice(self) -> str:
+        """The words of the fallback choice, "" when there is none."""
+        return str(self._fact("fallback_label"))
+
+    @property
+    def was_current_actor_reconstructed(self) -> bool:
+        return bool(self._fact("reconstructed"))
+
+    @property
+    def current_actor(self) -> Any:
+        """A handle of the actor that this code runs in. Raises RuntimeError outside of one."""
+        return self._engine.current_actor()  # type: ignore[attr-defined]
+
+    @property
+    def namespace(self) -> str:
+        return str(self._fact("namespace"))
+
+    @property
+    def runtime_env(self) -> dict[str, Any]:
+        return dict(json.loads(self._fact("runtime_env") or "{}"))
+
+    def get_runtime_env_string(self) -> str:
+        return str(self._fact("runtime_env") or "{}")
+
+    @property
+    def should_capture_child_tasks_in_placement_group(self) -> bool:
+        return False
+
+    @property
+    def gcs_address(self) -> str:
+        return str(self._fact("address"))
+
+    def get_session_name(self) -> str:
+        return str(self._fact("session_name"))
+
+    def get_temp_dir(self) -> str:
+        return str(self._fact("session_dir"))
+
+    def get(self) -> dict[str, Any]:
+        """All facts at once."""
+        return dict(self._engine.context())
+
+    @property
+    def job_id(self) -> str:
+        return self.get_job_id()
+
+    @property
+    def node_id(self) -> str:
+        return self.get_node_id()
+
+    @property
+    def task_id(self) -> str | None:
+        return self.get_task_id()
+
+    @property
+    def actor_id(self) -> str | None:
+        return self.get_actor_id()
+
+    def get_resource_ids(self) -> dict[str, list[str]]:
+        return self.get_accelerator_ids()

@@ -1,0 +1,136 @@
+"""The small file that each running head leaves in Jupyter's runtime directory, so that others on this machine find it.
+
+Owner-readable only. It names the head's socket and the token that a connection must show; a record whose process has
+gone (pid, start time and boot tell) is stale and removed by whoever looks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from pathlib import Path
+
+import msgspec
+
+_PREFIX = "nbaccel-"
+
+
+class SessionRecord(msgspec.Struct):
+    """One running head."""
+
+    session: str
+    socket: str
+    token: str
+    pid: int
+    start_time: int  # clock ticks since boot
+    boot_id: str
+    directory: str = ""
+    shared: bool = False  # a daemon, started by `nbaccel start --head`
+    title: str = ""
+    version: str = ""
+    python: str = ""
+    prefix: str = ""
+    started_at: float = 0.0  # Unix seconds
+    owner_pid: int = 0  # of the driver that an embedded head belongs to
+    protocol: int = 1
+
+
+def directory() -> Path:
+    """Jupyter's runtime directory, by Jupyter's own rules."""
+    runtime = os.environ.get("JUPYTER_RUNTIME_DIR")
+    if runtime:
+        return Path(runtime)
+    data = os.environ.get("JUPYTER_DATA_DIR")
+    if data:
+        return Path(data) / "runtime"
+    share = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+    return Path(share) / "jupyter" / "runtime"
+
+
+def boot_id() -> str:
+    """This boot of the machine."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def publish(record: SessionRecord) -> Path:
+    """Write a head's file, readable by its owner only. Raises OSError."""
+    folder = directory()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / f"{_PREFIX}{record.session}.json"
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(fd, msgspec.json.encode(record))
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(fd)
+    return path
+
+
+def withdraw(session: str) -> None:
+    """Remove a head's file."""
+    (directory() / f"{_PREFIX}{session}.json").unlink(missing_ok=True)
+
+
+def find() -> list[SessionRecord]:
+    """The heads that run on this machine and belong to this user, newest first; stale records are cleared away."""
+    records = []
+    try:
+        paths = sorted(directory().glob(f"{_PREFIX}*.json"))
+    except OSError:
+        return []
+    for path in paths:
+        record = _read(path)
+        if record is None:
+            continue
+        if is_alive(record):
+            records.append(record)
+        else:
+            _clear(path, record)
+    return sorted(records, key=lambda record: -record.started_at)
+
+
+def _read(path: Path) -> SessionRecord | None:
+    """A record that is ours and readable by us alone; anything else is not believed."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(fd, "rb") as file:
+        facts = os.fstat(fd)
+        if facts.st_uid != os.getuid() or stat.S_IMODE(facts.st_mode) & 0o077:
+            return None
+        try:
+            return msgspec.json.decode(file.read(65536), type=SessionRecord)
+        except msgspec.DecodeError:
+            return None
+
+
+def is_alive(record: SessionRecord) -> bool:
+    """Whether the head that wrote the record still runs."""
+    if record.boot_id != boot_id():
+        return False
+    try:
+        text = Path(f"/proc/{record.pid}/stat").read_text()
+    except OSError:
+        return False
+    fields = text.rpartition(")")[2].split()
+    return fields[0] != "Z" and int(fields[19]) == record.start_time
+
+
+def _clear(path: Path, record: SessionRecord) -> None:
+    """Remove what a head that was killed left behind."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        return
+    name = os.path.basename(record.directory)
+    if re.fullmatch(r"nbaccel-[A-Za-z0-9_]+", name) and os.path.isdir(record.directory):
+        if os.stat(record.directory).st_uid == os.getuid():
+            shutil.rmtree(record.directory, ignore_errors=True)
