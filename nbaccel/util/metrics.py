@@ -1,9 +1,9 @@
 """Counter, Gauge and Histogram of user code, from the driver, tasks and actors alike, readable as Prometheus text.
 
-    task ── inc ──► its process' totals ── at most every SEND_EVERY_S ──► collector actor ──► prometheus_text()
+    task ── inc ──► what its process has not sent ── at once, or with others ──► collector actor ──► prometheus_text()
 
-The collector is a named actor without a CPU, started by the first process that records something. A process sends what
-changed since it last sent, so that the end of a worker loses nothing that it had sent.
+The collector is a named actor without a CPU, started by the first process that records something. A record is sent at
+once, since a worker may end right after its task; only more than BURST of them in SEND_EVERY_S are sent together.
 """
 
 import bisect
@@ -18,6 +18,7 @@ import nbaccel
 from nbaccel import engine
 
 SEND_EVERY_S = 0.2
+BURST = 200
 _COLLECTOR = "metrics"
 _NAMESPACE = "_nbaccel"
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
@@ -75,7 +76,8 @@ class _Outbox:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._changes: dict[str, Series] = {}
-        self._sent_at = 0.0
+        self._window_began = 0.0
+        self._sent_in_window = 0
         self._timer: threading.Timer | None = None
         self._collector: tuple[Any, Any] = None, None  # the engine it belongs to, its handle
 
@@ -83,13 +85,19 @@ class _Outbox:
         with self._lock:
             new = Series(metric.kind, metric.info["description"], metric.boundaries)
             self._changes.setdefault(metric.info["name"], new).add(tags, change)
-            due_in_s = self._sent_at + SEND_EVERY_S - time.monotonic()
-            if due_in_s > 0 and self._timer is None:
-                self._timer = threading.Timer(due_in_s, self.send)
+            wait_s = self._seconds_to_wait()
+            if wait_s > 0 and self._timer is None:
+                self._timer = threading.Timer(wait_s, self.send)
                 self._timer.daemon = True
                 self._timer.start()
-        if due_in_s <= 0:
+        if wait_s <= 0:
             self.send()
+
+    def _seconds_to_wait(self) -> float:
+        left = self._window_began + SEND_EVERY_S - time.monotonic()
+        if left <= 0:
+            self._window_began, self._sent_in_window = time.monotonic(), 0
+        return 0 if self._sent_in_window < BURST else left
 
     def send(self) -> Any:
         """Sends what was recorded; returns the ref of the collector's answer, None if nothing was sent.
@@ -101,7 +109,7 @@ class _Outbox:
             if not self._changes or not nbaccel.is_initialized():
                 return None
             changes, self._changes = self._changes, {}
-            self._sent_at = time.monotonic()
+            self._sent_in_window += 1
         return self.collector().add.remote(changes)
 
     def collector(self) -> Any:
