@@ -395,5 +395,3 @@ def observe(record: Any) -> Snapshot:
     from nbaccel import observing
 
     return observing.snapshot(record)
-
-

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nbaccel import exceptions
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from nbaccel.handles import ActorClass, ActorHandle, ActorMethod, ObjectRef, ObjectRefGenerator, RemoteFunction
     from nbaccel.options import ActorOptions, InitOptions, MethodOptions, TaskOptions
     from nbaccel.snapshot import Snapshot

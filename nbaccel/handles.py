@@ -5,16 +5,19 @@ All of them are thin: they check the call and hand it to the current engine.
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import inspect
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
-from concurrent.futures import Future
-from dataclasses import dataclass, field
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+
+import msgspec
 
 from nbaccel import engine as engines
 from nbaccel.options import ActorOptions, MethodOptions, TaskOptions
+
+if TYPE_CHECKING:
+    import asyncio
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 
@@ -100,6 +103,8 @@ class ObjectRef(Generic[T]):
 
     def as_future(self) -> asyncio.Future[T]:
         """An asyncio future of the value, in the running loop."""
+        import asyncio  # not at the top: it is a third of the time that importing nbaccel takes
+
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[T] = loop.create_future()
 
@@ -244,6 +249,8 @@ class ObjectRefGenerator:
         return self
 
     async def __anext__(self) -> ObjectRef[Any]:
+        import asyncio
+
         loop = asyncio.get_running_loop()
         there = asyncio.Event()
         self._engine.when_next_item(self, lambda: loop.call_soon_threadsafe(there.set))
@@ -286,13 +293,12 @@ class ObjectRefGenerator:
     send = throw = close = asend = athrow = aclose = _unsupported
 
 
-@dataclass(slots=True, frozen=True)
-class Arity:
+class Arity(msgspec.Struct, frozen=True):
     """What positional arguments a function takes, for a check that costs nothing."""
 
     least: int
     most: int
-    signature: inspect.Signature | None = field(compare=False, default=None)
+    signature: inspect.Signature | None = None
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raise the TypeError that a direct call would raise."""
@@ -390,8 +396,7 @@ class _BoundFunction:
         return _BoundFunction(self._remote_function, self._options.merged(**given))
 
 
-@dataclass(slots=True)
-class MethodSpec:
+class MethodSpec(msgspec.Struct):
     """What a handle knows of a method of its actor."""
 
     name: str

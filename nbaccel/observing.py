@@ -29,7 +29,9 @@ class Observer:
             self._sock.connect(record.socket)
         except OSError as error:
             self._sock.close()
-            raise ConnectionError(f"The head of pid {record.pid} does not answer at {record.socket}: {error.strerror}.") from error
+            raise ConnectionError(
+                f"The head of pid {record.pid} does not answer at {record.socket}: {error.strerror}."
+            ) from error
         self._lines = self._sock.makefile("rb")
         welcome = self.ask({"token": record.token})
         if welcome["kind"] != "welcome":

@@ -10,7 +10,9 @@ from nbaccel.engine import Engine
 from nbaccel.handles import ObjectRefGenerator
 
 
-def wait_mixed(engine: Engine, things: list[Any], num_returns: int, timeout_s: float | None) -> tuple[list[Any], list[Any]]:
+def wait_mixed(
+    engine: Engine, things: list[Any], num_returns: int, timeout_s: float | None
+) -> tuple[list[Any], list[Any]]:
     """wait() for refs and streams; a stream is ready when its next item is."""
     ready: set[int] = set()
     changed = threading.Condition()

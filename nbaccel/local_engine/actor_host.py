@@ -49,7 +49,8 @@ class ActorHost:
             self._start_loop(groups)
         elif template.max_concurrency > 1 or template.concurrency_groups:
             self._pools = {
-                name: ThreadPoolExecutor(size, thread_name_prefix=f"nbaccel-{name or 'call'}") for name, size in groups.items()
+                name: ThreadPoolExecutor(size, thread_name_prefix=f"nbaccel-{name or 'call'}")
+                for name, size in groups.items()
             }
 
     def _start_loop(self, groups: dict[str, int]) -> None:
@@ -84,7 +85,9 @@ class ActorHost:
             self._call_sync(running)
 
     def _group_of(self, running: Running) -> str:
-        return running.template.concurrency_group if running.template.concurrency_group in self._pools else _DEFAULT_GROUP
+        return (
+            running.template.concurrency_group if running.template.concurrency_group in self._pools else _DEFAULT_GROUP
+        )
 
     def _call_in_thread(self, running: Running) -> None:
         done = self.worker.guarded(running, self._work)

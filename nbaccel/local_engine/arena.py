@@ -75,7 +75,9 @@ class Arena:
 
     def check(self) -> None:
         """Assert that free and taken ranges tile the arena and that no two free ones touch."""
-        ranges = sorted([(s, z, True) for s, z in self._size_at.items()] + [(s, z, False) for s, z in self._taken.items()])
+        ranges = sorted(
+            [(s, z, True) for s, z in self._size_at.items()] + [(s, z, False) for s, z in self._taken.items()]
+        )
         assert self._starts == sorted(self._size_at)
         end, was_free = 0, False
         for start, size, free in ranges:

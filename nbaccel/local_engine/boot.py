@@ -49,7 +49,6 @@ def main(text: str) -> None:
 
 
 def _fork_zygote(config: Config, arena_fd: int) -> socket.socket:
-    import nbaccel.local_engine.worker
     from nbaccel.local_engine import zygote
 
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

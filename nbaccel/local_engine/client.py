@@ -8,13 +8,20 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
-from nbaccel.handles import ActorClass, ActorHandle, ActorMethod, MethodSpec, ObjectRef, ObjectRefGenerator, RemoteFunction
+from nbaccel.handles import (
+    ActorClass,
+    ActorHandle,
+    ActorMethod,
+    MethodSpec,
+    ObjectRef,
+    ObjectRefGenerator,
+    RemoteFunction,
+)
 from nbaccel.local_engine import codec, failures, templates, wire
 from nbaccel.local_engine.holdings import Holdings
 from nbaccel.local_engine.ids import IdMaker, return_id, task_of
@@ -23,7 +30,12 @@ from nbaccel.local_engine.streams import Streams
 from nbaccel.local_engine.values import Values
 from nbaccel.options import ActorOptions, MethodOptions, TaskOptions
 
-INLINE_BYTES = 100_000  # larger values go through the arena: below, a copy through the socket is quicker than asking for room
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+INLINE_BYTES = (
+    100_000  # larger values go through the arena: below, a copy through the socket is quicker than asking for room
+)
 _WRITE_PIECES = 512  # of one pwritev; the system takes at most 1024
 
 
@@ -61,14 +73,18 @@ class Client:
 
     # ---- tasks and actors
 
-    def submit(self, function: RemoteFunction, options: TaskOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def submit(
+        self, function: RemoteFunction, options: TaskOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         cell = self.cell()
         cached = function._cache.get(self)
         if cached is None or cached[0] is not options or cached[1] != cell:
             cached = function._cache[self] = self._task_template(function, options, cell)
         return self._send(cached[2], cached[3], args, kwargs, b"")
 
-    def _task_template(self, function: RemoteFunction, options: TaskOptions, cell: tuple[str, bytes]) -> tuple[Any, ...]:
+    def _task_template(
+        self, function: RemoteFunction, options: TaskOptions, cell: tuple[str, bytes]
+    ) -> tuple[Any, ...]:
         key = self._export(function._function, function._short_name, function._cache)
         fallback = [self._export(function._fallback, function._short_name, {})] if function._fallback else []
         template = templates.task_template(function, options, key, fallback, cell=cell[0], parent=cell[1])
@@ -133,7 +149,9 @@ class Client:
             return None
         return refs[0] if returns == wire.DYNAMIC else refs
 
-    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bytes, list[tuple[int | str, bytes]], list[bytes], Any]:
+    def _arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[bytes, list[tuple[int | str, bytes]], list[bytes], Any]:
         """(payload, slots of top-level refs, refs inside, what must live until the message is on its way)."""
         slots: list[tuple[int | str, bytes]] = []
         plain: list[Any] = list(args)
@@ -157,7 +175,9 @@ class Client:
             payload = payload if isinstance(payload, bytes) else payload.joined()
         return payload, slots, refs, keep
 
-    def _put_large(self, plain: list[Any], named: dict[str, Any], slots: list[tuple[int | str, bytes]]) -> list[ObjectRef[Any]]:
+    def _put_large(
+        self, plain: list[Any], named: dict[str, Any], slots: list[tuple[int | str, bytes]]
+    ) -> list[ObjectRef[Any]]:
         """Replace the arguments that are too large for a message by refs."""
         kept = []
         places: list[tuple[Any, Any]] = [*enumerate(plain), *named.items()]
@@ -184,7 +204,9 @@ class Client:
                 f"Could not serialize {what}: {codec.find_unpicklable(value, 'it')} cannot be pickled ({error})."
             ) from error
 
-    def create_actor(self, actor_class: ActorClass, options: ActorOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ActorHandle:
+    def create_actor(
+        self, actor_class: ActorClass, options: ActorOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> ActorHandle:
         namespace = options.namespace or self.namespace
         actor_id = self.ids.actor_id()
         if options.name and not self.link.ask("reserve_name", [options.name, namespace, actor_id]):
@@ -347,6 +369,8 @@ class Client:
             callback()
 
     def future(self, ref: ObjectRef[Any]) -> Future[Any]:
+        from concurrent.futures import Future
+
         future: Future[Any] = Future()
         self.call_when_ready(ref, lambda: self._finishers.put((future, ref)))
         return future
@@ -357,7 +381,9 @@ class Client:
         finishers = self.__dict__.get("_finisher_queue")
         if finishers is None:
             finishers = self.__dict__["_finisher_queue"] = codec_queue()
-            threading.Thread(target=self._finish_futures, args=(finishers,), name="nbaccel-futures", daemon=True).start()
+            threading.Thread(
+                target=self._finish_futures, args=(finishers,), name="nbaccel-futures", daemon=True
+            ).start()
         return finishers
 
     def _finish_futures(self, finishers: Any) -> None:

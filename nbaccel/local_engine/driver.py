@@ -44,7 +44,9 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 class Driver(ClusterView, Client):
     """The engine as the user's own process sees it."""
 
-    def __init__(self, sock: socket.socket, arena_fd: int, welcome: wire.Welcome, head: Any, options: InitOptions) -> None:
+    def __init__(
+        self, sock: socket.socket, arena_fd: int, welcome: wire.Welcome, head: Any, options: InitOptions
+    ) -> None:
         link = Link(sock, on_lost=self._head_lost)
         Client.__init__(self, link, welcome.job, arena_fd, welcome.namespace)
         self.welcome = welcome
@@ -235,7 +237,9 @@ def _connect(path: str) -> socket.socket:
         sock.connect(path)
     except OSError as error:
         sock.close()
-        raise ConnectionError(f"No head answers at {path}: {error.strerror}. `nbaccel status` shows those that run.") from error
+        raise ConnectionError(
+            f"No head answers at {path}: {error.strerror}. `nbaccel status` shows those that run."
+        ) from error
     return sock
 
 
@@ -264,7 +268,17 @@ def _config(options: InitOptions, *, shared: bool) -> Config:
     directory = tempfile.mkdtemp(prefix="nbaccel-")
     asked = {
         name: getattr(options, name)
-        for name in ("num_cpus", "num_gpus", "resources", "labels", "gpu_vendor", "simulate", "hide_unassigned", "leak_threshold", "infeasible")
+        for name in (
+            "num_cpus",
+            "num_gpus",
+            "resources",
+            "labels",
+            "gpu_vendor",
+            "simulate",
+            "hide_unassigned",
+            "leak_threshold",
+            "infeasible",
+        )
     }
     return Config(
         session=session,

@@ -18,19 +18,18 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from nbaccel import exceptions
 from nbaccel.local_engine import codec, failures, wire
-from nbaccel.local_engine.ids import return_id
 
 _ENGINE_DIRECTORY = os.path.dirname(__file__)
 current_run: contextvars.ContextVar[Running | None] = contextvars.ContextVar("current_run", default=None)
 
 
-@dataclass(slots=True)
-class Running:
+class Running(msgspec.Struct):
     """A task that this process runs, and what it may ask about itself."""
 
     run: wire.Run
@@ -39,7 +38,7 @@ class Running:
     asyncio_task: asyncio.Task[Any] | None = None
     consumed: int = 0
     abandoned: bool = False
-    progress: threading.Condition = field(default_factory=threading.Condition)
+    progress: threading.Condition = msgspec.field(default_factory=threading.Condition)
 
     @property
     def task_id(self) -> bytes:
@@ -153,13 +152,19 @@ class Execution:
         """The Done of a task that raised."""
         template = running.template
         if running.cancelled and isinstance(error, (KeyboardInterrupt, asyncio.CancelledError)):
-            value = failures.failed("TaskCancelledError", f"Task {template.name} was cancelled.", task_id=running.task_id.hex())
+            value = failures.failed(
+                "TaskCancelledError", f"Task {template.name} was cancelled.", task_id=running.task_id.hex()
+            )
             note = "cancelled"
         else:
             value, note = self._raised(running, error), _first_line(error)
         count = template.num_returns if template.num_returns > 0 else 1
         return wire.Done(
-            running.task_id, [wire.Result(value)] * count, failed=True, retry=self._is_retryable(template, error), note=note
+            running.task_id,
+            [wire.Result(value)] * count,
+            failed=True,
+            retry=self._is_retryable(template, error),
+            note=note,
         )
 
     def _raised(self, running: Running, error: BaseException) -> wire.Value:
@@ -197,7 +202,9 @@ class Execution:
     def stream(self, running: Running, items: Any, send: Callable[[Any], None], blocked: Any) -> int:
         """Send each item of a generator as it comes; returns how many."""
         if not inspect.isgenerator(items) and not hasattr(items, "__iter__"):
-            raise TypeError(f"Task {running.template.name} streams (num_returns='streaming'), but returned no generator.")
+            raise TypeError(
+                f"Task {running.template.name} streams (num_returns='streaming'), but returned no generator."
+            )
         iterator = iter(items)
         index = 0
         limit = running.template.backpressure

@@ -189,7 +189,9 @@ class Intake:
         """(the error that it is, whether it is still to come) of an argument."""
         record = self._objects.records.get(id)
         if record is None:
-            return failures.failed("ObjectLostError", f"Object {id.hex()} does not exist any more: its last ref was released."), False
+            return failures.failed(
+                "ObjectLostError", f"Object {id.hex()} does not exist any more: its last ref was released."
+            ), False
         if record.value is None:
             return None, True
         return (record.value if record.value.status != wire.OK else None), False
@@ -231,7 +233,9 @@ class Intake:
             max_pending_calls=template.max_pending_calls,
         )
 
-    def _new_actor(self, peer: Peer, message: wire.Submit, record: TemplateRecord, entry: TaskEntry, task: Task) -> None:
+    def _new_actor(
+        self, peer: Peer, message: wire.Submit, record: TemplateRecord, entry: TaskEntry, task: Task
+    ) -> None:
         template = record.template
         actor_id = message.actor_id
         self._objects.actor_ids.add(actor_id)
@@ -239,7 +243,14 @@ class Intake:
         if template.detached:
             self._objects.pin((actor_id,))
         actor = ActorEntry(
-            actor_id, record, peer.client_id, peer.job, template.actor_name, template.namespace, since=entry.submitted_at, creation=task
+            actor_id,
+            record,
+            peer.client_id,
+            peer.job,
+            template.actor_name,
+            template.namespace,
+            since=entry.submitted_at,
+            creation=task,
         )
         self._head.actors[actor_id] = actor
 
@@ -338,7 +349,9 @@ class Intake:
         for id in message.object_ids:
             record = self._objects.records.get(id)
             if record is None:
-                lost = failures.failed("ObjectLostError", f"Object {id.hex()} does not exist any more: its last ref was released.")
+                lost = failures.failed(
+                    "ObjectLostError", f"Object {id.hex()} does not exist any more: its last ref was released."
+                )
                 self._head.send(peer, wire.ObjectValue(id, lost))
             elif record.value is None:
                 if record.wanted_by is None:

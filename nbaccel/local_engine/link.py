@@ -46,7 +46,10 @@ class Link:
         self._questions: dict[int, SimpleQueue[Any]] = {}
         self._next_request = 1
         self._question_lock = threading.Lock()
-        self.receivers: dict[type, Callable[[Any], None]] = {wire.Answer: self._answered, wire.Allocated: self._answered}
+        self.receivers: dict[type, Callable[[Any], None]] = {
+            wire.Answer: self._answered,
+            wire.Allocated: self._answered,
+        }
         self.before_write: Callable[[], None] | None = None  # appends what has gathered elsewhere (releases)
         self.lost: str | None = None
         self.closing = False
@@ -174,7 +177,9 @@ class Link:
         self.say(wire.Ask(request, what, wire.pack(body)))
         answer = self._wait_for(request, reply, timeout_s)
         if answer.error:
-            raise getattr(exceptions, answer.kind, None) or _BUILTIN.get(answer.kind, exceptions.RaySystemError)(answer.error)
+            raise getattr(exceptions, answer.kind, None) or _BUILTIN.get(answer.kind, exceptions.RaySystemError)(
+                answer.error
+            )
         return wire.unpack(answer.body, kind)
 
     def allocate(self, size: int) -> int:

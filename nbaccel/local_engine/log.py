@@ -171,7 +171,9 @@ class LogProcess:
     def _add(self, worker_id: str, stream: int, fd: int) -> None:
         os.set_blocking(fd, False)
         suffix = "out" if stream == 1 else "err"
-        self._pipes[fd] = Pipe(worker_id, stream, fd, os.path.join(self._directory, f"worker-{worker_id[:16]}.{suffix}"))
+        self._pipes[fd] = Pipe(
+            worker_id, stream, fd, os.path.join(self._directory, f"worker-{worker_id[:16]}.{suffix}")
+        )
         if not self._paused:
             self._selector.register(fd, selectors.EVENT_READ)
 

@@ -28,7 +28,9 @@ _CYAN, _RESET = "\x1b[36m", "\x1b[0m"
 class News:
     """Reads the news of one job."""
 
-    def __init__(self, driver: Driver, *, log_to_driver: bool, sock: socket.socket | None = None, token: str = "") -> None:
+    def __init__(
+        self, driver: Driver, *, log_to_driver: bool, sock: socket.socket | None = None, token: str = ""
+    ) -> None:
         from nbaccel.local_engine.driver import hello
 
         assert sock is not None

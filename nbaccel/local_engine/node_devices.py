@@ -18,7 +18,15 @@ from nbaccel.accelerators import Detection, Device, DeviceKind, NodeDevices
 from nbaccel.local_engine import leases, prober
 from nbaccel.local_engine.ids import random_id
 from nbaccel.local_engine.roles import Role
-from nbaccel.scheduling.events import UNIT, AssignmentRefused, DeviceChanged, DeviceSpec, NodeAdded, NodeSpec, PrestartAsked
+from nbaccel.scheduling.events import (
+    UNIT,
+    AssignmentRefused,
+    DeviceChanged,
+    DeviceSpec,
+    NodeAdded,
+    NodeSpec,
+    PrestartAsked,
+)
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head import Head
@@ -55,7 +63,9 @@ class NodeSetup:
             signs = [] if simulate else accelerators.evidence(self._machine)
             if not signs:
                 self._know(
-                    accelerators.detect(self._machine, gpu_vendor=self._text("gpu_vendor"), simulate=simulate, deadline_s=DEADLINE_S)
+                    accelerators.detect(
+                        self._machine, gpu_vendor=self._text("gpu_vendor"), simulate=simulate, deadline_s=DEADLINE_S
+                    )
                 )
                 return
         except ValueError as error:
@@ -117,7 +127,12 @@ class NodeSetup:
         labels: Any = self.options.get("labels") or {}
         name = socket.gethostname()
         return NodeSpec(
-            self.node_id, name, totals, device_specs(offered), {"ray.io/node-id": self.node_id.hex(), **offered.labels, **labels}, True
+            self.node_id,
+            name,
+            totals,
+            device_specs(offered),
+            {"ray.io/node-id": self.node_id.hex(), **offered.labels, **labels},
+            True,
         )
 
     def add(self, spec: NodeSpec, offered: NodeDevices) -> None:

@@ -7,13 +7,13 @@ ref to it. Its bytes in the arena live on while a process maps them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from nbaccel.local_engine import wire
 
 
-@dataclass(slots=True)
-class ObjectRecord:
+class ObjectRecord(msgspec.Struct):
     """One object. `owner` is the client that made its id; -1 when that client has let go of it."""
 
     owner: int
@@ -30,13 +30,12 @@ class ObjectRecord:
     last_used: float = 0.0
 
 
-@dataclass(slots=True)
-class Freed:
+class Freed(msgspec.Struct):
     """What came free: arena offsets and spill files."""
 
-    offsets: list[int] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
-    actors: list[bytes] = field(default_factory=list)  # whose last handle went
+    offsets: list[int] = []
+    files: list[str] = []
+    actors: list[bytes] = []  # whose last handle went
 
 
 class Objects:

@@ -120,7 +120,11 @@ class Orders:
         slots = [(place, id, self._give(id, peer.client_id)) for place, id in entry.submit.slots]
         template = entry.record.template
         ids = environ = None
-        hide = template.hide_unassigned if template.hide_unassigned is not None else bool(head.config.options.get("hide_unassigned"))
+        hide = (
+            template.hide_unassigned
+            if template.hide_unassigned is not None
+            else bool(head.config.options.get("hide_unassigned"))
+        )
         if command.devices or (hide and task.kind is not TaskKind.ACTOR_CALL):
             ids = head.node.ids(command.node_id, command.devices)
             environ = head.node.environment(command.node_id, command.devices, hide)
@@ -137,13 +141,26 @@ class Orders:
         head.send(
             peer,
             wire.Run(
-                task.task_id, entry.record.number, entry.submit.args, slots, ids, environ, attempt, command.choice, task.actor_id or b"", why
+                task.task_id,
+                entry.record.number,
+                entry.submit.args,
+                slots,
+                ids,
+                environ,
+                attempt,
+                command.choice,
+                task.actor_id or b"",
+                why,
             ),
         )
 
     def _users_own(self, entry: TaskEntry, environ: dict[str, str | None]) -> dict[str, str | None]:
         """What the user set in runtime_env wins over what we would set."""
-        own = self._head.environments.variables(entry.record.template.runtime_env) if entry.record.template.environment else {}
+        own = (
+            self._head.environments.variables(entry.record.template.runtime_env)
+            if entry.record.template.environment
+            else {}
+        )
         return {name: own[name] for name in environ if name in own}
 
     def _prepare(self, peer: Peer, worker: WorkerProcess, entry: TaskEntry, task: Task) -> None:
@@ -335,7 +352,9 @@ class Orders:
         if actor is not None and value.status == wire.RAISED and value.data is not None:
             actor.creation_error = value.data
 
-    def _actor_placed(self, task: Task, worker: WorkerProcess, command: do.SendTask, ids: dict[str, list[str]] | None) -> None:
+    def _actor_placed(
+        self, task: Task, worker: WorkerProcess, command: do.SendTask, ids: dict[str, list[str]] | None
+    ) -> None:
         actor = self._head.actors.get(task.actor_id or b"")
         if actor is not None:
             actor.worker_id, actor.node_id, actor.device_ids = worker.worker_id, command.node_id, ids

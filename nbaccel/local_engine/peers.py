@@ -15,8 +15,21 @@ class Peer:
     """A driver, a worker, a news reader or an observer."""
 
     __slots__ = (
-        "client_id", "closed", "defined", "functions", "job", "out", "pending", "reader", "role", "sock", "templates", "watching",
-        "wants_write", "worker", "hello",
+        "client_id",
+        "closed",
+        "defined",
+        "functions",
+        "hello",
+        "job",
+        "out",
+        "pending",
+        "reader",
+        "role",
+        "sock",
+        "templates",
+        "wants_write",
+        "watching",
+        "worker",
     )  # fmt: skip
 
     def __init__(self, sock: socket.socket, role: str, client_id: int) -> None:

@@ -97,7 +97,15 @@ class Picture:
                 available = _quantities(head.scheduler.node_available(node_id))
             rows.append(
                 NodeRow(
-                    node_id.hex(), spec.name, alive, spec.is_head, totals, available, spec.labels, "127.0.0.1", head.node.gone.get(node_id, "")
+                    node_id.hex(),
+                    spec.name,
+                    alive,
+                    spec.is_head,
+                    totals,
+                    available,
+                    spec.labels,
+                    "127.0.0.1",
+                    head.node.gone.get(node_id, ""),
                 )
             )
         return rows
@@ -267,7 +275,9 @@ class Picture:
             record = self._head.scheduler.worker_record(worker.worker_id)
             running = record.queue[0].task.name if record is not None and record.queue else ""
             state = record.state.name if record is not None else "STOPPING"
-            rows.append(WorkerRow(worker.worker_id.hex(), worker.pid, worker.node_id.hex(), state, running, worker.used))
+            rows.append(
+                WorkerRow(worker.worker_id.hex(), worker.pid, worker.node_id.hex(), state, running, worker.used)
+            )
         return rows
 
     def _group(self, row: dict[str, Any]) -> GroupRow:
@@ -307,12 +317,24 @@ class Picture:
     def _object(self, id: bytes, record: Any) -> dict[str, Any]:
         value = record.value
         size = None if value is None else (len(value.data) if value.data is not None else value.size)
-        place = "pending" if value is None else "inline" if value.data is not None else "disk" if record.spilled else "shared memory"
+        place = (
+            "pending"
+            if value is None
+            else "inline"
+            if value.data is not None
+            else "disk"
+            if record.spilled
+            else "shared memory"
+        )
         return {
             "object_id": id.hex(),
             "object_size": size,
             "place": place,
-            "reference_type": "LOCAL_REFERENCE" if record.owner >= 0 else "USED_BY_PENDING_TASK" if record.pins else "BORROWED",
+            "reference_type": "LOCAL_REFERENCE"
+            if record.owner >= 0
+            else "USED_BY_PENDING_TASK"
+            if record.pins
+            else "BORROWED",
             "task_status": "FINISHED" if value is not None else "NIL",
             "holders": len(record.holders or ()) + (record.owner >= 0),
         }

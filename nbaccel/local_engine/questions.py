@@ -99,7 +99,10 @@ class Questions:
             elif what == "explain":
                 return {"kind": "explanations", "explanations": self._explain(None, request.get("task_id"))}
             elif what == "logs":
-                return {"kind": "logs", "text": self._logs(None, [request.get("task_id"), int(request.get("tail", 100))])}
+                return {
+                    "kind": "logs",
+                    "text": self._logs(None, [request.get("task_id"), int(request.get("tail", 100))]),
+                }
             elif what == "notes":
                 return {"kind": "notes", "notes": self._head.notes}
             elif what == "stop":
@@ -142,7 +145,9 @@ class Questions:
             elsewhere = sorted(s for s, n in self._head.names if n == name)
             if elsewhere:
                 known += f" An actor of that name lives in namespace {elsewhere[0]!r}: pass namespace=."
-            raise Refusal("ValueError", f"Failed to look up actor with name {name!r} in namespace {namespace!r}.{known}")
+            raise Refusal(
+                "ValueError", f"Failed to look up actor with name {name!r} in namespace {namespace!r}.{known}"
+            )
         template = actor.record.template
         return actor.actor_id, template.class_name, template.methods
 
@@ -189,7 +194,12 @@ class Questions:
         if accelerator_type:
             pairs[f"accelerator_type:{accelerator_type}"] = 10
         feasibility = self._head.scheduler.feasibility(Choice(tuple(sorted(pairs.items()))))
-        return {"now": feasibility.fits_now, "ever": feasibility.ever, "reason": feasibility.reason, "resource": feasibility.resource}
+        return {
+            "now": feasibility.fits_now,
+            "ever": feasibility.ever,
+            "reason": feasibility.reason,
+            "resource": feasibility.resource,
+        }
 
     def _logs(self, peer: Peer | None, body: Any) -> str:
         """The last lines that a task's worker (or any worker) has printed."""
@@ -267,7 +277,9 @@ class Questions:
         group_id, ready, bundles, strategy, name, detached, labels = body
         if name and any(spec.name == name for spec, _ready, _client in self._groups.values()):
             raise Refusal("ValueError", f"A placement group named {name!r} exists already.")
-        pairs = [tuple(sorted((key, round(amount * UNIT)) for key, amount in bundle.items() if amount)) for bundle in bundles]
+        pairs = [
+            tuple(sorted((key, round(amount * UNIT)) for key, amount in bundle.items() if amount)) for bundle in bundles
+        ]
         label_pairs = [tuple(sorted(one.items())) for one in labels] if labels else None
         spec = GroupAsked(group_id, name, pairs, strategy, peer.job, detached, label_pairs)
         self._groups[group_id] = (spec, ready, peer.client_id)
@@ -296,7 +308,10 @@ class Questions:
         for group_id, (spec, _ready, _client) in self._groups.items():
             record = self._head.scheduler.group_record(group_id)
             state = record.state.name if record is not None else "REMOVED"
-            nodes = [record.places[i].node_id.hex() if record and i in record.places else None for i in range(len(spec.bundles))]
+            nodes = [
+                record.places[i].node_id.hex() if record and i in record.places else None
+                for i in range(len(spec.bundles))
+            ]
             rows.append(
                 {
                     "placement_group_id": group_id.hex(),
@@ -321,8 +336,6 @@ class Questions:
             if row["name"] == name and row["state"] != "REMOVED":
                 return row
         return None
-
-
 
 
 def _tail(path: str) -> list[str]:

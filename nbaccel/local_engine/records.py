@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from nbaccel.local_engine import wire
 from nbaccel.scheduling.events import Choice, Placement, Pool
 
 
-@dataclass(slots=True)
-class Job:
+class Job(msgspec.Struct):
     """One driver's stay."""
 
     number: int
@@ -18,15 +18,14 @@ class Job:
     hello: wire.Hello
     namespace: str
     news: Any = None  # Peer
-    held_lines: list[wire.Lines] = field(default_factory=list)  # printed before the news connection was there
-    notices: list[wire.Notice] = field(default_factory=list)
+    held_lines: list[wire.Lines] = []  # printed before the news connection was there
+    notices: list[wire.Notice] = []
     started_at: float = 0.0
     ended: bool = False
     leaving: bool = False
 
 
-@dataclass(slots=True)
-class TemplateRecord:
+class TemplateRecord(msgspec.Struct):
     """A template as the head uses it: numbered for all workers, with the scheduler's records made once."""
 
     number: int
@@ -38,8 +37,7 @@ class TemplateRecord:
     returns: int  # objects that a task of it makes
 
 
-@dataclass(slots=True)
-class TaskEntry:
+class TaskEntry(msgspec.Struct):
     """The head's part of a task: Task.payload."""
 
     submit: wire.Submit
@@ -63,8 +61,7 @@ class TaskEntry:
     pinned: bool = True
 
 
-@dataclass(slots=True)
-class ActorEntry:
+class ActorEntry(msgspec.Struct):
     """The head's part of an actor."""
 
     actor_id: bytes
@@ -85,8 +82,7 @@ class ActorEntry:
     scope_ended: bool = False
 
 
-@dataclass(slots=True)
-class WorkerProcess:
+class WorkerProcess(msgspec.Struct):
     """A worker's process as the head sees it."""
 
     worker_id: bytes

@@ -164,7 +164,9 @@ class Store:
 
         record = self._objects.records.get(id)
         if record is not None:
-            record.value = failed("ObjectLostError", f"Object {id.hex()} was moved to disk and cannot be brought back: {why}")
+            record.value = failed(
+                "ObjectLostError", f"Object {id.hex()} was moved to disk and cannot be brought back: {why}"
+            )
         for then in self._returning.pop(id, []):
             then()
 

@@ -9,8 +9,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from nbaccel import exceptions
 from nbaccel.handles import ObjectRef, ObjectRefGenerator
@@ -21,12 +22,11 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.client import Client
 
 
-@dataclass(slots=True)
-class _Stream:
-    items: deque[bytes] = field(default_factory=deque)
+class _Stream(msgspec.Struct):
+    items: deque[bytes] = msgspec.field(default_factory=deque)
     taken: int = 0
     ended: bool = False
-    callbacks: list[Callable[[], None]] = field(default_factory=list)
+    callbacks: list[Callable[[], None]] = []
 
 
 class Streams:

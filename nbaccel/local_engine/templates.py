@@ -8,7 +8,6 @@ from typing import Any
 
 import cloudpickle
 
-from nbaccel import accelerators
 from nbaccel.handles import ActorClass, ActorMethod, RemoteFunction
 from nbaccel.local_engine import wire
 from nbaccel.options import (
@@ -27,7 +26,9 @@ Pairs = list[tuple[str, int]]
 _READ_AT_EXEC = ("LD_", "PYTHON", "MALLOC_", "GLIBC_")
 
 
-def task_template(function: RemoteFunction, options: TaskOptions, key: bytes, fallback_keys: list[bytes], **common: Any) -> wire.Template:
+def task_template(
+    function: RemoteFunction, options: TaskOptions, key: bytes, fallback_keys: list[bytes], **common: Any
+) -> wire.Template:
     """The template of a remote function with these options."""
     returns = _num_returns(options.num_returns, function._is_generator)
     return wire.Template(
@@ -48,7 +49,9 @@ def task_template(function: RemoteFunction, options: TaskOptions, key: bytes, fa
     )
 
 
-def actor_template(actor_class: ActorClass, options: ActorOptions, key: bytes, fallback_keys: list[bytes], **common: Any) -> wire.Template:
+def actor_template(
+    actor_class: ActorClass, options: ActorOptions, key: bytes, fallback_keys: list[bytes], **common: Any
+) -> wire.Template:
     """The template of an actor's constructor."""
     placed, held = demand_of_actor(options)
     default_concurrency = 1000 if actor_class._is_async else 1
@@ -147,7 +150,9 @@ def _pickled_types(types: Any) -> bytes | bool:
     return types if isinstance(types, bool) else cloudpickle.dumps(tuple(types))
 
 
-def _choices(options: ResourceOptions, fallback_keys: list[bytes], demand: dict[str, int], *, actor: bool = False) -> list[wire.ChoiceSpec]:
+def _choices(
+    options: ResourceOptions, fallback_keys: list[bytes], demand: dict[str, int], *, actor: bool = False
+) -> list[wire.ChoiceSpec]:
     """What is asked first, then Ray's soft label alternatives, then the fallbacks."""
     choices = [_choice(options, demand)]
     for strategy in options.fallback_strategy:
@@ -180,6 +185,8 @@ def _choice(options: ResourceOptions, demand: dict[str, int]) -> wire.ChoiceSpec
 
 
 def _refusal(resource: str, quantity: float) -> str | None:
+    from nbaccel import accelerators  # here, so that a driver loads the vendors while its head starts
+
     try:
         accelerators.check_quantity(resource, quantity)
     except ValueError as error:

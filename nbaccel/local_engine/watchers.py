@@ -58,8 +58,12 @@ class Watchers:
         head = self._head
         worker = head.workers.by_id.get(bytes.fromhex(said.worker_id))
         job_number = worker.setup_job if worker is not None else head.dead_workers.get(said.worker_id, 0)
-        message = wire.Lines(said.name, said.pid, said.stream, said.text, said.cell, said.parent.encode("latin-1"), job_number)
-        targets = [head.jobs[job_number]] if job_number in head.jobs else [job for job in head.jobs.values() if not job.ended]
+        message = wire.Lines(
+            said.name, said.pid, said.stream, said.text, said.cell, said.parent.encode("latin-1"), job_number
+        )
+        targets = (
+            [head.jobs[job_number]] if job_number in head.jobs else [job for job in head.jobs.values() if not job.ended]
+        )
         waiting = False
         for job in targets:
             if job.news is not None and not job.news.closed:

@@ -55,6 +55,10 @@ def redirect(stdout_fd: int, stderr_fd: int) -> None:
     for fd in {null, stdout_fd, stderr_fd} - {0, 1, 2}:
         os.close(fd)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - lives as long as the process
-    sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True, write_through=True)  # type: ignore[arg-type]
-    sys.stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True, write_through=True)  # type: ignore[arg-type]
+    sys.stdout = io.TextIOWrapper(
+        io.FileIO(1, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True, write_through=True
+    )  # type: ignore[arg-type]
+    sys.stderr = io.TextIOWrapper(
+        io.FileIO(2, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True, write_through=True
+    )  # type: ignore[arg-type]
     sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr

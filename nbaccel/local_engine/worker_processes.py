@@ -144,7 +144,9 @@ class WorkerProcesses:
         self.by_id: dict[bytes, WorkerProcess] = {}
         self.by_pid: dict[int, WorkerProcess] = {}
         self._unclaimed: dict[int, int] = {}  # pid -> status of a child that has not introduced itself
-        self._lingering: dict[str, tuple[int, int]] = {}  # log descriptors of the dead, until the log process is through
+        self._lingering: dict[
+            str, tuple[int, int]
+        ] = {}  # log descriptors of the dead, until the log process is through
 
     def start(self, command: StartWorker) -> None:
         head = self._head

@@ -17,7 +17,10 @@ def apply_setup(setup: wire.Setup) -> None:
     """What holds for every task of the job."""
     os.environ.update(setup.env_vars)
     known = set(sys.path)
-    sys.path[:] = [*setup.sys_path, *(entry for entry in sys.path if entry not in setup.sys_path and entry not in known - set(sys.path))]
+    sys.path[:] = [
+        *setup.sys_path,
+        *(entry for entry in sys.path if entry not in setup.sys_path and entry not in known - set(sys.path)),
+    ]
     try:
         os.chdir(setup.cwd)
     except OSError:
@@ -32,7 +35,9 @@ def apply_runtime_env(environment: dict[str, Any]) -> None:
         try:
             os.chdir(working_dir)
         except OSError as error:
-            raise exceptions.RuntimeEnvSetupError(f"runtime_env working_dir {working_dir!r} cannot be entered: {error}") from error
+            raise exceptions.RuntimeEnvSetupError(
+                f"runtime_env working_dir {working_dir!r} cannot be entered: {error}"
+            ) from error
         _prepend(working_dir)
     for module in environment.get("py_modules") or []:
         _add_module(module)
@@ -70,4 +75,6 @@ def _call_hook(hook: Any) -> None:
             module, _dot, function = hook.rpartition(".")
             getattr(importlib.import_module(module), function)()
     except Exception as error:  # whatever the user's hook raises
-        raise exceptions.RuntimeEnvSetupError(f"worker_process_setup_hook failed: {type(error).__name__}: {error}") from error
+        raise exceptions.RuntimeEnvSetupError(
+            f"worker_process_setup_hook failed: {type(error).__name__}: {error}"
+        ) from error

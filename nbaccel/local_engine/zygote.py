@@ -159,7 +159,9 @@ def _fork_safe_threads() -> int:
         return 0
     import threadpoolctl
 
-    return sum(max(lib["num_threads"] - 1, 0) for lib in threadpoolctl.threadpool_info() if lib["internal_api"] == "openblas")
+    return sum(
+        max(lib["num_threads"] - 1, 0) for lib in threadpoolctl.threadpool_info() if lib["internal_api"] == "openblas"
+    )
 
 
 def main(fd: int, head_pid: int, arena_fd: int, preload: list[str]) -> None:

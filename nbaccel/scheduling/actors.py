@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from nbaccel.scheduling.commands import ActorChanged, Command, Failure, FinishTask, ReleaseDevices, SendTask
 from nbaccel.scheduling.dispatch import Dispatcher
@@ -33,8 +34,7 @@ KEEP_DEAD = 10_000  # dead actors whose calls can still be answered with why the
 Line = deque[TaskRecord]
 
 
-@dataclass(slots=True, eq=False)
-class ActorRecord:
+class ActorRecord(msgspec.Struct, eq=False):
     """What the scheduler knows of one actor."""
 
     actor_id: bytes
@@ -43,9 +43,9 @@ class ActorRecord:
     state: ActorState = PENDING
     worker: WorkerRecord | None = None
     hold: Hold | None = None
-    lines: dict[bytes, Line] = field(default_factory=dict)  # caller -> calls that have not been sent, in order
-    sent: dict[bytes, TaskRecord] = field(default_factory=dict)  # not returned yet, in order
-    behind: Line = field(default_factory=deque)  # those of `sent` that wait for others in the worker
+    lines: dict[bytes, Line] = {}  # caller -> calls that have not been sent, in order
+    sent: dict[bytes, TaskRecord] = {}  # not returned yet, in order
+    behind: Line = msgspec.field(default_factory=deque)  # those of `sent` that wait for others in the worker
     waiting: int = 0
     busy: int = 0  # calls that the worker runs at once
     restarts: int = 0

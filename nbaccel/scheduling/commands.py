@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
+
+import msgspec
 
 from nbaccel.scheduling.events import Pool, Task
 
@@ -22,8 +23,7 @@ class Failure(Enum):
     PENDING_CALLS_EXCEEDED = "pending calls exceeded"
 
 
-@dataclass(slots=True)
-class StartWorker:
+class StartWorker(msgspec.Struct):
     """Start a process for this pool on this node; say WorkerReady or WorkerDied of it."""
 
     worker_id: bytes
@@ -32,8 +32,7 @@ class StartWorker:
     zygote: str = ""  # of a spare; else the pool says it
 
 
-@dataclass(slots=True)
-class SendTask:
+class SendTask(msgspec.Struct):
     """Send the task to its worker. `devices`: resource -> [(index on the node, amount)], empty when it holds none."""
 
     worker_id: bytes
@@ -44,23 +43,20 @@ class SendTask:
     first: bool = True  # the worker starts it at once; False: it queues behind another in the worker
 
 
-@dataclass(slots=True)
-class RecallTasks:
+class RecallTasks(msgspec.Struct):
     """Ask the worker for the tasks that it has not begun; it answers TasksGivenBack."""
 
     worker_id: bytes
 
 
-@dataclass(slots=True)
-class InterruptTask:
+class InterruptTask(msgspec.Struct):
     """Raise KeyboardInterrupt in the task, if the worker runs it. Past the grace the scheduler says StopWorker."""
 
     worker_id: bytes
     task_id: bytes
 
 
-@dataclass(slots=True)
-class StopWorker:
+class StopWorker(msgspec.Struct):
     """End the process. `force`: SIGKILL to its session now; else ask, and kill when it has not gone in a moment."""
 
     worker_id: bytes
@@ -68,8 +64,7 @@ class StopWorker:
     force: bool = False
 
 
-@dataclass(slots=True)
-class ReleaseDevices:
+class ReleaseDevices(msgspec.Struct):
     """The worker's hold on these devices ended (the head gives its leases back)."""
 
     worker_id: bytes
@@ -77,8 +72,7 @@ class ReleaseDevices:
     devices: dict[str, list[tuple[int, int]]]
 
 
-@dataclass(slots=True)
-class FailTask:
+class FailTask(msgspec.Struct):
     """Write an error as the task's result. The task is finished for the scheduler."""
 
     task: Task
@@ -87,15 +81,13 @@ class FailTask:
     actor_id: bytes | None = None
 
 
-@dataclass(slots=True)
-class FinishTask:
+class FinishTask(msgspec.Struct):
     """The task ended for good after it returned: its arguments need no longer be held."""
 
     task: Task
 
 
-@dataclass(slots=True)
-class ActorChanged:
+class ActorChanged(msgspec.Struct):
     """An actor moved: PENDING, ALIVE, RESTARTING, DEAD; `why` for the last two."""
 
     actor_id: bytes
@@ -103,17 +95,15 @@ class ActorChanged:
     why: str = ""
 
 
-@dataclass(slots=True)
-class GroupChanged:
+class GroupChanged(msgspec.Struct):
     """A placement group moved: PENDING, CREATED, REMOVED, RESCHEDULING."""
 
     group_id: bytes
     state: str
-    bundle_nodes: list[bytes] = field(default_factory=list)
+    bundle_nodes: list[bytes] = []
 
 
-@dataclass(slots=True)
-class Warn:
+class Warn(msgspec.Struct):
     """Tell the job's driver one line: a demand that can never be met here, a deadlock by resources."""
 
     job: int
@@ -122,8 +112,7 @@ class Warn:
     message: str
 
 
-@dataclass(slots=True)
-class WakeAt:
+class WakeAt(msgspec.Struct):
     """Say TimePassed at this time (the earliest asked for is enough)."""
 
     at: float

@@ -6,9 +6,10 @@ caller owns. Ids are opaque bytes. Hot records are slotted, not frozen (making a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
+
+import msgspec
 
 UNIT = 10_000
 Demand = dict[str, int]
@@ -22,8 +23,7 @@ class TaskKind(Enum):
     ACTOR_CALL = "actor call"
 
 
-@dataclass(slots=True, frozen=True)
-class Pool:
+class Pool(msgspec.Struct, frozen=True):
     """Which workers are interchangeable: same job, same runtime environment, same way to start."""
 
     job: int
@@ -32,8 +32,7 @@ class Pool:
     how: str = "fork"  # "fork" from the zygote, or "exec" of a new interpreter
 
 
-@dataclass(slots=True, frozen=True)
-class Placement:
+class Placement(msgspec.Struct, frozen=True):
     """Where work may go. `strategy`: DEFAULT, SPREAD, NODE (node_id, soft) or GROUP (group_id, bundle)."""
 
     strategy: str = "DEFAULT"
@@ -50,8 +49,7 @@ class Placement:
 ANYWHERE = Placement()
 
 
-@dataclass(slots=True, frozen=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """One way to run a task: what it asks (sorted pairs, so that it is hashable) and where."""
 
     demand: tuple[tuple[str, int], ...]
@@ -60,8 +58,7 @@ class Choice:
     gpu_memory_bytes: int = 0  # of one device; 0 means not asked
 
 
-@dataclass(slots=True)
-class Task:
+class Task(msgspec.Struct):
     """One unit of work as the scheduler sees it. `payload` belongs to the head; the scheduler never looks at it."""
 
     task_id: bytes
@@ -93,8 +90,7 @@ class Task:
     max_pending_calls: int = -1
 
 
-@dataclass(slots=True)
-class DeviceSpec:
+class DeviceSpec(msgspec.Struct):
     """A device that a node offers: its place in the node's list for that resource, how much of it, of which type."""
 
     resource: str
@@ -106,45 +102,39 @@ class DeviceSpec:
     label: str = ""  # for sentences: "GPU 0 (A100)"
 
 
-@dataclass(slots=True)
-class NodeSpec:
+class NodeSpec(msgspec.Struct):
     node_id: bytes
     name: str
     totals: Demand  # pooled resources (CPU, memory, custom, accelerator_type:X); devices are not repeated here
-    devices: list[DeviceSpec] = field(default_factory=list)
-    labels: dict[str, str] = field(default_factory=dict)
+    devices: list[DeviceSpec] = []
+    labels: dict[str, str] = {}
     is_head: bool = False
 
 
-@dataclass(slots=True)
-class TaskSubmitted:
+class TaskSubmitted(msgspec.Struct):
     task: Task
 
 
-@dataclass(slots=True)
-class ObjectsReady:
+class ObjectsReady(msgspec.Struct):
     """Argument objects came into being (or failed: the head then says ArgumentFailed for those who wait)."""
 
     object_ids: list[bytes]
 
 
-@dataclass(slots=True)
-class ArgumentFailed:
+class ArgumentFailed(msgspec.Struct):
     """An argument of this waiting task is an error or lost for good; the head has already written the task's result."""
 
     task_id: bytes
 
 
-@dataclass(slots=True)
-class WorkerReady:
+class WorkerReady(msgspec.Struct):
     """A started worker has introduced itself and can take a task."""
 
     worker_id: bytes
     pid: int
 
 
-@dataclass(slots=True)
-class TaskReturned:
+class TaskReturned(msgspec.Struct):
     """A task ended in its worker. `retry`: it raised one of its retry_exceptions and the head wants it again."""
 
     worker_id: bytes
@@ -153,28 +143,24 @@ class TaskReturned:
     retry: bool = False
 
 
-@dataclass(slots=True)
-class TasksGivenBack:
+class TasksGivenBack(msgspec.Struct):
     """The worker handed back tasks that it had not begun (the answer to RecallTasks; may be empty)."""
 
     worker_id: bytes
     task_ids: list[bytes]
 
 
-@dataclass(slots=True)
-class WorkerBlocked:
+class WorkerBlocked(msgspec.Struct):
     """The worker's running code waits in get or wait: its CPU is lent out, its devices are not."""
 
     worker_id: bytes
 
 
-@dataclass(slots=True)
-class WorkerUnblocked:
+class WorkerUnblocked(msgspec.Struct):
     worker_id: bytes
 
 
-@dataclass(slots=True)
-class WorkerDied:
+class WorkerDied(msgspec.Struct):
     """The process is gone (reaped). `why` is a sentence part: "was killed by SIGKILL", "exited with code 3"."""
 
     worker_id: bytes
@@ -182,8 +168,7 @@ class WorkerDied:
     intended: bool = False  # a clean goodbye, or we stopped it
 
 
-@dataclass(slots=True)
-class AssignmentRefused:
+class AssignmentRefused(msgspec.Struct):
     """The head could not lease a real device for this task: another head holds it. Nothing was sent."""
 
     task_id: bytes
@@ -193,8 +178,7 @@ class AssignmentRefused:
     holder: str  # "notebook analysis.ipynb, pid 4711"
 
 
-@dataclass(slots=True)
-class DeviceChanged:
+class DeviceChanged(msgspec.Struct):
     """What others leave us of a device changed: another head's lease, or the device is lost (`free` 0)."""
 
     node_id: bytes
@@ -204,15 +188,13 @@ class DeviceChanged:
     reason: str  # "" when it is all ours again
 
 
-@dataclass(slots=True)
-class CancelAsked:
+class CancelAsked(msgspec.Struct):
     task_id: bytes
     force: bool = False
     recursive: bool = True
 
 
-@dataclass(slots=True)
-class ActorKillAsked:
+class ActorKillAsked(msgspec.Struct):
     """`kill`, an actor that exits by itself, or (`graceful`) one whose last handle is gone: queued calls run first."""
 
     actor_id: bytes
@@ -221,34 +203,29 @@ class ActorKillAsked:
     why: str = "it was killed by nbaccel.kill"
 
 
-@dataclass(slots=True)
-class PrestartAsked:
+class PrestartAsked(msgspec.Struct):
     """Work is about to come to this zygote: have its spare workers ready."""
 
     zygote: str = ""
 
 
-@dataclass(slots=True)
-class JobEnded:
+class JobEnded(msgspec.Struct):
     """A driver left: its tasks and its actors (but detached ones) end, its workers stop."""
 
     job: int
     why: str = "its driver ended"
 
 
-@dataclass(slots=True)
-class NodeAdded:
+class NodeAdded(msgspec.Struct):
     node: NodeSpec
 
 
-@dataclass(slots=True)
-class NodeRemoved:
+class NodeRemoved(msgspec.Struct):
     node_id: bytes
     why: str = "the node was removed"
 
 
-@dataclass(slots=True)
-class GroupAsked:
+class GroupAsked(msgspec.Struct):
     """A placement group: bundles of demands, and how they lie (PACK, SPREAD, STRICT_PACK, STRICT_SPREAD)."""
 
     group_id: bytes
@@ -260,13 +237,11 @@ class GroupAsked:
     bundle_labels: list[tuple[tuple[str, str], ...]] | None = None
 
 
-@dataclass(slots=True)
-class GroupRemoveAsked:
+class GroupRemoveAsked(msgspec.Struct):
     group_id: bytes
 
 
-@dataclass(slots=True)
-class TimePassed:
+class TimePassed(msgspec.Struct):
     """A time asked for by WakeAt has come."""
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from nbaccel.scheduling.actors import ActorRecord
 from nbaccel.scheduling.groups import GroupRecord
@@ -18,8 +19,7 @@ MAX_NAMED = 4  # holders named in a sentence; the record has them all
 Owner = TaskRecord | ActorRecord | GroupRecord
 
 
-@dataclass(slots=True)
-class HolderFact:
+class HolderFact(msgspec.Struct):
     """Who holds some of a resource that another waits for."""
 
     resource: str
@@ -36,8 +36,7 @@ class HolderFact:
     blocked: bool = False  # its code waits for others
 
 
-@dataclass(slots=True)
-class Explanation:
+class Explanation(msgspec.Struct):
     """Why a task is where it is."""
 
     task_id: bytes
@@ -48,11 +47,11 @@ class Explanation:
     fits_now: bool = False
     ever: bool = True
     resource: str = ""  # the first of `resources`
-    resources: list[str] = field(default_factory=list)  # those that there is too little of
+    resources: list[str] = []  # those that there is too little of
     fragmented: bool = False
-    holders: list[HolderFact] = field(default_factory=list)
-    elsewhere: list[str] = field(default_factory=list)  # devices that others hold: "GPU 0 is held by notebook b.ipynb"
-    missing: list[bytes] = field(default_factory=list)  # argument objects that are not there yet
+    holders: list[HolderFact] = []
+    elsewhere: list[str] = []  # devices that others hold: "GPU 0 is held by notebook b.ipynb"
+    missing: list[bytes] = []  # argument objects that are not there yet
 
 
 class Explainer:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from nbaccel.scheduling.commands import Command, GroupChanged, Warn
 from nbaccel.scheduling.events import Choice, GroupAsked, Placement
@@ -16,14 +17,13 @@ PENDING, CREATED, RESCHEDULING, REMOVED = GroupState
 MAX_TRIALS = 5_000  # steps of the search for a packing, before it is called impossible for now
 
 
-@dataclass(slots=True, eq=False)
-class GroupRecord:
+class GroupRecord(msgspec.Struct, eq=False):
     """What the scheduler knows of one placement group."""
 
     spec: GroupAsked
     since: float
     state: GroupState = PENDING
-    places: dict[int, Place] = field(default_factory=dict)
+    places: dict[int, Place] = {}
     judged: bool = False  # whether it could ever be placed was asked, when it could not be at once
     story: Story = ()
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from nbaccel.scheduling.events import UNIT, Choice, Demand, DeviceSpec, NodeSpec
 from nbaccel.scheduling.resources import TYPE_PREFIX
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
 NO_DEVICES: dict[str, list[tuple[int, int]]] = {}
 
 
-@dataclass(slots=True, frozen=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """A choice sorted out: what comes from pools, what comes device by device, and which devices will do."""
 
     pooled: tuple[tuple[str, int], ...]
@@ -34,8 +34,7 @@ class Asked:
         return Asked(pooled, tuple(devices), types[0] if types else None, choice.gpu_memory_bytes)
 
 
-@dataclass(slots=True, eq=False)
-class Device:
+class Device(msgspec.Struct, eq=False):
     """One device of a place, or the slice of one that a bundle has reserved."""
 
     spec: DeviceSpec
@@ -44,7 +43,7 @@ class Device:
     used: int = 0
     reason: str = ""  # why `limit` is below `amount`
     base: Device | None = None  # of a slice: the node's device
-    holds: dict[Hold, int] = field(default_factory=dict)
+    holds: dict[Hold, int] = {}
 
     def room(self, empty: bool = False) -> int:
         """What could be taken now; `empty`: if nobody held any."""
@@ -65,8 +64,7 @@ class Device:
         return max(amount, share)
 
 
-@dataclass(slots=True, eq=False)
-class Hold:
+class Hold(msgspec.Struct, eq=False):
     """What one holder has taken from one place."""
 
     place: Place
@@ -80,8 +78,7 @@ class Hold:
     inner: Place | None = None  # of a bundle's reserve: the bundle
 
 
-@dataclass(slots=True, eq=False)
-class Place:
+class Place(msgspec.Struct, eq=False):
     """Where work can be put: a node, or a bundle on a node."""
 
     node_id: bytes
@@ -97,9 +94,9 @@ class Place:
     reserve: Hold | None = None  # a bundle's hold on its node
     closing: bool = False  # the group is removed: the reserve goes back with the last hold
     alive: bool = True
-    holds: dict[Hold, None] = field(default_factory=dict)
-    refused: dict[str, dict[Ask, None]] = field(default_factory=dict)  # resource -> who must wait for some of it
-    demoted: dict[Ask, None] = field(default_factory=dict)  # whose order of places goes stale when we give back
+    holds: dict[Hold, None] = {}
+    refused: dict[str, dict[Ask, None]] = {}  # resource -> who must wait for some of it
+    demoted: dict[Ask, None] = {}  # whose order of places goes stale when we give back
 
     @staticmethod
     def of(spec: NodeSpec, order: int) -> Place:

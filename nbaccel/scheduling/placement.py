@@ -9,10 +9,11 @@ gives back.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from heapq import heappop, heappush, heapreplace
 from itertools import count
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from nbaccel.scheduling.events import Choice, NodeSpec
 from nbaccel.scheduling.labels import matches
@@ -29,18 +30,17 @@ MAX_ASKS = 1024  # beyond this, choices that nobody waits for are forgotten
 Entry = tuple[int, float, int, Place]  # penalty, score, order, place
 
 
-@dataclass(slots=True, eq=False)
-class Ask:
+class Ask(msgspec.Struct, eq=False):
     """One choice, sorted out, with the places that could ever meet it."""
 
     choice: Choice
     asked: Asked
     needs: dict[str, int]
-    places: dict[Place, None] = field(default_factory=dict)
-    heap: list[Entry] = field(default_factory=list)
-    entries: dict[Place, Entry] = field(default_factory=dict)  # the valid one of each place in the heap
-    turns: dict[Place, int] = field(default_factory=dict)  # SPREAD: who came when
-    shapes: dict[Shape, None] = field(default_factory=dict)
+    places: dict[Place, None] = {}
+    heap: list[Entry] = []
+    entries: dict[Place, Entry] = {}  # the valid one of each place in the heap
+    turns: dict[Place, int] = {}  # SPREAD: who came when
+    shapes: dict[Shape, None] = {}
 
 
 class Cluster:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from nbaccel.scheduling.actors import ActorRecord, ActorTable
 from nbaccel.scheduling.events import Choice, Demand, Task
@@ -17,8 +18,7 @@ from nbaccel.scheduling.tasks import TaskRecord, TaskTable
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
 
-@dataclass(slots=True)
-class DeviceHolder:
+class DeviceHolder(msgspec.Struct):
     """Who holds how much of one device of a node. `held_by` is a group's record where nobody uses its reserve."""
 
     resource: str

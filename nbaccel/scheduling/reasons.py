@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from nbaccel.scheduling.events import UNIT, Choice
 from nbaccel.scheduling.ledger import Asked, Device, Place
@@ -10,15 +10,14 @@ from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.resources import TYPE_PREFIX, amount_of, bytes_text, demand_text, listed, quantity
 
 
-@dataclass(slots=True)
-class Feasibility:
+class Feasibility(msgspec.Struct):
     """Whether a choice could start now, or ever with the nodes there are, and what stands in its way."""
 
     fits_now: bool
     ever: bool
     reason: str  # "" when it fits now
-    resources: list[str] = field(default_factory=list)  # those that there is too little of
-    places: list[Place] = field(default_factory=list)  # those that could ever meet it
+    resources: list[str] = []  # those that there is too little of
+    places: list[Place] = []  # those that could ever meet it
     fragmented: bool = False  # enough of it is free in sum, but not on one device
 
     @property
@@ -91,7 +90,7 @@ def _pool_too_small(places: list[Place], resource: str, amount: int) -> str:
         return f"there is no {amount_of(resource, amount).removeprefix('an ')} on {_where(places)}{have}"
     if not most:
         return f"there is no {resource} on {_where(places)}"
-    return f"{_where(places)} has {amount_of(resource, most)} in all, and {amount_of(resource, amount)} is asked for"
+    return f"{_where(places)} has {amount_of(resource, most)} in all, not {amount_of(resource, amount)}"
 
 
 def _devices_too_few(places: list[Place], asked: Asked, resource: str, amount: int) -> str:
@@ -113,7 +112,7 @@ def _devices_too_few(places: list[Place], asked: Asked, resource: str, amount: i
         largest = max(device.amount for device in fitting)
         return f"no one {resource} on {where} offers {quantity(amount)} (the largest offers {quantity(largest)})"
     most = max(len(place.fitting(asked, resource)) for place in places)
-    return f"{where} has {amount_of(resource, most * UNIT)}{_types(fitting)}, and {quantity(amount)} is asked for"
+    return f"{where} has {amount_of(resource, most * UNIT)}{_types(fitting)}, not {quantity(amount)}"
 
 
 def _memory_too_small(devices: list[Device], asked: Asked, resource: str, where: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from nbaccel.scheduling.commands import Command, FailTask, Failure, FinishTask
 from nbaccel.scheduling.events import Choice, Task
@@ -33,8 +34,7 @@ MAX_SHAPES = 1024  # beyond this, shapes in which nobody waits are forgotten
 MAX_DEPTH = 64  # tasks that are nested deeper wait in the lines of this depth
 
 
-@dataclass(slots=True, eq=False)
-class TaskRecord:
+class TaskRecord(msgspec.Struct, eq=False):
     """What the scheduler knows of one task."""
 
     task: Task
@@ -69,8 +69,7 @@ class TaskRecord:
         return f"task {self.task.name} ({self.task.task_id.hex()})"
 
 
-@dataclass(slots=True, eq=False)
-class Shape:
+class Shape(msgspec.Struct, eq=False):
     """A line of waiting tasks that ask the same: if its first cannot start, none of them can."""
 
     choices: tuple[Choice, ...]
@@ -78,7 +77,7 @@ class Shape:
     fallback_after_s: float | None
     job: int
     depth: int  # deeper ones go first, so that blocked parents do not pile up
-    line: deque[TaskRecord] = field(default_factory=deque)
+    line: deque[TaskRecord] = msgspec.field(default_factory=deque)
     size: int = 0  # of the line, less those that were cancelled in it
     leases: int = 0  # workers that run tasks of this shape
     notice_armed: bool = False

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from nbaccel.scheduling.commands import Command, StartWorker, StopWorker
 from nbaccel.scheduling.events import Pool, TaskKind
@@ -34,25 +35,22 @@ Bound = tuple[tuple[str, int], ...]  # devices that a process has seen: it may g
 UNBOUND: Bound = ()
 
 
-@dataclass(slots=True, eq=False)
-class PoolRecord:
+class PoolRecord(msgspec.Struct, eq=False):
     """Interchangeable workers, and which of them are idle: (node, devices they are bound to) -> last used last."""
 
     pool: Pool
-    idle: dict[tuple[bytes, Bound], list[WorkerRecord]] = field(default_factory=dict)
+    idle: dict[tuple[bytes, Bound], list[WorkerRecord]] = {}
 
 
-@dataclass(slots=True, eq=False)
-class Zygote:
+class Zygote(msgspec.Struct, eq=False):
     """The spare workers that one fork server has made."""
 
     name: str
-    spares: list[WorkerRecord] = field(default_factory=list)
-    starting: list[WorkerRecord] = field(default_factory=list)
+    spares: list[WorkerRecord] = []
+    starting: list[WorkerRecord] = []
 
 
-@dataclass(slots=True, eq=False)
-class WorkerRecord:
+class WorkerRecord(msgspec.Struct, eq=False):
     """What the scheduler knows of one process. The first task in `queue` is the one that it runs."""
 
     worker_id: bytes
@@ -63,13 +61,13 @@ class WorkerRecord:
     ready: bool = False
     used: bool = False
     pid: int | None = None
-    queue: deque[TaskRecord] = field(default_factory=deque)
+    queue: deque[TaskRecord] = msgspec.field(default_factory=deque)
     hold: Hold | None = None
     leased: bool = False  # a task was sent with the hold: the head may have leased its devices
     shape: Shape | None = None  # whose lease this is
     actor: ActorRecord | None = None
     bound: Bound = UNBOUND
-    calls: dict[bytes, int] = field(default_factory=dict)
+    calls: dict[bytes, int] = {}
     blocked: int = 0
     window: int = 1  # how many tasks it may have at once
     recalled: bool = False
