@@ -92,7 +92,7 @@ class GroupTable:
             if lost and group.state is CREATED:
                 self._move(group, RESCHEDULING, now)
                 self._pending[group.spec.group_id] = group
-                self._cluster.groups_wait = True
+                self._cluster.groups_wait = self._cluster.freed_any = True
 
     # --- placing --------------------------------------------------------------------------------------------------
 

@@ -57,7 +57,8 @@ class Leases:
         queue.popleft()
         task = record.task
         worker.used = True
-        average = self._learn(task.function_key, now - (record.started_at or now))
+        started_at = record.started_at
+        average = self._learn(task.function_key, now - started_at if started_at is not None else 0.0)
         self._conclude(record, event, now)
         if task.max_calls and self._spent(worker, record):
             self._dispatcher.retire(worker, f"{task.name} has max_calls={task.max_calls}", now)

@@ -1,0 +1,262 @@
+"""Actors: creation, the order of calls, restarts and ends."""
+
+from __future__ import annotations
+
+from nbaccel.scheduling import commands as do
+from nbaccel.scheduling import events as ev
+from nbaccel.scheduling.events import UNIT
+from tests.scheduling.world import World, choice, node
+
+
+def world(cpus: int = 2, gpus: int = 2) -> World:
+    return World(node("head", gpus, CPU=cpus))
+
+
+def alive(w: World, *choices: ev.Choice, **options: object) -> ev.Task:
+    creation = w.actor("Counter", *choices, **options)
+    w.ready()
+    w.returns(creation)
+    return creation
+
+
+def sent_calls(w: World) -> list[bytes]:
+    return [command.task.task_id for command in w.sent if command.task.kind is ev.TaskKind.ACTOR_CALL]
+
+
+def test_calls_before_the_constructor_has_returned_wait_and_then_go_in_order() -> None:
+    w = world()
+    creation = w.actor()
+    calls = [w.call() for _ in range(3)]
+    w.ready()
+    assert not sent_calls(w)
+    w.returns(creation)
+    assert sent_calls(w) == [call.task_id for call in calls]
+    assert [command.first for command in w.sent[-3:]] == [True, False, False]
+    assert w.actors[b"a"] == "ALIVE"
+
+
+def test_a_call_without_its_arguments_holds_back_later_calls_of_the_same_caller_only() -> None:
+    w = world()
+    alive(w)
+    late = w.call(caller=b"d1", missing={b"x"})
+    behind = w.call(caller=b"d1")
+    other = w.call(caller=b"d2")
+    assert sent_calls(w) == [other.task_id]
+    w.tell(ev.ObjectsReady([b"x"]))
+    assert sent_calls(w) == [other.task_id, late.task_id, behind.task_id]
+
+
+def test_an_actor_out_of_order_takes_what_is_ready() -> None:
+    w = world()
+    alive(w, out_of_order=True)
+    w.call(missing={b"x"})
+    ready = w.call()
+    assert sent_calls(w) == [ready.task_id]
+
+
+def test_concurrent_calls_begin_at_once_up_to_the_limit() -> None:
+    w = world()
+    alive(w, max_concurrency=2)
+    for _ in range(3):
+        w.call()
+    assert [command.first for command in w.sent[-3:]] == [True, True, False]
+
+
+def test_an_actor_that_asks_nothing_holds_nothing_once_it_runs() -> None:
+    w = world(1)
+    creation = w.actor("A", choice(CPU=1), running=())
+    w.ready()
+    assert w.scheduler.node_available(b"head")["CPU"] == 0
+    w.returns(creation)
+    assert w.scheduler.node_available(b"head")["CPU"] == UNIT
+
+
+def test_an_actor_keeps_its_devices_for_life() -> None:
+    w = world(2, 1)
+    creation = alive(w, choice(CPU=1, GPU=1), running=(("CPU", UNIT), ("GPU", UNIT)))
+    task = w.gpu_task()
+    w.ready()
+    assert not w.is_sent(task)
+    w.tell(ev.ActorKillAsked(b"a"))
+    assert w.actors[b"a"] == "DEAD"
+    assert not w.is_sent(task), "its process is not gone yet"
+    w.dies(w.stopping()[0])
+    w.ready()
+    assert w.devices_of(task) == w.devices_of(creation) == {"GPU": [(0, UNIT)]}
+
+
+def test_calls_of_a_dead_actor_fail_with_the_reason() -> None:
+    w = world()
+    alive(w)
+    under_way = w.call()
+    w.tell(ev.ActorKillAsked(b"a"))
+    late = w.call()
+    assert w.outcomes[under_way.task_id] == w.outcomes[late.task_id] == "actor died"
+    assert "killed by nbaccel.kill" in w.messages[late.task_id]
+
+
+def test_a_lost_process_without_restarts_ends_the_actor() -> None:
+    w = world()
+    creation = alive(w)
+    call = w.call()
+    w.dies(w.worker_of(call))
+    assert w.actors[b"a"] == "DEAD"
+    assert w.outcomes[call.task_id] == "actor died"
+    assert "was killed by SIGKILL" in w.messages[call.task_id]
+    assert w.outcomes[creation.task_id] == "finished"
+
+
+def test_a_restart_keeps_the_devices_and_resends_what_may_be_retried() -> None:
+    w = world(2, 2)
+    creation = alive(w, choice(CPU=1, GPU=1), running=None, max_restarts=1)
+    keeps, loses = w.call(retries_left=1), w.call(retries_left=0)
+    waits = w.call(missing={b"x"})
+    before = w.devices_of(creation)
+    w.returns(keeps, retry=True, failed=True)
+    w.dies(w.worker_of(loses))
+    assert w.actors[b"a"] == "RESTARTING"
+    assert w.outcomes.get(loses.task_id) in ("actor unavailable", None)
+    w.ready()
+    assert w.devices_of(creation) == before
+    w.returns(creation)
+    assert w.actors[b"a"] == "ALIVE"
+    w.tell(ev.ObjectsReady([b"x"]))
+    assert w.is_sent(waits)
+    assert creation.task_id not in w.outcomes, "its arguments are needed for the next restart"
+
+
+def test_a_call_under_way_without_retries_fails_when_the_actor_restarts() -> None:
+    w = world()
+    alive(w, max_restarts=-1)
+    running, behind = w.call(), w.call()
+    w.dies(w.worker_of(running))
+    assert w.outcomes[running.task_id] == "actor unavailable"
+    w.ready()
+    w.returns(w.scheduler.actor_record(b"a").task)  # type: ignore[union-attr]
+    assert w.is_sent(behind)
+
+
+def test_restarts_end_after_so_many() -> None:
+    w = world()
+    creation = alive(w, max_restarts=1)
+    for state in ("RESTARTING", "DEAD"):
+        worker = next(worker for worker in w.workers.values() if worker.actor == b"a")
+        w.dies(worker)
+        assert w.actors[b"a"] == state
+        w.ready()
+        if state == "RESTARTING":
+            w.returns(creation)
+    assert w.outcomes[creation.task_id] == "finished"
+
+
+def test_kill_with_restart_starts_it_anew() -> None:
+    w = world()
+    creation = alive(w, max_restarts=1)
+    w.tell(ev.ActorKillAsked(b"a", no_restart=False))
+    assert w.actors[b"a"] == "RESTARTING"
+    call = w.call()
+    assert not w.is_sent(call)
+    w.dies(w.stopping()[0], "was killed")
+    w.ready()
+    w.returns(creation)
+    assert w.is_sent(call)
+
+
+def test_a_constructor_that_raises_ends_the_actor_and_its_calls() -> None:
+    w = world()
+    creation = w.actor()
+    call = w.call()
+    w.ready()
+    w.returns(creation, failed=True)
+    assert w.actors[b"a"] == "DEAD"
+    assert w.outcomes[creation.task_id] == "finished"
+    assert w.outcomes[call.task_id] == "actor died"
+    assert "constructor of Counter raised" in w.messages[call.task_id]
+    assert w.stopping()
+
+
+def test_a_constructor_whose_argument_fails_ends_the_actor() -> None:
+    w = world()
+    creation = w.actor(missing={b"x"})
+    call = w.call()
+    w.tell(ev.ArgumentFailed(creation.task_id))
+    assert w.actors[b"a"] == "DEAD"
+    assert w.outcomes == {call.task_id: "actor died"}
+
+
+def test_an_actor_out_of_scope_ends_after_its_queued_calls() -> None:
+    w = world()
+    alive(w)
+    calls = [w.call(), w.call()]
+    w.tell(ev.ActorKillAsked(b"a", graceful=True))
+    assert not w.stopping()
+    w.returns(calls[0])
+    assert not w.stopping()
+    w.returns(calls[1])
+    assert w.stopping() and w.actors[b"a"] == "DEAD"
+    assert set(w.outcomes.values()) == {"finished"}
+
+
+def test_too_many_pending_calls_are_refused() -> None:
+    w = world()
+    alive(w, max_pending_calls=2)
+    w.call(), w.call()
+    third = w.call()
+    assert w.outcomes[third.task_id] == "pending calls exceeded"
+
+
+def test_a_cancelled_call_that_runs_is_only_told() -> None:
+    w = world()
+    alive(w)
+    running, queued = w.call(), w.call(missing={b"x"})
+    w.tell(ev.CancelAsked(running.task_id))
+    assert [type(command) for command in w.commands] == [do.InterruptTask]
+    w.time_passes(60)
+    assert not w.stopping(), "an actor is never killed for one call"
+    w.tell(ev.CancelAsked(queued.task_id))
+    assert w.outcomes[queued.task_id] == "cancelled"
+    w.returns(running)
+    assert w.outcomes[running.task_id] == "finished"
+
+
+def test_an_actor_gets_a_process_that_never_ran_anything() -> None:
+    w = world()
+    task = w.submit("f")
+    w.ready()
+    used = w.worker_of(task)
+    w.returns(task)
+    creation = w.actor()
+    w.ready()
+    assert w.worker_of(creation) is not used
+
+
+def test_a_detached_actor_and_its_tasks_outlive_the_job() -> None:
+    w = world()
+    alive(w, detached=True)
+    alive(w, actor_id=b"b")
+    own = w.submit("of the actor", owner_worker=next(x.worker_id for x in w.workers.values() if x.actor == b"a"))
+    w.tell(ev.JobEnded(1))
+    assert (w.actors[b"a"], w.actors[b"b"]) == ("ALIVE", "DEAD")
+    w.ready()
+    assert w.is_sent(own)
+    call = w.call(job=2)
+    assert w.is_sent(call)
+
+
+def test_an_actor_that_exits_by_itself_is_not_restarted() -> None:
+    w = world()
+    alive(w, max_restarts=-1)
+    worker = next(worker for worker in w.workers.values() if worker.actor == b"a")
+    worker.state = "stopping"
+    w.dies(worker, "exited with code 0")
+    assert w.actors[b"a"] == "DEAD"
+
+
+def test_a_process_that_does_not_come_up_is_tried_again_without_costing_a_restart() -> None:
+    w = world()
+    creation = w.actor()
+    starting = next(worker for worker in w.workers.values() if worker.state == "starting")
+    w.dies(starting, "exited with code 1")
+    w.ready()
+    assert w.is_sent(creation)
+    assert w.actors[b"a"] == "PENDING"

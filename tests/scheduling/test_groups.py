@@ -1,0 +1,163 @@
+"""Placement groups: where their bundles lie, who may use them, and what goes with them."""
+
+from __future__ import annotations
+
+import pytest
+
+from nbaccel.scheduling import events as ev
+from nbaccel.scheduling.events import UNIT, GroupAsked, Placement
+from tests.scheduling.world import World, choice, demand, node
+
+Bundle = tuple[tuple[str, int], ...]
+
+
+def cluster() -> World:
+    return World(node("head", 2, CPU=4), node("n1", 2, CPU=4), node("n2", 0, CPU=4))
+
+
+def ask(w: World, bundles: list[Bundle], strategy: str = "PACK", group_id: bytes = b"g") -> list[str]:
+    w.tell(GroupAsked(group_id, "group", bundles, strategy, 1))
+    group = w.scheduler.group_record(group_id)
+    assert group is not None
+    return [group.places[index].node_id.decode() for index in sorted(group.places)]
+
+
+def inside(bundle: int = -1, **amounts: float) -> ev.Choice:
+    return choice(Placement("GROUP", group_id=b"g", bundle=bundle), **amounts)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "bundles", "nodes"),
+    [
+        ("PACK", [demand(CPU=2)] * 2, ["head", "head"]),
+        ("PACK", [demand(CPU=3)] * 2, ["head", "n1"]),
+        ("STRICT_PACK", [demand(CPU=2)] * 2, ["head", "head"]),
+        ("STRICT_PACK", [demand(CPU=3)] * 2, []),
+        ("SPREAD", [demand(CPU=1)] * 4, ["head", "n1", "n2", "head"]),
+        ("STRICT_SPREAD", [demand(CPU=1)] * 3, ["head", "n1", "n2"]),
+        ("STRICT_SPREAD", [demand(CPU=1)] * 4, []),
+        ("STRICT_SPREAD", [demand(CPU=1), demand(CPU=1, GPU=1), demand(CPU=1, GPU=1)], ["n2", "head", "n1"]),
+    ],
+)
+def test_bundles_lie_as_the_strategy_says(strategy: str, bundles: list[Bundle], nodes: list[str]) -> None:
+    w = cluster()
+    assert ask(w, bundles, strategy) == nodes
+    assert w.groups[b"g"] == ("CREATED" if nodes else "PENDING")
+
+
+def test_all_bundles_are_reserved_or_none() -> None:
+    w = cluster()
+    ask(w, [demand(GPU=2), demand(GPU=2), demand(GPU=1)])
+    assert w.groups[b"g"] == "PENDING"
+    assert w.scheduler.node_available(b"head")["GPU"] == 2 * UNIT
+    assert w.warnings[0].kind == "infeasible"
+    assert "do not fit together" in w.warnings[0].message
+
+
+def test_a_group_waits_until_there_is_room() -> None:
+    w = cluster()
+    tasks = [w.gpu_task() for _ in range(4)]
+    w.ready()
+    assert ask(w, [demand(GPU=1), demand(GPU=1)]) == []
+    w.returns(tasks[0])
+    w.dies(w.stopping()[0])
+    assert w.groups[b"g"] == "PENDING"
+    w.returns(tasks[1])
+    w.dies(w.stopping()[0])
+    assert w.groups[b"g"] == "CREATED"
+
+
+def test_a_bundle_has_fixed_devices_and_only_its_own_work_gets_them() -> None:
+    w = cluster()
+    ask(w, [demand(CPU=1, GPU=1), demand(CPU=1, GPU=1)], "STRICT_PACK")
+    second = w.submit("second", inside(1, CPU=1, GPU=1))
+    first = w.submit("first", inside(0, CPU=1, GPU=1))
+    outside = w.gpu_task("outside")
+    w.ready()
+    assert w.devices_of(first) == {"GPU": [(0, UNIT)]}
+    assert w.devices_of(second) == {"GPU": [(1, UNIT)]}
+    assert w.node_of(outside) == "n1"
+
+
+def test_any_bundle_with_room_will_do() -> None:
+    w = cluster()
+    ask(w, [demand(CPU=1), demand(CPU=2)])
+    big, small = w.submit("big", inside(CPU=2)), w.submit("small", inside(CPU=1))
+    w.ready()
+    assert w.is_sent(big) and w.is_sent(small)
+
+
+def test_a_demand_that_fits_no_bundle_is_told_at_once() -> None:
+    w = cluster()
+    ask(w, [demand(CPU=1)])
+    w.submit("f", inside(CPU=2))
+    assert w.warnings[0].kind == "infeasible"
+    assert "placement group" in w.warnings[0].message
+
+
+def test_work_for_a_group_that_is_not_placed_yet_waits_without_a_warning() -> None:
+    w = cluster()
+    fill = [w.gpu_task() for _ in range(4)]
+    w.ready()
+    ask(w, [demand(GPU=1)])
+    task = w.submit("f", inside(GPU=1), fresh=True, max_calls=1)
+    assert not w.warnings
+    explanation = w.scheduler.explain(task.task_id)
+    assert explanation is not None and "waits for placement group group, which is PENDING" in explanation.sentence
+    w.returns(fill[0])
+    w.dies(w.stopping()[0])
+    w.ready()
+    assert w.is_sent(task)
+
+
+def test_removal_ends_what_is_inside_and_gives_the_devices_back_with_the_processes() -> None:
+    w = cluster()
+    ask(w, [demand(CPU=1, GPU=2)])
+    task = w.submit("task", inside(CPU=1, GPU=1), fresh=True)
+    actor = w.actor("A", inside(GPU=1), running=None)
+    waiting = w.submit("waiting", inside(CPU=1, GPU=1))
+    w.ready()
+    w.returns(actor)
+    w.tell(ev.GroupRemoveAsked(b"g"))
+    assert w.groups[b"g"] == "REMOVED"
+    assert w.outcomes[task.task_id] == w.outcomes[waiting.task_id] == "placement group removed"
+    assert w.actors[b"a"] == "DEAD"
+    assert w.scheduler.node_available(b"head")["GPU"] == 0
+    for worker in w.stopping():
+        w.dies(worker)
+    assert w.scheduler.node_available(b"head") == w.scheduler.node_totals(b"head")
+    late = w.submit("late", inside(CPU=1))
+    assert w.outcomes[late.task_id] == "placement group removed"
+
+
+def test_bundles_of_a_lost_node_are_placed_anew() -> None:
+    w = cluster()
+    assert ask(w, [demand(CPU=1)] * 2, "STRICT_SPREAD") == ["head", "n1"]
+    task = w.submit("f", inside(1, CPU=1), retries_left=1)
+    w.ready()
+    w.tell(ev.NodeRemoved(b"n1"))
+    assert w.groups[b"g"] == "CREATED"
+    w.ready()
+    assert w.node_of(task) == "n2"
+
+
+def test_a_group_of_an_ended_job_goes_with_it() -> None:
+    w = cluster()
+    ask(w, [demand(GPU=2)])
+    w.tell(ev.JobEnded(1))
+    assert w.groups[b"g"] == "REMOVED"
+    assert w.scheduler.node_available(b"head") == w.scheduler.node_totals(b"head")
+
+
+def test_half_a_device_in_a_bundle_is_half_a_device() -> None:
+    w = cluster()
+    ask(w, [demand(GPU=0.5), demand(GPU=0.5)], "STRICT_PACK")
+    half, whole = w.submit("half", inside(0, GPU=0.5)), w.submit("whole", inside(0, GPU=1))
+    w.ready()
+    assert w.devices_of(half) == {"GPU": [(0, 5000)]}
+    assert not w.is_sent(whole)
+    rows = w.scheduler.device_holders(b"head")
+    assert [(row.index, row.amount, type(row.held_by).__name__) for row in rows] == [
+        (0, 5000, "TaskRecord"),
+        (0, 5000, "GroupRecord"),
+    ]

@@ -1,0 +1,252 @@
+"""Fallbacks, warnings and explanations: never waiting without a reason."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nbaccel.scheduling import events as ev
+from nbaccel.scheduling.events import UNIT, DeviceSpec
+from tests.scheduling.world import HEAD, World, choice, node
+
+GIB = 1 << 30
+
+
+def world(gpus: int | list[DeviceSpec] = 2, cpus: int = 8, **options: object) -> World:
+    return World(node("head", gpus, CPU=cpus), **options)
+
+
+def why(w: World, task: ev.Task) -> str:
+    explanation = w.scheduler.explain(task.task_id, w.now)
+    assert explanation is not None
+    return explanation.sentence
+
+
+# --- never -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (choice(GPU=3), "this machine has 2 GPUs (A10), not 3"),
+        (choice(GPU=1.5), "more than one GPU must be a whole number"),
+        (choice(TPU=1), "there is no TPU on this machine"),
+        (choice(CPU=64), "this machine has 8 CPUs in all, not 64 CPUs"),
+        (choice(**{"GPU": 1, "accelerator_type:H100": 0.001}), "there is no accelerator of type H100"),
+        (choice(gpu_memory_bytes=80 * GIB), "no GPU on this machine has 80 GiB of memory (the largest has 24 GiB)"),
+        (choice(ev.Placement(labels=(("zone", "b"),)), CPU=1), "no node has the labels zone=b"),
+        (choice(shelf=1), "there is no shelf on this machine"),
+    ],
+)
+def test_what_can_never_run_is_known_at_once_with_the_reason(asked: ev.Choice, reason: str) -> None:
+    w = world([DeviceSpec("GPU", index, type="A10", memory_bytes=24 * GIB) for index in range(2)])
+    verdict = w.scheduler.feasibility(asked)
+    assert not verdict.ever and reason in verdict.reason
+    w.submit("f", asked)
+    assert [warning.kind for warning in w.warnings] == ["infeasible"]
+    assert reason in w.warnings[0].message
+
+
+def test_feasibility_is_judged_for_each_device_not_by_the_sum() -> None:
+    w = world([DeviceSpec("GPU", 0, amount=6000), DeviceSpec("GPU", 1, amount=6000)])
+    verdict = w.scheduler.feasibility(choice(GPU=0.7))
+    assert not verdict.ever
+    assert verdict.reason == "no one GPU on this machine offers 0.7 (the largest offers 0.6)"
+
+
+def test_one_warning_for_a_thousand_tasks_of_the_same_shape() -> None:
+    w = world(0)
+    for _ in range(50):
+        w.gpu_task()
+    assert len(w.warnings) == 1
+
+
+# --- busy --------------------------------------------------------------------------------------------------------
+
+
+def test_an_explanation_names_who_holds_the_rest() -> None:
+    w = world(1)
+    w.gpu_task("train", cell="[3] line 1")
+    w.ready()
+    task = w.gpu_task("infer", cell="[4] line 2")
+    w.now += 12
+    sentence = why(w, task)
+    assert "infer (cell [4] line 2) asks for 1 CPU and 1 GPU: 0 of 1 GPU are free" in sentence
+    assert "held by task train (GPU 0, cell [3] line 1, for 12 s)" in sentence
+
+
+def test_fragmentation_is_named() -> None:
+    w = world(2)
+    w.gpu_task("a", 0.7), w.gpu_task("b", 0.7)
+    w.ready()
+    w.gpu_task("c", 0.4)
+    explanation = w.scheduler.explain(w.gpu_task("d", 0.6).task_id)
+    assert explanation is not None and explanation.fragmented and explanation.ever and not explanation.fits_now
+    assert "0.3 is free on each of 2 GPUs, but no one GPU has 0.6" in explanation.sentence
+
+
+def test_a_device_leased_by_another_head_is_named() -> None:
+    w = world(1)
+    w.tell(ev.DeviceChanged(HEAD, "GPU", 0, 0, "held by notebook b.ipynb, pid 4711"))
+    task = w.gpu_task()
+    assert "GPU 0 is held by notebook b.ipynb, pid 4711" in why(w, task)
+
+
+def test_every_resource_that_is_short_is_named() -> None:
+    w = world(1, cpus=1)
+    w.gpu_task("a")
+    w.ready()
+    explanation = w.scheduler.explain(w.gpu_task("b").task_id)
+    assert explanation is not None and explanation.resources == ["CPU", "GPU"]
+
+
+def test_waiting_for_long_is_told_once_for_each_shape() -> None:
+    w = world(1, cpus=1, waiting_notice_s=5.0)
+    w.submit("long")
+    w.ready()
+    waiting = [w.submit("f") for _ in range(20)]
+    w.time_passes(30)
+    assert [(warning.kind, warning.task_id) for warning in w.warnings] == [("waiting", waiting[0].task_id)]
+
+
+def test_a_task_that_waits_for_arguments_says_so() -> None:
+    w = world()
+    assert "waits for 1 argument(s)" in why(w, w.submit("f", missing={b"x"}))
+
+
+def test_a_call_says_that_its_actor_waits_and_why() -> None:
+    w = world(1)
+    w.gpu_task("train")
+    w.ready()
+    w.actor("Model", choice(GPU=1))
+    assert "waits for its actor, which is PENDING. Model asks for 1 GPU: 0 of 1 GPU are free" in why(
+        w, w.call("predict")
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    parts=st.lists(st.sampled_from([0.2, 0.3, 0.5, 0.7, 1.0]), min_size=1, max_size=6),
+    wanted=st.sampled_from([0.4, 0.6, 1.0, 2.0]),
+)
+def test_freeing_those_that_are_named_lets_the_task_start(parts: list[float], wanted: float) -> None:
+    w = world(2, cpus=3)
+    tasks = {task.task_id: task for task in (w.gpu_task("holder", part) for part in parts)}
+    w.ready()
+    held = {task_id for task_id, task in tasks.items() if w.is_sent(task)}
+    for task_id in set(tasks) - held:
+        w.tell(ev.CancelAsked(task_id))
+    task = w.gpu_task("wanted", wanted)
+    w.ready()
+    if w.is_sent(task):
+        return
+    explanation = w.scheduler.explain(task.task_id)
+    assert explanation is not None and explanation.ever
+    named = {fact.task_id for fact in explanation.holders}
+    assert named and named <= held
+    for task_id in named:
+        w.returns(tasks[task_id or b""])
+        for worker in w.stopping():
+            w.dies(worker)
+    w.ready()
+    assert w.is_sent(task)
+
+
+# --- fallback ----------------------------------------------------------------------------------------------------
+
+OR_CPU = (choice(CPU=1, GPU=1), choice(CPU=2, label="cpu"))
+
+
+def taken(w: World, task: ev.Task) -> int:
+    return [command.choice for command in w.sent if command.task is task][-1]
+
+
+def test_a_fallback_is_taken_at_once_where_the_first_choice_can_never_be_met() -> None:
+    w = world(0)
+    task = w.submit("f", *OR_CPU)
+    w.ready()
+    assert taken(w, task) == 1
+    record = w.scheduler.task_record(task.task_id)
+    assert record is not None and record.choice_why == "cpu was taken, because there is no GPU on this machine"
+    assert not w.warnings
+
+
+def test_a_busy_first_choice_is_waited_for() -> None:
+    w = world(1)
+    holder = w.gpu_task()
+    w.ready()
+    task = w.submit("f", *OR_CPU)
+    w.time_passes(60)
+    assert not w.is_sent(task)
+    w.returns(holder)
+    w.dies(w.stopping()[0])
+    w.ready()
+    assert taken(w, task) == 0
+
+
+def test_a_busy_first_choice_is_given_up_after_the_time_that_was_named() -> None:
+    w = world(1)
+    w.gpu_task()
+    w.ready()
+    task = w.submit("f", *OR_CPU, fallback_after_s=3.0)
+    w.time_passes(2.9)
+    assert not w.is_sent(task)
+    w.time_passes(0.2)
+    w.ready()
+    assert taken(w, task) == 1
+    record = w.scheduler.task_record(task.task_id)
+    assert record is not None and record.choice_why.startswith("cpu was taken after 3.0 s, because 0 of 1 GPU are free")
+
+
+def test_fallbacks_are_tried_in_order() -> None:
+    w = world(0)
+    task = w.submit("f", choice(GPU=1), choice(NPU=1), choice(CPU=4, label="cpu"))
+    w.ready()
+    assert taken(w, task) == 2
+
+
+def test_an_actor_falls_back_too_and_holds_what_it_got() -> None:
+    w = world(0, cpus=4)
+    creation = w.actor("A", *OR_CPU, running=(("CPU", UNIT), ("GPU", UNIT)))
+    w.ready()
+    w.returns(creation)
+    assert taken(w, creation) == 1
+    assert w.scheduler.node_available(HEAD)["CPU"] == 2 * UNIT
+
+
+# --- deadlock ----------------------------------------------------------------------------------------------------
+
+
+def test_actors_that_hold_all_cpus_while_a_task_waits_are_told_as_a_deadlock() -> None:
+    w = world(0, cpus=1)
+    creation = w.actor("Holder", choice(CPU=1), running=None, cell="[2] line 1")
+    w.ready()
+    w.returns(creation)
+    w.submit("f")
+    w.time_passes(20)
+    assert [warning.kind for warning in w.warnings] == ["deadlock"]
+    assert "actor Holder (1 CPU, cell [2] line 1" in w.warnings[0].message
+
+
+def test_a_parent_that_holds_the_device_its_child_waits_for_is_told_as_a_deadlock() -> None:
+    w = world(1)
+    parent = w.gpu_task("parent")
+    w.ready()
+    w.gpu_task("child", parent_task_id=parent.task_id)
+    w.blocks(parent)
+    w.time_passes(6)
+    assert [warning.kind for warning in w.warnings] == ["deadlock"]
+    assert "task parent (GPU 0" in w.warnings[0].message
+
+
+def test_work_that_goes_on_is_no_deadlock() -> None:
+    w = world(1)
+    parent = w.gpu_task("parent")
+    w.ready()
+    w.submit("works", parent_task_id=parent.task_id)
+    w.blocks(parent)
+    w.ready()
+    w.gpu_task("waits")
+    w.time_passes(6)
+    assert [warning.kind for warning in w.warnings] == ["waiting"]

@@ -1,0 +1,443 @@
+"""Plain tasks: lines, arguments, sending ahead, blocking, crashes and retries, cancels."""
+
+from __future__ import annotations
+
+import pytest
+
+from nbaccel.scheduling import commands as do
+from nbaccel.scheduling import events as ev
+from nbaccel.scheduling.moves import IllegalEvent
+from tests.scheduling.world import World, choice, node
+
+
+def world(cpus: int = 2, **options: object) -> World:
+    return World(node("head", 2, CPU=cpus), **options)
+
+
+def test_tasks_start_in_order_of_submission() -> None:
+    w = world(1)
+    tasks = [w.submit(f"f{number}") for number in range(5)]
+    w.ready()
+    for task in tasks:
+        assert w.is_sent(task)
+        w.returns(task, after_s=0.01)
+    assert [command.task for command in w.sent] == tasks
+    assert set(w.outcomes.values()) == {"finished"}
+
+
+def test_a_line_for_gpus_does_not_hold_up_a_line_for_cpus() -> None:
+    w = world(8)
+    for _ in range(5):
+        w.gpu_task()
+    plain = w.submit("plain")
+    w.ready()
+    assert w.is_sent(plain)
+
+
+def test_a_task_waits_for_all_its_arguments() -> None:
+    w = world()
+    task = w.submit("f", missing={b"x", b"y"})
+    w.tell(ev.ObjectsReady([b"x"]))
+    w.ready()
+    assert not w.is_sent(task)
+    w.tell(ev.ObjectsReady([b"y"]))
+    assert w.is_sent(task)
+
+
+def test_a_failed_argument_drops_the_task_without_a_word() -> None:
+    w = world()
+    task = w.submit("f", missing={b"x"})
+    assert w.tell(ev.ArgumentFailed(task.task_id)) == []
+    assert w.scheduler.counts()["FAILED"] == 1
+
+
+def test_a_worker_is_reused_and_the_last_used_first() -> None:
+    w = world(2)
+    a, b = w.submit("a"), w.submit("b")
+    w.ready()
+    first, second = w.worker_of(a), w.worker_of(b)
+    w.returns(a), w.returns(b)
+    again = w.submit("c")
+    assert w.worker_of(again) is second is not first
+
+
+def test_another_job_never_gets_a_used_worker() -> None:
+    w = world(2)
+    a = w.submit("a", job=1)
+    w.ready()
+    used = w.worker_of(a)
+    w.returns(a)
+    b = w.submit("b", job=2)
+    w.ready()
+    assert w.worker_of(b) is not used
+
+
+def test_a_spare_takes_a_fresh_task_without_waiting_for_a_process() -> None:
+    w = world()
+    w.tell(ev.PrestartAsked())
+    w.ready()
+    task = w.gpu_task()
+    assert w.is_sent(task)
+    assert len(w.of(do.StartWorker)) == 1, "the spare that was taken is replaced"
+
+
+def test_an_exec_pool_takes_no_spares() -> None:
+    w = world()
+    w.tell(ev.PrestartAsked())
+    w.ready()
+    task = w.submit("f", pool=ev.Pool(1, environment="abc", how="exec"))
+    assert not w.is_sent(task)
+    assert w.of(do.StartWorker)[0].pool == ev.Pool(1, environment="abc", how="exec")
+
+
+# --- sending ahead -----------------------------------------------------------------------------------------------
+
+
+def short_tasks(w: World, number: int = 40) -> list[ev.Task]:
+    """Submits them; the first few have run, so that the function is known to be short."""
+    tasks = [w.submit("short") for _ in range(number)]
+    w.ready()
+    for task in tasks[:4]:
+        w.returns(task, after_s=0.0001)
+    return tasks
+
+
+def test_short_tasks_are_sent_ahead() -> None:
+    w = world(1)
+    short_tasks(w)
+    worker = next(worker for worker in w.workers.values() if worker.queue)
+    assert 1 < len(worker.queue) <= 16
+
+
+def test_long_tasks_are_not_sent_ahead() -> None:
+    w = world(1)
+    tasks = [w.submit("long") for _ in range(10)]
+    w.ready()
+    for task in tasks[:4]:
+        w.returns(task, after_s=0.01)
+    assert len(w.worker_of(tasks[4]).queue) == 1
+
+
+def test_what_waits_behind_a_task_that_turns_out_long_is_called_back_and_runs_next() -> None:
+    w = world(1)
+    short_tasks(w)
+    worker = next(worker for worker in w.workers.values() if worker.queue)
+    running, behind = worker.queue[0], list(worker.queue[1:])
+    w.time_passes(0.02)
+    assert worker.recalled
+    w.gives_back(worker)
+    assert worker.queue == [running]
+    w.returns(running)
+    assert w.worker_of(behind[0]).queue[0] is behind[0]
+
+
+def test_a_worker_that_blocks_is_called_back_at_once() -> None:
+    w = world(1)
+    short_tasks(w)
+    worker = next(worker for worker in w.workers.values() if worker.queue)
+    w.blocks(worker.queue[0])
+    assert worker.recalled
+
+
+def test_nothing_is_sent_ahead_while_others_wait_for_the_same_cpu() -> None:
+    w = world(1)
+    for _ in range(20):
+        w.submit("short")
+    other = w.submit("other", choice(CPU=1), job=2)
+    w.ready()
+    seen = 0
+    while not w.is_sent(other):
+        worker = next(worker for worker in w.workers.values() if worker.queue)
+        assert len(worker.queue) == 1
+        w.returns(worker.queue[0], after_s=0.0001)
+        w.ready()
+        seen += 1
+    assert seen <= 2, "jobs take turns"
+
+
+def test_a_crash_costs_only_the_task_that_ran() -> None:
+    w = world(1)
+    short_tasks(w)
+    worker = next(worker for worker in w.workers.values() if worker.queue)
+    running, behind = worker.queue[0], list(worker.queue[1:])
+    assert behind
+    w.dies(worker)
+    assert w.outcomes[running.task_id] == "worker crashed"
+    assert "was killed by SIGKILL" in w.messages[running.task_id]
+    w.ready()
+    assert w.is_sent(behind[0])
+    assert all(task.task_id not in w.outcomes for task in behind)
+
+
+def test_a_task_cancelled_behind_another_never_counts_again() -> None:
+    w = world(1)
+    short_tasks(w)
+    worker = next(worker for worker in w.workers.values() if worker.queue)
+    victim = worker.queue[1]
+    w.tell(ev.CancelAsked(victim.task_id))
+    assert w.outcomes[victim.task_id] == "cancelled"
+    w.gives_back(worker)
+    w.ready()
+    assert not w.is_sent(victim)
+
+
+# --- blocking ----------------------------------------------------------------------------------------------------
+
+
+def test_a_blocked_parent_lends_its_cpu_to_its_child() -> None:
+    w = world(1)
+    parent = w.submit("parent")
+    w.ready()
+    child = w.submit("child", parent_task_id=parent.task_id)
+    w.ready()
+    assert not w.is_sent(child)
+    w.blocks(parent)
+    w.ready()
+    assert w.is_sent(child)
+    w.unblocks(parent)
+    assert w.scheduler.node_available(b"head")["CPU"] == 0
+    after = w.submit("after")
+    w.returns(child)
+    w.ready()
+    assert not w.is_sent(after), "the parent has taken its CPU back"
+    w.returns(parent)
+    w.ready()
+    assert w.is_sent(after)
+
+
+def test_a_blocked_parent_keeps_its_device() -> None:
+    w = world(2)
+    parent = w.gpu_task("parent", 2)
+    w.ready()
+    w.blocks(parent)
+    assert w.scheduler.node_available(b"head")["GPU"] == 0
+
+
+def test_nested_tasks_go_before_those_that_wait_at_the_top() -> None:
+    w = world(1)
+    parent = w.submit("parent")
+    tops = [w.submit("parent") for _ in range(50)]
+    w.ready()
+    child = w.submit("parent", parent_task_id=parent.task_id)
+    w.blocks(parent)
+    w.ready()
+    assert w.is_sent(child) and not any(w.is_sent(top) for top in tops)
+
+
+def test_nesting_to_any_depth_never_locks_up() -> None:
+    w = world(1)
+    chain = [w.submit("f")]
+    for _ in range(200):
+        w.ready()
+        w.blocks(chain[-1])
+        chain.append(w.submit("f", parent_task_id=chain[-1].task_id))
+    w.ready()
+    for task in reversed(chain):
+        if w.worker_of(task).blocked:
+            w.unblocks(task)
+        w.returns(task)
+    assert len(w.outcomes) == 201
+
+
+# --- crashes -----------------------------------------------------------------------------------------------------
+
+
+def test_a_task_is_retried_as_often_as_it_may() -> None:
+    w = world(1)
+    task = w.submit("f", retries_left=2)
+    for _ in range(2):
+        w.ready()
+        w.dies(w.worker_of(task))
+        assert task.task_id not in w.outcomes
+    w.ready()
+    w.dies(w.worker_of(task))
+    assert w.outcomes[task.task_id] == "worker crashed"
+    assert "after 3 attempts" in w.messages[task.task_id]
+
+
+def test_a_process_that_ends_before_it_is_ready_costs_no_retry() -> None:
+    w = world(1)
+    task = w.submit("f")
+    starting = next(worker for worker in w.workers.values() if worker.state == "starting")
+    w.dies(starting, "exited with code 1")
+    w.ready()
+    assert w.is_sent(task)
+
+
+def test_processes_that_never_come_up_end_the_task_in_words() -> None:
+    w = world(1, spares=0)
+    task = w.submit("f")
+    for _ in range(3):
+        w.dies(next(iter(w.workers.values())), "exited with code 1")
+    assert w.outcomes[task.task_id] == "worker crashed"
+    assert "exited with code 1" in w.messages[task.task_id]
+
+
+def test_a_retry_that_the_head_wants_goes_to_the_front() -> None:
+    w = world(1)
+    task, other = w.submit("f", retries_left=1), w.submit("g")
+    w.ready()
+    w.returns(task, after_s=0.1, failed=True, retry=True)
+    assert w.is_sent(task) and not w.is_sent(other)
+    assert task.retries_left == 0
+
+
+# --- cancel ------------------------------------------------------------------------------------------------------
+
+
+def test_a_waiting_task_is_cancelled_at_once() -> None:
+    w = world(1)
+    w.submit("f")
+    waiting = w.submit("f")
+    w.tell(ev.CancelAsked(waiting.task_id))
+    assert w.outcomes[waiting.task_id] == "cancelled"
+
+
+def test_a_running_task_is_interrupted_and_killed_only_past_the_grace() -> None:
+    w = world(1, interrupt_grace_s=2.0)
+    task = w.submit("f", retries_left=3)
+    w.ready()
+    w.tell(ev.CancelAsked(task.task_id))
+    assert [type(command) for command in w.commands][:1] == [do.InterruptTask]
+    w.time_passes(1.9)
+    assert task.task_id not in w.outcomes and not w.stopping()
+    w.time_passes(0.2)
+    assert w.outcomes[task.task_id] == "cancelled"
+    assert w.stopping()
+    w.dies(w.stopping()[0])
+    assert not w.is_sent(task), "a cancelled task is never retried"
+
+
+def test_a_task_that_heeds_its_interrupt_keeps_its_worker() -> None:
+    w = world(1)
+    task = w.submit("f")
+    w.ready()
+    w.tell(ev.CancelAsked(task.task_id))
+    w.returns(task, failed=True)
+    w.time_passes(10)
+    assert w.outcomes[task.task_id] == "finished"
+    assert not w.stopping()
+
+
+def test_force_kills_at_once() -> None:
+    w = world(1)
+    task = w.submit("f")
+    w.ready()
+    w.tell(ev.CancelAsked(task.task_id, force=True))
+    assert w.of(do.StopWorker)[0].force
+    assert w.outcomes[task.task_id] == "cancelled"
+
+
+def test_a_cancel_reaches_the_children() -> None:
+    w = world(2)
+    parent = w.submit("parent")
+    w.ready()
+    child = w.submit("child", parent_task_id=parent.task_id)
+    grandchild = w.submit("grandchild", choice(CPU=9), parent_task_id=child.task_id)
+    w.ready()
+    w.tell(ev.CancelAsked(parent.task_id, recursive=True))
+    assert w.outcomes[grandchild.task_id] == "cancelled"
+    assert {command.task_id for command in w.of(do.InterruptTask)} == {parent.task_id, child.task_id}
+
+
+def test_a_cancel_while_the_process_starts_leaves_the_process_to_others() -> None:
+    w = world(1, spares=0)
+    task = w.submit("f")
+    w.tell(ev.CancelAsked(task.task_id))
+    assert w.outcomes[task.task_id] == "cancelled"
+    w.ready()
+    other = w.submit("g")
+    assert w.is_sent(other)
+
+
+def test_a_thousand_cancelled_in_line_do_not_stop_the_line() -> None:
+    w = world(1)
+    first = w.submit("f")
+    doomed = [w.submit("f") for _ in range(300)]
+    last = w.submit("f")
+    w.ready()
+    for task in doomed:
+        w.tell(ev.CancelAsked(task.task_id))
+    w.returns(first, after_s=0.1)
+    assert w.is_sent(last)
+
+
+# --- many --------------------------------------------------------------------------------------------------------
+
+
+def test_idle_workers_beyond_the_number_of_cpus_are_stopped_after_a_while() -> None:
+    w = world(4, idle_worker_keep=1, idle_worker_stop_s=5.0)
+    tasks = [w.submit("f") for _ in range(4)]
+    w.ready()
+    for task in tasks:
+        w.returns(task)
+    w.time_passes(4)
+    assert not w.stopping()
+    w.time_passes(2)
+    assert len(w.stopping()) == 3
+
+
+def test_an_ended_job_takes_its_tasks_and_workers_with_it() -> None:
+    w = world(1)
+    running, waiting, wanting = w.submit("a"), w.submit("b"), w.submit("c", missing={b"x"})
+    other = w.submit("d", job=2)
+    w.ready()
+    w.tell(ev.JobEnded(1))
+    assert {w.outcomes[task.task_id] for task in (running, waiting, wanting)} == {"job ended"}
+    assert w.of(do.StopWorker)[0].force
+    w.dies(w.stopping()[0])
+    w.ready()
+    assert w.is_sent(other)
+
+
+def test_counts_follow_the_moves() -> None:
+    w = world(1)
+    tasks = [w.submit("f") for _ in range(3)]
+    w.submit("g", missing={b"x"})
+    w.ready()
+    assert w.scheduler.counts()["RUNNING"] == 1
+    assert w.scheduler.counts()["PENDING_NODE_ASSIGNMENT"] == 2
+    assert w.scheduler.counts()["PENDING_ARGS_AVAIL"] == 1
+    w.returns(tasks[0], after_s=0.1)
+    assert w.scheduler.counts()["FINISHED"] == 1
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        ev.WorkerReady(b"?", 1),
+        ev.TaskReturned(b"?", b"t1"),
+        ev.TasksGivenBack(b"?", []),
+        ev.WorkerDied(b"?", "ended"),
+        ev.NodeRemoved(b"?"),
+        ev.DeviceChanged(b"head", "GPU", 7, 0, "gone"),
+    ],
+)
+def test_an_illegal_event_is_refused_and_changes_nothing(event: ev.Event) -> None:
+    w = world(1)
+    task = w.submit("f")
+    w.ready()
+    before = w.scheduler.counts()
+    with pytest.raises(IllegalEvent) as raised:
+        w.tell(event)
+    assert type(event).__name__ in str(raised.value)
+    assert w.scheduler.counts() == before
+    w.returns(task)
+
+
+def test_a_task_that_its_worker_does_not_run_cannot_return() -> None:
+    w = world(2)
+    a, b = w.submit("a"), w.submit("b")
+    w.ready()
+    with pytest.raises(IllegalEvent, match=r"It runs another task or none.*BUSY at"):
+        w.tell(ev.TaskReturned(w.worker_of(a).worker_id, b.task_id))
+
+
+def test_late_messages_of_dead_workers_are_ignored() -> None:
+    w = world(1)
+    task = w.submit("f")
+    w.ready()
+    worker = w.worker_of(task)
+    w.dies(worker)
+    assert w.tell(ev.TaskReturned(worker.worker_id, task.task_id)) == []
+    assert w.tell(ev.TasksGivenBack(worker.worker_id, [])) == []
