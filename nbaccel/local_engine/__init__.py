@@ -24,10 +24,15 @@ if TYPE_CHECKING:
 
 def start(options: InitOptions) -> Driver:
     """Start a head for this process, or join the one that `address` names. Raises ConnectionError when there is none."""
+    if options.address in (None, "local"):
+        from nbaccel.local_engine import launch
+
+        started = launch.embedded(options)
+        from nbaccel.local_engine import driver  # while the head boots
+
+        return driver.take_over(started, options)
     from nbaccel.local_engine import driver
 
-    if options.address in (None, "local"):
-        return driver.start_embedded(options)
     return driver.join(_named(str(options.address)), options)
 
 

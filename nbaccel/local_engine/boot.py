@@ -1,7 +1,7 @@
-"""The first lines of a head's life: import what workers share, fork the zygote, then become the head.
+"""The first lines of a head's life: fork the zygote, then become the head.
 
-The order matters: what is imported before the fork is shared by all processes; the head's own modules are imported
-after it, so that workers do not carry them.
+The fork comes before the imports: head and zygote then load their modules at the same time, on two cores, and no
+worker carries the head's. Workers share the zygote's.
 """
 
 from __future__ import annotations
@@ -59,6 +59,9 @@ def _fork_zygote(config: Config, arena_fd: int) -> socket.socket:
             for fd in (config.driver_fd, config.news_fd, config.ready_fd):
                 if fd >= 0:
                     os.close(fd)
+            import nbaccel.local_engine.worker
+            from nbaccel.local_engine import zygote
+
             zygote.serve(theirs, head_pid, arena_fd, config.preload)
         finally:
             os._exit(1)

@@ -11,14 +11,11 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import secrets
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,7 +24,7 @@ import msgspec
 
 from nbaccel import engine as engines
 from nbaccel import exceptions, sessions
-from nbaccel.local_engine import failures, wire
+from nbaccel.local_engine import failures, launch, wire
 from nbaccel.local_engine.boot import Config
 from nbaccel.local_engine.client import Client
 from nbaccel.local_engine.cluster_view import ClusterView
@@ -189,29 +186,17 @@ def _words(status: int) -> str:
 # ---- starting and joining
 
 
-def start_embedded(options: InitOptions) -> Driver:
-    """Start a head that belongs to this process, and connect to it."""
-    ours, theirs = socket.socketpair()
-    news_ours, news_theirs = socket.socketpair()
-    config = _config(options, shared=False)
-    config.driver_fd, config.news_fd, config.owner_pid = theirs.fileno(), news_theirs.fileno(), os.getpid()
+def take_over(started: launch.Started, options: InitOptions) -> Driver:
+    """Connect to the head that was just started for this process."""
     try:
-        process = _launch(config, [theirs.fileno(), news_theirs.fileno()])
-    except OSError as error:
-        shutil.rmtree(config.directory, ignore_errors=True)
-        raise exceptions.RaySystemError(f"The head could not be started: {error}") from error
-    finally:
-        theirs.close()
-        news_theirs.close()
-    try:
-        arena_fd, welcome = _greet(ours, options, config.token)
+        arena_fd, welcome = _greet(started.sock, options, started.config.token)
     except BaseException:
-        ours.close()
-        news_ours.close()
-        _discard(process, config)
+        started.sock.close()
+        started.news.close()
+        _discard(started.process, started.config)
         raise
-    driver = Driver(ours, arena_fd, welcome, process, options)
-    driver.news = News(driver, log_to_driver=options.log_to_driver, sock=news_ours, token=config.token)
+    driver = Driver(started.sock, arena_fd, welcome, started.process, options)
+    driver.news = News(driver, log_to_driver=options.log_to_driver, sock=started.news, token=started.config.token)
     return driver
 
 
@@ -245,11 +230,11 @@ def _connect(path: str) -> socket.socket:
 
 def start_daemon(options: InitOptions, title: str = "nbaccel start --head") -> sessions.SessionRecord:
     """Start a head that outlives this process and that several notebooks may share."""
-    config = _config(options, shared=True)
+    config = launch.configure(options, shared=True)
     config.title = title
     read, write = os.pipe()
     config.ready_fd = write
-    process = _launch(config, [write])
+    process = launch.start(config, [write])
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
         said = pipe.read().decode()
@@ -263,64 +248,6 @@ def start_daemon(options: InitOptions, title: str = "nbaccel start --head") -> s
     raise exceptions.RaySystemError("The head started and ended again at once.")
 
 
-def _config(options: InitOptions, *, shared: bool) -> Config:
-    session = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
-    directory = tempfile.mkdtemp(prefix="nbaccel-")
-    asked = {
-        name: getattr(options, name)
-        for name in (
-            "num_cpus",
-            "num_gpus",
-            "resources",
-            "labels",
-            "gpu_vendor",
-            "simulate",
-            "hide_unassigned",
-            "leak_threshold",
-            "infeasible",
-        )
-    }
-    return Config(
-        session=session,
-        directory=directory,
-        arena_bytes=options.object_store_memory or _default_store_bytes(),
-        options=asked,
-        shared=shared,
-        token=secrets.token_hex(16),
-        title=_title(),
-        preload=list(options.preload),
-    )
-
-
-def _default_store_bytes() -> int:
-    """30 % of the machine's memory, as Ray: nothing of it is taken before it is written."""
-    return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 0.3)
-
-
-def _title() -> str:
-    """What others see of us: the notebook's name, or the script's."""
-    notebook = os.environ.get("JPY_SESSION_NAME")
-    if notebook:
-        return f"notebook {os.path.basename(notebook)}"
-    script = sys.argv[0] if sys.argv and sys.argv[0] not in ("", "-c") else "python"
-    return os.path.basename(script)
-
-
-def _launch(config: Config, fds: list[int]) -> subprocess.Popen[bytes]:
-    code = f"import sys; sys.path.insert(0, {_ROOT!r}); from nbaccel.local_engine.boot import main; main(sys.argv[1])"
-    text = msgspec.json.encode(config).decode()
-    with open(os.path.join(config.directory, "head.log"), "ab") as log:
-        return subprocess.Popen(
-            [sys.executable, "-c", code, text],
-            pass_fds=fds,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd="/",
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
-
-
 def hello(role: str, token: str, options: InitOptions | None, job: int = 0) -> wire.Hello:
     """Our greeting."""
     main = sys.modules.get("__main__")
@@ -332,7 +259,7 @@ def hello(role: str, token: str, options: InitOptions | None, job: int = 0) -> w
         wire.VERSION,
         "{}.{}".format(*sys.version_info),
         sys.prefix,
-        _title(),
+        launch.title(),
         [os.path.abspath(entry) for entry in sys.path],
         _cwd(),
         (options.namespace if options else None) or "",

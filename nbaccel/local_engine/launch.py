@@ -1,0 +1,107 @@
+"""Starting a head's process. Little is imported here: the head boots while its driver loads the rest."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from typing import NamedTuple
+
+import msgspec
+
+from nbaccel import exceptions
+from nbaccel.local_engine.boot import Config
+from nbaccel.options import InitOptions
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class Started(NamedTuple):
+    """A head that boots, and our ends of its first two connections."""
+
+    process: subprocess.Popen[bytes]
+    config: Config
+    sock: socket.socket
+    news: socket.socket
+
+
+def embedded(options: InitOptions) -> Started:
+    """Start a head that belongs to this process. Raises RaySystemError."""
+    ours, theirs = socket.socketpair()
+    news_ours, news_theirs = socket.socketpair()
+    config = configure(options, shared=False)
+    config.driver_fd, config.news_fd, config.owner_pid = theirs.fileno(), news_theirs.fileno(), os.getpid()
+    try:
+        process = start(config, [theirs.fileno(), news_theirs.fileno()])
+    except OSError as error:
+        shutil.rmtree(config.directory, ignore_errors=True)
+        ours.close()
+        news_ours.close()
+        raise exceptions.RaySystemError(f"The head could not be started: {error}") from error
+    finally:
+        theirs.close()
+        news_theirs.close()
+    return Started(process, config, ours, news_ours)
+
+
+def configure(options: InitOptions, *, shared: bool) -> Config:
+    session = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
+    directory = tempfile.mkdtemp(prefix="nbaccel-")
+    asked = {
+        name: getattr(options, name)
+        for name in (
+            "num_cpus",
+            "num_gpus",
+            "resources",
+            "labels",
+            "gpu_vendor",
+            "simulate",
+            "hide_unassigned",
+            "leak_threshold",
+            "infeasible",
+        )
+    }
+    return Config(
+        session=session,
+        directory=directory,
+        arena_bytes=options.object_store_memory or _default_store_bytes(),
+        options=asked,
+        shared=shared,
+        token=secrets.token_hex(16),
+        title=title(),
+        preload=list(options.preload),
+    )
+
+
+def _default_store_bytes() -> int:
+    """30 % of the machine's memory, as Ray: nothing of it is taken before it is written."""
+    return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 0.3)
+
+
+def title() -> str:
+    """What others see of us: the notebook's name, or the script's."""
+    notebook = os.environ.get("JPY_SESSION_NAME")
+    if notebook:
+        return f"notebook {os.path.basename(notebook)}"
+    script = sys.argv[0] if sys.argv and sys.argv[0] not in ("", "-c") else "python"
+    return os.path.basename(script)
+
+
+def start(config: Config, fds: list[int]) -> subprocess.Popen[bytes]:
+    code = f"import sys; sys.path.insert(0, {_ROOT!r}); from nbaccel.local_engine.boot import main; main(sys.argv[1])"
+    text = msgspec.json.encode(config).decode()
+    with open(os.path.join(config.directory, "head.log"), "ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-c", code, text],
+            pass_fds=fds,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
