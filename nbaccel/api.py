@@ -378,9 +378,7 @@ def snapshot() -> Snapshot:
 
 def start_head(**options: Any) -> Any:
     """Start a head that outlives this process (`nbaccel start --head`); returns its SessionRecord. Raises ValueError."""
-    from nbaccel.local_engine import driver
-
-    return driver.start_daemon(init_options(**options))
+    return engines.start_shared(init_options(**options))
 
 
 def stop_head(record: Any, force: bool = False) -> bool:

@@ -42,7 +42,7 @@ class Tasks(Protocol):
     ) -> Returned:
         """Call an actor's method; returns at once."""
 
-    def cancel(self, ref: ObjectRef | ObjectRefGenerator, *, force: bool, recursive: bool) -> None: ...
+    def cancel(self, ref: ObjectRef[Any] | ObjectRefGenerator, *, force: bool, recursive: bool) -> None: ...
 
     def kill(self, actor: ActorHandle, *, no_restart: bool) -> None: ...
 
@@ -55,31 +55,31 @@ class Tasks(Protocol):
 class Objects(Protocol):
     """Values and who holds them."""
 
-    def put(self, value: Any) -> ObjectRef: ...
+    def put(self, value: Any) -> ObjectRef[Any]: ...
 
-    def get(self, refs: Sequence[ObjectRef], timeout_s: float | None) -> list[Any]:
+    def get(self, refs: Sequence[ObjectRef[Any]], timeout_s: float | None) -> list[Any]:
         """The values in order; raises the first error among them, or GetTimeoutError."""
 
     def wait(
-        self, refs: Sequence[ObjectRef], num_returns: int, timeout_s: float | None, fetch: bool
-    ) -> tuple[list[ObjectRef], list[ObjectRef]]:
+        self, refs: Sequence[ObjectRef[Any]], num_returns: int, timeout_s: float | None, fetch: bool
+    ) -> tuple[list[ObjectRef[Any]], list[ObjectRef[Any]]]:
         """(ready, not ready), both in the given order."""
 
-    def future(self, ref: ObjectRef) -> Future[Any]:
+    def future(self, ref: ObjectRef[Any]) -> Future[Any]:
         """A future of the value. Cancelling it leaves the task alone."""
 
-    def call_when_ready(self, ref: ObjectRef, callback: Callable[[], None]) -> None:
+    def call_when_ready(self, ref: ObjectRef[Any], callback: Callable[[], None]) -> None:
         """Call back from some thread once the value can be got without waiting."""
 
     def ref_gone(self, id: bytes) -> None:
         """A ref was finalised; called from `__del__`, so it takes no lock."""
 
-    def reduce_ref(self, ref: ObjectRef) -> tuple[Any, ...]:
+    def reduce_ref(self, ref: ObjectRef[Any]) -> tuple[Any, ...]:
         """How a ref is pickled."""
 
     def reduce_actor(self, actor: ActorHandle) -> tuple[Any, ...]: ...
 
-    def next_item(self, stream: ObjectRefGenerator, timeout_s: float | None) -> ObjectRef | None:
+    def next_item(self, stream: ObjectRefGenerator, timeout_s: float | None) -> ObjectRef[Any] | None:
         """The next ref of a stream; None at its end. Raises GetTimeoutError."""
 
     def when_next_item(self, stream: ObjectRefGenerator, callback: Callable[[], None]) -> None: ...
@@ -102,7 +102,7 @@ class Cluster(Protocol):
         """Facts on the running task, by the names of RuntimeContext's methods."""
 
     def create_group(self, bundles: list[dict[str, float]], strategy: str, name: str, detached: bool,
-                     bundle_labels: list[dict[str, str]] | None) -> tuple[bytes, ObjectRef]:  # fmt: skip
+                     bundle_labels: list[dict[str, str]] | None) -> tuple[bytes, ObjectRef[Any]]:  # fmt: skip
         """(group id, a ref that is ready once the group is placed)."""
 
     def remove_group(self, group_id: bytes) -> None: ...
@@ -152,6 +152,11 @@ def start(name: str, options: InitOptions) -> Engine:
         raise ValueError(f"engine={name!r} is unknown; choose one of {', '.join(map(repr, _ENGINES))}.")
     _current = importlib.import_module(_ENGINES[name]).start(options)
     return _current
+
+
+def start_shared(options: InitOptions) -> Any:
+    """Start a head of the local engine that outlives this process; returns its SessionRecord."""
+    return importlib.import_module(_ENGINES["local"]).start_shared(options)
 
 
 def adopt(engine: Engine | None) -> None:

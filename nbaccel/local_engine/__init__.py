@@ -36,6 +36,13 @@ def start(options: InitOptions) -> Driver:
     return driver.join(_named(str(options.address)), options)
 
 
+def start_shared(options: InitOptions) -> sessions.SessionRecord:
+    """Start a head that outlives this process and that several notebooks may share. Raises ValueError."""
+    from nbaccel.local_engine import driver
+
+    return driver.start_daemon(options)
+
+
 def _named(address: str) -> sessions.SessionRecord:
     """The head that an address names: "auto", a session's name, or the path of a socket or session file."""
     records = sessions.find()

@@ -1,0 +1,76 @@
+"""Ids of tasks, actors, jobs, nodes, workers and groups, as objects with Ray's methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class _Id:
+    """An id as an object, with Ray's methods."""
+
+    _size = 0
+
+    def __init__(self, id: bytes) -> None:
+        self._bytes = id
+
+    def hex(self) -> str:
+        return self._bytes.hex()
+
+    def binary(self) -> bytes:
+        return self._bytes
+
+    def is_nil(self) -> bool:
+        return self._bytes == b"\xff" * len(self._bytes)
+
+    @classmethod
+    def from_hex(cls, text: str) -> Any:
+        return cls(bytes.fromhex(text))
+
+    @classmethod
+    def nil(cls) -> Any:
+        return cls(b"\xff" * cls._size)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._bytes == other._bytes  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(self._bytes)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._bytes.hex()})"
+
+
+class TaskID(_Id):
+    """Of a task, 24 bytes."""
+
+    _size = 24
+
+
+class ActorID(_Id):
+    """Of an actor, 16 bytes."""
+
+    _size = 16
+
+
+class JobID(_Id):
+    """Of a driver's session, 4 bytes."""
+
+    _size = 4
+
+
+class NodeID(_Id):
+    """Of a node, 28 bytes."""
+
+    _size = 28
+
+
+class WorkerID(_Id):
+    """Of a worker, 28 bytes."""
+
+    _size = 28
+
+
+class PlacementGroupID(_Id):
+    """Of a placement group, 18 bytes."""
+
+    _size = 18

@@ -1,0 +1,214 @@
+"""Refs to values, and streams of refs: what a call returns before its work is done."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+
+from nbaccel.ids import JobID, TaskID
+
+if TYPE_CHECKING:
+    import asyncio
+    from concurrent.futures import Future
+
+T = TypeVar("T")
+
+
+class ObjectRef(Generic[T]):
+    """A value that is or will be somewhere in the cluster. Equal and hashed by its id.
+
+    `await ref` waits for the value in asyncio code, `ref.future()` gives a `concurrent.futures.Future`; cancelling
+    either never cancels the task.
+    """
+
+    __slots__ = ("__weakref__", "_engine", "_id", "_inner")
+
+    def __init__(self, id: bytes, engine: Any, inner: Any = None) -> None:
+        self._id = id
+        self._engine = engine
+        self._inner = inner
+
+    def __del__(self) -> None:
+        try:
+            self._engine.ref_gone(self._id)
+        except AttributeError:
+            pass  # half made, or the interpreter is ending
+
+    def hex(self) -> str:
+        """The id, 56 hex digits."""
+        return self._id.hex()
+
+    def binary(self) -> bytes:
+        return self._id
+
+    def is_nil(self) -> bool:
+        return self._id == b"\xff" * len(self._id)
+
+    @classmethod
+    def nil(cls) -> ObjectRef[Any]:
+        return cls(b"\xff" * 28, _NoEngine)
+
+    @classmethod
+    def from_random(cls) -> ObjectRef[Any]:
+        import os
+
+        return cls(os.urandom(28), _NoEngine)
+
+    @classmethod
+    def size(cls) -> int:
+        return 28
+
+    def task_id(self) -> TaskID:
+        """The task that makes the value."""
+        return TaskID(self._id[:24])
+
+    def job_id(self) -> JobID:
+        return JobID(self._id[20:24])
+
+    def call_site(self) -> str:
+        return ""
+
+    def owner_address(self) -> bytes:
+        return b""
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._id == other._id  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(self._id)
+
+    def __repr__(self) -> str:
+        return f"ObjectRef({self._id.hex()})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._engine.reduce_ref(self)  # type: ignore[no-any-return]
+
+    def __copy__(self) -> ObjectRef[T]:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> ObjectRef[T]:
+        return self
+
+    def future(self) -> Future[T]:
+        """A `concurrent.futures.Future` of the value."""
+        return self._engine.future(self)  # type: ignore[no-any-return]
+
+    def as_future(self) -> asyncio.Future[T]:
+        """An asyncio future of the value, in the running loop."""
+        import asyncio  # not at the top: it is a third of the time that importing nbaccel takes
+
+        loop = asyncio.get_running_loop()
+        waiting: asyncio.Future[T] = loop.create_future()
+
+        def finish() -> None:
+            if waiting.done():
+                return
+            try:
+                waiting.set_result(self._engine.get([self], 0)[0])
+            except BaseException as error:
+                waiting.set_exception(_settable(error))
+
+        def ready() -> None:
+            try:
+                loop.call_soon_threadsafe(finish)
+            except RuntimeError:
+                pass  # the loop was closed: nobody waits any more
+
+        self._engine.call_when_ready(self, ready)
+        return waiting
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return self.as_future().__await__()
+
+    def _on_completed(self, callback: Callable[[Any], None]) -> None:
+        self.future().add_done_callback(lambda future: callback(future.exception() or future.result()))
+
+
+def _settable(error: BaseException) -> BaseException:
+    """asyncio refuses a StopIteration as a future's exception."""
+    if isinstance(error, StopIteration):
+        return RuntimeError(f"the task raised {error!r}")
+    return error
+
+
+class _NoEngine:
+    """Of refs that name no object."""
+
+    @staticmethod
+    def ref_gone(id: bytes) -> None:
+        pass
+
+    @staticmethod
+    def reduce_ref(ref: ObjectRef[Any]) -> tuple[Any, ...]:
+        return ObjectRef, (ref._id, _NoEngine)
+
+
+class ObjectRefGenerator:
+    """The refs of a streaming task, one for each value that it yields; iterate it, also with `async for`."""
+
+    def __init__(self, task_id: bytes, engine: Any, inner: Any = None) -> None:
+        self._task_id = task_id
+        self._engine = engine
+        self._inner = inner
+        self._taken = 0
+        self._finished = False
+
+    def __iter__(self) -> Iterator[ObjectRef[Any]]:
+        return self
+
+    def __next__(self) -> ObjectRef[Any]:
+        return self._next_sync(None)
+
+    def _next_sync(self, timeout_s: float | None = None) -> ObjectRef[Any]:
+        ref = self._engine.next_item(self, timeout_s)
+        if ref is None:
+            self._finished = True
+            raise StopIteration
+        return ref  # type: ignore[no-any-return]
+
+    def __aiter__(self) -> AsyncIterator[ObjectRef[Any]]:
+        return self
+
+    async def __anext__(self) -> ObjectRef[Any]:
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        there = asyncio.Event()
+        self._engine.when_next_item(self, lambda: loop.call_soon_threadsafe(there.set))
+        await there.wait()
+        ref = self._engine.next_item(self, 0)
+        if ref is None:
+            self._finished = True
+            raise StopAsyncIteration
+        return ref  # type: ignore[no-any-return]
+
+    def completed(self) -> ObjectRef[Any]:
+        """A ref that is ready when the task has ended; `get` of it raises what the task raised."""
+        return self._engine.stream_end(self)  # type: ignore[no-any-return]
+
+    def next_ready(self) -> bool:
+        """Whether the next ref is there without waiting."""
+        return self._engine.stream_ready(self)  # type: ignore[no-any-return]
+
+    def is_finished(self) -> bool:
+        return self._finished
+
+    def task_id(self) -> TaskID:
+        return TaskID(self._task_id)
+
+    def __del__(self) -> None:
+        try:
+            self._engine.close_stream(self)
+        except AttributeError:
+            pass  # half made, or the interpreter is ending
+
+    def __repr__(self) -> str:
+        return f"ObjectRefGenerator({self._task_id.hex()})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("An ObjectRefGenerator cannot be passed on: iterate it here and pass its refs.")
+
+    def _unsupported(self, *args: Any) -> NoReturn:
+        raise NotImplementedError("A stream of refs only goes forwards: iterate it.")
+
+    send = throw = close = asend = athrow = aclose = _unsupported
