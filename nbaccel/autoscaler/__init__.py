@@ -1,0 +1,1 @@
+"""Ray's path for asking a cluster to grow: see `nbaccel.autoscaler.sdk`."""

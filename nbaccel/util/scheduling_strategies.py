@@ -1,0 +1,149 @@
+"""Where a task or actor may run, as objects for `scheduling_strategy=`: in a placement group, on a node, on nodes with labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nbaccel.util.placement_group import PlacementGroup
+
+NODE_ID_DIGITS = 56
+Pairs = list[tuple[str, str]]
+
+
+class PlacementGroupSchedulingStrategy:
+    """In a placement group: in the bundle of this index, or (-1) in any that has room.
+
+    With `placement_group_capture_child_tasks=True`, what the task or actor submits runs in the group too, unless it
+    says otherwise. A `placement_group` of None means: outside of any group.
+    """
+
+    def __init__(
+        self,
+        placement_group: PlacementGroup | None,
+        placement_group_bundle_index: int = -1,
+        placement_group_capture_child_tasks: bool | None = None,
+    ) -> None:
+        self.placement_group = placement_group
+        self.placement_group_bundle_index = placement_group_bundle_index
+        self.placement_group_capture_child_tasks = placement_group_capture_child_tasks
+
+
+class NodeAffinitySchedulingStrategy:
+    """On the node of this id (56 hex digits, from `nbaccel.nodes()`).
+
+    With `soft=True` another node will do when that one is gone or can never run it; with False the task then fails
+    with TaskUnschedulableError. Raises ValueError for what is no node id.
+    """
+
+    def __init__(
+        self, node_id: str, soft: bool, _spill_on_unavailable: bool = False, _fail_on_unavailable: bool = False
+    ) -> None:
+        hex_id = node_id if isinstance(node_id, str) else node_id.hex()
+        if not _is_node_id(hex_id):
+            raise ValueError(
+                f"Invalid node_id {node_id!r}. Node ID must be a valid hex string of {NODE_ID_DIGITS} digits. "
+                "nbaccel.nodes() lists the nodes with their ids."
+            )
+        self.node_id = hex_id
+        self.soft = soft
+        self._spill_on_unavailable = _spill_on_unavailable
+        self._fail_on_unavailable = _fail_on_unavailable
+
+
+def _is_node_id(text: str) -> bool:
+    try:
+        return len(bytes.fromhex(text)) * 2 == NODE_ID_DIGITS
+    except ValueError:
+        return False
+
+
+class In:
+    """The label has one of these values."""
+
+    _form = "in({})"
+
+    def __init__(self, *values: str) -> None:
+        self.values = list(_checked_values(values, type(self).__name__))
+
+    def condition(self) -> str:
+        """The scheduler's words for it."""
+        return self._form.format(",".join(self.values))
+
+
+class NotIn(In):
+    """The label has none of these values, or the node lacks it."""
+
+    _form = "!in({})"
+
+
+class Exists:
+    """The node has the label, whatever its value."""
+
+    def condition(self) -> str:
+        return "exists()"
+
+
+class DoesNotExist:
+    """The node lacks the label."""
+
+    def condition(self) -> str:
+        return "!exists()"
+
+
+_OPERATORS = (In, NotIn, Exists, DoesNotExist)
+
+
+def _checked_values(values: tuple[str, ...], operator: str) -> tuple[str, ...]:
+    example = f'{operator}("value1", "value2")'
+    if not values:
+        raise ValueError(f"The variadic parameter of the {operator} operator must be a non-empty tuple: e.g. {example}.")
+    for place, value in enumerate(values):
+        if not isinstance(value, str):
+            raise ValueError(
+                f"Type of value in position {place} for the {operator} operator must be str (e.g. {example}) but got "
+                f"{value} of type {type(value)}."
+            )
+    return values
+
+
+class NodeLabelSchedulingStrategy:
+    """On nodes whose labels meet all of `hard`, if possible also all of `soft`.
+
+    >>> NodeLabelSchedulingStrategy(hard={"zone": In("a", "b")}, soft={"ssd": Exists()})
+    """
+
+    def __init__(self, hard: Mapping[str, Any] | None, *, soft: Mapping[str, Any] | None = None) -> None:
+        self.hard = _checked_conditions(hard, "hard")
+        self.soft = _checked_conditions(soft, "soft")
+        if not self.hard and not self.soft:
+            raise ValueError("The `hard` and `soft` parameter of NodeLabelSchedulingStrategy cannot both be empty.")
+
+    def hard_pairs(self) -> Pairs:
+        """(label, condition) of what must hold."""
+        return [(key, operator.condition()) for key, operator in sorted(self.hard.items())]
+
+    def soft_pairs(self) -> Pairs:
+        return [(key, operator.condition()) for key, operator in sorted(self.soft.items())]
+
+
+def _checked_conditions(conditions: Mapping[str, Any] | None, name: str) -> dict[str, Any]:
+    if conditions is None:
+        return {}
+    if not isinstance(conditions, Mapping):
+        raise ValueError(
+            f'The {name} parameter must be a map (e.g. {{"key1": In("value1")}}) but got type {type(conditions)}.'
+        )
+    for key, operator in conditions.items():
+        if not isinstance(key, str):
+            raise ValueError(
+                f'The map key of the {name} parameter must be of type str (e.g. {{"key1": In("value1")}}) but got {key} '
+                f"of type {type(key)}."
+            )
+        if not isinstance(operator, _OPERATORS):
+            raise ValueError(
+                f"The map value for key {key} of the {name} parameter must be one of the `In`, `NotIn`, `Exists` or "
+                f'`DoesNotExist` operator (e.g. {{"key1": In("value1")}}) but got {operator} of type {type(operator)}.'
+            )
+    return dict(conditions)
