@@ -89,7 +89,18 @@ __all__ = [
     "wait",
 ]
 
-_ROOMS = {"actor", "autoscaler", "cluster_utils", "dashboard", "experimental", "runtime_context", "train", "tune", "types", "util"}
+_ROOMS = {
+    "actor",
+    "autoscaler",
+    "cluster_utils",
+    "dashboard",
+    "experimental",
+    "runtime_context",
+    "train",
+    "tune",
+    "types",
+    "util",
+}
 
 
 def __getattr__(name: str) -> Any:

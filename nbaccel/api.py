@@ -6,6 +6,7 @@ Names, options and meanings are Ray Core's; what differs says so.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
@@ -20,7 +21,9 @@ T = TypeVar("T")
 
 
 class ClusterContext:
-    """What init() returns: a card of the cluster in a notebook, a few facts in code. A `with` block ends in shutdown()."""
+    """What init() returns: a card of the cluster in a notebook, a few facts in code. A `with` block ends in
+    shutdown().
+    """
 
     def __init__(self, address: str, node_id: str, session: str) -> None:
         self.address_info = {"address": address, "node_id": node_id, "session_name": session, "webui_url": None}
@@ -102,17 +105,23 @@ def _found_by_auto() -> str:
 
     records = [record for record in sessions.find() if record.shared]
     if records:
-        print(f'nbaccel: address="auto" joins the head of pid {records[0].pid} ({records[0].title}).')
+        _say(f'nbaccel: address="auto" joins the head of pid {records[0].pid} ({records[0].title}).')
         return "local"
     ray_address = os.environ.get("RAY_ADDRESS")
     if ray_address:
-        print(f'nbaccel: address="auto" joins the Ray cluster of RAY_ADDRESS={ray_address}.')
+        _say(f'nbaccel: address="auto" joins the Ray cluster of RAY_ADDRESS={ray_address}.')
         return "ray"
     raise ConnectionError(
         f'address="auto": nothing to join. Looked for a shared nbaccel head in {sessions.directory()} (start one with '
-        "`nbaccel start --head`) and for RAY_ADDRESS in the environment, which is not set. Call init() without an address for a "
+        "`nbaccel start --head`) and for RAY_ADDRESS in the environment, which is not set. Call init() without "
+        "an address for a "
         "head of your own."
     )
+
+
+def _say(text: str) -> None:
+    """Tell the user, in the notebook or terminal."""
+    sys.stdout.write(text + "\n")
 
 
 def _context(engine: engines.Engine) -> ClusterContext:
@@ -152,7 +161,8 @@ def remote(*args: Any, **options: Any) -> Any:
         return _made_remote(args[0], {})
     if args:
         raise TypeError(
-            "The @remote decorator is applied bare (@remote) or with keyword options (@remote(num_gpus=1)) to a function or class; "
+            "The @remote decorator is applied bare (@remote) or with keyword options (@remote(num_gpus=1)) to a "
+            "function or class; "
             f"it got {args[0]!r}."
         )
     if not options:
@@ -204,7 +214,8 @@ def get(refs: Any, *, timeout: float | None = None, _use_object_store: bool = Fa
     """The value of a ref, or of each ref of a list, waiting for them.
 
     `timeout` in seconds; 0 only looks. Raises what the task raised (as RayTaskError and the user's own type at once),
-    GetTimeoutError, or the error that ended the worker. Numpy arrays of large values are read-only views of shared memory.
+    GetTimeoutError, or the error that ended the worker. Numpy arrays of large values are read-only views of shared
+    memory.
     """
     if isinstance(refs, ObjectRefGenerator):
         return refs
@@ -216,12 +227,14 @@ def get(refs: Any, *, timeout: float | None = None, _use_object_store: bool = Fa
         return engine.get([refs], timeout)[0]
     if not isinstance(refs, list):
         raise ValueError(
-            f"Invalid type of object refs, {type(refs)}, is given. 'object_refs' must either be an ObjectRef or a list of ObjectRefs."
+            f"Invalid type of object refs, {type(refs)}, is given. 'object_refs' must either be an ObjectRef or a "
+            "list of ObjectRefs."
         )
     for ref in refs:
         if not isinstance(ref, ObjectRef):
             raise ValueError(
-                f"Invalid type of object refs: get() takes ObjectRefs, but the list holds a {type(ref).__name__}: {_short(ref)}."
+                f"Invalid type of object refs: get() takes ObjectRefs, but the list holds a {type(ref).__name__}: "
+                f"{_short(ref)}."
             )
     if progress:
         _show_progress(refs)
@@ -249,10 +262,13 @@ def _short(value: Any) -> str:
 
 
 def put(value: Any, *, _owner: Any = None, _tensor_transport: Any = None) -> ObjectRef[Any]:
-    """Put a value into the cluster's store; returns its ref. Raises TypeError for a ref and for what cannot be pickled."""
+    """Put a value into the cluster's store; returns its ref. Raises TypeError for a ref and for what cannot be
+    pickled.
+    """
     if isinstance(value, ObjectRef):
         raise TypeError(
-            "Calling 'put' on an ObjectRef is not allowed: it is in the store already. Wrap it in a list if you mean to store the ref."
+            "Calling 'put' on an ObjectRef is not allowed: it is in the store already. Wrap it in a list if you "
+            "mean to store the ref."
         )
     return engines.current().put(value)
 
@@ -261,7 +277,7 @@ def wait(
     refs: list[Any], *, num_returns: int = 1, timeout: float | None = None, fetch_local: bool = True
 ) -> tuple[list[Any], list[Any]]:
     """(ready, not ready): waits until `num_returns` refs are ready or `timeout` seconds have passed. Order is kept."""
-    if isinstance(refs, ObjectRef):
+    if isinstance(refs, ObjectRef):  # type: ignore[unreachable]
         raise TypeError("wait() expected a list of ObjectRefs, got a single ObjectRef")
     if isinstance(refs, ObjectRefGenerator):
         raise TypeError("wait() expected a list of ObjectRefs or ObjectRefGenerators, got a single ObjectRefGenerator")
@@ -292,7 +308,8 @@ def _waited(refs: list[Any], num_returns: int, timeout: float | None, fetch: boo
 
 
 def cancel(ref: Any, *, force: bool = False, recursive: bool = True) -> None:
-    """Cancel the task of a ref: a waiting one never runs, a running one gets a KeyboardInterrupt, `force` kills its worker.
+    """Cancel the task of a ref: a waiting one never runs, a running one gets a KeyboardInterrupt, `force` kills its
+    worker.
 
     `get` then raises TaskCancelledError. Raises TypeError for anything but a ref or stream, ValueError for force on an
     actor's task.
@@ -377,7 +394,9 @@ def snapshot() -> Snapshot:
 
 
 def start_head(**options: Any) -> Any:
-    """Start a head that outlives this process (`nbaccel start --head`); returns its SessionRecord. Raises ValueError."""
+    """Start a head that outlives this process (`nbaccel start --head`); returns its SessionRecord. Raises
+    ValueError.
+    """
     return engines.start_shared(init_options(**options))
 
 

@@ -141,7 +141,7 @@ _ENGINES: dict[str, str] = {
 _current: Engine | None = None
 _auto_init: Callable[[], object] | None = None
 
-# Tells which notebook cell runs now: (words such as "[7]", the opaque parent of its messages). Set by the notebook room.
+# Which notebook cell runs now: (words such as "[7]", its messages' opaque parent). The notebook room sets it.
 cell_source: Callable[[], tuple[str, bytes]] | None = None
 
 

@@ -329,7 +329,8 @@ class ActorMethod:
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         name = self._spec.name
         raise TypeError(
-            f"Actor methods cannot be called directly. Instead of running 'object.{name}()', try 'object.{name}.remote()'."
+            f"Actor methods cannot be called directly. Instead of running 'object.{name}()', try "
+            f"'object.{name}.remote()'."
         )
 
     def remote(self, *args: Any, **kwargs: Any) -> Any:

@@ -22,7 +22,9 @@ class RuntimeContext:
         return dict(self._fact("accelerator_ids"))
 
     def get_assigned_resources(self) -> dict[str, float]:
-        """What this task or actor holds, e.g. {"CPU": 1.0, "GPU": 0.5}. Raises AssertionError in a driver, as Ray does."""
+        """What this task or actor holds, e.g. {"CPU": 1.0, "GPU": 0.5}. Raises AssertionError in a driver, as
+        Ray does.
+        """
         facts = self._engine.context()
         assert facts["is_worker"], "get_assigned_resources can only be called within a worker."
         return dict(facts["assigned_resources"])

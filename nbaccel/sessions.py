@@ -131,6 +131,6 @@ def _clear(path: Path, record: SessionRecord) -> None:
     except OSError:
         return
     name = os.path.basename(record.directory)
-    if re.fullmatch(r"nbaccel-[A-Za-z0-9_]+", name) and os.path.isdir(record.directory):
-        if os.stat(record.directory).st_uid == os.getuid():
-            shutil.rmtree(record.directory, ignore_errors=True)
+    is_ours = re.fullmatch(r"nbaccel-[A-Za-z0-9_]+", name) and os.path.isdir(record.directory)
+    if is_ours and os.stat(record.directory).st_uid == os.getuid():
+        shutil.rmtree(record.directory, ignore_errors=True)

@@ -80,7 +80,8 @@ class TaskRow(msgspec.Struct):
     task_id: str
     name: str
     kind: str  # "task", "actor creation", "actor call"
-    state: str  # PENDING_ARGS_AVAIL, PENDING_NODE_ASSIGNMENT, SUBMITTED_TO_WORKER, RUNNING, RUNNING_IN_RAY_GET, FINISHED, FAILED
+    # PENDING_ARGS_AVAIL, PENDING_NODE_ASSIGNMENT, SUBMITTED_TO_WORKER, RUNNING, RUNNING_IN_RAY_GET, FINISHED, FAILED
+    state: str
     job: int = 0
     demand: dict[str, float] = {}
     device_ids: dict[str, list[str]] = {}

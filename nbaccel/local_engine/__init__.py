@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 def start(options: InitOptions) -> Driver:
-    """Start a head for this process, or join the one that `address` names. Raises ConnectionError when there is none."""
+    """Start a head for this process, or join the one that `address` names. Raises ConnectionError when there is
+    none.
+    """
     if options.address in (None, "local"):
         from nbaccel.local_engine import launch
 
@@ -54,6 +56,7 @@ def _named(address: str) -> sessions.SessionRecord:
         if address in (record.session, record.socket, record.directory):
             return record
     raise ConnectionError(
-        f"address={address!r}: no nbaccel head found. Looked for session files in {sessions.directory()}. Start one with "
+        f"address={address!r}: no nbaccel head found. Looked for session files in {sessions.directory()}. Start "
+        "one with "
         "`nbaccel start --head`, or call init() without an address for a head of your own."
     )

@@ -41,7 +41,8 @@ class ActorHost:
 
     def start(self) -> None:
         """After the constructor: make the threads or the loop that the calls run in."""
-        if type(self.instance).__repr__ is not object.__repr__:
+        own_repr: Any = type(self.instance).__repr__
+        if own_repr is not object.__repr__:
             self._label = repr(self.instance).splitlines()[0]
         template = self._template
         groups = {_DEFAULT_GROUP: template.max_concurrency, **template.concurrency_groups}
@@ -182,4 +183,5 @@ def _terminate(*args: Any) -> None:
 
 
 def _counted(running: Running, count: int) -> wire.Done:
-    return wire.Done(running.task_id, [wire.Result(wire.Value(wire.OK, codec.PLAIN + codec.pickle.dumps(count)))])
+    payload = codec.dump(count, [])
+    return wire.Done(running.task_id, [wire.Result(wire.Value(wire.OK, bytes(payload)))])  # type: ignore[arg-type]

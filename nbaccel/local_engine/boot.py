@@ -59,7 +59,7 @@ def _fork_zygote(config: Config, arena_fd: int) -> socket.socket:
             for fd in (config.driver_fd, config.news_fd, config.ready_fd):
                 if fd >= 0:
                     os.close(fd)
-            import nbaccel.local_engine.worker
+            import nbaccel.local_engine.worker  # noqa: F401 - so that every fork finds it imported
             from nbaccel.local_engine import zygote
 
             zygote.serve(theirs, head_pid, arena_fd, config.preload)

@@ -5,6 +5,7 @@ Everything goes through one Link to the head; a worker is a driver of the tasks 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -108,10 +109,11 @@ class Client:
             blob = codec.dump_code(code)
         except Exception as error:  # whatever a captured object's pickling raises
             raise TypeError(
-                f"Could not serialize {name}: {codec.find_unpicklable(code, name)} cannot be pickled ({error}). Create it "
+                f"Could not serialize {name}: {codec.find_unpicklable(code, name)} cannot be pickled ({error}). "
+                "Create it "
                 "inside the function, or pass what is needed to make it."
             ) from error
-        key = templates.hashlib.blake2b(blob, digest_size=16).digest()
+        key = hashlib.blake2b(blob, digest_size=16).digest()
         if key not in self._exported:
             self._exported.add(key)
             self.link.say(wire.DefineFunction(key, blob, name))
@@ -213,7 +215,8 @@ class Client:
             if options.get_if_exists:
                 return self.get_actor(options.name, namespace)
             raise exceptions.ActorAlreadyExistsError(
-                f"The namespace {namespace!r} already has an actor named {options.name!r}. Get it with get_actor, kill it, "
+                f"The namespace {namespace!r} already has an actor named {options.name!r}. Get it with get_actor, "
+                "kill it, "
                 "choose another name, or pass get_if_exists=True."
             )
         number = self._actor_template(actor_class, options, namespace)
@@ -251,7 +254,7 @@ class Client:
 
     def get_actor(self, name: str, namespace: str | None) -> ActorHandle:
         actor_id, class_name, methods = self.link.ask("get_actor", [name, namespace or self.namespace])
-        return self.actor_handle(actor_id, class_name, codec.pickle.loads(methods))
+        return self.actor_handle(actor_id, class_name, codec.load_code(methods))
 
     def actor_handle(self, actor_id: bytes, class_name: str, methods: dict[str, MethodSpec]) -> ActorHandle:
         """A handle that came from elsewhere."""
@@ -312,7 +315,8 @@ class Client:
             missing = list(dict.fromkeys(id for id, payload in zip(ids, found, strict=True) if payload is None))
             if not self._wait_for(missing, timeout_s):
                 raise exceptions.GetTimeoutError(
-                    f"Get timed out: {len(missing)} of {len(ids)} objects were not ready within {timeout_s} s. Their tasks go on; "
+                    f"Get timed out: {len(missing)} of {len(ids)} objects were not ready within {timeout_s} s. "
+                    "Their tasks go on; "
                     "nbaccel.explain(ref) says why one waits."
                 )
             found = [payload or self.values.payload(id) for id, payload in zip(ids, found, strict=True)]

@@ -52,7 +52,7 @@ def collecting(refs: list[bytes]) -> Iterator[None]:
         _LOCAL.refs = before
 
 
-class _Pickler(cloudpickle.Pickler):
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     """cloudpickle with the user's registered serializers."""
 
     def reducer_override(self, obj: Any) -> Any:
@@ -155,9 +155,9 @@ def load(payload: Any) -> Any:
     return pickle.loads(body, buffers=[buffer.toreadonly() for buffer in buffers])
 
 
-def has_buffers(payload: Any) -> bool:
-    """Whether the value may keep pointing into the payload's memory."""
-    return bool(payload[:1] == BUFFERS)
+def load_code(blob: bytes) -> Any:
+    """The function, class or types that dump_code (or cloudpickle) wrote."""
+    return pickle.loads(blob)
 
 
 def dump_code(code: Any) -> bytes:

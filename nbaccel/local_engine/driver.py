@@ -106,7 +106,10 @@ class Driver(ClusterView, Client):
 
     def _head_lost(self, why: str) -> None:
         """The reader thread: the head is gone. Everyone who waits is told."""
-        message = f"The head has ended unexpectedly: {why}.{self._last_words()} What had not been fetched is lost; call nbaccel.init() again."
+        message = (
+            f"The head has ended unexpectedly: {why}.{self._last_words()} What had not been fetched is lost; call "
+            "nbaccel.init() again."
+        )
         self.link.lost = message
         self.values.lose_all(failures.failed("HeadDiedError", message))
         self.streams.lose_all()
@@ -159,7 +162,7 @@ class Driver(ClusterView, Client):
     def _at_exit(self) -> None:
         if self._pid == os.getpid():
             self.shutdown()
-            if engines.running() is self:  # type: ignore[comparison-overlap]
+            if engines.running() is self:
                 engines.adopt(None)
 
     def forget(self) -> None:

@@ -18,6 +18,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -69,7 +70,7 @@ class Execution:
             key = template.choices[choice].function_key
         code = self._loaded.get(key)
         if code is None:
-            code = self._loaded[key] = codec.pickle.loads(self.functions[key][0])
+            code = self._loaded[key] = codec.load_code(self.functions[key][0])
         return code
 
     def arguments(self, run: wire.Run) -> tuple[list[Any], dict[str, Any]]:
@@ -140,7 +141,8 @@ class Execution:
             payload = codec.dump(value, refs)
         except Exception as error:  # whatever a user's __reduce__ raises
             raise TypeError(
-                f"Could not serialize the return value: {codec.find_unpicklable(value, 'it')} cannot be pickled ({error}). "
+                f"Could not serialize the return value: {codec.find_unpicklable(value, 'it')} cannot be pickled "
+                f"({error}). "
                 "Return plain data, or keep the object in an actor."
             ) from error
         return wire.Result(self._client.store(payload), refs)
@@ -197,7 +199,7 @@ class Execution:
             return isinstance(error, Exception)
         if not template.retry_exceptions:
             return False
-        return isinstance(error, codec.pickle.loads(template.retry_exceptions))
+        return isinstance(error, codec.load_code(template.retry_exceptions))
 
     def stream(self, running: Running, items: Any, send: Callable[[Any], None], blocked: Any) -> int:
         """Send each item of a generator as it comes; returns how many."""
@@ -217,11 +219,15 @@ class Execution:
             index += 1
             if limit > 0 and index - running.consumed >= limit:
                 with blocked(), running.progress:
-                    running.progress.wait_for(lambda: running.abandoned or index - running.consumed < limit)
+                    running.progress.wait_for(partial(_may_go_on, running, index - limit))
         close = getattr(iterator, "close", None)
         if running.abandoned and close is not None:
             close()
         return index
+
+
+def _may_go_on(running: Running, behind: int) -> bool:
+    return running.abandoned or running.consumed > behind
 
 
 class DynamicRefs:

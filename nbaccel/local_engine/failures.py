@@ -31,16 +31,16 @@ def failed(kind: str, message: str, **facts: Any) -> wire.Value:
     return wire.Value(wire.FAILED, wire.pack(SystemFailure(kind, message, **facts)))
 
 
-def error_of(status: int, data: Any) -> BaseException:
-    """The exception to raise for a value that is an error."""
+def error_of(status: int, data: Any) -> Any:
+    """The exception (a BaseException) to raise for a value that is an error."""
     if status == wire.RAISED:
         error = codec.load(data)
         return error.as_instanceof_cause() if isinstance(error, exceptions.RayTaskError) else error
     return _system_error(msgspec.msgpack.decode(data, type=SystemFailure))
 
 
-def _system_error(failure: SystemFailure) -> BaseException:
-    kind = getattr(exceptions, failure.kind, exceptions.RaySystemError)
+def _system_error(failure: SystemFailure) -> Any:
+    kind: Any = getattr(exceptions, failure.kind, exceptions.RaySystemError)
     if issubclass(kind, exceptions.RayActorError):
         cause = codec.load(failure.cause) if failure.cause else None
         return kind(failure.message, actor_id=failure.actor_id, actor_init_failed=cause is not None, cause=cause)

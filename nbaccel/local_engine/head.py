@@ -175,7 +175,8 @@ class Head:
             sessions.publish(record)
         except OSError as error:
             self._refuse_start(
-                f"The session file cannot be written to {sessions.directory()}: {error.strerror or error}. Free some space there, "
+                f"The session file cannot be written to {sessions.directory()}: {error.strerror or error}. Free "
+                "some space there, "
                 "or set JUPYTER_RUNTIME_DIR to a directory that you can write."
             )
             return
@@ -371,7 +372,8 @@ class Head:
         line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}"
         self.notes.append(line)
         del self.notes[:-200]
-        print(line, file=sys.stderr, flush=True)
+        sys.stderr.write(line + "\n")  # its own log file
+        sys.stderr.flush()
 
     def warn_all(self, kind: str, message: str) -> None:
         for job in self.jobs.values():

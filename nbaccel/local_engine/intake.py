@@ -94,11 +94,14 @@ class Intake:
         if not hmac.compare_digest(hello.token, self._head.config.token):
             return "The token is wrong: this head belongs to another user or session."
         if hello.version != wire.VERSION:
-            return f"This head runs nbaccel {__version__}, which speaks another protocol; install the same version on both sides."
+            return (
+                f"This head runs nbaccel {__version__} with another protocol; install the same version on both sides."
+            )
         ours = "{}.{}".format(*sys.version_info)
         if hello.role == "driver" and hello.python != ours:
             return (
-                f"This driver runs Python {hello.python}, but the head runs Python {ours}: functions cannot be exchanged between "
+                f"This driver runs Python {hello.python}, but the head runs Python {ours}: functions cannot be "
+                "exchanged between "
                 f"the two. Start a head with this Python: {hello.prefix}/bin/python -m nbaccel start --head."
             )
         return ""

@@ -173,7 +173,9 @@ class NodeSetup:
     # ---- leases
 
     def lease(self, command: SendTask) -> bool:
-        """Take leases on the real devices of an assignment; False when another head was faster (the scheduler is told)."""
+        """Take leases on the real devices of an assignment; False when another head was faster (the scheduler
+        is told).
+        """
         taken: list[tuple[str, int]] = []
         for resource, slots in command.devices.items():
             for index, amount in slots:

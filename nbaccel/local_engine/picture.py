@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.head import Head
 
 MOST_WAITING, MOST_RUNNING, MOST_ENDED = 20, 50, 20
-_METRICS = {field for field in DeviceMetrics.__struct_fields__}
+_METRICS = set(DeviceMetrics.__struct_fields__)
 
 
 class Picture:
@@ -308,10 +308,15 @@ class Picture:
             return [self._object(id, record) for id, record in islice(self._head.objects.records.items(), limit)]
         if what == "jobs":
             return [
-                {"job_id": job.number.to_bytes(4, "big").hex(), "status": "SUCCEEDED" if job.ended else "RUNNING", "pid": job.hello.pid,
-                 "entrypoint": job.hello.title, "start_time": job.started_at}
+                {
+                    "job_id": job.number.to_bytes(4, "big").hex(),
+                    "status": "SUCCEEDED" if job.ended else "RUNNING",
+                    "pid": job.hello.pid,
+                    "entrypoint": job.hello.title,
+                    "start_time": job.started_at,
+                }
                 for job in islice(self._head.jobs.values(), limit)
-            ]  # fmt: skip
+            ]
         return []
 
     def _object(self, id: bytes, record: Any) -> dict[str, Any]:
@@ -350,9 +355,17 @@ class Picture:
             lanes += [("devices", f"{resource} {id}") for resource, ids in row.device_ids.items() for id in ids]
             for group, lane in lanes:
                 events.append(
-                    {"cat": row.kind, "name": row.name, "ph": "X", "pid": group, "tid": lane, "ts": row.started_at * 1e6,
-                     "dur": max(end - row.started_at, 0) * 1e6, "args": {"task_id": row.task_id, "cell": row.cell, "state": row.state}}
-                )  # fmt: skip
+                    {
+                        "cat": row.kind,
+                        "name": row.name,
+                        "ph": "X",
+                        "pid": group,
+                        "tid": lane,
+                        "ts": row.started_at * 1e6,
+                        "dur": max(end - row.started_at, 0) * 1e6,
+                        "args": {"task_id": row.task_id, "cell": row.cell, "state": row.state},
+                    }
+                )
         return events
 
 

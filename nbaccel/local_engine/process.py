@@ -58,7 +58,9 @@ def _hint(number: int) -> str:
 
 
 def start_time(pid: int) -> int:
-    """When the process started, in clock ticks since boot: with the pid it names a process for good. 0 if it is gone."""
+    """When the process started, in clock ticks since boot: with the pid it names a process for good. 0 if it is
+    gone.
+    """
     try:
         with open(f"/proc/{pid}/stat") as file:
             return int(file.read().rpartition(")")[2].split()[19])

@@ -119,7 +119,9 @@ class Questions:
     # ---- objects and actors
 
     def _pin(self, peer: Peer, id: bytes) -> None:
-        """A ref was pickled outside of a task or value: it may come back at any time, so it is kept for the job's life."""
+        """A ref was pickled outside of a task or value: it may come back at any time, so it is kept for the
+        job's life.
+        """
         self._head.objects.pin((id,))
 
     def _is_actor_task(self, peer: Peer, task_id: bytes) -> bool:

@@ -44,8 +44,11 @@ class Store:
 
     def _take(self, size: int, grant: Grant) -> None:
         if size > self.arena.capacity:
-            grant(-1, f"An object of {size / GIB:.2f} GiB does not fit into the object store of {self.arena.capacity / GIB:.2f} GiB. "
-                  "Start with a larger one: init(object_store_memory=…), in bytes.")  # fmt: skip
+            grant(
+                -1,
+                f"An object of {size / GIB:.2f} GiB does not fit into the object store of "
+                f"{self.arena.capacity / GIB:.2f} GiB. Start with a larger one: init(object_store_memory=…), in bytes.",
+            )
             return
         offset = self.arena.take(size) if not self._waiting else None
         if offset is not None:
@@ -77,7 +80,8 @@ class Store:
     def _full(self, size: int) -> str:
         return (
             f"The object store is full: {size / GIB:.2f} GiB were asked for, {self.arena.used / GIB:.2f} of "
-            f"{self.arena.capacity / GIB:.2f} GiB are taken by objects that processes are using, so they cannot be moved to disk. "
+            f"{self.arena.capacity / GIB:.2f} GiB are taken by objects that processes are using, so they cannot "
+            "be moved to disk. "
             "Let go of arrays that you no longer need, or start with a larger store: init(object_store_memory=…)."
         )
 
@@ -105,8 +109,10 @@ class Store:
                 record.spilling = False
         elif report.error:
             record.spilling = False
-            self._refuse_all(f"The object store is full, and moving objects to disk failed: {report.error}. Free some disk space, "
-                             "let go of large objects, or start with a larger store.")  # fmt: skip
+            self._refuse_all(
+                f"The object store is full, and moving objects to disk failed: {report.error}. Free some disk space, "
+                "let go of large objects, or start with a larger store."
+            )
             return
         else:
             record.spilling = False

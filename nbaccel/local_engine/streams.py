@@ -82,13 +82,15 @@ class Streams:
         if not stream.items and not stream.ended and not self._wait(stream, timeout_s):
             raise exceptions.GetTimeoutError(f"The stream had no next item within {timeout_s} s.")
         if not stream.items:
-            return self._finish(stream, handle)
+            self._check_head()
+            return None
         id = stream.items.popleft()
         stream.taken += 1
         self._client.link.say_later(wire.Consumed(handle._task_id, stream.taken))
         return ObjectRef(id, self._client)
 
-    def _finish(self, stream: _Stream, handle: ObjectRefGenerator) -> None:
+    def _check_head(self) -> None:
+        """The end of a stream is no end when the head has died."""
         if self._client.link.lost is not None:
             raise exceptions.HeadDiedError(self._client.link.lost)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import mmap
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from nbaccel.local_engine import wire
@@ -43,7 +43,7 @@ class Values:
         link.receivers[wire.ObjectValue] = self._value_came
         link.receivers[wire.ObjectReady] = self._ready_came
 
-    def expect(self, ids: list[bytes]) -> None:
+    def expect(self, ids: Iterable[bytes]) -> None:
         """Results of a task submitted here: the head pushes them."""
         self._coming.update(ids)
 

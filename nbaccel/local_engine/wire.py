@@ -409,11 +409,14 @@ class Watch(Message):
 
 
 ToHead = (
-    Hello | WorkerHello | DefineFunction | DefineTemplate | Submit | Put | Allocate | GiveUp | Want | WantReady | Holds | Releases
-    | Unmapped | Cancel | KillActor | Ask | Bye | Done | Item | Consumed | GivenBack | Blocked | Unblocked | Progress | Watch
+    Hello | WorkerHello | DefineFunction | DefineTemplate | Submit | Put | Allocate | GiveUp | Want | WantReady |
+    Holds | Releases
+    | Unmapped | Cancel | KillActor | Ask | Bye | Done | Item | Consumed | GivenBack | Blocked | Unblocked | Progress
+    | Watch
 )  # fmt: skip
 ToClient = (
-    Welcome | Refused | ObjectValue | ObjectReady | Allocated | Answer | StreamItem | StreamEnd | Setup | Run | Interrupt | Recall
+    Welcome | Refused | ObjectValue | ObjectReady | Allocated | Answer | StreamItem | StreamEnd | Setup | Run |
+    Interrupt | Recall
     | Exit | DefineFunction | DefineTemplate | Lines | Notice | Picture | LogsDrained | Consumed
 )  # fmt: skip
 

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, NoReturn
 
 import setproctitle
 
@@ -136,7 +136,7 @@ class Worker(WorkerView, Client):
     def main(self) -> None:
         """Run what comes, until the head closes the connection or says Exit."""
         signal.signal(signal.SIGINT, self._on_sigint)
-        engines.adopt(self)  # type: ignore[arg-type]
+        engines.adopt(self)
         self.link.start("worker")
         self.link.say(wire.WorkerHello(self.worker_id, os.getpid()))
         take = self._queue.get
@@ -231,11 +231,11 @@ class Worker(WorkerView, Client):
         count = max(running.template.num_returns, 1)
         return wire.Done(running.task_id, [wire.Result(value)] * count, failed=True, exiting=True)
 
-    def _exit(self, exit: SystemExit) -> None:
+    def _exit(self, exit: SystemExit) -> NoReturn:
         """sys.exit() in user code ends the process, as it would anywhere."""
         code = exit.code if isinstance(exit.code, int) else (0 if exit.code is None else 1)
         if isinstance(exit.code, str):
-            print(exit.code, file=sys.stderr)
+            sys.stderr.write(exit.code + "\n")
         self.output.flush()
         self.link.flush()
         os._exit(code)

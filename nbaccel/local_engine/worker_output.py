@@ -57,8 +57,8 @@ def redirect(stdout_fd: int, stderr_fd: int) -> None:
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - lives as long as the process
     sys.stdout = io.TextIOWrapper(
         io.FileIO(1, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True, write_through=True
-    )  # type: ignore[arg-type]
+    )
     sys.stderr = io.TextIOWrapper(
         io.FileIO(2, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True, write_through=True
-    )  # type: ignore[arg-type]
-    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
+    )
+    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc]

@@ -18,7 +18,7 @@ class WorkerView(ClusterView):
     """Mixed into the worker's client."""
 
     def _now(self: Any) -> Running | None:
-        running = current_run.get() or self._running
+        running: Running | None = current_run.get() or self._running
         if running is None and self.actor is not None:
             return self.actor.creation  # a thread that the actor itself started
         return running

@@ -114,7 +114,10 @@ def _exec_worker(order: Order, fd: int, arena_fd: int) -> None:
     os.set_inheritable(fd, True)
     os.set_inheritable(arena_fd, True)
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    start = f"import sys; sys.path.insert(0, {root!r}); from nbaccel.local_engine import worker; worker.main({fd}, {arena_fd}, bytes.fromhex({order.id.hex()!r}))"
+    start = (
+        f"import sys; sys.path.insert(0, {root!r}); from nbaccel.local_engine import worker; "
+        f"worker.main({fd}, {arena_fd}, bytes.fromhex({order.id.hex()!r}))"
+    )
     python = order.python or sys.executable
     os.execve(python, [python, "-c", start], {**os.environ, **order.env_vars})
 
