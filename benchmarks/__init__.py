@@ -1,0 +1,1 @@
+"""Figures, not tests: what nbaccel costs, beside what users would pick instead."""

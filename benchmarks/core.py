@@ -1,0 +1,185 @@
+"""One workload on nbaccel and on what users would pick instead, in turn on this machine; prints ratios and goals.
+
+    python benchmarks/core.py                                    # everything that is installed, seven rounds
+    python benchmarks/core.py --only nbaccel,ray --rows task,tasks --repeat 3
+    python benchmarks/core.py --json figures.json --markdown table.md
+
+A round starts each contender in a process of its own, one after the other, and measures every row; the next round goes
+in the other direction. A figure is the median over the rounds, a ratio to Ray the median of the rounds' ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]  # started as a script, the directory above is not there
+
+from benchmarks import census, floor, report  # noqa: E402
+from benchmarks.census import TOKEN_VARIABLE  # noqa: E402
+from benchmarks.contenders import CONTENDERS, is_installed  # noqa: E402
+from benchmarks.rows import BY_KEY, SESSIONS  # noqa: E402
+
+SESSION_TIMEOUT_S = 300
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", type=_names(CONTENDERS, "contender"), default=list(CONTENDERS), metavar="NAME,NAME")
+    parser.add_argument(
+        "--rows", type=_names(BY_KEY, "row"), default=list(BY_KEY), metavar="KEY,KEY", help=", ".join(BY_KEY)
+    )
+    parser.add_argument(
+        "--repeat", type=int, default=7, help="rounds; slow contenders take part in at most 3 (default: 7)"
+    )
+    parser.add_argument("--json", type=Path, help="write every figure of every round there")
+    parser.add_argument("--markdown", type=Path, help="write the tables there")
+    parser.add_argument("--no-floor", action="store_true", help="leave out the system's own prices")
+    return parser.parse_args()
+
+
+def _names(known: Any, what: str) -> Any:
+    def parse(text: str) -> list[str]:
+        names = text.split(",")
+        for name in names:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"there is no {what} {name!r}; there are {', '.join(known)}")
+        return names
+
+    return parse
+
+
+class Run:
+    """All rounds: what was measured, and what went wrong."""
+
+    def __init__(self, contenders: list[str], rows: list[str]) -> None:
+        self.contenders = contenders
+        self.rows = rows
+        self.figures: report.Figures = {name: {} for name in contenders}
+        self.problems: dict[str, str] = {}
+
+    def round(self, number: int) -> None:
+        """Each session, one contender after the other; every second round in the other direction."""
+        for session in SESSIONS:
+            rows = [key for key in self.rows if BY_KEY[key].session == session]
+            if not rows:
+                continue
+            for name in self.contenders if number % 2 == 0 else reversed(self.contenders):
+                if number < CONTENDERS[name].rounds and _takes_part(name, session):
+                    self._session(name, session, rows)
+
+    def _session(self, name: str, session: str, rows: list[str]) -> None:
+        began = time.monotonic()
+        lines, problem = run_session(name, session, rows)
+        for line in lines:
+            if "problem" in line:
+                self.problems[f"{name}, {line['row']}"] = line["problem"]
+            elif line["row"] in rows:
+                self.figures[name].setdefault(line["row"], []).append(line["value"])
+        if problem:
+            self.problems[f"{name}, {session} session"] = problem
+        print(f"  {session} session of {name}: {time.monotonic() - began:.1f} s", file=sys.stderr)
+
+
+def _takes_part(name: str, session: str) -> bool:
+    """Devices are nbaccel's and Ray's; what a line of tasks costs the head is asked of nbaccel alone."""
+    return session == "main" or name == "nbaccel" or (name == "ray" and session == "torch")
+
+
+def run_session(name: str, session: str, rows: list[str]) -> tuple[list[dict[str, Any]], str]:
+    """(the figures, what went wrong) of one session; nothing of it is left running."""
+    token = secrets.token_hex(8)
+    environment = {**os.environ, TOKEN_VARIABLE: token, "PYTHONPATH": str(ROOT)}
+    with tempfile.TemporaryDirectory() as directory:
+        figures, said = Path(directory, "figures"), Path(directory, "output")
+        command = [sys.executable, "-m", "benchmarks.session", name, session, ",".join(rows), str(figures)]
+        with said.open("wb") as output:
+            process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        try:
+            problem = "" if process.wait(SESSION_TIMEOUT_S) == 0 else _last_line(said)
+        except subprocess.TimeoutExpired:
+            problem = f"not done after {SESSION_TIMEOUT_S} s; it last said: {_last_line(said)}"
+        left = _end(process, token)
+        if left and not problem:
+            problem = f"{left} of its processes were still there at its end"
+        lines = figures.read_text().splitlines() if figures.exists() else []
+    return [json.loads(line) for line in lines], problem
+
+
+def _last_line(path: Path) -> str:
+    lines = path.read_text(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "nothing"
+
+
+def _end(process: subprocess.Popen[bytes], token: str) -> int:
+    """End what a session has left behind; returns how many processes that was."""
+    left = census.members(token)
+    for pid in left:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.wait()
+    return len(left)
+
+
+def main() -> None:
+    asked = arguments()
+    missing = [name for name in asked.only if not is_installed(name)]
+    present = [name for name in asked.only if name not in missing]
+    print(
+        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, Linux {platform.release()}"
+    )
+    print(f"{versions(present)}; figures are medians of {asked.repeat} rounds (at most 3 for slow contenders)")
+    for name in missing:
+        print(f"{CONTENDERS[name].title} is missing: `pip install nbaccel[bench]` brings it.")
+    run = Run(present, asked.rows)
+    floors = {} if asked.no_floor else floor.measure()
+    for number in range(asked.repeat):
+        print(f"round {number + 1} of {asked.repeat}", file=sys.stderr)
+        run.round(number)
+    tables = [report.table(run.figures, asked.rows)] + ([report.floor_table(floors)] if floors else [])
+    print("\n" + "\n\n".join(tables))
+    for where, problem in run.problems.items():
+        print(f"{where}: {problem}")
+    if asked.json:
+        asked.json.write_text(
+            json.dumps({"figures": run.figures, "floor": floors, "problems": run.problems}, indent=1) + "\n"
+        )
+    if asked.markdown:
+        asked.markdown.write_text("\n\n".join(tables) + "\n")
+
+
+def versions(names: list[str]) -> str:
+    """What was compared with what."""
+    return ", ".join(f"{CONTENDERS[name].title} {_version(name)}".rstrip() for name in names)
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(CONTENDERS[name].needs)
+    except metadata.PackageNotFoundError:  # the standard library's, or a checkout that is not installed
+        return ""
+
+
+if __name__ == "__main__":
+    main()

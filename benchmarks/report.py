@@ -1,0 +1,105 @@
+"""The table: figures side by side, ratios to Ray, goals met or missed; Markdown that is readable in a terminal."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from benchmarks.contenders import CONTENDERS
+from benchmarks.rows import ROWS, Row, Unit
+
+# contender -> row -> one figure for each round, in the order of the rounds
+Figures = dict[str, dict[str, list[float]]]
+
+
+def shown(value: float | None, unit: Unit) -> str:
+    """A figure as people read it: three digits and a unit that fits."""
+    if value is None:
+        return "–"
+    if unit is Unit.PER_SECOND:
+        return f"{value:,.0f} /s"
+    if unit is Unit.BYTES:
+        return f"{value / 1e6:,.0f} MB"
+    if unit is Unit.TIMES:
+        return f"{value:.2f} ×"
+    for factor, name in ((1, "s"), (1e3, "ms"), (1e6, "µs")):
+        if value * factor >= 1 or name == "µs":
+            return f"{value * factor:.3g} {name}" if value * factor < 1000 else f"{value * factor:.0f} {name}"
+    raise AssertionError
+
+
+def middle(figures: Figures, contender: str, key: str) -> float | None:
+    values = figures.get(contender, {}).get(key)
+    return median(values) if values else None
+
+
+def ratio(figures: Figures, row: Row) -> float | None:
+    """How many times better than Ray: the median over the pairs, each of one round."""
+    ours, rays = figures.get("nbaccel", {}).get(row.key), figures.get("ray", {}).get(row.key)
+    if not ours or not rays:
+        return None
+    better = (lambda a, b: a / b) if row.unit is Unit.PER_SECOND else (lambda a, b: b / a)
+    return median(better(a, b) for a, b in zip(ours, rays, strict=False))
+
+
+def goal(row: Row) -> str:
+    parts = []
+    if row.times_better is not None:
+        parts.append(f"≥ {row.times_better:g} × Ray")
+    if row.limit is not None:
+        parts.append(f"≤ {shown(row.limit, row.unit)}")
+    if row.ahead_of:
+        parts.append(f"ahead of {CONTENDERS[row.ahead_of].title}")
+    return ", ".join(parts)
+
+
+def verdict(figures: Figures, row: Row) -> str:
+    """met, missed (with what is missing), or nothing where there is no goal or no figure."""
+    ours = middle(figures, "nbaccel", row.key)
+    if ours is None or not goal(row):
+        return ""
+    better = ratio(figures, row)
+    rival = middle(figures, row.ahead_of, row.key) if row.ahead_of else None
+    missed = []
+    if row.times_better is not None and better is not None and better < row.times_better:
+        missed.append(f"{better / row.times_better:.0%} of the ratio")
+    if row.limit is not None and ours > row.limit:
+        missed.append(f"{ours / row.limit:.2g} × the limit")
+    if rival is not None and ours <= rival:
+        missed.append(f"behind {CONTENDERS[row.ahead_of].title}")
+    if missed:
+        return "missed: " + ", ".join(missed)
+    return "met" if row.times_better is None or better is not None else "no Ray to compare with"
+
+
+def table(figures: Figures, asked: list[str]) -> str:
+    """Rows that have a figure, a column for each contender that has one."""
+    present = [name for name in CONTENDERS if name in figures]
+    lines = [["", *(CONTENDERS[name].title for name in present), "ratio to Ray", "goal", ""]]
+    for row in ROWS:
+        cells = [shown(middle(figures, name, row.key), row.unit) for name in present]
+        if row.key not in asked or set(cells) == {"–"}:
+            continue
+        better = ratio(figures, row)
+        lines.append([row.title, *cells, f"{better:.3g} ×" if better else "–", goal(row), verdict(figures, row)])
+    return aligned(lines)
+
+
+def floor_table(floor: dict[str, float]) -> str:
+    return aligned(
+        [["the floor of this machine", ""], *([title, shown(value, Unit.SECONDS)] for title, value in floor.items())]
+    )
+
+
+def aligned(lines: list[list[str]]) -> str:
+    """A Markdown table whose columns line up; all but the first and the last are numbers or short, to the right."""
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    rule = ["-" * width if column == 0 else "-" * (width - 1) + ":" for column, width in enumerate(widths)]
+
+    def drawn(line: list[str]) -> str:
+        cells = [
+            cell.ljust(w) if column == 0 else cell.rjust(w)
+            for column, (cell, w) in enumerate(zip(line, widths, strict=True))
+        ]
+        return "| " + " | ".join(cells) + " |"
+
+    return "\n".join([drawn(lines[0]), drawn(rule), *map(drawn, lines[1:])])

@@ -1,0 +1,56 @@
+"""The rows of the table: what is measured, in which session, and what nbaccel is to reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Unit(Enum):
+    SECONDS = "s"
+    PER_SECOND = "/s"
+    BYTES = "B"
+    TIMES = "×"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure. `times_better` is the goal as a ratio to Ray in the same run, `limit` as a value of our own."""
+
+    key: str
+    title: str
+    unit: Unit
+    session: str = "main"
+    times_better: float | None = None
+    limit: float | None = None
+    ahead_of: str = ""  # a contender that has to be beaten as well
+
+
+S, PER_S, B, X = Unit.SECONDS, Unit.PER_SECOND, Unit.BYTES, Unit.TIMES
+MB = 10**6
+
+ROWS = (
+    Row("start", "import + init + first task", S, times_better=15, limit=0.3),
+    Row("idle_memory", "memory of the idle runtime (PSS)", B, limit=60 * MB),
+    Row("task", "one no-op task, submit to result", S, times_better=5),
+    Row("echo", "echo of 1 kB, round trip", S, times_better=5),
+    Row("tasks", "no-op tasks per second, 10,000 in flight", PER_S, times_better=10, ahead_of="processes"),
+    Row("task_cpu", "CPU time of one of these, all processes", S),
+    Row("call", "actor call, round trip", S, times_better=3),
+    Row("calls", "actor calls per second, 5,000 in flight", PER_S, times_better=6),
+    Row("actor", "starting an actor, to its first answer", S, times_better=30),
+    Row("device_task", "num_gpus=1 task in a fresh process", S, times_better=40),
+    Row("put_large", "put 100 MB (array), recycled", S, times_better=10),
+    Row("get_large", "get it (no copy: a copy takes 7 ms)", S, limit=0.001),
+    Row("take_large", "a task that takes it by ref", S, times_better=4),
+    Row("return_large", "a task that returns it", S, times_better=1.5),
+    Row("puts", "small puts per second", PER_S, times_better=8),
+    Row("shutdown", "shutdown, to the end of the last process", S, limit=0.2),
+    Row("torch_task", "num_gpus=1 task: import torch, multiply", S, session="torch", times_better=50),
+    Row("line_memory", "head with 100,000 tasks behind one CPU (PSS)", B, session="line", limit=300 * MB),
+    Row("line_short", "head's CPU time for one of 1,000 in line", S, session="line"),
+    Row("line_long", "head's CPU time for one of 100,000 in line", S, session="line"),
+    Row("line_ratio", "the second by the first", X, session="line", limit=1.15),
+)
+SESSIONS = ("main", "torch", "line")
+BY_KEY = {row.key: row for row in ROWS}
