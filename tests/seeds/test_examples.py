@@ -116,11 +116,16 @@ def test_a_program_that_falls_back_by_hand_still_does(place: Place, init: str, t
 STARTS = [
     ("CUDA_VISIBLE_DEVICES", ("--num-gpus=2",), "num_gpus=1", "GPU"),
     ("ROCR_VISIBLE_DEVICES", ("--num-gpus=2",), "num_gpus=1", "GPU"),
-    ("NEURON_RT_VISIBLE_CORES", ("--resources", '{"neuron_cores": 2}'), 'resources={"neuron_cores": 1}', "neuron_cores"),
+    (
+        "NEURON_RT_VISIBLE_CORES",
+        ("--resources", '{"neuron_cores": 2}'),
+        'resources={"neuron_cores": 1}',
+        "neuron_cores",
+    ),
     ("TPU_VISIBLE_CHIPS", ("--resources", '{"TPU": 2}'), 'resources={"TPU": 1}', "TPU"),
     ("HABANA_VISIBLE_MODULES", ("--resources", '{"HPU": 2}'), 'resources={"HPU": 1}', "HPU"),
     ("ASCEND_RT_VISIBLE_DEVICES", ("--resources", '{"NPU": 2}'), 'resources={"NPU": 1}', "NPU"),
-]  # fmt: skip
+]
 
 JOINING = """\
 import os
