@@ -294,6 +294,10 @@ class ActorTable:
         actor = worker.actor
         if actor is None or actor.worker is not worker or actor.state is DEAD:
             return
+        if actor.creation.state == SUBMITTED:  # its process had not come up
+            self.unbind(worker)
+            self._tasks.line_up_first([actor.creation], now)
+            return
         actor.worker, actor.hold = None, None
         if actor.may_restart and actor.closing is None:
             self._restart(actor, None, why, now)

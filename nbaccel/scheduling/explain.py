@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from nbaccel.scheduling.actors import ActorRecord
+from nbaccel.scheduling.events import Choice
 from nbaccel.scheduling.groups import GroupRecord
 from nbaccel.scheduling.ledger import Hold, Place
 from nbaccel.scheduling.moves import ARGS, IN_GET, RUNNING, SUBMITTED, WAITING, GroupState
@@ -49,6 +50,7 @@ class Explanation(msgspec.Struct):
     resource: str = ""  # the first of `resources`
     resources: list[str] = []  # those that there is too little of
     fragmented: bool = False
+    reason: str = ""  # the bare one, as in "0 of 1 GPU is free"
     holders: list[HolderFact] = []
     elsewhere: list[str] = []  # devices that others hold: "GPU 0 is held by notebook b.ipynb"
     missing: list[bytes] = []  # argument objects that are not there yet
@@ -86,36 +88,56 @@ class Explainer:
 
     def _resources(self, record: TaskRecord, answer: Explanation, now: float | None) -> None:
         choice = record.task.choices[0]
-        verdict = judge(self._cluster, choice)
-        answer.asks = choice_text(choice)
-        answer.resource, answer.resources = verdict.resource, verdict.resources
-        answer.fits_now, answer.ever, answer.fragmented = verdict.fits_now, verdict.ever, verdict.fragmented
         group = self._groups.get(choice.placement.group_id or b"")
+        self._judge(choice, answer)
         if group is not None and group.state is not GroupState.CREATED:
             answer.sentence = f"{_subject(record)} waits for {group}, which is {group.state.name}."
             return
+        start = f"{_subject(record)} asks for {answer.asks}"
+        if answer.fits_now:
+            answer.sentence = f"{start}, which is free: it is about to start."
+        elif answer.ever:
+            answer.sentence = f"{start}: {_busy(answer, now)}.{_falls_back(record)}"
+        else:
+            answer.sentence = f"{start}, which can never be met here: {answer.reason}.{_alternatives(record)}"
+
+    def _judge(self, choice: Choice, answer: Explanation) -> None:
+        verdict = judge(self._cluster, choice)
+        answer.asks, answer.reason = choice_text(choice), verdict.reason
+        answer.resource, answer.resources = verdict.resource, verdict.resources
+        answer.fits_now, answer.ever, answer.fragmented = verdict.fits_now, verdict.ever, verdict.fragmented
         answer.holders = self._holders(verdict)
         answer.elsewhere = _elsewhere(verdict)
-        answer.sentence = self._sentence(record, verdict, answer, now)
 
-    def _sentence(self, record: TaskRecord, verdict: Feasibility, answer: Explanation, now: float | None) -> str:
-        start = f"{_subject(record)} asks for {answer.asks}"
-        if not verdict.ever:
-            return f"{start}, which can never be met here: {verdict.reason}.{self._alternatives(record)}"
-        if verdict.fits_now:
-            return f"{start}, which is free: it is about to start."
-        held = [_held(fact, now) for fact in answer.holders[:MAX_NAMED]]
-        if len(answer.holders) > MAX_NAMED:
-            held.append(f"{len(answer.holders) - MAX_NAMED} more")
-        who = f"; held by {listed(held)}" if held else ""
-        others = f"; {listed(answer.elsewhere)}" if answer.elsewhere else ""
-        return f"{start}: {verdict.reason}{who}{others}."
+    def choice(self, choice: Choice, now: float | None = None) -> Explanation:
+        """What a task of this choice would meet, before there is one."""
+        answer = Explanation(b"", "", "", "")
+        self._judge(choice, answer)
+        if answer.fits_now:
+            answer.sentence = f"{answer.asks}: free now."
+        elif answer.ever:
+            answer.sentence = f"{answer.asks}: {_busy(answer, now)}."
+        else:
+            answer.sentence = f"{answer.asks} can never be met here: {answer.reason}."
+        return answer
 
-    def _alternatives(self, record: TaskRecord) -> str:
-        later = record.task.choices[1:]
-        if not later:
-            return " Ask for less, or give a fallback such as fallback='cpu'."
-        return f" It can fall back to {listed([choice_text(choice) for choice in later])}."
+    def group(self, group: GroupRecord, could_ever: bool, now: float | None = None) -> Explanation:
+        """Why a placement group is not placed: a bundle that fits nowhere now, or all that do not fit together."""
+        answer = Explanation(b"", str(group), group.state.name, f"{group} is placed.", fits_now=True)
+        if group.state is GroupState.CREATED:
+            return answer
+        answer.fits_now, answer.ever = False, could_ever
+        together = f"its {len(group.spec.bundles)} bundles do not fit together ({group.spec.strategy})"
+        for index in range(len(group.spec.bundles)):
+            verdict = judge(self._cluster, group.choice(index))
+            if index not in group.places and not verdict.fits_now:
+                self._judge(group.choice(index), answer)
+                together = f"bundle {index} asks for {answer.asks}: {_busy(answer, now)}"
+                break
+        never = "" if could_ever else ", and can never be placed on the nodes there are"
+        answer.ever = could_ever
+        answer.sentence = f"{group} waits{never}: {together}."
+        return answer
 
     def _holders(self, verdict: Feasibility) -> list[HolderFact]:
         facts = [fact for place in verdict.places for name in verdict.resources for fact in holders_of(place, name)]
@@ -211,6 +233,31 @@ def _elsewhere(verdict: Feasibility) -> list[str]:
         for device in place.devices.get(name, ())
         if device.reason and device.limit < device.amount
     ]
+
+
+def _busy(answer: Explanation, now: float | None) -> str:
+    """The reason, who holds the rest, and what others hold."""
+    held = [_held(fact, now) for fact in answer.holders[:MAX_NAMED]]
+    if len(answer.holders) > MAX_NAMED:
+        held.append(f"{len(answer.holders) - MAX_NAMED} more")
+    who = f"; held by {listed(held)}" if held else ""
+    others = f"; {listed(answer.elsewhere)}" if answer.elsewhere else ""
+    return f"{answer.reason}{who}{others}"
+
+
+def _alternatives(record: TaskRecord) -> str:
+    later = record.task.choices[1:]
+    if not later:
+        return " Ask for less, or give a fallback such as fallback='cpu'."
+    return f" It can fall back to {listed([choice_text(choice) for choice in later])}."
+
+
+def _falls_back(record: TaskRecord) -> str:
+    after = record.task.fallback_after_s
+    if after is None or len(record.task.choices) < 2:
+        return ""
+    choice = record.task.choices[1]
+    return f" It falls back to {choice.label or choice_text(choice)} when it has waited {after:g} s."
 
 
 def _subject(record: TaskRecord) -> str:

@@ -146,6 +146,15 @@ class Queries:
         record = self._tasks.records.get(task_id)
         return self._explainer.explain(record, now) if record is not None else None
 
+    def explain_choice(self, choice: Choice, now: float | None = None) -> Explanation:
+        """The same for work that has not been submitted: free now, busy and who holds it, or never and why."""
+        return self._explainer.choice(choice, now)
+
+    def explain_group(self, group_id: bytes, now: float | None = None) -> Explanation | None:
+        """Why a placement group is where it is; None when it was removed."""
+        group = self._groups.records.get(group_id)
+        return self._explainer.group(group, self._groups.could_ever(group), now) if group is not None else None
+
     def feasibility(self, choice: Choice) -> Feasibility:
         """Whether a task of this choice could start now, or ever, and what stands in its way."""
         return judge(self._cluster, choice)

@@ -150,7 +150,7 @@ def _why_busy(places: list[Place], asked: Asked, resource: str) -> str:
     if any(_is_fragmented(place, asked, resource) for place in places):
         return _fragments(rooms, resource, amount)
     total = sum(device.amount for device in devices)
-    return f"{quantity(sum(rooms))} of {amount_of(resource, total)} {_is(sum(rooms))} free"
+    return f"{quantity(sum(rooms))} of {amount_of(resource, total)} {_is(sum(rooms), total)} free"
 
 
 def _pool_used_up(places: list[Place], resource: str) -> str:
@@ -159,18 +159,18 @@ def _pool_used_up(places: list[Place], resource: str) -> str:
     on = " on any node" if len(places) > 1 else ""
     if "memory" in resource:
         return f"{bytes_text(max(0, free) // UNIT)} of {bytes_text(total // UNIT)} of {resource} is free{on}"
-    return f"{quantity(max(0, free))} of {amount_of(resource, total)} {_is(free)} free{on}"
+    return f"{quantity(max(0, free))} of {amount_of(resource, total)} {_is(free, total)} free{on}"
 
 
-def _is(amount: int) -> str:
-    return "is" if 0 < amount <= UNIT else "are"
+def _is(free: int, total: int) -> str:
+    return "is" if 0 < free <= UNIT or total <= UNIT else "are"
 
 
 def _fragments(rooms: list[int], resource: str, amount: int) -> str:
     """`0.6 is free on each of 2 GPU, but no one GPU has 0.7`."""
     some = [room for room in rooms if room]
     if amount >= UNIT:
-        free = f"{amount_of(resource, sum(some))} {_is(sum(some))} free in sum, but in parts"
+        free = f"{amount_of(resource, sum(some))} {_is(sum(some), sum(some))} free in sum, but in parts"
         return f"{free}: {_whole(amount)} {resource} must be unused"
     if len(set(some)) == 1 and len(some) > 1:
         each = f"{quantity(some[0])} is free on each of {amount_of(resource, len(some) * UNIT)}"

@@ -69,6 +69,7 @@ class Scheduler(Queries):
         self._endings = Endings(
             out, timers, cluster, tasks, workers, dispatcher, leases, actors, groups, interrupt_grace_s
         )
+        self._ended_jobs: set[int] = set()
         self._actions = self._table()
 
     def _table(self) -> dict[type, Callable[[Any, float], None]]:
@@ -149,8 +150,18 @@ class Scheduler(Queries):
             return
         if kind is ev.TaskKind.ACTOR_CREATION:
             self._actors.create(record, now)
+        if task.job in self._ended_jobs and not record.of_detached:
+            self._came_too_late(record, now)
+            return
         if not task.missing or not self._tasks.await_objects(record):
             self._tasks.line_up(record, now)
+
+    def _came_too_late(self, record: TaskRecord, now: float) -> None:
+        """It was on its way when its driver left."""
+        if record.actor is not None:
+            self._actors.end(record.actor, "its job has ended", now, Failure.JOB_ENDED)
+        else:
+            self._tasks.fail(record, Failure.JOB_ENDED, f"{record.task.name} came after its job had ended.", now)
 
     def _objects_ready(self, event: ev.ObjectsReady, now: float) -> None:
         for record in self._tasks.arrived(event.object_ids):
@@ -289,6 +300,7 @@ class Scheduler(Queries):
             self._actors.kill_asked(actor, event.why, event.no_restart, event.graceful, now)
 
     def _job_ended(self, event: ev.JobEnded, now: float) -> None:
+        self._ended_jobs.add(event.job)
         self._endings.job_ended(event.job, event.why, now)
 
     def _node_added(self, event: ev.NodeAdded, now: float) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.events import UNIT, DeviceSpec
-from tests.scheduling.world import HEAD, World, choice, node
+from tests.scheduling.world import HEAD, World, choice, demand, node
 
 GIB = 1 << 30
 
@@ -72,7 +72,7 @@ def test_an_explanation_names_who_holds_the_rest() -> None:
     task = w.gpu_task("infer", cell="[4] line 2")
     w.now += 12
     sentence = why(w, task)
-    assert "infer (cell [4] line 2) asks for 1 CPU and 1 GPU: 0 of 1 GPU are free" in sentence
+    assert "infer (cell [4] line 2) asks for 1 CPU and 1 GPU: 0 of 1 GPU is free" in sentence
     assert "held by task train (GPU 0, cell [3] line 1, for 12 s)" in sentence
 
 
@@ -120,7 +120,7 @@ def test_a_call_says_that_its_actor_waits_and_why() -> None:
     w.gpu_task("train")
     w.ready()
     w.actor("Model", choice(GPU=1))
-    assert "waits for its actor, which is PENDING. Model asks for 1 GPU: 0 of 1 GPU are free" in why(
+    assert "waits for its actor, which is PENDING. Model asks for 1 GPU: 0 of 1 GPU is free" in why(
         w, w.call("predict")
     )
 
@@ -151,6 +151,37 @@ def test_freeing_those_that_are_named_lets_the_task_start(parts: list[float], wa
             w.dies(worker)
     w.ready()
     assert w.is_sent(task)
+
+
+def test_a_question_before_there_is_a_task_gets_the_same_answer() -> None:
+    w = world(1)
+    assert w.scheduler.explain_choice(choice(GPU=1)).sentence == "1 GPU: free now."
+    w.gpu_task("train", cell="[3] line 1")
+    w.ready()
+    busy = w.scheduler.explain_choice(choice(GPU=1))
+    assert (busy.fits_now, busy.ever) == (False, True)
+    assert busy.sentence == "1 GPU: 0 of 1 GPU is free; held by task train (GPU 0, cell [3] line 1)."
+    never = w.scheduler.explain_choice(choice(GPU=2))
+    assert never.sentence == "2 GPUs can never be met here: this machine has 1 GPU, not 2."
+
+
+def test_a_placement_group_says_which_bundle_it_waits_for() -> None:
+    w = world(2)
+    w.gpu_task("train", 2)
+    w.ready()
+    w.tell(ev.GroupAsked(b"g", "mine", [demand(CPU=1), demand(GPU=1)], "PACK", 1))
+    explanation = w.scheduler.explain_group(b"g")
+    assert explanation is not None and explanation.ever
+    assert "placement group mine waits: bundle 1 asks for 1 GPU: 0 of 2 GPUs are free" in explanation.sentence
+    assert "task train" in explanation.sentence
+
+
+def test_a_task_that_will_fall_back_says_when() -> None:
+    w = world(1)
+    w.gpu_task()
+    w.ready()
+    task = w.submit("f", *OR_CPU, fallback_after_s=3.0)
+    assert why(w, task).endswith("It falls back to cpu when it has waited 3 s.")
 
 
 # --- fallback ----------------------------------------------------------------------------------------------------
@@ -196,7 +227,7 @@ def test_a_busy_first_choice_is_given_up_after_the_time_that_was_named() -> None
     w.ready()
     assert taken(w, task) == 1
     record = w.scheduler.task_record(task.task_id)
-    assert record is not None and record.choice_why.startswith("cpu was taken after 3.0 s, because 0 of 1 GPU are free")
+    assert record is not None and record.choice_why.startswith("cpu was taken after 3.0 s, because 0 of 1 GPU is free")
 
 
 def test_fallbacks_are_tried_in_order() -> None:

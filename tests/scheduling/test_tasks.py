@@ -390,6 +390,14 @@ def test_an_ended_job_takes_its_tasks_and_workers_with_it() -> None:
     assert w.is_sent(other)
 
 
+def test_what_comes_after_the_end_of_its_job_is_not_started() -> None:
+    w = world(1)
+    w.tell(ev.JobEnded(1))
+    task, creation = w.submit("late"), w.actor("Late")
+    assert w.outcomes == {task.task_id: "job ended", creation.task_id: "job ended"}
+    assert w.actors[b"a"] == "DEAD"
+
+
 def test_counts_follow_the_moves() -> None:
     w = world(1)
     tasks = [w.submit("f") for _ in range(3)]
