@@ -30,7 +30,7 @@ class Control:
 
     find: Callable[[], Sequence[SessionRecord]]
     start: Callable[..., SessionRecord]
-    stop: Callable[[SessionRecord, bool], None]
+    stop: Callable[[SessionRecord, bool], bool]
     observe: Callable[[SessionRecord], Snapshot]
     wait: Callable[[int], None]
 

@@ -158,10 +158,11 @@ def device_state(row: DeviceRow) -> str:
 
 
 def device_model(row: DeviceRow) -> str:
-    """The device's name, marked when there is no such hardware: "logical" or "NVIDIA A100 (simulated)"."""
+    """The device's name, marked when there is no such hardware: "logical NVIDIA GPU", "NVIDIA A100 (simulated)"."""
     name = wording.plain(row.name or row.type or row.family)
     profile = f" {wording.plain(row.profile)}" if row.profile else ""
-    return name + profile if row.kind == "real" else f"{name}{profile} ({row.kind})"
+    marked = row.kind == "real" or row.kind in name.lower()
+    return f"{name}{profile}" if marked else f"{name}{profile} ({row.kind})"
 
 
 def _device_cells(row: DeviceRow, now: float) -> tuple[str, ...]:

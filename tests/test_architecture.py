@@ -34,14 +34,15 @@ ARROWS: dict[str, set[str]] = {
     "scheduling": {"options", "option_checks", "exceptions"},
     "accelerators": {"exceptions"},
     "tables": {"snapshot", "wording"},
-    "notebook": PUBLIC | {"engine"},  # it tells the engine which cell runs
+    # It tells the engine which cell runs, and takes over what workers print.
+    "notebook": PUBLIC | {"engine", "local_engine"},
     "cli": PUBLIC,
 }
 # Nobody may import these rooms, except where the name stands behind them.
 CLOSED: dict[str, set[str]] = {
     "notebook": {"api", "__init__"},  # inside functions: the card of init(), and %load_ext
     "cli": {"__main__"},
-    "local_engine": {"engine"},
+    "local_engine": {"engine", "api", "notebook"},  # api starts daemons, notebook/attaching takes its output
     "ray_engine": {"engine"},
 }
 BAD_NAMES = {"utils", "helpers", "common", "misc", "base", "manager"}

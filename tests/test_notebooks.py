@@ -6,6 +6,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 
 TUTORIALS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
@@ -14,7 +15,8 @@ TUTORIALS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.name)
 def test_a_tutorial_runs_from_first_cell_to_last(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=100, resources={"metadata": {"path": str(path.parent)}}).execute()
+    manager = AsyncKernelManager(kernel_name="python3", transport="ipc")
+    NotebookClient(notebook, km=manager, timeout=100, resources={"metadata": {"path": str(path.parent)}}).execute()
     shown = [output.data for cell in notebook.cells for output in cell.get("outputs", []) if "data" in output]
     assert any("text/html" in data and "text/plain" in data for data in shown)
 

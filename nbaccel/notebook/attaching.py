@@ -1,17 +1,24 @@
-"""What a notebook gives the engine, with or without `%load_ext`: which cell runs, and how its errors look."""
+"""What a notebook gives the engine, with or without `%load_ext`: the running cell, a way back for output and errors."""
 
 from __future__ import annotations
 
 from IPython.core.getipython import get_ipython
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbaccel.notebook import cells, reprs, tracebacks
+from nbaccel.local_engine import news
+from nbaccel.notebook import cells, reprs, settings, tracebacks
+from nbaccel.notebook.output import CellOutput, sender
 
 
 def attach(shell: InteractiveShell | None = None) -> None:
     """Connects the running shell, if there is one; a second call changes nothing."""
     shell = shell or get_ipython()
-    if shell is not None:
-        cells.install(shell)
-        tracebacks.install(shell)
-        reprs.install(shell)
+    if shell is None:
+        return
+    cells.install(shell)
+    tracebacks.install(shell)
+    reprs.install(shell)
+    kernel = getattr(shell, "kernel", None)
+    # In a terminal there is one place for output, and the engine prints there by itself.
+    if kernel is not None and not isinstance(news.sinks, CellOutput):
+        news.install_sinks(CellOutput(sender(kernel), settings.of(shell)))

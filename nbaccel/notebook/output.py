@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from nbaccel import wording
 from nbaccel.notebook.settings import NotebookSettings
 
 FOLD_UPDATE_S = 0.5
@@ -72,6 +73,19 @@ class CellOutput:
             shown.folded += len(lines) - allowed
             if shown.folded > shown.said_folded:
                 self._say_soon()
+
+    def lines(self, message: Any) -> None:
+        """Shows a worker's whole lines, each with Ray's prefix: "(train pid=51830) text"."""
+        prefix = f"({wording.plain(message.name)} pid={message.pid}) "
+        text = message.text.decode("utf-8", "replace")
+        stream = "stdout" if message.stream == 1 else "stderr"
+        self.write(message.parent, stream, "".join(f"{prefix}{line}\n" for line in text.removesuffix("\n").split("\n")))
+
+    def notice(self, message: Any) -> None:
+        """Shows one sentence of the engine's under the cell that it is about; a flood of output does not fold it."""
+        with self._lock:
+            parent = self._cell(message.parent).parent
+            self._send("stream", {"name": "stderr", "text": f"nbaccel: {wording.plain(message.message)}\n"}, parent)
 
     def flush(self) -> None:
         """Says the counts of what is folded that have not been said."""
@@ -129,6 +143,6 @@ def sender(kernel: Any) -> Send:
     """Publishes on a kernel's output socket, from any thread."""
 
     def send(kind: str, content: dict[str, Any], parent: dict[str, Any]) -> None:
-        kernel.session.send(kernel.iopub_socket, kind, content, parent=parent or None, ident=kernel.topic(kind))
+        kernel.session.send(kernel.iopub_socket, kind, content, parent=parent or None, ident=kind.encode())
 
     return send

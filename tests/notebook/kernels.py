@@ -56,14 +56,15 @@ class Kernel:
 
     def __init__(self) -> None:
         self.token = secrets.token_hex(16)
-        self._manager = KernelManager(kernel_name="python3")
+        self._manager = KernelManager(kernel_name="python3", transport="ipc")
         self._cells: dict[str, Cell] = {}
         self._start(lambda env: self._manager.start_kernel(env=env))
 
     def _start(self, start: Callable[[dict[str, str]], Any]) -> None:
         import os
 
-        start({**os.environ, TOKEN: self.token})
+        # A process title is written over the environment that /proc shows, unless SPT_NOENV forbids it.
+        start({**os.environ, TOKEN: self.token, "SPT_NOENV": "1"})
         self._client = self._manager.client()
         self._client.start_channels()
         self._client.wait_for_ready(timeout=PATIENCE_S)

@@ -72,7 +72,7 @@ def test_the_card_names_who_holds_a_device_and_for_which_cell(kernel: Kernel) ->
     )
     pid = kernel.run("pid").shown[0]["text/plain"]
     card = kernel.run("%accel_devices").text
-    assert re.search(rf"GPU 0 .*Holder \(pid {pid}, cell \[2\] line 10", card)
+    assert re.search(rf"GPU 0 .*Holder \(pid {pid}, cell \[2\] line 9", card)
 
 
 def test_a_line_of_the_first_cell_appears_under_it_while_the_second_runs(kernel: Kernel) -> None:
@@ -124,8 +124,7 @@ def test_shutdown_leaves_no_process(kernel: Kernel) -> None:
     assert gone(kernel.token, keep={kernel.pid}) == {}
 
 
-def test_a_killed_kernel_leaves_no_process() -> None:
-    kernel = Kernel()
+def test_a_killed_kernel_leaves_no_process(kernel: Kernel) -> None:
     kernel.run(START)
     kernel.run(
         "import nbaccel as ray\n\n@ray.remote(num_gpus=1)\ndef forever():\n    while True: pass\n\n"
@@ -134,7 +133,6 @@ def test_a_killed_kernel_leaves_no_process() -> None:
     assert kernel.descendants()
     kernel.kill()
     assert gone(kernel.token) == {}
-    kernel.close()
 
 
 def test_a_restarted_kernel_leaves_no_process_and_can_start_again(kernel: Kernel) -> None:

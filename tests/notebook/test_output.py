@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 from nbaccel.notebook.output import CellOutput
@@ -80,3 +81,16 @@ def test_lines_that_look_alike_are_all_shown() -> None:
     front = FrontEnd()
     front.output.write(_parent("a"), "stdout", "same\n" * 20)
     assert front.texts("a") == "same\n" * 20
+
+
+def test_a_workers_lines_get_rays_prefix_each() -> None:
+    front = FrontEnd()
+    front.output.lines(SimpleNamespace(name="train", pid=7, stream=1, text=b"one\n\ntwo\n", parent=_parent("a")))
+    assert front.texts("a") == "(train pid=7) one\n(train pid=7) \n(train pid=7) two\n"
+
+
+def test_a_notice_is_shown_however_much_was_printed() -> None:
+    front = FrontEnd()
+    front.output.write(_parent("a"), "stdout", _lines(1000))
+    front.output.notice(SimpleNamespace(message="Task train can never run: it asks 4 GPUs.", parent=_parent("a")))
+    assert "nbaccel: Task train can never run" in front.texts("a")

@@ -1,0 +1,128 @@
+// Devices as a person reads them: which, how full, whose task, which cell.
+
+import { coloursFor } from "./colours.js";
+import { age, amount, plain, size } from "./words.js";
+
+/** @typedef {import("./types.js").DeviceRow} DeviceRow */
+/** @typedef {import("./types.js").Holder} Holder */
+/** @typedef {import("./types.js").Snapshot} Snapshot */
+
+/**
+ * @typedef {object} HolderView
+ * @property {string} key
+ * @property {string} name
+ * @property {string} part "" for a whole device
+ * @property {string} cell
+ * @property {string} age
+ * @property {string} pid
+ * @property {number} colour
+ * @property {number} fraction
+ * @property {string} taskId "" for an actor
+ * @property {string} actorId
+ *
+ * @typedef {{percent: number, text: string} | null} MeterView null where nothing is known
+ *
+ * @typedef {object} DeviceView
+ * @property {string} key
+ * @property {string} label
+ * @property {string} node "" where there is only one
+ * @property {string} model
+ * @property {string} mark "logical" or "simulated"; "" for real ones
+ * @property {string} sign
+ * @property {string} state
+ * @property {string} use what its bar says, in words
+ * @property {MeterView} utilisation
+ * @property {MeterView} memory
+ * @property {string} facts temperature and power
+ * @property {string} reason why less is free than nobody here holds
+ * @property {HolderView[]} holders
+ */
+
+/** @param {Snapshot} snapshot @param {number} now @returns {DeviceView[]} */
+export function deviceViews(snapshot, now) {
+  const rows = (snapshot.devices ?? []).filter((row) => row.offered !== false);
+  const several = new Set(rows.map((row) => row.node_id)).size > 1;
+  const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
+  return rows.map((row) => deviceView(row, several ? (names.get(row.node_id) ?? row.node_id.slice(0, 8)) : "", now));
+}
+
+/** @param {DeviceRow} row @param {string} node @param {number} now @returns {DeviceView} */
+function deviceView(row, node, now) {
+  const [sign, state] = deviceState(row);
+  const holders = holderViews(row.holders ?? [], now);
+  return {
+    key: `${row.node_id}/${row.resource}/${row.index}`,
+    label: deviceLabel(row),
+    node,
+    model: [plain(row.name || row.type || row.family), plain(row.profile)].filter(Boolean).join(" · "),
+    mark: row.kind === "real" ? (row.parent ? `MIG of ${plain(row.parent)}` : "") : row.kind,
+    sign,
+    state,
+    use: useWords(holders),
+    utilisation: utilisation(row),
+    memory: memory(row),
+    facts: facts(row),
+    reason: plain(row.free_reason),
+    holders,
+  };
+}
+
+/** "GPU 0"; a long id (a UUID) is cut. @param {DeviceRow} row */
+export function deviceLabel(row) {
+  const id = plain(row.id);
+  return `${plain(row.resource)} ${id.length > 20 ? `${id.slice(0, 12)}…` : id}`;
+}
+
+/** @param {DeviceRow} row @returns {[string, string]} */
+function deviceState(row) {
+  const held = row.holders?.length;
+  if (row.free_reason && !held) return ["✕", "busy"];
+  if (!held) return ["○", "free"];
+  return (row.free ?? 1) > 0 ? ["◐", "shared"] : ["●", "held"];
+}
+
+/** @param {Holder[]} holders @param {number} now @returns {HolderView[]} */
+function holderViews(holders, now) {
+  const ids = holders.map((holder) => holder.task_id ?? holder.actor_id ?? holder.name);
+  const colours = coloursFor(ids);
+  return holders.map((holder, index) => ({
+    key: ids[index],
+    name: plain(holder.name),
+    part: holder.amount === 1 ? "" : amount(holder.amount),
+    cell: plain(holder.cell),
+    age: holder.since ? age(now - holder.since) : "",
+    pid: holder.pid ? `pid ${holder.pid}` : "",
+    colour: colours[index],
+    fraction: Math.min(1, Math.max(0, holder.amount)),
+    taskId: holder.task_id ?? "",
+    actorId: holder.task_id ? "" : (holder.actor_id ?? ""),
+  }));
+}
+
+/** @param {HolderView[]} holders */
+function useWords(holders) {
+  if (!holders.length) return "nobody holds it";
+  return holders.map((holder) => `${holder.name} ${holder.part || "1"}`).join(", ");
+}
+
+/** @param {DeviceRow} row @returns {MeterView} */
+function utilisation(row) {
+  const percent = row.metrics?.utilisation_percent;
+  return percent == null ? null : { percent, text: `${Math.round(percent)} %` };
+}
+
+/** @param {DeviceRow} row @returns {MeterView} */
+function memory(row) {
+  const used = row.metrics?.memory_used_bytes;
+  const total = row.metrics?.memory_total_bytes ?? row.memory_bytes;
+  if (used == null || !total) return null;
+  return { percent: (100 * used) / total, text: `${size(used)} of ${size(total)}` };
+}
+
+/** @param {DeviceRow} row */
+function facts(row) {
+  const parts = [];
+  if (row.metrics?.temperature_celsius != null) parts.push(`${Math.round(row.metrics.temperature_celsius)} °C`);
+  if (row.metrics?.power_watts != null) parts.push(`${Math.round(row.metrics.power_watts)} W`);
+  return parts.join(" · ");
+}

@@ -1,0 +1,139 @@
+// Tasks, waiting tasks and actors as rows of text, filtered as the person asks.
+
+import { age, demandWords, deviceWords, plain, size, stateSign, stateWord } from "./words.js";
+
+/** @typedef {import("./types.js").TaskRow} TaskRow */
+/** @typedef {import("./types.js").ActorRow} ActorRow */
+/** @typedef {import("./types.js").Snapshot} Snapshot */
+/** @typedef {import("./types.js").Filter} Filter */
+
+/**
+ * @typedef {object} TaskView
+ * @property {string} id
+ * @property {string} short
+ * @property {string} name
+ * @property {string} sign
+ * @property {string} state
+ * @property {string} devices
+ * @property {string} pid
+ * @property {string} cell
+ * @property {string} age
+ * @property {string} peak
+ * @property {string} why
+ * @property {string} asks
+ * @property {number | null} progress percent
+ * @property {boolean} cancellable
+ *
+ * @typedef {object} ActorView
+ * @property {string} id
+ * @property {string} name
+ * @property {string} sign
+ * @property {string} state
+ * @property {string} devices
+ * @property {string} pid
+ * @property {string} cell
+ * @property {string} age
+ * @property {string} calls
+ * @property {string} why
+ * @property {boolean} alive
+ */
+
+export const STATES = ["running", "waiting", "finished", "failed"];
+
+/** How many tasks there are of each state, of all, not only of those whose rows are here.
+ * @param {Snapshot} snapshot @returns {Record<string, number>} */
+export function taskCounts(snapshot) {
+  /** @type {Record<string, number>} */
+  const counts = Object.fromEntries(STATES.map((state) => [state, 0]));
+  for (const [state, number] of Object.entries(snapshot.counts ?? {})) {
+    const word = stateWord(state);
+    counts[word] = (counts[word] ?? 0) + number;
+  }
+  return counts;
+}
+
+/** The tasks that wait, longest first. @param {Snapshot} snapshot @param {number} now @returns {TaskView[]} */
+export function waitingViews(snapshot, now) {
+  return (snapshot.tasks ?? [])
+    .filter((row) => stateWord(row.state) === "waiting")
+    .sort((a, b) => (a.submitted_at ?? 0) - (b.submitted_at ?? 0))
+    .map((row) => taskView(row, now));
+}
+
+/** The tasks that pass the filter, the newest first. @param {Snapshot} snapshot @param {Filter} filter
+ * @param {number} now @returns {TaskView[]} */
+export function taskViews(snapshot, filter, now) {
+  const text = filter.text.trim().toLowerCase();
+  return (snapshot.tasks ?? [])
+    .filter((row) => passes(row, filter, text))
+    .sort((a, b) => (b.submitted_at ?? 0) - (a.submitted_at ?? 0))
+    .map((row) => taskView(row, now));
+}
+
+/** @param {TaskRow} row @param {Filter} filter @param {string} text */
+function passes(row, filter, text) {
+  if (filter.state && stateWord(row.state) !== filter.state) return false;
+  if (filter.cell && cellOf(row) !== filter.cell) return false;
+  if (!text) return true;
+  return [row.name, row.task_id, row.cell, row.why, deviceWords(row.device_ids)].some((each) =>
+    (each ?? "").toLowerCase().includes(text),
+  );
+}
+
+/** "[7]" of "[7] line 3". @param {TaskRow} row */
+function cellOf(row) {
+  return (row.cell ?? "").split(" ")[0];
+}
+
+/** The cells that the rows come from, in order. @param {Snapshot} snapshot @returns {string[]} */
+export function cellsOf(snapshot) {
+  const number = (/** @type {string} */ cell) => Number(cell.replace(/\D/g, "")) || 0;
+  const cells = new Set((snapshot.tasks ?? []).map(cellOf).filter(Boolean));
+  return [...cells].sort((a, b) => number(a) - number(b));
+}
+
+/** @param {TaskRow} row @param {number} now @returns {TaskView} */
+function taskView(row, now) {
+  const state = stateWord(row.state);
+  const start = state === "waiting" ? row.submitted_at : (row.started_at ?? row.submitted_at);
+  const over = state === "finished" || state === "failed";
+  return {
+    id: row.task_id,
+    short: row.task_id.slice(0, 8),
+    name: plain(row.name),
+    sign: stateSign(state),
+    state,
+    devices: deviceWords(row.device_ids),
+    pid: row.pid ? String(row.pid) : "",
+    cell: plain(row.cell),
+    age: start == null ? "" : age((row.finished_at ?? now) - start),
+    peak: row.peak_memory_bytes == null ? "" : size(row.peak_memory_bytes),
+    why: [row.choice ? `runs as ${plain(row.choice)}` : "", plain(row.why)].filter(Boolean).join(": "),
+    asks: demandWords(row.demand),
+    progress: row.progress && row.progress[1] ? Math.round((100 * row.progress[0]) / row.progress[1]) : null,
+    cancellable: !over,
+  };
+}
+
+/** @param {Snapshot} snapshot @param {number} now @returns {ActorView[]} */
+export function actorViews(snapshot, now) {
+  return (snapshot.actors ?? []).map((row) => actorView(row, now));
+}
+
+/** @param {ActorRow} row @param {number} now @returns {ActorView} */
+function actorView(row, now) {
+  const state = row.state === "PENDING_CREATION" ? "waiting" : stateWord(row.state);
+  return {
+    id: row.actor_id,
+    name: plain(row.class_name) + (row.name ? ` “${plain(row.name)}”` : ""),
+    sign: stateSign(state),
+    state,
+    devices: deviceWords(row.device_ids),
+    pid: row.pid ? String(row.pid) : "",
+    cell: plain(row.cell),
+    age: row.since == null ? "" : age(now - row.since),
+    calls: row.pending_calls ? String(row.pending_calls) : "",
+    why: [row.restarts ? `restarted ${row.restarts} ×` : "", plain(row.why)].filter(Boolean).join(" · "),
+    alive: row.state !== "DEAD",
+  };
+}

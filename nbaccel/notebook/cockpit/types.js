@@ -1,0 +1,118 @@
+/**
+ * What a snapshot looks like when it arrives, and what a view gets to draw. Fields at their default may be missing:
+ * the kernel sends only what says something.
+ *
+ * @typedef {object} Holder
+ * @property {string} name
+ * @property {number} amount
+ * @property {string | null} [task_id]
+ * @property {string | null} [actor_id]
+ * @property {number | null} [pid]
+ * @property {string} [cell]
+ * @property {number | null} [since]
+ *
+ * @typedef {object} Metrics
+ * @property {number | null} [utilisation_percent]
+ * @property {number | null} [memory_used_bytes]
+ * @property {number | null} [memory_total_bytes]
+ * @property {number | null} [temperature_celsius]
+ * @property {number | null} [power_watts]
+ * @property {Record<string, string>} [reasons]
+ *
+ * @typedef {object} DeviceRow
+ * @property {string} node_id
+ * @property {string} resource
+ * @property {number} index
+ * @property {string} id
+ * @property {string} vendor
+ * @property {string} family
+ * @property {string} kind
+ * @property {string | null} [type]
+ * @property {string} [name]
+ * @property {string | null} [parent]
+ * @property {string | null} [profile]
+ * @property {boolean} [offered]
+ * @property {number | null} [memory_bytes]
+ * @property {number} [free]
+ * @property {string} [free_reason]
+ * @property {Holder[]} [holders]
+ * @property {Metrics | null} [metrics]
+ *
+ * @typedef {object} NodeRow
+ * @property {string} node_id
+ * @property {string} name
+ * @property {boolean} [alive]
+ * @property {boolean} [is_head]
+ * @property {Record<string, number>} [totals]
+ * @property {Record<string, number>} [available]
+ * @property {string} [why]
+ *
+ * @typedef {object} TaskRow
+ * @property {string} task_id
+ * @property {string} name
+ * @property {string} kind
+ * @property {string} state
+ * @property {Record<string, number>} [demand]
+ * @property {Record<string, string[]>} [device_ids]
+ * @property {string | null} [node_id]
+ * @property {number | null} [pid]
+ * @property {string | null} [actor_id]
+ * @property {string} [cell]
+ * @property {number | null} [submitted_at]
+ * @property {number | null} [started_at]
+ * @property {number | null} [finished_at]
+ * @property {string} [why]
+ * @property {string} [choice]
+ * @property {number} [attempt]
+ * @property {number | null} [peak_memory_bytes]
+ * @property {[number, number] | null} [progress]
+ *
+ * @typedef {object} ActorRow
+ * @property {string} actor_id
+ * @property {string} class_name
+ * @property {string} state
+ * @property {string} [name]
+ * @property {Record<string, string[]>} [device_ids]
+ * @property {number | null} [pid]
+ * @property {string} [cell]
+ * @property {number | null} [since]
+ * @property {number} [restarts]
+ * @property {number} [pending_calls]
+ * @property {string} [why]
+ *
+ * @typedef {object} Alert
+ * @property {string} kind
+ * @property {string} message
+ * @property {number} since
+ *
+ * @typedef {object} Runtime
+ * @property {string} engine
+ * @property {string} version
+ * @property {string} [python]
+ * @property {number | null} [pid]
+ * @property {boolean} [shared]
+ *
+ * @typedef {object} Snapshot
+ * @property {Runtime} runtime
+ * @property {number} [seq]
+ * @property {number} [time]
+ * @property {NodeRow[]} [nodes]
+ * @property {DeviceRow[]} [devices]
+ * @property {TaskRow[]} [tasks]
+ * @property {ActorRow[]} [actors]
+ * @property {Alert[]} [alerts]
+ * @property {Record<string, number>} [counts]
+ * @property {Record<string, number>} [actor_counts]
+ * @property {string[]} [found]
+ * @property {boolean} [ended] the cluster has shut down; this is the last that was known of it
+ *
+ * Where snapshots come from and messages go to: a widget's model, or the server's stream.
+ * @typedef {object} Source
+ * @property {() => Snapshot | null} snapshot
+ * @property {(changed: () => void) => () => void} subscribe returns what ends it
+ * @property {(heard: (message: any) => void) => () => void} listen answers to what was sent; returns what ends it
+ * @property {(message: any) => void} send
+ *
+ * @typedef {{state: string, cell: string, text: string}} Filter
+ */
+export {};

@@ -1,0 +1,65 @@
+"""The Stop button where the engine cannot see it: at the end of an awaiting cell, and pressed again when nothing runs.
+
+ipykernel ignores SIGINT between cells. For the few seconds in which a second press means "force", a handler of ours
+takes its place; it is put back as soon as the next cell starts or the time is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from nbaccel import stopping
+
+
+class StopWatch:
+    """Tells `stopping` how cells end, and listens for a second press."""
+
+    def __init__(self) -> None:
+        self._replaced: Any = None
+
+    def cell_started(self, info: Any) -> None:
+        self._put_back()
+
+    def cell_ended(self, result: Any) -> None:
+        stopping.cell_ended(getattr(result, "error_in_exec", None))
+        if stopping.recently_stopped():
+            self._listen_when_idle()
+
+    def _listen_when_idle(self) -> None:
+        """Once the kernel has put its own handler back, after this cell's reply."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return  # a terminal's IPython has no idle time that ignores SIGINT
+        loop.call_later(0.05, self._listen)
+        loop.call_later(stopping.AGAIN_S, self._put_back)
+
+    def _listen(self) -> None:
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and self._replaced is None and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            self._replaced = signal.signal(signal.SIGINT, self._pressed)
+
+    def _pressed(self, number: int, frame: Any) -> None:
+        stopping.pressed_again()
+        self._put_back()
+
+    def _put_back(self) -> None:
+        if self._replaced is not None and signal.getsignal(signal.SIGINT) == self._pressed:
+            signal.signal(signal.SIGINT, self._replaced)
+        self._replaced = None
+
+
+def install(shell: InteractiveShell) -> StopWatch:
+    """Watch this shell's cells; a second call gives the watch that is there."""
+    watch = shell.__dict__.get("_nbaccel_stop_watch")
+    if not isinstance(watch, StopWatch):
+        watch = StopWatch()
+        shell.__dict__["_nbaccel_stop_watch"] = watch
+        shell.events.register("pre_run_cell", watch.cell_started)
+        shell.events.register("post_run_cell", watch.cell_ended)
+    return watch
