@@ -19,7 +19,7 @@ import { age, plain, stateWord } from "./words.js";
  * @property {string} name
  * @property {string} words what a pointer resting on it says
  *
- * @typedef {{key: string, label: string, tracks: number, bars: Bar[], left_out: number}} Lane
+ * @typedef {{key: string, label: string, tracks: number, bars: Bar[], leftOut: number}} Lane
  * @typedef {{start: number, seconds: number, lanes: Lane[], ticks: {at: number, label: string}[], words: string}} Timeline
  */
 
@@ -70,8 +70,8 @@ function lane(key, label, rows, start, now) {
   const kept = ordered.slice(0, MOST_BARS / 2).reverse();
   /** @type {number[]} */
   const ends = []; // of each track
-  const bars = kept.flatMap((row) => bars_of(row, trackFor(row, ends, now), start, now));
-  return { key, label, tracks: Math.max(1, Math.min(ends.length, MOST_TRACKS)), bars, left_out: ordered.length - kept.length };
+  const bars = kept.flatMap((row) => barsOf(row, trackFor(row, ends, now), start, now));
+  return { key, label, tracks: Math.max(1, Math.min(ends.length, MOST_TRACKS)), bars, leftOut: ordered.length - kept.length };
 }
 
 /** @param {TaskRow} row @param {number} now */
@@ -90,7 +90,7 @@ function trackFor(row, ends, now) {
 }
 
 /** @param {TaskRow} row @param {number} track @param {number} start @param {number} now @returns {Bar[]} */
-function bars_of(row, track, start, now) {
+function barsOf(row, track, start, now) {
   const state = stateWord(row.state);
   const shared = { track, colour: colourOf(row.task_id), state, name: plain(row.name) };
   const from = row.started_at;

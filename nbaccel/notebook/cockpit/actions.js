@@ -1,0 +1,125 @@
+// What the person does: clicks, keys and filters become choices of the view or messages to the source.
+
+import { traceOf } from "./trace.js";
+
+/** @typedef {import("./types.js").Source} Source */
+/** @typedef {import("./state.js").State} State */
+/** @typedef {{redraw: () => void, more: () => void, now: () => number}} View */
+
+const TAKEN_WITHIN_MS = 1500; // a kernel that is reached at all answers in a tenth of it
+const SAY_EVERY_MS = 5000;
+
+/** @param {HTMLElement} root @param {Source} source @param {State} state @param {View} view @returns {() => void} what ends it */
+export function actions(root, source, state, view) {
+  const waitingFor = new Map(); // id -> the timer that runs until the kernel has taken the message
+  const say = speaker(state, view);
+
+  /** Send something that should reach the kernel now, and say so when it does not. @param {any} message @param {string} name */
+  const order = (message, name) => {
+    source.send(message);
+    state.asked.add(message.id);
+    clearTimeout(waitingFor.get(message.id));
+    waitingFor.set(message.id, setTimeout(() => {
+      say(`The kernel is busy and takes messages only between cells: ${name} is told when the running cell ends. To end the cell itself, use Stop.`);
+    }, TAKEN_WITHIN_MS));
+    view.redraw();
+  };
+  /** @type {Record<string, (data: DOMStringMap) => void>} */
+  const acts = {
+    cancel: (data) => order({ say: "cancel", id: data.id }, `${data.name}`),
+    kill: (data) => order({ say: "kill", id: data.id }, `${data.name}`),
+    logs(data) {
+      state.log = { id: data.id ?? "", name: data.name ?? "", text: "…" };
+      source.send({ say: "logs", id: data.id });
+    },
+    "close-log": () => void (state.log = null),
+    details: () => void (state.details = !state.details),
+    tab: (data) => void (state.tab = data.tab ?? "devices"),
+    window: (data) => void (state.window = Number(data.window)),
+    "show-more": () => void (state.rowsShown += 100),
+    "ask-more"() {
+      state.wide = true;
+      view.more();
+    },
+    trace: () => save(root.ownerDocument, JSON.stringify(traceOf(source.snapshot() ?? { runtime: { engine: "", version: "" } }, view.now()))),
+  };
+  const clicked = (/** @type {Event} */ event) => {
+    const target = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest?.("[data-act]"));
+    if (!target || target.hasAttribute("disabled")) return;
+    acts[target.dataset.act ?? ""]?.(target.dataset);
+    view.redraw();
+  };
+  const typed = (/** @type {Event} */ event) => {
+    const field = /** @type {HTMLInputElement} */ (event.target);
+    const name = /** @type {keyof import("./types.js").Filter | undefined} */ (field.dataset?.filter);
+    if (!name) return;
+    state.filter = { ...state.filter, [name]: field.value };
+    view.redraw();
+  };
+  const key = (/** @type {KeyboardEvent} */ event) => pressed(event, root, acts, view);
+  const heard = source.listen((message) => {
+    if (message.say === "taken") {
+      clearTimeout(waitingFor.get(message.id));
+      waitingFor.delete(message.id);
+      say(message.words ?? "");
+    } else if (message.say === "log" && state.log && state.log.id === message.id) {
+      state.log.text = String(message.text);
+    }
+    view.redraw();
+  });
+  root.addEventListener("click", clicked);
+  root.addEventListener("input", typed);
+  root.addEventListener("keydown", key);
+  return () => {
+    heard();
+    for (const timer of waitingFor.values()) clearTimeout(timer);
+    root.removeEventListener("click", clicked);
+    root.removeEventListener("input", typed);
+    root.removeEventListener("keydown", key);
+  };
+}
+
+/** Arrow keys move between tabs, Escape closes the log; no key reaches the notebook around it.
+ * @param {KeyboardEvent} event @param {HTMLElement} root @param {Record<string, (data: DOMStringMap) => void>} acts @param {View} view */
+function pressed(event, root, acts, view) {
+  const target = /** @type {HTMLElement} */ (event.target);
+  if (event.key === "Escape" && root.querySelector(".log")) acts["close-log"]({});
+  else if (target.getAttribute("role") === "tab") {
+    const tabs = /** @type {HTMLElement[]} */ ([...root.querySelectorAll('[role="tab"]')]);
+    const at = tabs.indexOf(target);
+    const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+    if (next !== undefined) {
+      const tab = tabs[(next + tabs.length) % tabs.length];
+      acts.tab(tab.dataset);
+      tab.focus();
+      event.preventDefault();
+    }
+  }
+  if (event.key !== "Tab") event.stopPropagation();
+  view.redraw();
+}
+
+/** Says something in the status line, for ears at most once in five seconds. @param {State} state @param {View} view */
+function speaker(state, view) {
+  let last = 0;
+  /** @type {any} */
+  let later;
+  return (/** @type {string} */ words) => {
+    clearTimeout(later);
+    const wait = Math.max(0, last + SAY_EVERY_MS - Date.now());
+    later = setTimeout(() => {
+      last = Date.now();
+      state.said = words;
+      view.redraw();
+    }, state.said ? wait : 0);
+  };
+}
+
+/** Offer a text as a file. @param {Document} page @param {string} text */
+function save(page, text) {
+  const link = page.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  link.download = "nbaccel-trace.json";
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}

@@ -1,0 +1,92 @@
+// One view of the cockpit: takes snapshots from a source, draws them, and tells the source what the person wants.
+
+import { actions } from "./actions.js";
+import { kernelClock } from "./clock.js";
+import { draw } from "./dom.js";
+import { drawEmpty, drawFrame } from "./draw_frame.js";
+import { pictureOf } from "./picture.js";
+import { newState } from "./state.js";
+import { STYLE } from "./style.js";
+import { watchVisibility } from "./visibility.js";
+
+/** @typedef {import("./types.js").Source} Source */
+/** @typedef {import("./types.js").Snapshot} Snapshot */
+/** @typedef {import("./state.js").State} State */
+
+const MORE_ROWS = 1000;
+
+/** Show the cockpit in `place`. @param {HTMLElement} place @param {Source} source
+ * @param {{details?: boolean, state?: State}} [options] @returns {() => void} what ends it */
+export function mount(place, source, options = {}) {
+  const page = place.ownerDocument;
+  const root = page.createElement("div");
+  const style = page.createElement("style");
+  style.textContent = STYLE;
+  root.className = "nbaccel-cockpit";
+  root.dataset.lmSuppressShortcuts = "true"; // in JupyterLab single letters are commands: D D deletes the cell
+  place.append(style, root);
+  const state = options.state ?? newState(options.details ?? false);
+  const clock = kernelClock();
+  let visible = false;
+  let waiting = 0; // the frame that is asked for
+
+  const redraw = () => {
+    waiting = 0;
+    const snapshot = source.snapshot();
+    const focused = root.contains(page.activeElement) ? page.activeElement : null;
+    if (!snapshot) draw(root, drawEmpty("Waiting for the first picture of the cluster …"));
+    else drawSnapshot(root, snapshot, state, clock.now());
+    if (focused && !focused.isConnected) refocus(root, state);
+  };
+  const soon = () => {
+    if (visible && !waiting) waiting = requestAnimationFrame(redraw);
+  };
+  const arrived = () => {
+    const snapshot = source.snapshot();
+    if (snapshot?.time) clock.heard(snapshot.time);
+    forget(state, snapshot);
+    soon();
+  };
+  const seen = (/** @type {boolean} */ now) => {
+    visible = now;
+    source.send({ say: now ? "visible" : "hidden", view: state.id, rows: state.wide ? MORE_ROWS : 0 });
+    soon();
+  };
+  const ends = [
+    source.subscribe(arrived),
+    actions(root, source, state, { redraw: soon, more: () => seen(visible), now: clock.now }),
+    watchVisibility(root, seen),
+  ];
+  const ticking = setInterval(soon, 1000); // ages grow though nothing is sent
+  arrived();
+  redraw();
+  return () => {
+    clearInterval(ticking);
+    if (waiting) cancelAnimationFrame(waiting);
+    for (const end of ends) end();
+    style.remove();
+    root.remove();
+  };
+}
+
+/** @param {Element} root @param {Snapshot} snapshot @param {State} state @param {number} now */
+export function drawSnapshot(root, snapshot, state, now) {
+  const asked = { filter: state.filter, window: state.window, tab: state.details ? state.tab : "devices" };
+  const shapes = drawFrame(pictureOf(snapshot, asked, now), state);
+  draw(root, /** @type {import("./dom.js").Child[]} */ (shapes.filter(Boolean)));
+}
+
+/** What had been asked to end and is over needs no remembering. @param {State} state @param {Snapshot | null} snapshot */
+function forget(state, snapshot) {
+  if (!state.asked.size || !snapshot) return;
+  const live = new Set((snapshot.actors ?? []).filter((row) => row.state !== "DEAD").map((row) => row.actor_id));
+  for (const row of snapshot.tasks ?? []) if (row.state !== "FINISHED" && row.state !== "FAILED") live.add(row.task_id);
+  for (const id of state.asked) if (!live.has(id)) state.asked.delete(id);
+}
+
+/** The focused button's row has gone: stay near, so that the keyboard is not thrown to the page's top.
+ * @param {HTMLElement} root @param {State} state */
+function refocus(root, state) {
+  const near = root.querySelector(state.details ? '[role="tab"][aria-selected="true"]' : '[data-act="details"]');
+  /** @type {HTMLElement | null} */ (near)?.focus({ preventScroll: true });
+}

@@ -1,0 +1,89 @@
+// Draws a tree of plain descriptions into the page and changes only what differs: rows keep their elements, so focus,
+// selection and scroll positions stay where the person left them.
+
+const SVG = "http://www.w3.org/2000/svg";
+const DRAWN = Symbol("drawn");
+
+/**
+ * @typedef {{tag: string, key: string, props: Record<string, any>, children: Child[]}} Shape
+ * @typedef {Shape | string} Child
+ * @typedef {Child | null | false | undefined} Maybe
+ * @typedef {Maybe | Maybe[]} Given
+ */
+
+/** Describe an element. `key` names it among its siblings; `false` and `null` props are left out.
+ * @param {string} tag @param {Record<string, any>} [props] @param {...Given} children @returns {Shape} */
+export function h(tag, props = {}, ...children) {
+  const { key = "", ...rest } = props;
+  return { tag, key, props: rest, children: /** @type {Child[]} */ (children.flat().filter((each) => each || each === "")) };
+}
+
+/** Make the element's children what is described. @param {Element} parent @param {Child[]} children */
+export function draw(parent, children) {
+  const old = /** @type {ChildNode[]} */ ([...parent.childNodes]);
+  const keyed = new Map(old.filter((node) => keyOf(node)).map((node) => [keyOf(node), node]));
+  const plainOnes = old.filter((node) => !keyOf(node));
+  const kept = new Set();
+  let place = parent.firstChild;
+  for (const child of children) {
+    const node = matching(child, keyed, plainOnes) ?? created(child, parent);
+    kept.add(node);
+    update(node, child);
+    if (node === place) place = place.nextSibling;
+    else parent.insertBefore(node, place);
+  }
+  for (const node of old) if (!kept.has(node)) node.remove();
+}
+
+/** @param {Node} node @returns {string} */
+function keyOf(node) {
+  return /** @type {any} */ (node)[DRAWN]?.key ?? "";
+}
+
+/** The node that was drawn for this child before.
+ * @param {Child} child @param {Map<string, ChildNode>} keyed @param {ChildNode[]} others @returns {ChildNode | undefined} */
+function matching(child, keyed, others) {
+  const same = (/** @type {Node} */ node) =>
+    typeof child === "string" ? node.nodeType === 3 : /** @type {any} */ (node)[DRAWN]?.tag === child.tag;
+  if (typeof child !== "string" && child.key) {
+    const node = keyed.get(child.key);
+    keyed.delete(child.key);
+    return node && same(node) ? node : undefined;
+  }
+  const index = others.findIndex(same);
+  return index < 0 ? undefined : others.splice(0, index + 1)[index];
+}
+
+/** @param {Child} child @param {Element} parent @returns {ChildNode} */
+function created(child, parent) {
+  const page = parent.ownerDocument;
+  if (typeof child === "string") return page.createTextNode("");
+  const inSvg = child.tag === "svg" || parent.namespaceURI === SVG;
+  const element = inSvg ? page.createElementNS(SVG, child.tag) : page.createElement(child.tag);
+  /** @type {any} */ (element)[DRAWN] = { tag: child.tag, key: child.key, props: {}, children: [] };
+  return element;
+}
+
+/** @param {Node} node @param {Child} child */
+function update(node, child) {
+  if (typeof child === "string") {
+    if (node.nodeValue !== child) node.nodeValue = child;
+    return;
+  }
+  const element = /** @type {Element} */ (node);
+  const before = /** @type {any} */ (element)[DRAWN].props;
+  for (const name of Object.keys(before)) if (!(name in child.props)) set(element, name, null);
+  for (const [name, value] of Object.entries(child.props)) if (before[name] !== value) set(element, name, value);
+  // The person types into it: what was described last may not be what it shows.
+  if ("value" in child.props && /** @type {any} */ (element).value !== child.props.value) set(element, "value", child.props.value);
+  /** @type {any} */ (element)[DRAWN].props = child.props;
+  if (child.children.length || element.firstChild) draw(element, child.children);
+}
+
+/** @param {Element} element @param {string} name @param {any} value */
+function set(element, name, value) {
+  if (name === "value") /** @type {any} */ (element).value = value ?? "";
+  else if (value == null || value === false) element.removeAttribute(name);
+  else if (name === "style") element.setAttribute("style", value);
+  else element.setAttribute(name, value === true ? "" : String(value));
+}

@@ -1,0 +1,80 @@
+// The Devices view: one table row for each device, with a bar in its holders' colours.
+
+import { h } from "./dom.js";
+import { button, chip, empty, table } from "./draw_parts.js";
+
+/** @typedef {import("./devices.js").DeviceView} DeviceView */
+/** @typedef {import("./devices.js").HolderView} HolderView */
+/** @typedef {import("./devices.js").MeterView} MeterView */
+/** @typedef {import("./picture.js").Picture} Picture */
+/** @typedef {import("./state.js").State} State */
+
+/** @param {Picture} picture @param {State} state */
+export function drawDevices(picture, state) {
+  if (!picture.devices.length) {
+    return [empty(`This machine offers no accelerator. ${picture.found.join(" ")}`.trim())];
+  }
+  const measured = picture.devices.some((device) => device.utilisation || device.memory);
+  const several = picture.devices.some((device) => device.node);
+  const columns = [...(several ? ["Node"] : []), "Device", "State", "In use", ...(measured ? ["Utilisation", "Memory"] : []), "Held by"];
+  return [table("Devices", columns, picture.devices.map((device) => row(device, several, measured, picture, state)))];
+}
+
+/** @param {DeviceView} device @param {boolean} several @param {boolean} measured @param {Picture} picture @param {State} state */
+function row(device, several, measured, picture, state) {
+  return h(
+    "tr",
+    { key: device.key, "data-device": device.label },
+    several && h("td", { class: "quiet" }, device.node),
+    h("th", { scope: "row" }, h("span", { class: "label" }, device.label), h("span", { class: "quiet" }, device.model),
+      device.mark && chip(device.mark)),
+    h("td", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`),
+    h("td", {}, useBar(device)),
+    measured && h("td", {}, meter("utilisation", device.label, device.utilisation), device.facts && h("span", { class: "quiet small" }, device.facts)),
+    measured && h("td", {}, meter("memory", device.label, device.memory)),
+    h("td", { class: "holders" }, holders(device, picture, state)),
+  );
+}
+
+/** @param {DeviceView} device */
+function useBar(device) {
+  const parts = device.holders.map((holder) =>
+    h("span", { key: holder.key, class: `part c${holder.colour}`, style: `width:${100 * holder.fraction}%` }),
+  );
+  return h("div", { class: "bar use", role: "img", "aria-label": `${device.label}: ${device.use}`, title: device.use }, parts);
+}
+
+/** @param {string} what @param {string} label @param {MeterView} value */
+function meter(what, label, value) {
+  if (!value) return h("span", { class: "quiet" }, "–");
+  const percent = Math.min(100, Math.max(0, Math.round(value.percent)));
+  return h("div", { class: "measure" },
+    h("div", { class: "bar", role: "meter", "aria-label": `${label} ${what}`, "aria-valuemin": "0", "aria-valuemax": "100",
+      "aria-valuenow": percent, "aria-valuetext": value.text }, h("span", { class: "part", style: `width:${percent}%` })),
+    h("span", { class: "small" }, value.text));
+}
+
+/** @param {DeviceView} device @param {Picture} picture @param {State} state */
+function holders(device, picture, state) {
+  const list = device.holders.map((holder) => holderLine(holder, device, picture, state));
+  return [list.length > 0 && h("ul", {}, list), device.reason && h("span", { class: "quiet" }, device.reason)];
+}
+
+/** @param {HolderView} holder @param {DeviceView} device @param {Picture} picture @param {State} state */
+function holderLine(holder, device, picture, state) {
+  const facts = [holder.part, holder.cell && `cell ${holder.cell}`, holder.age, holder.pid].filter(Boolean).join(" · ");
+  return h("li", { key: holder.key },
+    h("span", { class: `swatch c${holder.colour}`, "aria-hidden": "true" }),
+    h("span", { class: "name" }, holder.name),
+    h("span", { class: "quiet" }, facts),
+    !picture.ended && (holder.taskId || holder.actorId) && stop(holder, device, state));
+}
+
+/** @param {HolderView} holder @param {DeviceView} device @param {State} state */
+function stop(holder, device, state) {
+  const id = holder.taskId || holder.actorId;
+  const act = holder.taskId ? "cancel" : "kill";
+  const verb = holder.taskId ? "Cancel" : "Kill";
+  return button(state.asked.has(id) ? "asked…" : verb, { "data-act": act, "data-id": id, "data-name": holder.name,
+    "aria-label": `${verb} ${holder.name} on ${device.label}`, disabled: state.asked.has(id) });
+}

@@ -1,0 +1,86 @@
+// The frame around the views: title, counts, tabs; and the compact form, which is the cluster's card.
+
+import { h } from "./dom.js";
+import { drawDevices } from "./draw_devices.js";
+import { button } from "./draw_parts.js";
+import { drawActors, drawAlerts, drawNodes, drawTasks, drawWaiting } from "./draw_tables.js";
+import { drawTimeline } from "./draw_timeline.js";
+
+/** @typedef {import("./picture.js").Picture} Picture */
+/** @typedef {import("./state.js").State} State */
+/** @typedef {import("./dom.js").Given} Given */
+
+/** @type {Record<string, (picture: Picture, state: State) => Given[]>} */
+const VIEWS = {
+  devices: drawDevices,
+  waiting: drawWaiting,
+  tasks: drawTasks,
+  actors: drawActors,
+  timeline: drawTimeline,
+  alerts: drawAlerts,
+  nodes: drawNodes,
+};
+const WAITING_SHOWN = 3; // lines of the compact form
+
+/** Everything inside the root. @param {Picture} picture @param {State} state */
+export function drawFrame(picture, state) {
+  const body = state.details ? [tabs(picture, state), panel(picture, state)] : compact(picture, state);
+  return [header(picture, state), ...body, log(state), h("p", { class: "said", key: "said", role: "status", "aria-live": "polite" }, state.said)];
+}
+
+/** What is shown before the first snapshot. @param {string} words */
+export function drawEmpty(words) {
+  return [h("p", { class: "quiet", key: "none" }, words)];
+}
+
+/** @param {Picture} picture @param {State} state */
+function header(picture, state) {
+  const [engine, ...facts] = picture.title;
+  return h("header", { key: "header" },
+    h("div", { class: "line" },
+      h("strong", {}, "nbaccel"), h("span", { class: "quiet" }, [engine, ...facts].join(" · ")),
+      picture.ended && h("span", { class: "chip" }, "shut down"),
+      picture.alerts.length > 0 && h("span", { class: "chip urgent" }, h("span", { "aria-hidden": "true" }, "⚠ "), picture.alerts.length === 1 ? "1 alert" : `${picture.alerts.length} alerts`),
+      button(state.details ? "Less" : "Details", { "data-act": "details", "aria-expanded": String(state.details), class: "aside" })),
+    h("div", { class: "line" }, h("span", {}, picture.summary), h("span", { class: "quiet" }, picture.resources.join(" · "))));
+}
+
+/** @param {Picture} picture @param {State} state */
+function compact(picture, state) {
+  const waiting = picture.waiting.slice(0, WAITING_SHOWN).map((task) =>
+    h("li", { key: task.id }, h("span", { class: "sign", "aria-hidden": "true" }, "◌ "), h("span", { class: "name" }, task.name),
+      ` waits ${task.age}`, h("span", { class: "quiet" }, task.why && `: ${task.why}`)));
+  const more = picture.counts.waiting - waiting.length;
+  if (more > 0) waiting.push(h("li", { key: "more", class: "quiet" }, `and ${more} more that wait`));
+  const alerts = picture.alerts.slice(0, 2).map((alert) => h("li", { key: alert.key }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`));
+  return [
+    ...drawDevices(picture, state),
+    waiting.length > 0 && h("ul", { class: "lines", key: "waiting", "aria-label": "Waiting tasks" }, waiting),
+    alerts.length > 0 && h("ul", { class: "alerts", key: "alerts", "aria-label": "Alerts" }, alerts),
+  ];
+}
+
+/** @param {Picture} picture @param {State} state */
+function tabs(picture, state) {
+  return h("div", { class: "tabs", role: "tablist", "aria-label": "Views", key: "tabs" }, picture.tabs.map((tab) => {
+    const chosen = tab.id === state.tab;
+    return h("button", { type: "button", key: tab.id, role: "tab", id: `${state.id}-${tab.id}`, "aria-selected": String(chosen),
+      "aria-controls": `${state.id}-panel`, tabindex: chosen ? "0" : "-1", "data-act": "tab", "data-tab": tab.id },
+      tab.urgent && h("span", { "aria-hidden": "true" }, "⚠ "), tab.label, tab.badge > 0 && h("span", { class: "badge" }, String(tab.badge)));
+  }));
+}
+
+/** @param {Picture} picture @param {State} state */
+function panel(picture, state) {
+  const view = VIEWS[state.tab] ?? drawDevices;
+  return h("div", { role: "tabpanel", id: `${state.id}-panel`, "aria-labelledby": `${state.id}-${state.tab}`, tabindex: "-1", key: `panel-${state.tab}`, class: "panel" },
+    ...view(picture, state).flat());
+}
+
+/** @param {State} state */
+function log(state) {
+  if (!state.log) return null;
+  return h("section", { key: "log", class: "log", "aria-label": `Log of ${state.log.name}` },
+    h("div", { class: "line" }, h("strong", {}, `Log of ${state.log.name}`), button("Close", { "data-act": "close-log", class: "aside", "aria-label": "Close the log" })),
+    h("pre", { tabindex: "0" }, state.log.text || "(nothing printed yet)"));
+}

@@ -1,0 +1,116 @@
+// The views that are tables of text: Waiting, Tasks, Actors, Alerts, Nodes.
+
+import { h } from "./dom.js";
+import { button, cell, empty, stateCell, table } from "./draw_parts.js";
+import { STATES } from "./tasks.js";
+
+/** @typedef {import("./picture.js").Picture} Picture */
+/** @typedef {import("./tasks.js").TaskView} TaskView */
+/** @typedef {import("./state.js").State} State */
+
+/** @param {Picture} picture @param {State} state */
+export function drawWaiting(picture, state) {
+  if (!picture.waiting.length) return [empty("Nothing waits.")];
+  const rows = picture.waiting.map((task) =>
+    h("tr", { key: task.id, "data-task": task.id }, nameCell(task), cell(task.asks), cell(task.cell, "nowrap"), cell(task.age, "nowrap"),
+      cell(task.why || "not looked at yet", "why"), cell(cancel(task, picture, state), "acts")),
+  );
+  const more = picture.counts.waiting - rows.length;
+  return [
+    table("Waiting tasks", ["Task", "Asks for", "Cell", "For", "Why it waits", ""], rows),
+    more > 0 && moreLine(`and ${more} more that wait`, state),
+  ];
+}
+
+/** @param {Picture} picture @param {State} state */
+export function drawTasks(picture, state) {
+  const rows = picture.tasks.slice(0, state.rowsShown).map((task) => taskRow(task, picture, state));
+  const columns = ["Task", "State", "Devices", "Pid", "Cell", "Age", "Peak memory", "Why", ""];
+  const hidden = picture.tasks.length - rows.length;
+  const unsent = picture.taskTotal - picture.taskRows;
+  return [
+    filters(picture, state),
+    rows.length ? table("Tasks", columns, rows) : empty(picture.taskTotal ? "No task of these rows passes the filter." : "No task yet."),
+    hidden > 0 && h("p", { class: "more", key: "hidden" }, button(`Show ${Math.min(hidden, 100)} more`, { "data-act": "show-more" }),
+      h("span", { class: "quiet" }, ` ${rows.length} of ${picture.tasks.length} rows`)),
+    hidden <= 0 && unsent > 0 && moreLine(`${picture.taskRows} of ${picture.taskTotal} tasks are here`, state),
+  ];
+}
+
+/** @param {TaskView} task @param {Picture} picture @param {State} state */
+function taskRow(task, picture, state) {
+  return h("tr", { key: task.id, "data-task": task.id }, nameCell(task), stateCell(task.sign, task.state),
+    cell(task.devices || task.asks, task.devices ? "nowrap" : "quiet"), cell(task.pid), cell(task.cell, "nowrap"),
+    cell([task.age, task.progress != null && ` · ${task.progress} %`], "nowrap"), cell(task.peak, "nowrap"), cell(task.why, "why"),
+    cell([cancel(task, picture, state), logs(task, picture)], "acts"));
+}
+
+/** @param {TaskView} task */
+function nameCell(task) {
+  return h("th", { scope: "row", title: task.id }, h("span", { class: "name" }, task.name), h("span", { class: "quiet small" }, `#${task.short}`));
+}
+
+/** @param {TaskView} task @param {Picture} picture @param {State} state */
+function cancel(task, picture, state) {
+  if (!task.cancellable || picture.ended) return null;
+  const asked = state.asked.has(task.id);
+  return button(asked ? "asked…" : "Cancel", { "data-act": "cancel", "data-id": task.id, "data-name": task.name,
+    "aria-label": `Cancel ${task.name} #${task.short}`, disabled: asked });
+}
+
+/** @param {TaskView} task @param {Picture} picture */
+function logs(task, picture) {
+  if (task.state === "waiting" || picture.ended) return null;
+  return button("Log", { "data-act": "logs", "data-id": task.id, "data-name": task.name, "aria-label": `Log of ${task.name} #${task.short}` });
+}
+
+/** @param {Picture} picture @param {State} state */
+function filters(picture, state) {
+  const { filter } = state;
+  const option = (/** @type {string} */ value, /** @type {string} */ label, /** @type {string} */ chosen) =>
+    h("option", { key: value || "all", value, selected: value === chosen }, label);
+  return h("div", { class: "filters", role: "group", "aria-label": "Filter tasks", key: "filters" },
+    h("label", {}, "State ", h("select", { "data-filter": "state", value: filter.state },
+      option("", "all", filter.state), STATES.map((word) => option(word, `${word} (${picture.counts[word] ?? 0})`, filter.state)))),
+    h("label", {}, "Cell ", h("select", { "data-filter": "cell", value: filter.cell },
+      option("", "all", filter.cell), picture.cells.map((name) => option(name, name, filter.cell)))),
+    h("label", {}, "Text ", h("input", { type: "search", "data-filter": "text", value: filter.text, placeholder: "name, id, reason" })));
+}
+
+/** @param {string} text @param {State} state */
+function moreLine(text, state) {
+  return h("p", { class: "more", key: "unsent" }, h("span", { class: "quiet" }, `${text} `),
+    !state.wide && button("Ask for more rows", { "data-act": "ask-more" }));
+}
+
+/** @param {Picture} picture @param {State} state */
+export function drawActors(picture, state) {
+  if (!picture.actors.length) return [empty("No actor.")];
+  const rows = picture.actors.map((actor) =>
+    h("tr", { key: actor.id, "data-actor": actor.id }, h("th", { scope: "row" }, h("span", { class: "name" }, actor.name)),
+      stateCell(actor.sign, actor.state), cell(actor.devices, "nowrap"), cell(actor.pid), cell(actor.cell, "nowrap"), cell(actor.age, "nowrap"),
+      cell(actor.calls), cell(actor.why, "why"),
+      cell(actor.alive && !picture.ended && button(state.asked.has(actor.id) ? "asked…" : "Kill", { "data-act": "kill", "data-id": actor.id,
+        "data-name": actor.name, "aria-label": `Kill ${actor.name}`, disabled: state.asked.has(actor.id) }), "acts")),
+  );
+  return [
+    table("Actors", ["Actor", "State", "Devices", "Pid", "Cell", "Age", "Calls waiting", "Why", ""], rows),
+    picture.actorsMore > 0 && h("p", { class: "quiet more", key: "more" }, `and ${picture.actorsMore} more actors`),
+  ];
+}
+
+/** @param {Picture} picture */
+export function drawAlerts(picture) {
+  if (!picture.alerts.length) return [empty("No alert.")];
+  return [h("ul", { class: "alerts", key: "alerts" }, picture.alerts.map((alert) =>
+    h("li", { key: alert.key }, h("strong", {}, h("span", { "aria-hidden": "true" }, "⚠ "), alert.kind), ` ${alert.message}`, h("span", { class: "quiet" }, ` ${alert.age} ago`))))];
+}
+
+/** @param {Picture} picture */
+export function drawNodes(picture) {
+  const rows = picture.nodes.map((node) =>
+    h("tr", { key: node.key }, h("th", { scope: "row" }, h("span", { class: "name" }, node.name)), stateCell(node.sign, node.state), cell(node.role),
+      cell(node.resources), cell(node.why, "why")),
+  );
+  return [table("Nodes", ["Node", "State", "Role", "Resources", "Why"], rows)];
+}

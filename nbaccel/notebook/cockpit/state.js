@@ -1,0 +1,38 @@
+// What a person has chosen in one view of the cockpit; it is kept when the view is drawn again.
+
+import { LAST_MINUTE } from "./timeline.js";
+
+/** @typedef {import("./types.js").Filter} Filter */
+
+/**
+ * @typedef {object} State
+ * @property {string} id unique in the page, for the ids of elements
+ * @property {boolean} details whether the tabs are open
+ * @property {string} tab
+ * @property {Filter} filter
+ * @property {number} rowsShown
+ * @property {boolean} wide more rows have been asked for
+ * @property {number} window of the timeline, in seconds
+ * @property {Set<string>} asked ids that have been asked to end
+ * @property {string} said what the status line says
+ * @property {{id: string, name: string, text: string} | null} log
+ */
+
+let views = 0;
+
+/** @param {boolean} details @returns {State} */
+export function newState(details) {
+  views += 1;
+  return {
+    id: `nbaccel-${views}-${Math.random().toString(36).slice(2, 8)}`,
+    details,
+    tab: "devices",
+    filter: { state: "", cell: "", text: "" },
+    rowsShown: 100,
+    wide: false,
+    window: LAST_MINUTE,
+    asked: new Set(),
+    said: "",
+    log: null,
+  };
+}

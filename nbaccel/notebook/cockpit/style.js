@@ -1,0 +1,104 @@
+// The look: the colours of JupyterLab and Notebook, of VS Code, or of the system, in this order.
+
+export const STYLE = `
+.nbaccel-cockpit{
+--ink:var(--jp-ui-font-color1,var(--vscode-foreground,CanvasText));
+--quiet:var(--jp-ui-font-color2,var(--vscode-descriptionForeground,color-mix(in srgb,CanvasText 72%,Canvas)));
+--ground:var(--jp-layout-color1,var(--vscode-editor-background,Canvas));
+--raised:var(--jp-layout-color2,var(--vscode-editorWidget-background,color-mix(in srgb,CanvasText 7%,Canvas)));
+--line:var(--jp-border-color2,var(--vscode-panel-border,color-mix(in srgb,CanvasText 22%,Canvas)));
+--edge:color-mix(in srgb,var(--ink) 55%,transparent);
+--focus:var(--jp-brand-color1,var(--vscode-focusBorder,Highlight));
+--warn:var(--jp-warn-color1,var(--vscode-editorWarning-foreground,#b35900));
+--c0:#3b7fc4;--c1:#b8691d;--c2:#2f8f5b;--c3:#8566c9;--c4:#21868f;--c5:#bd5288;--c6:#83812a;--c7:#b65548;
+color:var(--ink);background:var(--ground);border:1px solid var(--line);border-radius:6px;
+padding:10px 14px;margin:2px 0;box-sizing:border-box;max-width:100%;
+font:var(--jp-ui-font-size1,13px)/1.45 var(--jp-ui-font-family,var(--vscode-font-family,system-ui,sans-serif));
+font-variant-numeric:tabular-nums}
+.nbaccel-cockpit *{box-sizing:border-box}
+.nbaccel-cockpit .quiet{color:var(--quiet)}
+.nbaccel-cockpit .small{font-size:.92em}
+.nbaccel-cockpit .nowrap{white-space:nowrap}
+.nbaccel-cockpit .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+.nbaccel-cockpit p{margin:6px 0}
+.nbaccel-cockpit .line{display:flex;flex-wrap:wrap;gap:2px 12px;align-items:baseline}
+.nbaccel-cockpit .aside{margin-left:auto}
+.nbaccel-cockpit button,.nbaccel-cockpit select,.nbaccel-cockpit input{font:inherit;color:var(--ink);background:transparent;
+border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;margin:0;width:auto;box-shadow:none}
+.nbaccel-cockpit select,.nbaccel-cockpit input{background:var(--ground);border-color:var(--edge)}
+.nbaccel-cockpit option{color:var(--ink);background:var(--ground)}
+.nbaccel-cockpit button{cursor:pointer;transition:background-color .12s}
+.nbaccel-cockpit button:hover{background:var(--raised)}
+.nbaccel-cockpit button[disabled]{cursor:default;color:var(--quiet);border-style:dashed}
+.nbaccel-cockpit button[aria-pressed=true]{background:var(--raised);border-color:var(--edge);font-weight:600}
+.nbaccel-cockpit :focus-visible{outline:2px solid var(--focus);outline-offset:1px}
+.nbaccel-cockpit .chip{border:1px solid var(--line);border-radius:9px;padding:0 7px;font-size:.88em;color:var(--quiet);white-space:nowrap}
+.nbaccel-cockpit .chip.urgent{border-color:var(--warn);color:var(--ink);font-weight:600}
+.nbaccel-cockpit .tabs{display:flex;flex-wrap:wrap;gap:2px;border-bottom:1px solid var(--line);margin-top:8px}
+.nbaccel-cockpit [role=tab]{border:0;border-bottom:2px solid transparent;border-radius:4px 4px 0 0;padding:3px 10px;color:var(--quiet)}
+.nbaccel-cockpit [role=tab][aria-selected=true]{color:var(--ink);font-weight:600;border-bottom-color:var(--focus)}
+.nbaccel-cockpit .badge{margin-left:6px;padding:0 6px;border-radius:9px;background:var(--raised);color:var(--ink);font-size:.88em;font-weight:400}
+.nbaccel-cockpit .scroll{overflow-x:auto;max-height:460px;overflow-y:auto;margin-top:6px}
+.nbaccel-cockpit table{border-collapse:collapse;margin:0;width:100%;color:inherit;background:none;font-size:inherit;table-layout:auto}
+.nbaccel-cockpit tr,.nbaccel-cockpit thead,.nbaccel-cockpit tbody tr:nth-child(even),.nbaccel-cockpit tbody tr:hover{background:none;border:0}
+.nbaccel-cockpit th,.nbaccel-cockpit td{text-align:left;vertical-align:middle;padding:4px 16px 4px 0;border:0;font-weight:400;
+white-space:normal;max-width:none;color:inherit}
+.nbaccel-cockpit td.quiet{color:var(--quiet)}
+.nbaccel-cockpit thead th{color:var(--quiet);font-size:.92em;border-bottom:1px solid var(--line);white-space:nowrap;
+position:sticky;top:0;background:var(--ground);z-index:1}
+.nbaccel-cockpit tbody tr+tr th,.nbaccel-cockpit tbody tr+tr td{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)}
+.nbaccel-cockpit th[scope=row]{white-space:nowrap}
+.nbaccel-cockpit th[scope=row]>*+*{margin-left:8px}
+.nbaccel-cockpit .label,.nbaccel-cockpit .name{font-weight:600}
+.nbaccel-cockpit .why{min-width:16em}
+.nbaccel-cockpit .acts{white-space:nowrap;text-align:right;padding-right:2px}
+.nbaccel-cockpit .acts button+button{margin-left:4px}
+.nbaccel-cockpit .bar{display:flex;width:110px;height:12px;border-radius:3px;background:var(--raised);overflow:hidden;
+outline:1px solid var(--edge);outline-offset:-1px}
+.nbaccel-cockpit .bar .part{height:100%;background:var(--edge);transition:width .2s}
+.nbaccel-cockpit .use .part+.part{border-left:2px solid var(--ground)}
+.nbaccel-cockpit .measure{display:flex;gap:8px;align-items:center;white-space:nowrap}
+.nbaccel-cockpit .measure .bar{width:64px;height:8px}
+.nbaccel-cockpit .holders ul,.nbaccel-cockpit .lines,.nbaccel-cockpit .alerts{list-style:none;margin:0;padding:0}
+.nbaccel-cockpit .holders li{display:flex;gap:8px;align-items:center;margin:0;min-height:26px;white-space:nowrap}
+.nbaccel-cockpit .holders li button{margin-left:auto}
+.nbaccel-cockpit .holders{padding-right:2px}
+.nbaccel-cockpit .swatch{width:10px;height:10px;border-radius:3px;flex:none}
+.nbaccel-cockpit .lines{margin-top:6px}
+.nbaccel-cockpit .alerts{margin-top:6px}
+.nbaccel-cockpit .alerts li{border-left:4px solid var(--warn);padding:3px 0 3px 10px;margin:6px 0}
+.nbaccel-cockpit .filters{display:flex;flex-wrap:wrap;gap:6px 14px;align-items:center;margin-top:8px}
+.nbaccel-cockpit .filters label{color:var(--quiet)}
+.nbaccel-cockpit .said{min-height:0;margin:0}
+.nbaccel-cockpit .said:not(:empty){margin-top:8px}
+.nbaccel-cockpit .empty{margin:10px 0 4px}
+.nbaccel-cockpit .log{margin-top:8px;border-top:1px solid var(--line);padding-top:6px}
+.nbaccel-cockpit pre{margin:6px 0 0;padding:8px;max-height:240px;overflow:auto;background:var(--raised);color:var(--ink);border-radius:4px;
+font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));white-space:pre-wrap}
+.nbaccel-cockpit .c0{background:var(--c0);fill:var(--c0)}.nbaccel-cockpit .c1{background:var(--c1);fill:var(--c1)}
+.nbaccel-cockpit .c2{background:var(--c2);fill:var(--c2)}.nbaccel-cockpit .c3{background:var(--c3);fill:var(--c3)}
+.nbaccel-cockpit .c4{background:var(--c4);fill:var(--c4)}.nbaccel-cockpit .c5{background:var(--c5);fill:var(--c5)}
+.nbaccel-cockpit .c6{background:var(--c6);fill:var(--c6)}.nbaccel-cockpit .c7{background:var(--c7);fill:var(--c7)}
+.nbaccel-cockpit .use .part.c0{background:var(--c0)}.nbaccel-cockpit .use .part.c1{background:var(--c1)}
+.nbaccel-cockpit .use .part.c2{background:var(--c2)}.nbaccel-cockpit .use .part.c3{background:var(--c3)}
+.nbaccel-cockpit .use .part.c4{background:var(--c4)}.nbaccel-cockpit .use .part.c5{background:var(--c5)}
+.nbaccel-cockpit .use .part.c6{background:var(--c6)}.nbaccel-cockpit .use .part.c7{background:var(--c7)}
+.nbaccel-cockpit .timeline{display:block;width:100%;min-width:560px;height:auto}
+.nbaccel-cockpit .timeline text{font-size:12px;fill:var(--ink)}
+.nbaccel-cockpit .timeline .tick-label{fill:var(--quiet);font-size:11px}
+.nbaccel-cockpit .timeline .bar-name{fill:#fff;font-size:11px;pointer-events:none}
+.nbaccel-cockpit .timeline .tick,.nbaccel-cockpit .timeline .rule{stroke:var(--line);stroke-width:1;stroke-dasharray:2 4}
+.nbaccel-cockpit .timeline .rule{stroke-dasharray:none;opacity:.6}
+.nbaccel-cockpit .timeline .failed{stroke:var(--ink);stroke-width:2;stroke-dasharray:4 2}
+.nbaccel-cockpit .timeline .wait{fill:url(#nbaccel-hatch);stroke:var(--edge);stroke-width:.5}
+.nbaccel-cockpit .hatch-line{stroke:var(--edge);stroke-width:2}
+.nbaccel-cockpit .hatch{display:inline-block;width:22px;height:10px;border:1px solid var(--edge);vertical-align:middle;
+background:repeating-linear-gradient(135deg,var(--edge) 0 2px,transparent 2px 5px)}
+@media (prefers-reduced-motion:reduce){.nbaccel-cockpit *{transition:none!important;animation:none!important}}
+@media (forced-colors:active){.nbaccel-cockpit,.nbaccel-cockpit button,.nbaccel-cockpit .chip{border-color:CanvasText}
+.nbaccel-cockpit .bar{outline-color:CanvasText;forced-color-adjust:none;background:Canvas}
+.nbaccel-cockpit .bar .part{background:Highlight!important;border-right:1px solid CanvasText}
+.nbaccel-cockpit .swatch{forced-color-adjust:none}
+.nbaccel-cockpit [role=tab][aria-selected=true]{border-bottom-color:Highlight}
+.nbaccel-cockpit .timeline .run{fill:Highlight;stroke:CanvasText}.nbaccel-cockpit .timeline .bar-name{fill:HighlightText}}
+`;

@@ -1,0 +1,47 @@
+// The cockpit as an anywidget: one model for each kernel, shown in as many places as the person likes.
+
+import { mount } from "./cockpit.js";
+import { newState } from "./state.js";
+
+/** @typedef {import("./types.js").Source} Source */
+/** @typedef {import("./types.js").Snapshot} Snapshot */
+
+/** What anywidget gives. @typedef {object} Model
+ * @property {(name: string) => any} get
+ * @property {(name: string, callback: (...given: any[]) => void) => void} on
+ * @property {(name: string, callback: (...given: any[]) => void) => void} off
+ * @property {(message: any) => void} send
+ */
+
+/** @param {Model} model @returns {Source} */
+export function sourceOf(model) {
+  let text = "";
+  /** @type {Snapshot | null} */
+  let parsed = null;
+  return {
+    snapshot() {
+      const now = model.get("snapshot");
+      if (now !== text) {
+        text = now;
+        parsed = now ? JSON.parse(now) : null;
+      }
+      return parsed;
+    },
+    subscribe(changed) {
+      model.on("change:snapshot", changed);
+      return () => model.off("change:snapshot", changed);
+    },
+    listen(heard) {
+      model.on("msg:custom", heard);
+      return () => model.off("msg:custom", heard);
+    },
+    send: (message) => model.send(message),
+  };
+}
+
+/** @param {{model: Model, el: HTMLElement}} place */
+function render({ model, el }) {
+  return mount(el, sourceOf(model), { state: newState(Boolean(model.get("details"))) });
+}
+
+export default { render };

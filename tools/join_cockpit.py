@@ -1,0 +1,79 @@
+"""Joins the cockpit's sources into the one file that the widget sends: `python tools/join_cockpit.py [--check]`.
+
+```
+  nbaccel/notebook/cockpit/*.js ── in the order of their imports, comments left out ──► nbaccel/notebook/static/cockpit.js
+```
+The output is committed, so that installing nbaccel needs no Node; `--check` (and a test) says when it is not what the
+sources make. The sources are one namespace once they are joined: a name that two files define at the top is refused.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ROOT / "nbaccel" / "notebook" / "cockpit"
+JOINED = ROOT / "nbaccel" / "notebook" / "static" / "cockpit.js"
+ENTRY = "widget.js"
+MOST_BYTES = 60_000  # it is sent to every page and saved with notebooks that keep their widgets' state
+HEADER = "// nbaccel's cockpit, joined from nbaccel/notebook/cockpit/ by tools/join_cockpit.py. Change it there.\n"
+
+_IMPORT = re.compile(r'^import .*?from "\./([\w.]+)";\n', re.MULTILINE)
+_TOP_NAME = re.compile(r"^(?:export )?(?:const|let|function|class) (\w+)", re.MULTILINE)
+_BLOCK_COMMENT = re.compile(r"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*\n", re.MULTILINE | re.DOTALL)
+_INLINE_TYPE = re.compile(r"/\*\* @\w+ (?:(?!\*/).)*\*/ ?")
+_LINE_COMMENT = re.compile(r"^[ \t]*//.*\n", re.MULTILINE)
+_TRAILING_COMMENT = re.compile(r"(?<=[;{]) // .*$", re.MULTILINE)
+
+
+def joined(folder: Path = SOURCES) -> str:
+    """The one module. Raises ValueError for a name that is defined twice or for what is too big."""
+    parts, owners = [], dict[str, str]()
+    for name in _in_order(folder, ENTRY):
+        text = (folder / name).read_text()
+        for defined in _TOP_NAME.findall(text):
+            if defined in owners:
+                raise ValueError(f"{defined} is defined in {owners[defined]} and in {name}: joined, they are one file.")
+            owners[defined] = name
+        parts.append(_stripped(text))
+    text = HEADER + "".join(parts)
+    size_bytes = len(text.encode())
+    if size_bytes > MOST_BYTES:
+        raise ValueError(f"The joined cockpit has {size_bytes} bytes, more than {MOST_BYTES}.")
+    return text
+
+
+def _in_order(folder: Path, name: str, done: list[str] | None = None) -> list[str]:
+    """The files that `name` needs, each after what it needs itself."""
+    done = [] if done is None else done
+    for needed in _IMPORT.findall((folder / name).read_text()):
+        if needed not in done:
+            _in_order(folder, needed, done)
+    return [*done, name] if name == ENTRY else done.append(name) or done
+
+
+def _stripped(text: str) -> str:
+    """Without imports, exports (but the entry's default) and comments."""
+    for pattern in (_IMPORT, _BLOCK_COMMENT, _LINE_COMMENT, _TRAILING_COMMENT, _INLINE_TYPE):
+        text = pattern.sub("", text)
+    text = re.sub(r"^export (?!default)(?:\{\};\n)?", "", text, flags=re.MULTILINE)
+    return re.sub(r"\n{2,}", "\n", text).lstrip("\n")
+
+
+def main(arguments: list[str]) -> int:
+    """Writes the joined file, or compares it."""
+    text = joined()
+    if "--check" in arguments:
+        same = JOINED.exists() and JOINED.read_text() == text
+        print("up to date" if same else f"{JOINED} is not what its sources make: run python tools/join_cockpit.py")
+        return 0 if same else 1
+    JOINED.parent.mkdir(exist_ok=True)
+    JOINED.write_text(text)
+    print(f"wrote {JOINED.relative_to(ROOT)}, {len(text.encode())} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
