@@ -16,28 +16,31 @@ import signal
 import socket
 import sys
 import time
+import traceback
+from collections import deque
 from typing import Any
 
 import msgspec
 import setproctitle
 
 from nbaccel import __version__, sessions
-from nbaccel.local_engine import log, mover, process, wire
+from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.boot import Config
 from nbaccel.local_engine.environments import Environments
 from nbaccel.local_engine.intake import Intake
 from nbaccel.local_engine.node_devices import NodeSetup
 from nbaccel.local_engine.objects import Objects
 from nbaccel.local_engine.orders import Orders
+from nbaccel.local_engine.outputs import Outputs
 from nbaccel.local_engine.peers import Peer
 from nbaccel.local_engine.poll import Poll
 from nbaccel.local_engine.questions import Questions
 from nbaccel.local_engine.records import ActorEntry, Job, WorkerProcess
-from nbaccel.local_engine.roles import Role
 from nbaccel.local_engine.store import Store
 from nbaccel.local_engine.watchers import Watchers
 from nbaccel.local_engine.worker_processes import WorkerProcesses, Zygotes
 from nbaccel.scheduling.events import ActorKillAsked, JobEnded
+from nbaccel.scheduling.moves import IllegalEvent
 from nbaccel.scheduling.scheduler import Scheduler
 
 
@@ -55,20 +58,16 @@ class Head:
         self.jobs: dict[int, Job] = {}
         self.actors: dict[bytes, ActorEntry] = {}
         self.names: dict[tuple[str, str], bytes] = {}
-        self.dead_workers: dict[str, int] = {}  # id -> job, for what they printed last
         self.notes: list[str] = []
+        self._events: deque[Any] = deque()
+        self._deciding = False
         self._client_count = 0
         self._job_count = 0
         self._finished = False
-        self._drain_number = 0
-        self._after_drain: dict[int, Any] = {}
         self.zygotes = Zygotes(self, zygote)
         self.workers = WorkerProcesses(self)
         self.environments = Environments()
-        logs = os.path.join(config.directory, "logs")
-        self.log = Role(self, "log", logs, decode=log.decode_report, on_report=self._log_reported)
-        self.log.on_restart = self.workers.hand_pipes_to_new_log
-        self.mover = Role(self, "mover", "", decode=mover.decode_report, on_report=self._moved)
+        self.outputs = Outputs(self)
         self.objects = Objects()
         self.store = Store(self, self.objects, config.arena_bytes)
         self.scheduler = Scheduler(new_id=lambda: os.urandom(28))
@@ -211,16 +210,7 @@ class Head:
 
     def _finish_when_quiet(self) -> None:
         if not self.workers.by_id:
-            self.drain_logs(self._finish)
-
-    def drain_logs(self, then: Any) -> None:
-        """Call once everything printed so far is on its way to the drivers."""
-        if not self.log.running:
-            then()
-            return
-        self._drain_number += 1
-        self._after_drain[self._drain_number] = then
-        self.log.say(log.encode(log.Drain(self._drain_number)))
+            self.outputs.drain(self._finish)
 
     def _finish(self) -> None:
         self._finished = True
@@ -263,7 +253,10 @@ class Head:
             return
         handlers = self._handlers
         for message in messages:
-            handlers[type(message)](peer, message)
+            try:
+                handlers[type(message)](peer, message)
+            except Exception:  # the loop's last line: whatever one message brings about, the others' work goes on
+                self.note(f"a {type(message).__name__} of a {peer.role} failed:\n{traceback.format_exc()}")
 
     def send(self, peer: Peer, message: Any) -> None:
         peer.out.append(message)
@@ -320,15 +313,13 @@ class Head:
 
     def client_gone(self, client_id: int) -> None:
         self.store.client_gone(client_id)
+        self.questions.client_gone(client_id)
         self.objects.client_gone(client_id)
 
     def worker_gone(self, worker: WorkerProcess) -> None:
         if not worker.peer.closed:
             self.drop_peer(worker.peer)
         self.client_gone(worker.peer.client_id)
-        self.dead_workers[worker.worker_id.hex()] = worker.setup_job
-        if len(self.dead_workers) > 10_000:
-            del self.dead_workers[next(iter(self.dead_workers))]
         if self.stopping:
             self._finish_when_quiet()
 
@@ -340,6 +331,7 @@ class Head:
             self.objects.actor_ids.discard(actor_id)
         elif not entry.scope_ended and not entry.record.template.detached:
             entry.scope_ended = True
+            self.questions.name_free(entry)
             self.handle(ActorKillAsked(actor_id, graceful=True, why="its last handle went out of scope"))
 
     # ---- scheduling
@@ -348,24 +340,21 @@ class Head:
         """Tell the scheduler, and do as it orders."""
         if self.stopping:
             return
-        commands = self.scheduler.handle(event, time.monotonic())
-        if commands:
-            self.orders.carry_out(commands)
+        self._events.append(event)
+        if self._deciding:
+            return  # something that we do on the scheduler's order has happened: it is told when the order is done
+        self._deciding = True
+        try:
+            while self._events:
+                commands = self.scheduler.handle(self._events.popleft(), time.monotonic())
+                if commands:
+                    self.orders.carry_out(commands)
+        except IllegalEvent as error:  # it changed nothing: one confused peer must not end everybody's work
+            self.note(f"an event was refused: {error}")
+        finally:
+            self._deciding = False
 
     # ---- reports of helpers
-
-    def _log_reported(self, report: Any) -> None:
-        if type(report) is log.Said:
-            self.watchers.lines(report)
-        elif type(report) is log.Closed:
-            self.workers.log_closed(report.worker_id)
-        else:
-            then = self._after_drain.pop(report.number, None)
-            if then is not None:
-                then()
-
-    def _moved(self, report: mover.Moved) -> None:
-        self.store.moved(report)
 
     def note(self, text: str) -> None:
         """A line in the head's own log, which `nbaccel doctor` shows."""

@@ -138,7 +138,7 @@ class Intake:
             self._head.stop("it was shut down")
         elif job is not None and job.news is not None and not self._head.stopping:
             news = job.news
-            self._head.drain_logs(lambda: self._head.send(news, wire.LogsDrained()))
+            self._head.outputs.drain(lambda: self._head.send(news, wire.LogsDrained()))
 
     # ---- tasks
 
@@ -256,11 +256,13 @@ class Intake:
             creation=task,
         )
         self._head.actors[actor_id] = actor
+        if template.actor_name:
+            self._head.questions.actor_came(actor_id)
 
     def _done(self, peer: Peer, message: wire.Done) -> None:
         worker = peer.worker
         record = self._head.scheduler.task_record(message.task_id)
-        if record is not None:
+        if record is not None and not record.over:
             entry: TaskEntry = record.task.payload
             entry.results = message.results
             entry.failed = message.failed

@@ -1,134 +1,181 @@
-"""The log process: reads every worker's stdout and stderr, writes files, and hands whole lines to the head.
+"""The log process: looks into every worker's stdout and stderr, writes files, and hands whole lines to the head.
 
 ```
-  worker ── pipe ──► log ── file (everything)
-                      └──► head ──► the driver's news connection (as fast as the driver takes it)
+  worker ── pipe ──► log looks (tee) ── file (everything)
+               │          └── Chunk ──► head ──► the driver's news connection (as fast as the driver takes it)
+               └◄─ takes what the Chunk told ─┘ └── Go ──► log looks again
 ```
-When the head has not taken `CREDIT_BYTES` yet, no pipe is read: a worker that floods waits in its own print.
+The log process only looks; the head takes the bytes from the pipe when it has the lines. So a log process that is
+killed at any moment loses nothing and repeats nothing: its successor finds in the pipe what nobody has taken. A worker
+that floods waits in its own print.
 """
 
 from __future__ import annotations
 
-import json
+import ctypes
 import os
 import selectors
 import socket
-from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
 from nbaccel.local_engine.worker_output import BEGIN, END
 
-CREDIT_BYTES = 4 << 20
-READ_BYTES = 1 << 16
-LONGEST_LINE_BYTES = 1 << 16
+LOOK_BYTES = 1 << 15  # rest and lines together stay below what one message may hold (212,992 bytes)
+LONGEST_LINE_BYTES = 1 << 15
+LONGEST_MARKER_BYTES = 1 << 13
+_SPLICE_F_NONBLOCK = 2
+_tee = ctypes.CDLL(None, use_errno=True).tee
 
 
 class Add(msgspec.Struct, array_like=True, tag=True):
-    """Read this worker's pipes; two descriptors come with it."""
+    """Watch this pipe from here on; its descriptor comes with the message."""
 
-    worker_id: str
+    pipe: int
+    path: str
+    rest: bytes = b""  # the beginning of a line that was taken already
+    owner: bytes = b"{}"
+    written: int = 0  # bytes in the file
 
 
-class Taken(msgspec.Struct, array_like=True, tag=True):
-    """So many bytes have reached their reader."""
+class Go(msgspec.Struct, array_like=True, tag=True):
+    """The last Chunk of this pipe was taken: look again."""
 
-    size_bytes: int
+    pipe: int
 
 
 class Drain(msgspec.Struct, array_like=True, tag=True):
-    """Read all that is there, then say Drained with this number."""
+    """Say Drained with this number once every pipe has been seen empty."""
 
     number: int
 
 
-class Said(msgspec.Struct, array_like=True, tag=True):
-    """Whole lines of a worker."""
+class Owner(msgspec.Struct):
+    """Whose output it is."""
 
-    worker_id: str
-    stream: int
+    name: str = "worker"
+    cell: str = ""
+    parent: str = ""
+    pid: int = 0
+
+
+class Piece(msgspec.Struct, array_like=True):
+    """Whole lines of one task."""
+
     text: bytes
-    name: str
-    cell: str
-    parent: str
-    pid: int
+    owner: Owner
+
+
+class Chunk(msgspec.Struct, array_like=True, tag=True):
+    """What was seen in a pipe: the head takes `taken` bytes from it and remembers the rest, for a successor."""
+
+    pipe: int
+    taken: int
+    pieces: list[Piece]
+    rest: bytes
+    owner: bytes
+    written: int
+    ended: bool = False
 
 
 class Drained(msgspec.Struct, array_like=True, tag=True):
     number: int
 
 
-class Closed(msgspec.Struct, array_like=True, tag=True):
-    """Both of a worker's pipes have ended."""
-
-    worker_id: str
-
-
-decode_order = msgspec.msgpack.Decoder(Add | Taken | Drain).decode
-decode_report = msgspec.msgpack.Decoder(Said | Drained | Closed).decode
+decode_order = msgspec.msgpack.Decoder(Add | Go | Drain).decode
+decode_report = msgspec.msgpack.Decoder(Chunk | Drained).decode
 encode = msgspec.msgpack.encode
+
+
+_decode_owner = msgspec.json.Decoder(Owner).decode
+
+
+def _is_owner(facts: bytes) -> bool:
+    try:
+        _decode_owner(facts)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+class Peephole:
+    """Looks at a pipe's content without taking it."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe()
+
+    def look(self, fd: int) -> bytes | None:
+        """What is there; b"" when all writers have gone, None when there is nothing now."""
+        count = _tee(fd, self._write, LOOK_BYTES, _SPLICE_F_NONBLOCK)
+        if count > 0:
+            return os.read(self._read, count)
+        return b"" if count == 0 else None
 
 
 class Pipe:
     """One stream of one worker: splits it by owner and into lines."""
 
-    def __init__(self, worker_id: str, stream: int, fd: int, path: str) -> None:
-        self.worker_id = worker_id
-        self.stream = stream
+    def __init__(self, add: Add, fd: int) -> None:
+        self.number = add.pipe
         self.fd = fd
-        self.owner: dict[str, Any] = {"name": "worker", "cell": "", "parent": "", "pid": 0}
-        self._path = path
-        self._file: Any = None
-        self._rest = b""
+        self.reported = False  # a Chunk is on its way: not to be looked at
+        self.ended = False
+        self._rest = add.rest
+        self._owner = add.owner
+        self._path = add.path
+        self._written = add.written
+        self._file = -1
 
-    def read(self) -> Iterator[Said]:
-        """What has come, as whole lines. Raises EOFError at the end, BlockingIOError when there is nothing."""
-        data = os.read(self.fd, READ_BYTES)
-        if not data:
-            yield from self._lines(b"", ending=True)
-            raise EOFError
-        data = self._rest + data
-        self._rest = b""
-        while True:
-            start = data.find(BEGIN)
-            if start < 0:
-                keep = data.endswith(BEGIN[:1])  # half a marker may follow
-                yield from self._lines(data[:-1] if keep else data)
-                self._rest += data[-1:] if keep else b""
-                return
-            stop = data.find(END, start)
-            if stop < 0:
-                yield from self._lines(data[:start], ending=True)
-                self._rest = data[start:]
-                return
-            yield from self._lines(data[:start], ending=True)
-            self.owner = json.loads(data[start + len(BEGIN) : stop])
-            data = data[stop + len(END) :]
+    def chunk(self, data: bytes) -> Chunk:
+        """What to tell of bytes that were seen; b"": the pipe has ended."""
+        self.ended = not data
+        pieces: list[Piece] = []
+        rest = self._rest + data
+        position = 0
+        while (start := rest.find(BEGIN, position)) >= 0:
+            stop = rest.find(END, start, start + LONGEST_MARKER_BYTES)
+            if stop < 0 and len(rest) - start < LONGEST_MARKER_BYTES and not self.ended:
+                break
+            facts = rest[start + len(BEGIN) : max(stop, 0)]
+            if not _is_owner(facts):  # a task printed these bytes itself
+                position = start + len(BEGIN)
+                continue
+            self._add(pieces, rest[:start])
+            self._owner = facts
+            rest, position = rest[stop + len(END) :], 0
+        self._rest = self._whole_lines(pieces, rest, start)
+        return Chunk(self.number, len(data), pieces, self._rest, self._owner, self._written, self.ended)
 
-    def _lines(self, data: bytes, *, ending: bool = False) -> Iterator[Said]:
-        """Whole lines of `data`; the rest waits for more, unless its owner is at its end."""
-        data = self._rest + data
-        cut = len(data) if ending or len(data) > LONGEST_LINE_BYTES else data.rfind(b"\n") + 1
-        self._rest = data[cut:]
-        text = data[:cut]
+    def _whole_lines(self, pieces: list[Piece], rest: bytes, marker: int) -> bytes:
+        """Move whole lines from `rest` to the pieces; a line that grows too long is cut."""
+        if marker >= 0:  # half a marker follows: what is before it belongs to the old owner, whole or not
+            cut = marker
+        elif self.ended or len(rest) > LONGEST_LINE_BYTES:
+            cut = len(rest) - (rest.endswith(BEGIN[:1]) and not self.ended)
+        else:
+            cut = rest.rfind(b"\n") + 1
+        self._add(pieces, rest[:cut])
+        return rest[cut:]
+
+    def _add(self, pieces: list[Piece], text: bytes) -> None:
         if text:
             self._write(text)
-            owner = self.owner
-            yield Said(self.worker_id, self.stream, text, owner["name"], owner["cell"], owner["parent"], owner["pid"])
+            pieces.append(Piece(text, _decode_owner(self._owner)))
 
     def _write(self, text: bytes) -> None:
+        """At a known place, so that a successor writes the same bytes over it."""
         try:
-            if self._file is None:
-                self._file = open(self._path, "ab", buffering=0)  # noqa: SIM115 - closed with the pipe
-            self._file.write(text)
+            if self._file < 0:
+                self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            os.pwrite(self._file, text, self._written)
         except OSError:
             pass  # a full disk: the lines still reach the notebook
+        self._written += len(text)
 
     def close(self) -> None:
-        os.close(self.fd)
-        if self._file is not None:
-            self._file.close()
+        for fd in (self.fd, self._file):
+            if fd >= 0:
+                os.close(fd)
 
 
 class LogProcess:
@@ -136,86 +183,72 @@ class LogProcess:
 
     def __init__(self, control: socket.socket, directory: str) -> None:
         self._control = control
-        self._directory = directory
+        self._peephole = Peephole()
         self._selector = selectors.DefaultSelector()
         self._selector.register(control, selectors.EVENT_READ)
         self._pipes: dict[int, Pipe] = {}
-        self._paused = False
-        self._untaken = 0
-        os.makedirs(directory, mode=0o700, exist_ok=True)
+        self._drains: dict[int, set[int]] = {}  # number -> pipes that have not been seen empty
+        try:
+            os.makedirs(directory, mode=0o700, exist_ok=True)
+        except OSError:
+            pass  # a full disk: there will be no files
 
     def run(self) -> None:
         while True:
             for key, _mask in self._selector.select():
                 if key.fileobj is self._control:
                     self._obey()
-                elif not self._paused:
-                    self._read(self._pipes[key.fd])
+                else:
+                    self._selector.unregister(key.fd)
+                    self._look(key.data)
 
     def _obey(self) -> None:
-        body, fds, _flags, _address = socket.recv_fds(self._control, 65536, 8)
+        body, fds, _flags, _address = socket.recv_fds(self._control, 1 << 18, 1)
         if not body:
             os._exit(0)
         order = decode_order(body)
         if type(order) is Add:
-            for stream, fd in enumerate(fds, 1):
-                self._add(order.worker_id, stream, fd)
-        elif type(order) is Taken:
-            self._untaken -= order.size_bytes
-            if self._paused and self._untaken < CREDIT_BYTES // 2:
-                self._pause(False)
+            pipe = self._pipes[order.pipe] = Pipe(order, fds[0])
+            os.set_blocking(pipe.fd, False)
+            self._look(pipe)
+        elif type(order) is Go:
+            self._go_on(self._pipes[order.pipe])
         else:
-            self._drain()
-            self._control.send(encode(Drained(order.number)))
+            self._drain(order.number)
 
-    def _add(self, worker_id: str, stream: int, fd: int) -> None:
-        os.set_blocking(fd, False)
-        suffix = "out" if stream == 1 else "err"
-        self._pipes[fd] = Pipe(
-            worker_id, stream, fd, os.path.join(self._directory, f"worker-{worker_id[:16]}.{suffix}")
-        )
-        if not self._paused:
-            self._selector.register(fd, selectors.EVENT_READ)
+    def _look(self, pipe: Pipe) -> None:
+        """Tell what a pipe holds, or wait until it holds something. It is not registered now."""
+        data = self._peephole.look(pipe.fd)
+        if data is None:
+            self._selector.register(pipe.fd, selectors.EVENT_READ, pipe)
+            self._seen_empty(pipe.number)
+            return
+        pipe.reported = True
+        self._control.send(encode(pipe.chunk(data)))
 
-    def _pause(self, paused: bool) -> None:
-        """Stop or go on reading pipes: an unread pipe that is ready must not wake us."""
-        self._paused = paused
-        for fd in self._pipes:
-            if paused:
-                self._selector.unregister(fd)
-            else:
-                self._selector.register(fd, selectors.EVENT_READ)
-
-    def _read(self, pipe: Pipe) -> bool:
-        """Read once; False when there was nothing (or it ended)."""
-        try:
-            for said in pipe.read():
-                self._say(said)
-        except BlockingIOError:
-            return False
-        except (EOFError, OSError):
-            self._end(pipe)
-            return False
-        return True
-
-    def _say(self, said: Said) -> None:
-        self._control.send(encode(said))
-        self._untaken += len(said.text)
-        if self._untaken > CREDIT_BYTES and not self._paused:
-            self._pause(True)
-
-    def _end(self, pipe: Pipe) -> None:
-        if not self._paused:
-            self._selector.unregister(pipe.fd)
-        del self._pipes[pipe.fd]
+    def _go_on(self, pipe: Pipe) -> None:
+        pipe.reported = False
+        if not pipe.ended:
+            self._look(pipe)
+            return
+        del self._pipes[pipe.number]
         pipe.close()
-        if not any(other.worker_id == pipe.worker_id for other in self._pipes.values()):
-            self._control.send(encode(Closed(pipe.worker_id)))
+        self._seen_empty(pipe.number)
 
-    def _drain(self) -> None:
+    def _drain(self, number: int) -> None:
+        self._drains[number] = set(self._pipes)
         for pipe in list(self._pipes.values()):
-            while pipe.fd in self._pipes and self._read(pipe):
-                pass
+            if not pipe.reported:
+                self._selector.unregister(pipe.fd)
+                self._look(pipe)
+        self._seen_empty(-1)
+
+    def _seen_empty(self, pipe: int) -> None:
+        for number, waiting in list(self._drains.items()):
+            waiting.discard(pipe)
+            if not waiting:
+                del self._drains[number]
+                self._control.send(encode(Drained(number)))
 
 
 def main(control: socket.socket, arena_fd: int, directory: str) -> None:

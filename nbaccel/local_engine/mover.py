@@ -62,6 +62,7 @@ def main(control: socket.socket, arena_fd: int, argument: str) -> None:
 
 
 def _spill(arena_fd: int, order: Spill) -> None:
+    os.makedirs(os.path.dirname(order.path), mode=0o700, exist_ok=True)
     fd = os.open(order.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         _copy(arena_fd, order.offset, fd, 0, order.size)

@@ -26,6 +26,7 @@ class ObjectRecord(msgspec.Struct):
     ready_wanted_by: set[int] | None = None  # only to know that it is there
     spilled: str = ""  # the file that holds it
     spilling: bool = False
+    kept: int = 0  # tasks that are about to be sent need it in the arena
     node_id: bytes | None = None
     last_used: float = 0.0
 
@@ -224,7 +225,7 @@ class Objects:
         candidates = [
             (self.records[id].last_used, id)
             for id in self.stored.values()
-            if not self.records[id].mappers and not self.records[id].spilling
+            if not self.records[id].mappers and not self.records[id].spilling and not self.records[id].kept
         ]
         for _used, id in sorted(candidates):
             value = self.records[id].value
@@ -234,6 +235,11 @@ class Objects:
             if need <= 0:
                 break
         return chosen
+
+    def mapped_by_others(self, client: int) -> bool:
+        """Whether any process but this one maps an object."""
+        mappers = [record.mappers for record in self._mapped_records() if record.mappers]
+        return any(other != client for table in (*mappers, *self.orphans.values()) for other in table)
 
     def check(self) -> None:
         """Assert what must always hold."""

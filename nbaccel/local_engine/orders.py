@@ -29,6 +29,7 @@ _ERRORS = {
     Failure.GROUP_REMOVED: "TaskPlacementGroupRemoved",
     Failure.PENDING_CALLS_EXCEEDED: "PendingCallsLimitExceeded",
 }
+_NONE: dict[bytes, str] = {}
 _ACTOR_STATES = {"PENDING": "PENDING_CREATION"}
 
 
@@ -50,7 +51,7 @@ class Orders:
             do.ReleaseDevices: lambda c: head.node.release(c.node_id, c.devices),
             do.FailTask: self._fail_task,
             do.ActorChanged: self._actor_changed,
-            do.GroupChanged: lambda c: head.questions.group_changed(c),
+            do.GroupChanged: lambda c: head.questions.groups.changed(c),
             do.Warn: lambda c: head.watchers.warned(c),
             do.WakeAt: self._wake_at,
         }
@@ -92,32 +93,61 @@ class Orders:
         entry: TaskEntry = task.payload
         if command.devices and not head.node.lease(command):
             return
-        submit = entry.submit
-        if submit.slots and self._bring_back(submit, lambda: self._send_task_again(command)):
+        if worker.held or (entry.submit.slots and self._on_disk(entry.submit)):
+            worker.held.append(command)  # what comes after it waits too: calls keep their order
+            if len(worker.held) == 1:
+                self._keep(entry.submit, 1)
+                self._send_held(worker)
             return
         self._transmit(command, worker, entry)
 
-    def _send_task_again(self, command: do.SendTask) -> None:
-        worker = self._head.workers.by_id.get(command.worker_id)
-        if worker is None or worker.ended:
-            return
-        entry: TaskEntry = command.task.payload
-        if not self._bring_back(entry.submit, lambda: self._send_task_again(command)):
-            self._transmit(command, worker, entry)
+    def _send_held(self, worker: WorkerProcess) -> None:
+        """Send, in order, what waited for arguments to come back from disk."""
+        while worker.held:
+            entry: TaskEntry = worker.held[0].task.payload
+            going = entry.pinned and not worker.ended
+            if going and self._bring_back(worker, entry.submit):
+                return
+            command = worker.held.pop(0)
+            if going:
+                self._transmit(command, worker, entry)
+            self._keep(entry.submit, -1)
+            if worker.held:
+                self._keep(worker.held[0].task.payload.submit, 1)
 
-    def _bring_back(self, submit: wire.Submit, then: Callable[[], None]) -> bool:
-        """Whether an argument is on disk; it is then on its way back and `then` will be called."""
+    def _on_disk(self, submit: wire.Submit) -> bytes | None:
+        """An argument that is not in the arena."""
         for _place, id in submit.slots:
             record = self._objects.records.get(id)
             if record is not None and record.spilled:
-                self._head.store.when_here(id, then)
-                return True
-        return False
+                return id
+        return None
+
+    def _keep(self, submit: wire.Submit, change: int) -> None:
+        """Arguments that are in the arena stay there until all have come."""
+        for _place, id in submit.slots:
+            record = self._objects.records.get(id)
+            if record is not None:
+                record.kept += change
+
+    def _bring_back(self, worker: WorkerProcess, submit: wire.Submit) -> bool:
+        """Whether an argument is on its way back from disk."""
+        id = self._on_disk(submit)
+        if id is None or id in worker.refused:
+            return False
+
+        def refused(why: str) -> None:
+            worker.refused[id] = why
+            self._send_held(worker)
+
+        self._head.store.when_here(id, worker.peer.client_id, lambda: self._send_held(worker), refused)
+        return True
 
     def _transmit(self, command: do.SendTask, worker: WorkerProcess, entry: TaskEntry) -> None:
         head, task, peer = self._head, command.task, worker.peer
         self._prepare(peer, worker, entry, task)
-        slots = [(place, id, self._give(id, peer.client_id)) for place, id in entry.submit.slots]
+        slots = [(place, id, self._give(id, peer.client_id, worker.refused)) for place, id in entry.submit.slots]
+        worker.refused.clear()
         template = entry.record.template
         ids = environ = None
         hide = (
@@ -200,8 +230,10 @@ class Orders:
             ),
         )
 
-    def _give(self, id: bytes, client_id: int) -> wire.Value:
+    def _give(self, id: bytes, client_id: int, refused: dict[bytes, str] = _NONE) -> wire.Value:
         """A value on its way to a process."""
+        if id in refused:
+            return failures.failed("ObjectStoreFullError", refused[id])
         record = self._objects.records.get(id)
         if record is None or record.value is None:
             return failures.failed("ObjectLostError", f"Object {id.hex()} does not exist any more.")
@@ -213,14 +245,18 @@ class Orders:
     def deliver(self, id: bytes, peer: Peer) -> None:
         """Send a value to a process that asked for it."""
         record = self._objects.records[id]
-        if record.spilled:
-            self._head.store.when_here(id, lambda: self._deliver_again(id, peer))
+        if not record.spilled:
+            self._head.send(peer, wire.ObjectValue(id, self._give(id, peer.client_id)))
             return
-        self._head.send(peer, wire.ObjectValue(id, self._give(id, peer.client_id)))
 
-    def _deliver_again(self, id: bytes, peer: Peer) -> None:
-        if not peer.closed and id in self._objects.records:
-            self.deliver(id, peer)
+        def here() -> None:
+            if not peer.closed and id in self._objects.records:
+                self.deliver(id, peer)
+
+        def refused(why: str) -> None:
+            self._head.send(peer, wire.ObjectValue(id, failures.failed("ObjectStoreFullError", why)))
+
+        self._head.store.when_here(id, peer.client_id, here, refused)
 
     # ---- ends of tasks
 
@@ -238,7 +274,7 @@ class Orders:
             return
         task_id = task.task_id
         for index, result in enumerate(results):
-            self._fill(return_id(task_id, index), result.value, result.refs, entry.client_id)
+            self.fill(return_id(task_id, index), result.value, result.refs, entry.client_id)
         if record.template.num_returns == wire.STREAMING:
             self._end_stream(task_id, entry, results[0].value)
 
@@ -255,7 +291,7 @@ class Orders:
             entry.items += 1
         self._head.send(peer, wire.StreamEnd(task_id, entry.items))
 
-    def _fill(self, id: bytes, value: wire.Value, refs: list[bytes], owner: int) -> None:
+    def fill(self, id: bytes, value: wire.Value, refs: list[bytes], owner: int) -> None:
         """A result is there: its submitter gets it, whoever waits for it is told."""
         record = self._objects.fill(id, value, refs)
         if record is None:
@@ -372,8 +408,7 @@ class Orders:
 
     def _actor_died(self, actor: Any) -> None:
         self.unpin(actor.creation.payload, actor.creation)
-        if self._head.names.get((actor.namespace, actor.name)) == actor.actor_id:
-            del self._head.names[(actor.namespace, actor.name)]
+        self._head.questions.name_free(actor)
         actor.scope_ended = True
         dead = [other for other in self._head.actors.values() if other.state == "DEAD"]
         for old in dead[:-1_000]:  # the cockpit shows the latest; a program that makes millions must not fill the head

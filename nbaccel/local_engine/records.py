@@ -90,7 +90,6 @@ class WorkerProcess(msgspec.Struct):
     peer: Any
     pool: Pool | None
     pid: int | None = None
-    log_fds: tuple[int, int] = (-1, -1)  # kept to be given to the next log process
     setup_job: int = 0
     status: int | None = None  # wait status, once reaped
     ended: bool = False  # its connection is closed
@@ -99,6 +98,8 @@ class WorkerProcess(msgspec.Struct):
     used: bool = False
     running: str = ""
     running_actor: bytes = b""
+    held: list[Any] = []  # SendTasks that wait for arguments to come back from disk
+    refused: dict[bytes, str] = {}  # arguments that cannot, and why
 
 
 def choice_of(spec: wire.ChoiceSpec) -> Choice:

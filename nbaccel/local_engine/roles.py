@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from nbaccel.local_engine.zygote import Order
 if TYPE_CHECKING:
     from nbaccel.local_engine.head import Head
 
-_WAITING_MESSAGES = 10_000
+RESTART_PAUSE_S = 0.5  # for one that died as soon as it lived
 
 
 class Role:
@@ -28,6 +29,9 @@ class Role:
         self._sock: socket.socket | None = None
         self._waiting: list[tuple[bytes, tuple[int, ...]]] = []
         self.starts = 0
+        self._started_at = 0.0
+        self._pausing = False
+        # Tells a successor everything that it has to know; what its predecessor had not read is then forgotten.
         self.on_restart: Callable[[], None] | None = None
 
     @property
@@ -35,8 +39,9 @@ class Role:
         return self._sock is not None
 
     def start(self) -> None:
-        if self._sock is not None:
+        if self._sock is not None or self._pausing:
             return
+        self._started_at = time.monotonic()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         self._sock = ours
@@ -86,9 +91,20 @@ class Role:
         self._head.poll.unregister(self._sock)
         self._sock.close()
         self._sock = None
-        if self._head.stopping:
+        if self._head.stopping and self.starts > 3:
             return
         self._head.note(f"the {self._name} process ended and is started again")
+        again_at = self._started_at + RESTART_PAUSE_S
+        if time.monotonic() < again_at and not self._head.stopping:
+            self._pausing = True
+            self._head.poll.at(again_at, self._restart)
+        else:
+            self._restart()
+
+    def _restart(self) -> None:
+        self._pausing = False
+        if self.on_restart is not None:
+            self._waiting.clear()
         self.start()
         if self.on_restart is not None:
             self.on_restart()

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nbaccel.local_engine import mover, wire
 from nbaccel.local_engine.arena import Arena
 from nbaccel.local_engine.objects import Objects
+from nbaccel.local_engine.roles import Role
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head import Head
     from nbaccel.local_engine.peers import Peer
 
 GIB = 1 << 30
+FULL_PATIENCE_S = 10.0  # others may let go of what they use
 Grant = Callable[[int, str], None]  # (offset or -1, why not)
+Refused = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class _Asked:
+    """Somebody who waits for room."""
+
+    size: int
+    client: int
+    grant: Grant
+    until: float
 
 
 class Store:
@@ -25,10 +40,12 @@ class Store:
         self._head = head
         self._objects = objects
         self.arena = Arena(capacity)
-        self._waiting: list[tuple[int, Grant]] = []
-        self._spilling = 0
-        self._returning: dict[bytes, list[Callable[[], None]]] = {}
+        self._waiting: list[_Asked] = []
+        self._returning: dict[bytes, list[tuple[Callable[[], None], Refused]]] = {}
         self._directory = os.path.join(head.config.directory, "spilled")
+        self._moving: dict[bytes, mover.Spill | mover.Restore] = {}  # what the mover has not reported
+        self._mover = Role(head, "mover", "", decode=mover.decode_report, on_report=self.moved)
+        self._mover.on_restart = self._move_again
         self.granted: dict[int, int] = {}  # offset -> client that has not filled it yet
         self.spilled_bytes = 0
 
@@ -40,9 +57,9 @@ class Store:
                 self.granted[offset] = peer.client_id
             self._head.send(peer, wire.Allocated(request, offset, why))
 
-        self._take(size, grant)
+        self._take(size, peer.client_id, grant)
 
-    def _take(self, size: int, grant: Grant) -> None:
+    def _take(self, size: int, client: int, grant: Grant) -> None:
         if size > self.arena.capacity:
             grant(
                 -1,
@@ -54,28 +71,34 @@ class Store:
         if offset is not None:
             grant(offset, "")
             return
-        self._waiting.append((size, grant))
+        until = time.monotonic() + FULL_PATIENCE_S
+        self._waiting.append(_Asked(size, client, grant, until))
+        self._head.poll.at(until, self._make_room)
         self._make_room()
 
     def _make_room(self) -> None:
-        """Spill until the first in line fits; refuse it when nothing can be spilled."""
+        """Spill until the first in line fits; refuse it when nobody else could make room."""
         while self._waiting:
-            size, grant = self._waiting[0]
-            offset = self.arena.take(size)
+            first = self._waiting[0]
+            offset = self.arena.take(first.size)
             if offset is not None:
                 del self._waiting[0]
-                grant(offset, "")
+                first.grant(offset, "")
                 continue
-            if self._spilling:
+            if any(type(order) is mover.Spill for order in self._moving.values()):
                 return
-            victims = self._objects.victims(size)
-            if not victims:
-                del self._waiting[0]
-                grant(-1, self._full(size))
-                continue
+            victims = self._objects.victims(first.size)
             for id in victims:
                 self._spill(id)
-            return
+            if victims or (time.monotonic() < first.until and self._others_use_room(first.client)):
+                return
+            del self._waiting[0]
+            first.grant(-1, self._full(first.size))
+
+    def _others_use_room(self, client: int) -> bool:
+        """Whether somebody but this client fills or maps a part of the arena, and so may let go of it."""
+        filling = any(owner != client for owner in self.granted.values())
+        return filling or bool(self._moving) or self._objects.mapped_by_others(client)
 
     def _full(self, size: int) -> str:
         return (
@@ -85,117 +108,127 @@ class Store:
             "Let go of arrays that you no longer need, or start with a larger store: init(object_store_memory=…)."
         )
 
+    # ---- to disk
+
+    def _move(self, order: mover.Spill | mover.Restore) -> None:
+        self._moving[order.object_id] = order
+        self._mover.say(mover.encode(order))
+
+    def _move_again(self) -> None:
+        """The mover died: its successor begins anew what has not been reported."""
+        for order in self._moving.values():
+            self._mover.say(mover.encode(order))
+
     def _spill(self, id: bytes) -> None:
         record = self._objects.records[id]
-        value = record.value
-        assert value is not None
+        assert record.value is not None
         record.spilling = True
-        self._spilling += 1
-        os.makedirs(self._directory, mode=0o700, exist_ok=True)
-        path = os.path.join(self._directory, id.hex())
-        self._head.mover.say(mover.encode(mover.Spill(id, value.offset, value.size, path)))
+        self._move(mover.Spill(id, record.value.offset, record.value.size, os.path.join(self._directory, id.hex())))
 
     def moved(self, report: mover.Moved) -> None:
         """The mover has finished one object."""
+        self._moving.pop(report.object_id, None)
         if report.restored:
             self._restored(report)
-            return
-        self._spilling -= 1
+        else:
+            self._spilled(report)
+        self._make_room()
+
+    def _spilled(self, report: mover.Moved) -> None:
         record = self._objects.records.get(report.object_id)
-        if record is None or record.value is None or record.mappers:  # it went, or was wanted meanwhile
-            if not report.error:
-                os.unlink(report.path)
-            if record is not None:
-                record.spilling = False
-        elif report.error:
+        if record is not None:
             record.spilling = False
+        if report.error:
             self._refuse_all(
                 f"The object store is full, and moving objects to disk failed: {report.error}. Free some disk space, "
                 "let go of large objects, or start with a larger store."
             )
-            return
+        elif record is None or record.value is None or record.mappers or record.kept:  # it went, or is wanted again
+            _remove(report.path)
         else:
-            record.spilling = False
             record.spilled = report.path
             self._objects.stored.pop(record.value.offset)
             self.arena.give(record.value.offset)
             self.spilled_bytes += record.value.size
             record.value = wire.Value(record.value.status, None, -1, record.value.size)
-        self._make_room()
 
     def _refuse_all(self, why: str) -> None:
         waiting, self._waiting = self._waiting, []
-        for _size, grant in waiting:
-            grant(-1, why)
+        for asked in waiting:
+            asked.grant(-1, why)
 
-    def when_here(self, id: bytes, then: Callable[[], None]) -> None:
-        """Bring a spilled object back, then call."""
+    # ---- and back
+
+    def when_here(self, id: bytes, client: int, then: Callable[[], None], refused: Refused) -> None:
+        """Bring a spilled object back, then call; or say why it has to stay on disk for now."""
         waiting = self._returning.get(id)
         if waiting is not None:
-            waiting.append(then)
+            waiting.append((then, refused))
             return
-        self._returning[id] = [then]
+        self._returning[id] = [(then, refused)]
         record = self._objects.records[id]
-        value = record.value
+        value, path = record.value, record.spilled
         assert value is not None
 
         def grant(offset: int, why: str) -> None:
             if offset < 0:
-                self._lost(id, why)
+                self._refuse_return(id, f"Object {id.hex()} is on disk and cannot be brought back now. {why}")
             else:
-                self._head.mover.say(mover.encode(mover.Restore(id, offset, value.size, record.spilled)))
+                self._move(mover.Restore(id, offset, value.size, path))
 
-        self._take(value.size, grant)
+        self._take(value.size, client, grant)
+
+    def _refuse_return(self, id: bytes, why: str) -> None:
+        for _then, refused in self._returning.pop(id, []):
+            refused(why)
 
     def _restored(self, report: mover.Moved) -> None:
         record = self._objects.records.get(report.object_id)
         if record is None or record.value is None:
             self.arena.give(report.offset)
-            self._returning.pop(report.object_id, None)
+            self._refuse_return(report.object_id, f"Object {report.object_id.hex()} was released.")
             return
         if report.error:
             self.arena.give(report.offset)
-            self._lost(report.object_id, f"reading it back from disk failed: {report.error}")
+            self._refuse_return(
+                report.object_id,
+                f"Object {report.object_id.hex()} was moved to disk and cannot be read back: {report.error}",
+            )
             return
-        os.unlink(record.spilled)
+        _remove(record.spilled)
         self.spilled_bytes -= record.value.size
         record.spilled = ""
         record.value = wire.Value(record.value.status, None, report.offset, record.value.size)
+        record.last_used = time.monotonic()
         self._objects.stored[report.offset] = report.object_id
-        for then in self._returning.pop(report.object_id, []):
+        for then, _refused in self._returning.pop(report.object_id, []):
             then()
 
-    def _lost(self, id: bytes, why: str) -> None:
-        from nbaccel.local_engine.failures import failed
-
-        record = self._objects.records.get(id)
-        if record is not None:
-            record.value = failed(
-                "ObjectLostError", f"Object {id.hex()} was moved to disk and cannot be brought back: {why}"
-            )
-        for then in self._returning.pop(id, []):
-            then()
+    # ---- what came free
 
     def collect(self) -> None:
         """Give freed offsets back to the arena and remove freed files."""
         freed = self._objects.take_freed()
-        if freed is None:
-            return
-        for offset in freed.offsets:
-            self.arena.give(offset)
-        for path in freed.files:
-            try:
-                os.unlink(path)
-            except FileNotFoundError:
-                pass  # the session's directory went with everything in it
-        for actor_id in freed.actors:
-            self._head.actor_out_of_scope(actor_id)
-        if freed.offsets and self._waiting:
+        if freed is not None:
+            for offset in freed.offsets:
+                self.arena.give(offset)
+            for path in freed.files:
+                _remove(path)
+            for actor_id in freed.actors:
+                self._head.actor_out_of_scope(actor_id)
+        if self._waiting:
             self._make_room()
 
     def client_gone(self, client_id: int) -> None:
-        """What it was given and had not filled is free again."""
+        """What it was given and had not filled is free again; what it waited for is not given."""
         for offset, owner in list(self.granted.items()):
             if owner == client_id:
                 del self.granted[offset]
                 self.arena.give(offset)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass  # the session's directory went with everything in it

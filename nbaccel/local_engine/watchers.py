@@ -10,19 +10,24 @@ from __future__ import annotations
 
 import hmac
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from nbaccel.local_engine import log, wire
 from nbaccel.local_engine.peers import Peer
+from nbaccel.local_engine.records import Job, WorkerProcess
 from nbaccel.scheduling.commands import Warn
-from nbaccel.snapshot import Alert
+from nbaccel.snapshot import Alert, Snapshot
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head import Head
 
 PICTURES_PER_S = 4
+MOST_ROWS = 1000  # of tasks that a watcher may ask for
+MANY_ROWS = 100  # from here on a picture is big, and comes once a second
+CREDIT_BYTES = 4 << 20  # of lines for one slow reader; then its workers wait in their prints
 KEPT_LINES_BYTES = 4 << 20  # of a job whose news connection has not come yet
 MOST_ALERTS = 100
 
@@ -32,8 +37,10 @@ class Watchers:
 
     def __init__(self, head: Head) -> None:
         self._head = head
-        self._watching: set[Peer] = set()
-        self._unwritten: dict[Peer, int] = {}  # bytes of lines that the log process waits for
+        self._watching: dict[Peer, int] = {}  # -> rows of tasks that it asked for
+        self._last: dict[int, bytes] = {}  # rows -> the last published picture, without its number and time
+        self._unwritten: dict[Peer, int] = {}  # bytes of lines that a slow reader has not taken
+        self._gates: dict[Peer, list[Callable[[], None]]] = {}  # pipes that wait for it
         self._due = 0.0
         self._armed = False
         self._observer_buffers: dict[Peer, bytes] = {}
@@ -53,36 +60,41 @@ class Watchers:
             self._send_news(peer, message)
         job.held_lines, job.notices = [], []
 
-    def lines(self, said: log.Said) -> None:
-        """Output of a worker: to the driver of its job."""
-        head = self._head
-        worker = head.workers.by_id.get(bytes.fromhex(said.worker_id))
-        job_number = worker.setup_job if worker is not None else head.dead_workers.get(said.worker_id, 0)
-        message = wire.Lines(
-            said.name, said.pid, said.stream, said.text, said.cell, said.parent.encode("latin-1"), job_number
-        )
-        targets = (
-            [head.jobs[job_number]] if job_number in head.jobs else [job for job in head.jobs.values() if not job.ended]
-        )
-        waiting = False
-        for job in targets:
-            if job.news is not None and not job.news.closed:
-                self._send_news(job.news, message)
-                self._unwritten[job.news] = self._unwritten.get(job.news, 0) + len(said.text)
-                waiting = True
-            elif not job.ended and sum(len(lines.text) for lines in job.held_lines) < KEPT_LINES_BYTES:
-                job.held_lines.append(message)
-        if not waiting:
-            head.log.say(log.encode(log.Taken(len(said.text))))
+    def lines(self, worker: WorkerProcess, stream: int, pieces: list[log.Piece], then: Callable[[], None]) -> None:
+        """Output of a worker: to the driver of its job. `then` is called once there is room for more."""
+        jobs, number = self._head.jobs, worker.setup_job
+        slow: Peer | None = None
+        for job in [jobs[number]] if number in jobs else [job for job in jobs.values() if not job.ended]:
+            for piece in pieces:
+                who = piece.owner
+                parent = who.parent.encode("latin-1")
+                self._show(job, wire.Lines(who.name, who.pid, stream, piece.text, who.cell, parent, number))
+            if job.news is not None and self._unwritten.get(job.news, 0) > CREDIT_BYTES:
+                slow = job.news
+        if slow is None:
+            then()
+        else:
+            self._gates.setdefault(slow, []).append(then)
+
+    def _show(self, job: Job, message: wire.Lines) -> None:
+        if job.news is not None and not job.news.closed:
+            self._send_news(job.news, message)
+            self._unwritten[job.news] = self._unwritten.get(job.news, 0) + len(message.text)
+        elif not job.ended and sum(len(lines.text) for lines in job.held_lines) < KEPT_LINES_BYTES:
+            job.held_lines.append(message)
 
     def _send_news(self, peer: Peer, message: Any) -> None:
         self._head.send(peer, message)
 
     def news_written(self, peer: Peer) -> None:
-        """Everything for this peer has left: the log process may go on."""
-        size = self._unwritten.pop(peer, 0)
-        if size and self._head.log.running:
-            self._head.log.say(log.encode(log.Taken(size)))
+        """Everything for this peer has left: those who wait with more may go on."""
+        self._unwritten.pop(peer, None)
+        for then in self._gates.pop(peer, ()):
+            then()
+
+    def forget_gates(self) -> None:
+        """There is a new log process, which goes on by itself."""
+        self._gates.clear()
 
     def notice(self, job_number: int, message: wire.Notice) -> None:
         job = self._head.jobs.get(job_number)
@@ -112,10 +124,10 @@ class Watchers:
     def watch(self, peer: Peer, message: wire.Watch) -> None:
         """Begin or stop sending pictures to a news connection."""
         if message.on:
-            self._watching.add(peer)
+            self._watching[peer] = max(0, min(message.rows, MOST_ROWS))
             self._send_picture(peer)
         else:
-            self._watching.discard(peer)
+            self._watching.pop(peer, None)
         self._head.node.measure(bool(self._watching))
 
     def changed(self) -> None:
@@ -128,22 +140,37 @@ class Watchers:
 
     def _publish(self) -> None:
         self._armed = False
-        self._due = time.monotonic() + 1 / PICTURES_PER_S
+        big = any(rows > MANY_ROWS for rows in self._watching.values())
+        self._due = time.monotonic() + (1.0 if big else 1 / PICTURES_PER_S)
         for peer in list(self._watching):
             if peer.pending:
                 self._armed = True  # a slow reader gets the newest picture once it has read the one before
                 self._head.poll.at(self._due, self._publish)
                 return
-        body = self._encoded()
-        for peer in self._watching:
-            self._send_body(peer, body)
+        asked = set(self._watching.values())
+        self._last = {rows: body for rows, body in self._last.items() if rows in asked}
+        for rows in asked:
+            picture = self._head.questions.picture(rows)
+            if self._is_new(rows, picture):
+                body = self._encoded(picture)
+                for peer in [peer for peer, wanted in self._watching.items() if wanted == rows]:
+                    self._send_body(peer, body)
 
-    def _encoded(self) -> bytes:
+    def _is_new(self, rows: int, picture: Snapshot) -> bool:
+        """Whether it says anything that the last one did not: a quiet cluster sends nothing."""
+        picture.seq, picture.time = 0, 0.0
+        content = msgspec.msgpack.encode(picture)
+        same = self._last.get(rows) == content
+        self._last[rows] = content
+        return not same
+
+    def _encoded(self, picture: Snapshot) -> bytes:
         self.seq += 1
-        return msgspec.msgpack.encode(self._head.questions.picture())
+        picture.seq, picture.time = self.seq, time.time()
+        return msgspec.msgpack.encode(picture)
 
     def _send_picture(self, peer: Peer) -> None:
-        self._send_body(peer, self._encoded())
+        self._send_body(peer, self._encoded(self._head.questions.picture(self._watching.get(peer, 0))))
 
     def _send_body(self, peer: Peer, body: bytes) -> None:
         if peer.role == "observer":
@@ -157,7 +184,7 @@ class Watchers:
         self.news_written(peer)
         self._observer_buffers.pop(peer, None)
         if peer in self._watching:
-            self._watching.discard(peer)
+            del self._watching[peer]
             self._head.node.measure(bool(self._watching))
         job = self._head.jobs.get(peer.job)
         if job is not None and job.news is peer:
@@ -209,7 +236,7 @@ class Watchers:
         if what == "snapshot":
             self._send_picture(peer)
         elif what == "watch":
-            self.watch(peer, wire.Watch(bool(request.get("on", True))))
+            self.watch(peer, wire.Watch(bool(request.get("on", True)), rows=int(request.get("rows", 0))))
         elif what is not None:
             self._say_json(peer, self._head.questions.of_observer(str(what), request))
 

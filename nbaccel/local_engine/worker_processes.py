@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from nbaccel.local_engine import log, process, wire
+from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.peers import Peer
 from nbaccel.local_engine.records import WorkerProcess
 from nbaccel.local_engine.zygote import Order, Report
@@ -144,23 +144,18 @@ class WorkerProcesses:
         self.by_id: dict[bytes, WorkerProcess] = {}
         self.by_pid: dict[int, WorkerProcess] = {}
         self._unclaimed: dict[int, int] = {}  # pid -> status of a child that has not introduced itself
-        self._lingering: dict[
-            str, tuple[int, int]
-        ] = {}  # log descriptors of the dead, until the log process is through
 
     def start(self, command: StartWorker) -> None:
         head = self._head
         ours, theirs = socket.socketpair()
         _enlarge(ours)
         _enlarge(theirs)
-        out_read, out_write = os.pipe()
-        err_read, err_write = os.pipe()
         peer = Peer(ours, "worker", head.next_client_id())
-        worker = WorkerProcess(command.worker_id, command.node_id, peer, command.pool, log_fds=(out_read, err_read))
+        worker = WorkerProcess(command.worker_id, command.node_id, peer, command.pool)
         peer.worker = worker
         self.by_id[command.worker_id] = worker
         head.add_peer(peer)
-        head.log.say(log.encode(log.Add(command.worker_id.hex())), (out_read, err_read))
+        out_write, err_write = head.outputs.open(worker)
         pool = command.pool
         order = Order("worker", command.worker_id, argument=pool.zygote if pool else "")
         if pool is not None and pool.how == "exec":
@@ -256,28 +251,8 @@ class WorkerProcesses:
         self.by_id.pop(worker.worker_id, None)
         if worker.pid is not None:
             self.by_pid.pop(worker.pid, None)
-        self._lingering[worker.worker_id.hex()] = worker.log_fds
         self._head.worker_gone(worker)
         self._head.handle(WorkerDied(worker.worker_id, worker.stopping or words, intended=bool(worker.stopping)))
-
-    def log_closed(self, worker_id: str) -> None:
-        """The log process has read a worker's pipes to their end."""
-        fds = self._lingering.pop(worker_id, None)
-        if fds is None:
-            worker = self.by_id.get(bytes.fromhex(worker_id))
-            if worker is None:
-                return
-            fds, worker.log_fds = worker.log_fds, (-1, -1)
-        for fd in fds:
-            if fd >= 0:
-                os.close(fd)
-
-    def hand_pipes_to_new_log(self) -> None:
-        """The log process died: its successor reads on, nothing is lost."""
-        pipes = {worker.worker_id.hex(): worker.log_fds for worker in self.by_id.values()} | self._lingering
-        for worker_id, fds in pipes.items():
-            if fds[0] >= 0:
-                self._head.log.say(log.encode(log.Add(worker_id)), fds)
 
     def kill_all(self) -> None:
         process.kill_sessions({worker.pid for worker in self.by_id.values() if worker.pid and worker.status is None})

@@ -1,0 +1,100 @@
+"""The head's side of its workers' output: keeps the pipes, takes what the log process saw, passes lines on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nbaccel.local_engine import log
+from nbaccel.local_engine.records import WorkerProcess
+from nbaccel.local_engine.roles import Role
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head import Head
+
+
+@dataclass(slots=True)
+class _Stream:
+    """One pipe, and where its reading stands: all that a new log process needs."""
+
+    worker: WorkerProcess
+    number: int  # 1: stdout, 2: stderr
+    fd: int
+    path: str
+    rest: bytes = b""
+    owner: bytes = b"{}"
+    written: int = 0
+
+
+class Outputs:
+    """All pipes of a head's workers, living and dead."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._directory = os.path.join(head.config.directory, "logs")
+        self._streams: dict[int, _Stream] = {}
+        self._next_pipe = 1
+        self._next_drain = 1
+        self._after_drain: dict[int, Callable[[], None]] = {}
+        self.process = Role(head, "log", self._directory, decode=log.decode_report, on_report=self._reported)
+        self.process.on_restart = self._tell_successor
+
+    def open(self, worker: WorkerProcess) -> tuple[int, int]:
+        """The write ends of a new worker's stdout and stderr."""
+        ends = []
+        for number, suffix in ((1, "out"), (2, "err")):
+            read, write = os.pipe()
+            os.set_blocking(read, False)
+            path = os.path.join(self._directory, f"worker-{worker.worker_id.hex()[:16]}.{suffix}")
+            pipe, self._next_pipe = self._next_pipe, self._next_pipe + 1
+            self._streams[pipe] = _Stream(worker, number, read, path)
+            self._add(pipe)
+            ends.append(write)
+        return ends[0], ends[1]
+
+    def _add(self, pipe: int) -> None:
+        stream = self._streams[pipe]
+        order = log.Add(pipe, stream.path, stream.rest, stream.owner, stream.written)
+        self.process.say(log.encode(order), (stream.fd,))
+
+    def _reported(self, report: Any) -> None:
+        if type(report) is log.Chunk:
+            self._take(report)
+            return
+        then = self._after_drain.pop(report.number, None)
+        if then is not None:
+            then()
+
+    def _take(self, chunk: log.Chunk) -> None:
+        """The lines are here: only now they leave the pipe."""
+        stream = self._streams[chunk.pipe]
+        left = chunk.taken
+        while left:
+            left -= len(os.read(stream.fd, left))
+        stream.rest, stream.owner, stream.written = chunk.rest, chunk.owner, chunk.written
+        if chunk.ended:
+            os.close(stream.fd)
+            del self._streams[chunk.pipe]
+        self._head.watchers.lines(stream.worker, stream.number, chunk.pieces, lambda: self._go(chunk.pipe))
+
+    def _go(self, pipe: int) -> None:
+        self.process.say(log.encode(log.Go(pipe)))
+
+    def _tell_successor(self) -> None:
+        """The log process died: the next one goes on where the head stands."""
+        self._head.watchers.forget_gates()
+        for pipe in self._streams:
+            self._add(pipe)
+        for number in self._after_drain:
+            self.process.say(log.encode(log.Drain(number)))
+
+    def drain(self, then: Callable[[], None]) -> None:
+        """Call once everything printed so far is on its way to the drivers."""
+        if not self._streams:
+            then()
+            return
+        number, self._next_drain = self._next_drain, self._next_drain + 1
+        self._after_drain[number] = then
+        self.process.say(log.encode(log.Drain(number)))
