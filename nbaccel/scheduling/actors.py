@@ -114,6 +114,9 @@ class ActorTable:
         actor, record = worker.actor, worker.queue.popleft()
         assert actor is not None
         worker.used = True
+        if event.fall_back:
+            self._construct_otherwise(actor, worker, event.fall_back, now)
+            return
         last = event.failed or not actor.task.max_restarts
         actor.settled |= last
         self._tasks.finish(record, now, event.failed, tell=last)
@@ -128,6 +131,12 @@ class ActorTable:
         for caller in list(actor.lines):
             self._send_ready(actor, caller, now)
         self._close_if_done(actor, now)
+
+    def _construct_otherwise(self, actor: ActorRecord, worker: WorkerRecord, why: str, now: float) -> None:
+        """The constructor raised what its next choice is to answer: a new process, for that choice."""
+        actor.worker, actor.hold = None, None
+        self._dispatcher.retire(worker, f"the constructor of {actor.task.name} raised {why}", now)
+        self._tasks.fall_back(actor.creation, why, now)
 
     # --- calls ----------------------------------------------------------------------------------------------------
 

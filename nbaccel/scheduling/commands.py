@@ -104,11 +104,14 @@ class GroupChanged(msgspec.Struct):
 
 
 class Warn(msgspec.Struct):
-    """Tell the job's driver one line: a demand that can never be met here, a deadlock by resources."""
+    """Tell the job's driver one line about work that waits; said again, it takes the place of the line before.
+
+    An empty message takes the line away: nothing of it waits any more.
+    """
 
     job: int
     kind: str  # "infeasible" or "deadlock" or "waiting"
-    task_id: bytes | None
+    task_id: bytes | None  # names the line: the task that it was first said of
     message: str
 
 

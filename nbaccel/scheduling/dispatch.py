@@ -6,10 +6,10 @@ from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING
 
-from nbaccel.scheduling.commands import Command, Failure, ReleaseDevices, SendTask, Warn
+from nbaccel.scheduling.commands import Command, Failure, ReleaseDevices, SendTask
 from nbaccel.scheduling.events import TaskKind
 from nbaccel.scheduling.ledger import Hold
-from nbaccel.scheduling.moves import ACTOR, BUSY, RUNNING, STARTING, SUBMITTED
+from nbaccel.scheduling.moves import ACTOR, BUSY, RUNNING, STARTING, SUBMITTED, WAITING
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.tasks import Shape, TaskRecord, TaskTable
 from nbaccel.scheduling.timers import Timers
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from nbaccel.scheduling.actors import ActorRecord
     from nbaccel.scheduling.explain import Explainer
 
-MAX_WARNED = 10_000
 EndActor = Callable[["ActorRecord", str, float, Failure], None]
 Way = tuple[Hold, int, str]  # what was taken, which choice that is, and why
 
@@ -46,7 +45,6 @@ class Dispatcher:
         self._notice_s = waiting_notice_s
         self._turns: dict[int, int] = {}  # job -> when it was last served
         self._turn = count(1)
-        self._warned: set[object] = set()
         self.end_actor: EndActor  # set by the scheduler: actors are built on top of this
 
     # --- which line -----------------------------------------------------------------------------------------------
@@ -72,7 +70,9 @@ class Dispatcher:
             return False
         self._turns[shape.job] = next(self._turn)
         self._tasks.leave(shape, record)
-        hold, record.choice, record.choice_why = way
+        hold, index, why = way
+        record.choice = record.task.skipped + index
+        record.choice_why = why or record.fell_because
         self.assign(record, hold, now)
         return shape.size > 0
 
@@ -114,19 +114,24 @@ class Dispatcher:
 
     def _must_wait(self, shape: Shape, record: TaskRecord, now: float) -> None:
         if not any(ask.places for ask in shape.asks):
-            failure = self._lost(shape)
+            failure = self._lost(shape, record)
             if failure is not None:
                 self._give_up(shape, failure, now)
                 return
-            self._warn_infeasible(shape, record)
+            self._tell_infeasible(shape, record)
         if not shape.notice_armed:
             shape.notice_armed = True
             self._timers.at(record.waiting_since + self._notice_s, self._notice, shape)
 
-    def _lost(self, shape: Shape) -> Failure | None:
-        """A hard wish for one node is refused in words, as in Ray: no node that joins could meet it."""
+    def _lost(self, shape: Shape, record: TaskRecord) -> Failure | None:
+        """A hard wish for one node is refused in words, as in Ray: no node that joins could meet it.
+
+        So is everything that can never be met here, where the user wants to hear of it at `get`.
+        """
         if self._explainer.group_is_gone(shape):
             return Failure.GROUP_REMOVED
+        if record.task.refuse_infeasible and not self._explainer.waits_for_group(shape):
+            return Failure.UNSCHEDULABLE
         if all(c.placement.strategy == "NODE" and not c.placement.soft for c in shape.choices):
             return Failure.UNSCHEDULABLE
         return None
@@ -136,23 +141,22 @@ class Dispatcher:
         if failure is Failure.GROUP_REMOVED:
             reason = "its placement group was removed"
         while (record := shape.first()) is not None:
-            message = f"{record.task.name} cannot be placed: {reason}."
+            message = self._explainer.refusal(shape, record, reason)
             if record.actor is None:
                 self._tasks.fail(record, failure, message, now)
             else:
                 self.end_actor(record.actor, message, now, failure)
 
-    def _warn_infeasible(self, shape: Shape, record: TaskRecord) -> None:
-        if self._explainer.waits_for_group(shape) or (shape.choices, shape.job) in self._warned:
+    def _tell_infeasible(self, shape: Shape, record: TaskRecord) -> None:
+        """At once, once under each cell: the line's first task, or the one that has just joined it."""
+        if self._explainer.waits_for_group(shape):
             return
-        if len(self._warned) >= MAX_WARNED:
-            self._warned.clear()
-        self._warned.add((shape.choices, shape.job))
-        message = self._explainer.infeasible(shape, record)
-        self._out.append(Warn(shape.job, "infeasible", record.task.task_id, message))
+        for each in (record, shape.line[-1]):
+            if each.task.cell not in shape.told and each.state == WAITING:
+                self._tasks.say(shape, each, "infeasible", self._explainer.infeasible(shape, each))
 
     def _notice(self, shape: Shape, now: float) -> None:
-        """One line about the first of a shape that waits for long, and another if nothing but itself could end that."""
+        """A line under each cell whose task waits for long; said again from time to time, since the reason changes."""
         shape.notice_armed = False
         record = shape.first()
         if record is None:
@@ -160,23 +164,20 @@ class Dispatcher:
         shape.notice_armed = True
         due = record.waiting_since + self._notice_s
         self._timers.at(due if due > now else now + self._notice_s, self._notice, shape)
-        if due <= now and not shape.deadlock_told and not self._tell_deadlock(shape, record, now):
-            self._tell_waiting(shape, record, now)
+        if not any(ask.places for ask in shape.asks) and not self._explainer.waits_for_group(shape):
+            return  # told at once
+        for first in self._tasks.longest_waiting(shape).values():
+            if first.waiting_since + self._notice_s <= now:
+                self._tell_waiting(shape, first, now)
 
-    def _tell_deadlock(self, shape: Shape, record: TaskRecord, now: float) -> bool:
+    def _tell_waiting(self, shape: Shape, record: TaskRecord, now: float) -> None:
         nobody_runs = not self._tasks.counts[RUNNING] and not self._tasks.counts[SUBMITTED]
         message = self._explainer.deadlock(shape, record, now, nobody_runs)
         if message:
-            shape.deadlock_told = True
-            self._out.append(Warn(shape.job, "deadlock", record.task.task_id, message))
-        return bool(message)
-
-    def _tell_waiting(self, shape: Shape, record: TaskRecord, now: float) -> None:
-        feasible = any(ask.places for ask in shape.asks)
-        if not shape.noticed and (feasible or self._explainer.waits_for_group(shape)):
-            shape.noticed = True
-            message = self._explainer.explain(record, now).sentence
-            self._out.append(Warn(shape.job, "waiting", record.task.task_id, message))
+            self._tasks.say(shape, record, "deadlock", message)
+            return
+        more = f" {shape.size - 1} more that ask the same wait too." if shape.size > 1 else ""
+        self._tasks.say(shape, record, "waiting", f"{self._explainer.explain(record, now).sentence}{more}")
 
     # --- which worker ---------------------------------------------------------------------------------------------
 

@@ -68,6 +68,8 @@ class Task(msgspec.Struct):
     pool: Pool
     choices: tuple[Choice, ...]  # tried in order; the first is what the user asked
     fallback_after_s: float | None = None  # None: fall back only from a choice that can never be met
+    skipped: int = 0  # so many of the choices have been tried, and raised what is to be answered by the next
+    refuse_infeasible: bool = False  # fail at once what can never be met here, instead of waiting for a node
     running: tuple[tuple[str, int], ...] | None = None  # an actor's demand once placed; None: the same as placed
     fresh: bool = False  # needs a process that never ran user code
     max_calls: int = 0  # the worker is retired after so many calls of this function; 0: never
@@ -135,12 +137,18 @@ class WorkerReady(msgspec.Struct):
 
 
 class TaskReturned(msgspec.Struct):
-    """A task ended in its worker. `retry`: it raised one of its retry_exceptions and the head wants it again."""
+    """A task ended in its worker.
+
+    `retry`: it raised one of its retry_exceptions and the head wants it again. `fall_back`: it raised this, which its
+    next choice is to answer. `retire`: why the process must end before anybody gets its devices.
+    """
 
     worker_id: bytes
     task_id: bytes
     failed: bool = False
     retry: bool = False
+    fall_back: str = ""
+    retire: str = ""
 
 
 class TasksGivenBack(msgspec.Struct):

@@ -87,7 +87,7 @@ class Explainer:
         return f"{_subject(record)} waits for an earlier call of the same caller, whose arguments are not ready yet."
 
     def _resources(self, record: TaskRecord, answer: Explanation, now: float | None) -> None:
-        choice = record.task.choices[0]
+        choice = record.task.choices[record.task.skipped]
         group = self._groups.get(choice.placement.group_id or b"")
         self._judge(choice, answer)
         if group is not None and group.state is not GroupState.CREATED:
@@ -155,6 +155,11 @@ class Explainer:
             f"{_subject(record)} asks for {asks}, which can never be met here: {self.why_never(shape)}. It waits, "
             "because a node may join. Ask for less, give a fallback such as fallback='cpu', or cancel it."
         )
+
+    def refusal(self, shape: Shape, record: TaskRecord, reason: str) -> str:
+        """Why it is not waited for."""
+        asks = " or ".join(choice_text(choice) for choice in shape.choices)
+        return f"{record.task.name} asks for {asks}, but cannot be placed: {reason}."
 
     def why_fallback(self, shape: Shape, index: int, waited_s: float) -> str:
         first = judge(self._cluster, shape.choices[0])
@@ -246,7 +251,7 @@ def _busy(answer: Explanation, now: float | None) -> str:
 
 
 def _alternatives(record: TaskRecord) -> str:
-    later = record.task.choices[1:]
+    later = record.task.choices[record.task.skipped + 1 :]
     if not later:
         return " Ask for less, or give a fallback such as fallback='cpu'."
     return f" It can fall back to {listed([choice_text(choice) for choice in later])}."
@@ -254,9 +259,10 @@ def _alternatives(record: TaskRecord) -> str:
 
 def _falls_back(record: TaskRecord) -> str:
     after = record.task.fallback_after_s
-    if after is None or len(record.task.choices) < 2:
+    later = record.task.choices[record.task.skipped + 1 :]
+    if after is None or not later:
         return ""
-    choice = record.task.choices[1]
+    choice = later[0]
     return f" It falls back to {choice.label or choice_text(choice)} when it has waited {after:g} s."
 
 

@@ -60,7 +60,9 @@ class Leases:
         started_at = record.started_at
         average = self._learn(task.function_key, now - started_at if started_at is not None else 0.0)
         self._conclude(record, event, now)
-        if task.max_calls and self._spent(worker, record):
+        if event.retire:
+            self._dispatcher.retire(worker, event.retire, now)
+        elif task.max_calls and self._spent(worker, record):
             self._dispatcher.retire(worker, f"{task.name} has max_calls={task.max_calls}", now)
         else:
             self._go_on(worker, record, average, now)
@@ -88,10 +90,12 @@ class Leases:
         """What becomes of the task itself."""
         if record.state >= FINISHED:  # it was cancelled while it waited in the worker
             return
-        if not event.retry:
+        if not event.retry and not event.fall_back:
             self._tasks.finish(record, now, event.failed)
         elif record.cancelled:
             self._tasks.fail(record, Failure.CANCELLED, f"{record.task.name} was cancelled.", now)
+        elif event.fall_back:
+            self._tasks.fall_back(record, event.fall_back, now)
         else:
             self.retry([record], now)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from nbaccel.scheduling.commands import Command, FailTask, Failure, FinishTask
+from nbaccel.scheduling.commands import Command, FailTask, Failure, FinishTask, Warn
 from nbaccel.scheduling.events import Choice, Task
 from nbaccel.scheduling.ledger import Hold
 from nbaccel.scheduling.moves import (
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 KEEP_ENDED = 1000  # records of ended tasks that can still be asked for
 MAX_SHAPES = 1024  # beyond this, shapes in which nobody waits are forgotten
 MAX_DEPTH = 64  # tasks that are nested deeper wait in the lines of this depth
+MAX_LOOKED_AT = 64  # of a line, when those that wait longest are looked for
 
 
 class TaskRecord(msgspec.Struct, eq=False):
@@ -52,6 +54,7 @@ class TaskRecord(msgspec.Struct, eq=False):
     missing: set[bytes] | None = None
     choice: int = 0
     choice_why: str = ""
+    fell_because: str = ""  # what the choices before this one raised
     attempt: int = 0
     failed_starts: int = 0
     cancelled: bool = False
@@ -69,6 +72,13 @@ class TaskRecord(msgspec.Struct, eq=False):
         return f"task {self.task.name} ({self.task.task_id.hex()})"
 
 
+class Told(msgspec.Struct):
+    """A line that was said about work that waits: the id that names it, and of which task it speaks now."""
+
+    line_id: bytes
+    record: TaskRecord
+
+
 class Shape(msgspec.Struct, eq=False):
     """A line of waiting tasks that ask the same: if its first cannot start, none of them can."""
 
@@ -81,8 +91,7 @@ class Shape(msgspec.Struct, eq=False):
     size: int = 0  # of the line, less those that were cancelled in it
     leases: int = 0  # workers that run tasks of this shape
     notice_armed: bool = False
-    noticed: bool = False
-    deadlock_told: bool = False
+    told: dict[str, Told] = {}  # cell -> what was said under it
     fallback_armed: float = -1.0
 
     def first(self) -> TaskRecord | None:
@@ -240,25 +249,28 @@ class TaskTable:
         last = self._last_shape
         if (
             last is not None
+            and not task.skipped
             and task.choices is self._last_choices
             and last.job == task.job
             and last.depth == depth
             and last.fallback_after_s == task.fallback_after_s
         ):
             return last
-        key = (task.choices, task.fallback_after_s, task.job, depth)
+        choices = task.choices[task.skipped :] if task.skipped else task.choices
+        key = (choices, task.fallback_after_s, task.job, depth)
         shape = self.shapes.get(key)
         if shape is None:
-            shape = self._new_shape(key, task, depth)
-        self._last_choices, self._last_shape = task.choices, shape
+            shape = self._new_shape(key, task, choices, depth)
+        if not task.skipped:
+            self._last_choices, self._last_shape = choices, shape
         return shape
 
-    def _new_shape(self, key: object, task: Task, depth: int) -> Shape:
+    def _new_shape(self, key: object, task: Task, choices: tuple[Choice, ...], depth: int) -> Shape:
         if len(self.shapes) >= self._most_shapes:
             self._forget_empty_shapes()
             self._most_shapes = max(MAX_SHAPES, 2 * len(self.shapes))
-        asks = tuple(self._cluster.ask_for(choice) for choice in task.choices)
-        shape = self.shapes[key] = Shape(task.choices, asks, task.fallback_after_s, task.job, depth)
+        asks = tuple(self._cluster.ask_for(choice) for choice in choices)
+        shape = self.shapes[key] = Shape(choices, asks, task.fallback_after_s, task.job, depth)
         for ask in asks:
             ask.shapes[shape] = None
         return shape
@@ -279,9 +291,23 @@ class TaskTable:
         record.waiting_since = now
         shape.line.append(record)
         shape.size += 1
-        if shape.size == 1:
+        if shape.size == 1 or self._has_to_be_told(shape, record):
             self._cluster.woken[shape] = None
         return shape
+
+    def _has_to_be_told(self, shape: Shape, record: TaskRecord) -> bool:
+        """Others wait already for what can never be met here, but the cell of this one has not been told."""
+        return bool(shape.told) and record.task.cell not in shape.told and not any(ask.places for ask in shape.asks)
+
+    def fall_back(self, record: TaskRecord, why: str, now: float) -> None:
+        """What it tried raised an error that its next choice is to answer: to the front of that choice's line."""
+        task = record.task
+        task.skipped = record.choice + 1
+        label = task.choices[task.skipped].label or "the next choice"
+        record.fell_because = f"{label} was taken, because the choice before raised {why}"
+        record.attempt += 1
+        record.shape = None
+        self.line_up_first([record], now)
 
     def line_up_first(self, records: list[TaskRecord], now: float) -> None:
         """Back to the front of their lines, in the order given."""
@@ -306,7 +332,8 @@ class TaskTable:
         shape.size -= 1
         if not shape.size:
             shape.line.clear()
-            shape.noticed = shape.deadlock_told = False
+        if shape.told:
+            self._waits_no_more(shape, record)
 
     def _leave_line(self, record: TaskRecord) -> None:
         if record.state == ARGS:
@@ -320,8 +347,38 @@ class TaskTable:
             self._cluster.woken[shape] = None
         else:
             shape.line.clear()
-            shape.noticed = shape.deadlock_told = False
             self._cluster.woken.pop(shape, None)
+        if shape.told:
+            self._waits_no_more(shape, record)
+
+    def longest_waiting(self, shape: Shape) -> dict[str, TaskRecord]:
+        """Of each cell the first that waits, among the first of the line."""
+        first: dict[str, TaskRecord] = {}
+        for record in islice(shape.line, MAX_LOOKED_AT):
+            if record.state == WAITING:
+                first.setdefault(record.task.cell, record)
+        return first
+
+    def say(self, shape: Shape, record: TaskRecord, kind: str, message: str) -> None:
+        """One line under the task's cell, in the place of the one that was there."""
+        told = shape.told.get(record.task.cell)
+        if told is None:
+            told = shape.told[record.task.cell] = Told(record.task.task_id, record)
+        told.record = record
+        self._out.append(Warn(shape.job, kind, told.line_id, message))
+
+    def _waits_no_more(self, shape: Shape, left: TaskRecord) -> None:
+        """A task left its line: what was said of it is taken away, or belongs to the next of its cell."""
+        told = shape.told.get(left.task.cell)
+        if shape.size and (told is None or told.record is not left):
+            return
+        waiting = self.longest_waiting(shape) if shape.size else {}
+        for cell, line in list(shape.told.items()):
+            if cell in waiting:
+                line.record = waiting[cell]
+            elif line.record.state != WAITING or line.record is left:
+                del shape.told[cell]
+                self._out.append(Warn(shape.job, "waiting", line.line_id, ""))
 
     # --- looking --------------------------------------------------------------------------------------------------
 

@@ -101,13 +101,82 @@ def test_every_resource_that_is_short_is_named() -> None:
     assert explanation is not None and explanation.resources == ["CPU", "GPU"]
 
 
-def test_waiting_for_long_is_told_once_for_each_shape() -> None:
+def test_waiting_for_long_is_one_line_for_each_shape_said_again_as_time_passes() -> None:
     w = world(1, cpus=1, waiting_notice_s=5.0)
     w.submit("long")
     w.ready()
     waiting = [w.submit("f") for _ in range(20)]
+    w.time_passes(4.9)
+    assert not w.warnings
     w.time_passes(30)
-    assert [(warning.kind, warning.task_id) for warning in w.warnings] == [("waiting", waiting[0].task_id)]
+    assert {(warning.kind, warning.task_id) for warning in w.warnings} == {("waiting", waiting[0].task_id)}
+    assert w.warnings[-1].message.endswith("19 more that ask the same wait too.")
+
+
+def test_the_line_goes_when_the_task_starts() -> None:
+    w = world(1)
+    holder = w.gpu_task("train")
+    w.ready()
+    task = w.gpu_task("infer", cell="[4] line 1")
+    w.time_passes(6)
+    assert [bool(warning.message) for warning in w.warnings] == [True]
+    w.returns(holder)
+    w.dies(w.stopping()[0])
+    assert [(warning.task_id, warning.message) for warning in w.warnings[1:]] == [(task.task_id, "")]
+
+
+def test_each_cell_has_a_line_of_its_own_until_its_last_task_starts() -> None:
+    w = world(1)
+    holder = w.gpu_task("train")
+    w.ready()
+    first, second = w.gpu_task("f", cell="[4]"), w.gpu_task("f", cell="[4]")
+    other = w.gpu_task("f", cell="[5]")
+    w.time_passes(6)
+    assert {warning.task_id for warning in w.warnings} == {first.task_id, other.task_id}
+    for task in (holder, first):
+        w.warnings.clear()
+        w.returns(task)
+        w.dies(w.stopping()[0])
+        w.ready()
+    assert w.is_sent(second)
+    assert [(warning.task_id, warning.message) for warning in w.warnings] == [(first.task_id, "")]
+
+
+def test_a_line_goes_when_its_task_is_cancelled() -> None:
+    w = world(0)
+    task = w.gpu_task()
+    w.tell(ev.CancelAsked(task.task_id))
+    assert [(warning.kind, bool(warning.message)) for warning in w.warnings] == [
+        ("infeasible", True),
+        ("waiting", False),
+    ]
+
+
+def test_a_cell_that_runs_again_is_told_again_that_it_can_never_run() -> None:
+    w = world(0)
+    first, again = w.gpu_task(cell="[3]"), w.gpu_task(cell="[4]")
+    assert [(warning.kind, warning.task_id) for warning in w.warnings] == [
+        ("infeasible", first.task_id),
+        ("infeasible", again.task_id),
+    ]
+
+
+def test_what_can_never_run_is_refused_where_the_user_wants_it_so() -> None:
+    w = world(1)
+    task = w.submit("f", choice(CPU=1, GPU=2), refuse_infeasible=True)
+    assert w.outcomes[task.task_id] == "unschedulable"
+    assert w.messages[task.task_id] == "f asks for 1 CPU and 2 GPUs, but cannot be placed: this machine has 1 GPU, not 2."
+    creation = w.actor("A", choice(GPU=2), refuse_infeasible=True)
+    assert (w.outcomes[creation.task_id], w.actors[b"a"]) == ("unschedulable", "DEAD")
+    assert not w.warnings
+
+
+def test_what_is_only_busy_is_not_refused() -> None:
+    w = world(1)
+    w.gpu_task()
+    w.ready()
+    task = w.gpu_task("f", refuse_infeasible=True)
+    assert task.task_id not in w.outcomes
 
 
 def test_a_task_that_waits_for_arguments_says_so() -> None:
@@ -246,6 +315,48 @@ def test_an_actor_falls_back_too_and_holds_what_it_got() -> None:
     assert w.scheduler.node_available(HEAD)["CPU"] == 2 * UNIT
 
 
+def test_an_error_that_the_fallback_answers_runs_the_next_choice() -> None:
+    w = world(1)
+    task = w.submit("f", *OR_CPU, max_calls=1, retries_left=0)
+    w.ready()
+    w.returns(task, failed=True, fall_back="OutOfMemoryError: 80 GiB")
+    w.dies(w.stopping()[0])
+    w.ready()
+    assert taken(w, task) == 1
+    record = w.scheduler.task_record(task.task_id)
+    assert record is not None and record.attempt == 1
+    assert record.choice_why == "cpu was taken, because the choice before raised OutOfMemoryError: 80 GiB"
+    w.returns(task)
+    assert w.outcomes[task.task_id] == "finished"
+
+
+def test_an_actor_whose_constructor_fails_on_the_device_is_made_by_the_fallback_in_a_new_process() -> None:
+    w = world(1)
+    creation = w.actor("A", *OR_CPU, running=None)
+    w.ready()
+    first = w.worker_of(creation).worker_id
+    w.returns(creation, failed=True, fall_back="RuntimeError: no driver")
+    w.ready()
+    assert taken(w, creation) == 1 and w.worker_of(creation).worker_id != first
+    for worker in w.stopping():
+        w.dies(worker)
+    w.returns(creation)
+    assert w.actors[b"a"] == "ALIVE"
+    assert w.scheduler.node_available(HEAD)["GPU"] == UNIT
+
+
+def test_a_worker_that_keeps_device_memory_is_retired_before_the_next_task_gets_the_device() -> None:
+    w = world(1)
+    task, waiting = w.gpu_task("leaky", max_calls=0, fresh=False), w.gpu_task("next", max_calls=0, fresh=False)
+    w.ready()
+    w.returns(task, retire="it kept 3 GiB of GPU 0")
+    w.ready()
+    assert w.outcomes[task.task_id] == "finished" and not w.is_sent(waiting)
+    w.dies(w.stopping()[0])
+    w.ready()
+    assert w.is_sent(waiting)
+
+
 # --- deadlock ----------------------------------------------------------------------------------------------------
 
 
@@ -256,7 +367,7 @@ def test_actors_that_hold_all_cpus_while_a_task_waits_are_told_as_a_deadlock() -
     w.returns(creation)
     w.submit("f")
     w.time_passes(20)
-    assert [warning.kind for warning in w.warnings] == ["deadlock"]
+    assert {warning.kind for warning in w.warnings} == {"deadlock"}
     assert "actor Holder (1 CPU, cell [2] line 1" in w.warnings[0].message
 
 
@@ -267,7 +378,7 @@ def test_a_parent_that_holds_the_device_its_child_waits_for_is_told_as_a_deadloc
     w.gpu_task("child", parent_task_id=parent.task_id)
     w.blocks(parent)
     w.time_passes(6)
-    assert [warning.kind for warning in w.warnings] == ["deadlock"]
+    assert {warning.kind for warning in w.warnings} == {"deadlock"}
     assert "task parent (GPU 0" in w.warnings[0].message
 
 
@@ -280,4 +391,4 @@ def test_work_that_goes_on_is_no_deadlock() -> None:
     w.ready()
     w.gpu_task("waits")
     w.time_passes(6)
-    assert [warning.kind for warning in w.warnings] == ["waiting"]
+    assert {warning.kind for warning in w.warnings} == {"waiting"}
