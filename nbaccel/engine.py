@@ -123,8 +123,19 @@ class Watching(Protocol):
     def probe(self, demand: dict[str, float], accelerator_type: str | None) -> dict[str, Any]:
         """Whether this could run now, later or never, and why."""
 
-    def watch(self, callback: Callable[[Snapshot], None] | None, *, metrics: bool = True) -> None:
-        """Call back with each new snapshot from now on; None stops."""
+    def watch(
+        self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0
+    ) -> None:
+        """Call back, from a thread of the engine's, with each new snapshot from now on and with None at the cluster's end.
+
+        The callback None stops. `rows` asks for more tasks than a snapshot usually has.
+        """
+
+    def cancel_by_id(self, task_id: str, *, force: bool = False) -> None:
+        """Cancel the task that a snapshot shows by this id. Only queues a message: any thread may call it."""
+
+    def kill_by_id(self, actor_id: str) -> None:
+        """End the actor that a snapshot shows by this id. Only queues a message: any thread may call it."""
 
     def logs(self, task_id: str | None, *, tail: int) -> str: ...
 

@@ -176,6 +176,7 @@ class Snapshot(msgspec.Struct):
     groups: list[GroupRow] = []
     alerts: list[Alert] = []
     counts: dict[str, int] = {}  # task state -> number of all tasks in it
+    actor_counts: dict[str, int] = {}  # actor state -> number of all actors in it
     found: list[str] = []  # sentences on families found but not offered, or not found and why
     protocol: int = PROTOCOL_VERSION
 

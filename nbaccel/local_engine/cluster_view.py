@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from nbaccel.handles import ObjectRef
+from nbaccel.local_engine import wire
 from nbaccel.local_engine.ids import return_id
 from nbaccel.snapshot import Snapshot
 
@@ -40,6 +41,12 @@ class ClusterView:
     def state(self: Any, what: str, limit: int) -> list[dict[str, Any]]:
         """Rows for nbaccel.util.state."""
         return list(self.link.ask("state", [what, limit]))
+
+    def cancel_by_id(self: Any, task_id: str, *, force: bool = False) -> None:
+        self.link.say(wire.Cancel(bytes.fromhex(task_id), force))
+
+    def kill_by_id(self: Any, actor_id: str) -> None:
+        self.link.say(wire.KillActor(bytes.fromhex(actor_id)))
 
     def timeline(self: Any) -> list[dict[str, Any]]:
         return list(self.link.ask("timeline"))

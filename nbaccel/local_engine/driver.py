@@ -98,9 +98,11 @@ class Driver(ClusterView, Client):
     def report_progress(self, done: float, total: float) -> None:
         """Outside of a task there is nobody to report to."""
 
-    def watch(self, callback: Callable[[Snapshot], None] | None, *, metrics: bool = True) -> None:
+    def watch(
+        self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0
+    ) -> None:
         assert self.news is not None
-        self.news.watch(callback, metrics=metrics)
+        self.news.watch(callback, metrics=metrics, rows=rows)
 
     # ---- the end
 

@@ -36,8 +36,8 @@ class News:
         assert sock is not None
         self._show = log_to_driver
         self._drained = threading.Event()
-        self._watcher: Callable[[Snapshot], None] | None = None
-        self.link = Link(sock, on_lost=lambda why: self._drained.set())
+        self._watcher: Callable[[Snapshot | None], None] | None = None
+        self.link = Link(sock, on_lost=lambda why: self._lost())
         receivers = self.link.receivers
         receivers[wire.Lines] = self._lines
         receivers[wire.Notice] = self._notice
@@ -59,12 +59,19 @@ class News:
         if watcher is not None:
             watcher(msgspec.msgpack.decode(message.body, type=Snapshot))
 
-    def watch(self, callback: Callable[[Snapshot], None] | None, *, metrics: bool) -> None:
+    def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool, rows: int) -> None:
         self._watcher = callback
-        self.link.say(wire.Watch(callback is not None, metrics))
+        self.link.say(wire.Watch(callback is not None, metrics, rows))
 
     def stop_watching(self) -> None:
-        self._watcher = None
+        """The cluster ends: the watcher hears it once, and no more."""
+        watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            watcher(None)
+
+    def _lost(self) -> None:
+        self._drained.set()
+        self.stop_watching()
 
     def drain(self, timeout_s: float) -> None:
         """Wait until everything that was printed has been shown."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from itertools import islice
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.head import Head
 
 MOST_WAITING, MOST_RUNNING, MOST_ENDED = 20, 50, 20
+MOST_EXPLAINED = 50  # a reason costs some 20 µs of the head's loop
 _METRICS = set(DeviceMetrics.__struct_fields__)
 
 
@@ -39,16 +41,19 @@ class Picture:
     def __init__(self, head: Head) -> None:
         self._head = head
 
-    def snapshot(self, seq: int) -> Snapshot:
+    def snapshot(self, seq: int, rows: int = 0) -> Snapshot:
+        """The picture; `rows` asks for more tasks of each kind than usual."""
         head = self._head
+        actors = list(head.actors.values())
         return Snapshot(
             runtime=self._runtime(),
             seq=seq,
             time=time.time(),
             nodes=self.node_rows(),
             devices=self.device_rows(),
-            tasks=self.task_rows(MOST_RUNNING, MOST_WAITING, MOST_ENDED),
-            actors=[self._actor(entry) for entry in self._actors_shown()],
+            tasks=self.task_rows(max(MOST_RUNNING, rows), max(MOST_WAITING, rows), max(MOST_ENDED, rows)),
+            actors=[self._actor(entry) for entry in self._actors_shown(actors)],
+            actor_counts=Counter(entry.state for entry in actors),
             workers=self.worker_rows(),
             groups=[self._group(row) for row in head.questions.group_rows()][-50:],
             alerts=list(head.watchers.alerts[-20:]),
@@ -200,9 +205,9 @@ class Picture:
         scheduler = self._head.scheduler
         rows = [self.task(record) for record in islice(scheduler.running(), most_running)]
         now = time.monotonic()
-        for record in islice(scheduler.waiting(), most_waiting):
+        for number, record in enumerate(islice(scheduler.waiting(), most_waiting)):
             row = self.task(record)
-            explanation = scheduler.explain(record.task.task_id, now)
+            explanation = scheduler.explain(record.task.task_id, now) if number < MOST_EXPLAINED else None
             row.why = explanation.sentence if explanation is not None else ""
             rows.append(row)
         rows += [self.task(record) for record in islice(scheduler.ended(), most_ended)]
@@ -239,8 +244,7 @@ class Picture:
             progress=entry.progress,
         )
 
-    def _actors_shown(self) -> list[ActorEntry]:
-        actors = list(self._head.actors.values())
+    def _actors_shown(self, actors: list[ActorEntry]) -> list[ActorEntry]:
         alive = [actor for actor in actors if actor.state != "DEAD"]
         dead = [actor for actor in actors if actor.state == "DEAD"]
         return alive[-100:] + dead[-10:]

@@ -113,8 +113,8 @@ class Questions:
             return {"kind": "error", "message": f"The question {what!r} lacks something: {error}"}
         return {"kind": "done", "ask": what}
 
-    def picture(self) -> Snapshot:
-        return self._picture.snapshot(self._head.watchers.seq)
+    def picture(self, rows: int = 0) -> Snapshot:
+        return self._picture.snapshot(self._head.watchers.seq, rows)
 
     # ---- objects and actors
 

@@ -406,6 +406,7 @@ class Watch(Message):
 
     on: bool
     metrics: bool = True
+    rows: int = 0  # of tasks, at least, of each kind (running, waiting, over); 0: as the head likes
 
 
 ToHead = (

@@ -90,7 +90,9 @@ class WorkerView(ClusterView):
         if running is not None:
             self.link.say_later(wire.Progress(running.task_id, float(done), float(total)))
 
-    def watch(self: Any, callback: Callable[[Snapshot], None] | None, *, metrics: bool = True) -> None:
+    def watch(
+        self: Any, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0
+    ) -> None:
         raise exceptions.RaySystemError("Snapshots can be watched from a driver, not from inside a task.")
 
     def shutdown(self: Any) -> None:
