@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,15 +21,18 @@ SHOWN = {"card": "The cluster card", "output": "What the actor and the task prin
 def main() -> int:
     """Executes every cell; 1 if one fails, with its traceback."""
     notebook = nbformat.read(NOTEBOOK, as_version=4)
-    # Unix sockets: no port is opened, and ipykernel has nothing to warn of.
-    manager = AsyncKernelManager(kernel_name="python3", transport="ipc")
-    client = NotebookClient(notebook, km=manager, timeout=100, resources={"metadata": {"path": str(NOTEBOOK.parent)}})
     started = time.monotonic()
-    try:
-        client.execute()
-    except CellExecutionError as error:
-        print(error, file=sys.stderr)
-        return 1
+    # Unix sockets: no port is opened, and ipykernel has nothing to warn of.
+    with tempfile.TemporaryDirectory() as sockets:
+        manager = AsyncKernelManager(kernel_name="python3", transport="ipc", ip=f"{sockets}/kernel")
+        client = NotebookClient(
+            notebook, km=manager, timeout=100, resources={"metadata": {"path": str(NOTEBOOK.parent)}}
+        )
+        try:
+            client.execute()
+        except CellExecutionError as error:
+            print(error, file=sys.stderr)
+            return 1
     for title, text in _shown(notebook):
         print(f"── {title} ".ljust(78, "─"), text, "", sep="\n")
     print(f"{NOTEBOOK.name}: every cell ran, {time.monotonic() - started:.1f} s with the kernel's start.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import secrets
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -56,7 +57,8 @@ class Kernel:
 
     def __init__(self) -> None:
         self.token = secrets.token_hex(16)
-        self._manager = KernelManager(kernel_name="python3", transport="ipc")
+        self._sockets = tempfile.TemporaryDirectory()
+        self._manager = KernelManager(kernel_name="python3", transport="ipc", ip=f"{self._sockets.name}/kernel")
         self._cells: dict[str, Cell] = {}
         self._start(lambda env: self._manager.start_kernel(env=env))
 
@@ -129,6 +131,7 @@ class Kernel:
         self._client.stop_channels()
         self._manager.shutdown_kernel(now=True)
         self._manager.cleanup_resources()
+        self._sockets.cleanup()
 
     def descendants(self) -> dict[int, str]:
         """Every process of this machine that carries the token, but the kernel: pid -> its title."""
