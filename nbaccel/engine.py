@@ -102,12 +102,34 @@ class Cluster(Protocol):
         """Facts on the running task, by the names of RuntimeContext's methods."""
 
     def create_group(self, bundles: list[dict[str, float]], strategy: str, name: str, detached: bool,
-                     bundle_labels: list[dict[str, str]] | None) -> tuple[bytes, ObjectRef[Any]]:  # fmt: skip
-        """(group id, a ref that is ready once the group is placed)."""
+                     bundle_labels: list[dict[str, str]] | None) -> bytes:  # fmt: skip
+        """Ask for a placement group; returns its id at once."""
+
+    def group_ready(self, group_id: bytes, value: Any) -> ObjectRef[Any]:
+        """A ref to `value` that is ready once the group is placed; fails when the group is removed."""
+
+    def find_group(self, name: str) -> dict[str, Any] | None:
+        """The row of the group of this name, as in `group_table`."""
 
     def remove_group(self, group_id: bytes) -> None: ...
 
     def group_table(self, group_id: bytes | None) -> dict[str, Any]: ...
+
+    def current_actor(self) -> Any:
+        """A handle of the actor that this code runs in. Raises RuntimeError outside of one."""
+
+    def exit_actor(self) -> None:
+        """End the actor that this code runs in. Raises TypeError outside of one."""
+
+    def report_progress(self, done: float, total: float) -> None: ...
+
+    def timeline(self) -> list[dict[str, Any]]:
+        """Chrome trace events."""
+
+    def state(self, what: str, limit: int) -> list[dict[str, Any]]:
+        """Rows of tasks, actors, workers, nodes, objects, groups or jobs."""
+
+    def find_group(self, name: str) -> dict[str, Any] | None: ...
 
     def shutdown(self) -> None: ...
 

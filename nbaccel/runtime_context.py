@@ -89,7 +89,7 @@ class RuntimeContext:
     @property
     def current_actor(self) -> Any:
         """A handle of the actor that this code runs in. Raises RuntimeError outside of one."""
-        return self._engine.current_actor()  # type: ignore[attr-defined]
+        return self._engine.current_actor()
 
     @property
     def namespace(self) -> str:
@@ -104,7 +104,8 @@ class RuntimeContext:
 
     @property
     def should_capture_child_tasks_in_placement_group(self) -> bool:
-        return False
+        """Whether what this task submits runs in its placement group too."""
+        return bool(self._engine.context().get("captures", False))
 
     @property
     def gcs_address(self) -> str:

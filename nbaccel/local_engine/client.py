@@ -30,6 +30,7 @@ from nbaccel.local_engine.link import Link
 from nbaccel.local_engine.streams import Streams
 from nbaccel.local_engine.values import Values
 from nbaccel.options import ActorOptions, MethodOptions, TaskOptions
+from nbaccel.placement_group_handle import PlacementGroup
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -68,6 +69,10 @@ class Client:
         """The notebook cell on whose behalf this code runs."""
         return engines.cell_source() if engines.cell_source is not None else ("", b"")
 
+    def captured_group(self) -> PlacementGroup | None:
+        """The placement group that this code's tasks run in unless they say where; the same object each time."""
+        return None
+
     def blocked(self) -> AbstractContextManager[Any]:
         """Entered while this process's code waits for others."""
         return nullcontext()
@@ -77,19 +82,20 @@ class Client:
     def submit(
         self, function: RemoteFunction, options: TaskOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        cell = self.cell()
+        cell, group = self.cell(), self.captured_group()
         cached = function._cache.get(self)
-        if cached is None or cached[0] is not options or cached[1] != cell:
-            cached = function._cache[self] = self._task_template(function, options, cell)
-        return self._send(cached[2], cached[3], args, kwargs, b"")
+        if cached is None or cached[0] is not options or cached[1] != cell or cached[4] is not group:
+            cached = function._cache[self] = self._task_template(function, options, cell, group)
+        return self._send(cached[2], cached[3], args, kwargs, b"", cell[1])
 
     def _task_template(
-        self, function: RemoteFunction, options: TaskOptions, cell: tuple[str, bytes]
+        self, function: RemoteFunction, options: TaskOptions, cell: tuple[str, bytes], group: PlacementGroup | None
     ) -> tuple[Any, ...]:
         key = self._export(function._function, function._short_name, function._cache)
         fallback = [self._export(function._fallback, function._short_name, {})] if function._fallback else []
-        template = templates.task_template(function, options, key, fallback, cell=cell[0], parent=cell[1])
-        return options, cell, self._define(template), template.num_returns
+        placed = options if group is None else templates.captured(options, group)
+        template = templates.task_template(function, placed, key, fallback, cell=cell[0], parent=cell[1])
+        return options, cell, self._define(template), template.num_returns, group
 
     def _define(self, template: wire.Template) -> int:
         """The number of this template; the head learns equal ones once."""
@@ -120,7 +126,9 @@ class Client:
         cache[(self, "key")] = key
         return key
 
-    def _send(self, number: int, returns: int, args: tuple[Any, ...], kwargs: dict[str, Any], actor_id: bytes) -> Any:
+    def _send(
+        self, number: int, returns: int, args: tuple[Any, ...], kwargs: dict[str, Any], actor_id: bytes, cell: bytes
+    ) -> Any:
         task_id = self.ids.task_id()
         if args or kwargs:
             payload, slots, refs, keep = self._arguments(args, kwargs)
@@ -128,17 +136,17 @@ class Client:
             payload, slots, refs, keep = codec.EMPTY, [], [], None
         message = wire.Submit(task_id, number, payload, slots, refs, actor_id, self.running_task())
         if returns != 1:
-            return self._send_many(task_id, returns, message)
+            return self._send_many(task_id, returns, message, cell)
         id = return_id(task_id, 0)
         self.holdings.created(id)
         self.values.expect((id,))
         self.link.say(message)
         del keep  # the refs to large arguments: from here on the head holds the objects for the task
-        return ObjectRef(id, self)
+        return ObjectRef(id, self, None, cell)
 
-    def _send_many(self, task_id: bytes, returns: int, message: wire.Submit) -> Any:
+    def _send_many(self, task_id: bytes, returns: int, message: wire.Submit, cell: bytes) -> Any:
         if returns == wire.STREAMING:
-            stream = self.streams.open(task_id)
+            stream = self.streams.open(task_id, cell)
             self.link.say(message)
             return stream
         ids = [return_id(task_id, index) for index in range(max(returns, 1))]  # index 0 of a dynamic one: the generator
@@ -146,7 +154,7 @@ class Client:
             self.holdings.created(id)
         self.values.expect(ids)
         self.link.say(message)
-        refs = [ObjectRef[Any](id, self) for id in ids]
+        refs = [ObjectRef[Any](id, self, None, cell) for id in ids]
         if returns == 0:
             return None
         return refs[0] if returns == wire.DYNAMIC else refs
@@ -210,25 +218,39 @@ class Client:
         self, actor_class: ActorClass, options: ActorOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> ActorHandle:
         namespace = options.namespace or self.namespace
-        actor_id = self.ids.actor_id()
-        if options.name and not self.link.ask("reserve_name", [options.name, namespace, actor_id]):
-            if options.get_if_exists:
-                return self.get_actor(options.name, namespace)
-            raise exceptions.ActorAlreadyExistsError(
-                f"The namespace {namespace!r} already has an actor named {options.name!r}. Get it with get_actor, "
-                "kill it, "
-                "choose another name, or pass get_if_exists=True."
-            )
         number = self._actor_template(actor_class, options, namespace)
+        actor_id = self.ids.actor_id()
+        while options.name and not self.link.ask("reserve_name", [options.name, namespace, actor_id]):
+            there = self._named_already(options.name, namespace) if options.get_if_exists else None
+            if there is not None:
+                return there
+            if not options.get_if_exists:
+                raise exceptions.ActorAlreadyExistsError(
+                    f"The name {options.name} (namespace={namespace!r}) is already taken. Use another name, get the "
+                    f"existing actor with get_actor({options.name!r}), kill it, or pass get_if_exists=True."
+                )
         self.holdings.created(actor_id)
         handle = ActorHandle(actor_id, actor_class._name, actor_class._methods, self, counted=True)
-        self._send(number, 0, args, kwargs, actor_id)
+        try:
+            self._send(number, 0, args, kwargs, actor_id, b"")
+        except BaseException:
+            if options.name:
+                self.link.ask("release_name", actor_id)
+            raise
         return handle
+
+    def _named_already(self, name: str, namespace: str) -> ActorHandle | None:
+        try:
+            return self.get_actor(name, namespace)
+        except ValueError:
+            return None  # it has died in this moment
 
     def _actor_template(self, actor_class: ActorClass, options: ActorOptions, namespace: str) -> int:
         key = self._export(actor_class._class, actor_class._name, actor_class._cache)
         fallback = [self._export(actor_class._fallback, actor_class._name, {})] if actor_class._fallback else []
         cell, parent = self.cell()
+        group = self.captured_group()
+        options = options if group is None else templates.captured(options, group)
         return self._define(
             templates.actor_template(actor_class, options, key, fallback, cell=cell, parent=parent, namespace=namespace)
         )
@@ -241,7 +263,7 @@ class Client:
         if cached is None or cached[2] is not options:
             template = templates.method_template(method, options, cell=cell[0], parent=cell[1])
             cached = cache[where] = (self._define(template), template.num_returns, options)
-        return self._send(cached[0], cached[1], args, kwargs, method.handle._actor_id_bytes)
+        return self._send(cached[0], cached[1], args, kwargs, method.handle._actor_id_bytes, cell[1])
 
     def cancel(self, ref: Any, *, force: bool, recursive: bool) -> None:
         task_id = ref._task_id if isinstance(ref, ObjectRefGenerator) else task_of(ref._id)

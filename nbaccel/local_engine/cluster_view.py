@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from nbaccel.handles import ObjectRef
-from nbaccel.local_engine import wire
+from nbaccel.local_engine import codec, wire
 from nbaccel.local_engine.ids import return_id
 from nbaccel.snapshot import Snapshot
 
@@ -58,13 +59,17 @@ class ClusterView:
         name: str,
         detached: bool,
         bundle_labels: list[dict[str, str]] | None,
-    ) -> tuple[bytes, ObjectRef[Any]]:
-        group_id = self.ids.task_id()[:18]
+    ) -> bytes:
+        group_id = os.urandom(18)
+        self.link.ask("create_group", [group_id, bundles, strategy, name, detached, bundle_labels])
+        return group_id
+
+    def group_ready(self: Any, group_id: bytes, value: Any) -> ObjectRef[Any]:
         ready = return_id(self.ids.task_id(), 0)
         self.holdings.created(ready)
         self.values.expect((ready,))
-        self.link.ask("create_group", [group_id, ready, bundles, strategy, name, detached, bundle_labels])
-        return group_id, ObjectRef(ready, self)
+        self.link.ask("group_ready", [group_id, ready, bytes(codec.dump(value, []))])
+        return ObjectRef(ready, self)
 
     def remove_group(self: Any, group_id: bytes) -> None:
         self.link.ask("remove_group", group_id)

@@ -123,11 +123,8 @@ class Driver(ClusterView, Client):
             return ""
         status = _wait(self._head_process, 1.0)
         words = f" It {_words(status)}." if status is not None else ""
-        try:
-            lines = Path(self.welcome.directory, "head.log").read_text(errors="replace").strip().splitlines()
-        except OSError:
-            lines = []
-        return words + (f" Its last words: {lines[-1]}" if lines else "")
+        last = _last_line(self.welcome.directory)
+        return words + (f" Its last words: {last}" if last else "")
 
     def shutdown(self) -> None:
         """Leave; an embedded head ends with us. What the workers printed is shown first."""
@@ -182,6 +179,15 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
         return None
 
 
+def _last_line(directory: str) -> str:
+    """The last line of a head's own log."""
+    try:
+        lines = Path(directory, "head.log").read_text(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return lines[-1] if lines else ""
+
+
 def _words(status: int) -> str:
     if status < 0:
         return f"was killed by {signal.Signals(-status).name}"
@@ -195,10 +201,13 @@ def take_over(started: launch.Started, options: InitOptions) -> Driver:
     """Connect to the head that was just started for this process."""
     try:
         arena_fd, welcome = _greet(started.sock, options, started.config.token)
-    except BaseException:
+    except BaseException as error:
         started.sock.close()
         started.news.close()
+        words = _last_line(started.config.directory)
         _discard(started.process, started.config)
+        if words and isinstance(error, exceptions.RaySystemError):
+            raise exceptions.RaySystemError(f"{error} Its last words: {words}") from error
         raise
     driver = Driver(started.sock, arena_fd, welcome, started.process, options)
     driver.news = News(driver, log_to_driver=options.log_to_driver, sock=started.news, token=started.config.token)

@@ -25,6 +25,7 @@ import msgspec
 
 from nbaccel import exceptions
 from nbaccel.local_engine import codec, failures, wire
+from nbaccel.placement_group_handle import PlacementGroup
 
 _ENGINE_DIRECTORY = os.path.dirname(__file__)
 current_run: contextvars.ContextVar[Running | None] = contextvars.ContextVar("current_run", default=None)
@@ -40,6 +41,7 @@ class Running(msgspec.Struct):
     consumed: int = 0
     abandoned: bool = False
     progress: threading.Condition = msgspec.field(default_factory=threading.Condition)
+    captured: PlacementGroup | None = None  # where what it submits runs, if its placement group captures
 
     @property
     def task_id(self) -> bytes:

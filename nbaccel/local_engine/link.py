@@ -177,9 +177,8 @@ class Link:
         self.say(wire.Ask(request, what, wire.pack(body)))
         answer = self._wait_for(request, reply, timeout_s)
         if answer.error:
-            raise getattr(exceptions, answer.kind, None) or _BUILTIN.get(answer.kind, exceptions.RaySystemError)(
-                answer.error
-            )
+            error = getattr(exceptions, answer.kind, None) or _BUILTIN.get(answer.kind, exceptions.RaySystemError)
+            raise error(answer.error)
         return wire.unpack(answer.body, kind)
 
     def allocate(self, size: int) -> int:

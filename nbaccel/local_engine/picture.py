@@ -55,7 +55,7 @@ class Picture:
             actors=[self._actor(entry) for entry in self._actors_shown(actors)],
             actor_counts=Counter(entry.state for entry in actors),
             workers=self.worker_rows(),
-            groups=[self._group(row) for row in head.questions.group_rows()][-50:],
+            groups=[self._group(row) for row in head.questions.groups.rows()][-50:],
             alerts=list(head.watchers.alerts[-20:]),
             counts=head.scheduler.counts(),
             found=self._found(),
@@ -307,7 +307,7 @@ class Picture:
         if what == "nodes":
             return [plain(row) for row in self.node_rows()[:limit]]
         if what == "groups":
-            return self._head.questions.group_rows()[:limit]
+            return self._head.questions.groups.rows()[:limit]
         if what == "objects":
             return [self._object(id, record) for id, record in islice(self._head.objects.records.items(), limit)]
         if what == "jobs":

@@ -10,24 +10,23 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from nbaccel.accelerators import resolve_resources
-from nbaccel.local_engine import failures, wire
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.groups import GroupNameTaken, Groups
 from nbaccel.local_engine.node_devices import device_specs
 from nbaccel.local_engine.peers import Peer
 from nbaccel.local_engine.picture import Picture, plain
-from nbaccel.scheduling.commands import GroupChanged
 from nbaccel.scheduling.events import (
     UNIT,
     ActorKillAsked,
     CancelAsked,
     Choice,
-    GroupAsked,
-    GroupRemoveAsked,
     NodeRemoved,
     NodeSpec,
 )
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head import Head
+    from nbaccel.local_engine.records import ActorEntry
     from nbaccel.snapshot import Snapshot
 
 _TAIL_BYTES = 1 << 20
@@ -41,18 +40,29 @@ class Refusal(Exception):
         self.kind = kind
 
 
+class Later(Exception):
+    """A question on a named actor that is on its way: it is asked again when the actor has come, or will not."""
+
+    def __init__(self, actor_id: bytes) -> None:
+        super().__init__()
+        self.actor_id = actor_id
+
+
 class Questions:
     """Everything that is asked and answered."""
 
     def __init__(self, head: Head) -> None:
         self._head = head
         self._picture = Picture(head)
-        self._groups: dict[bytes, tuple[GroupAsked, bytes, int]] = {}  # -> (spec, ready object, client)
+        self.groups = Groups(head)
+        self._reserved: dict[bytes, tuple[tuple[str, str], int]] = {}  # actor to come -> (its name, who makes it)
+        self._later: dict[bytes, list[tuple[Peer, wire.Ask]]] = {}
         self._table: dict[str, Callable[[Peer, Any], Any]] = {
             "sync": lambda peer, body: None,
             "pin": self._pin,
             "is_actor_task": self._is_actor_task,
             "reserve_name": self._reserve_name,
+            "release_name": lambda peer, actor_id: self._release_name(actor_id),
             "get_actor": self._get_actor,
             "list_named_actors": self._list_named_actors,
             "nodes": lambda peer, body: self._picture.nodes_as_dicts(),
@@ -65,9 +75,10 @@ class Questions:
             "state": lambda peer, body: self._picture.state(body[0], body[1]),
             "timeline": lambda peer, body: self._picture.timeline(),
             "create_group": self._create_group,
-            "remove_group": self._remove_group,
-            "group_table": self._group_table,
-            "find_group": self._find_group,
+            "group_ready": self.groups.ready,
+            "remove_group": self.groups.remove,
+            "group_table": self.groups.table,
+            "find_group": self.groups.find,
             "add_node": self._add_node,
             "remove_node": self._remove_node,
             "recycle": self._recycle,
@@ -84,6 +95,9 @@ class Questions:
             if function is None:
                 raise Refusal("RaySystemError", f"This head does not know the question {message.what!r}.")
             answer.body = msgspec.msgpack.encode(function(peer, wire.unpack(message.body)))
+        except Later as later:
+            self._later.setdefault(later.actor_id, []).append((peer, message))
+            return
         except Refusal as refusal:
             answer.error, answer.kind = str(refusal), refusal.kind
         if message.request:
@@ -131,15 +145,46 @@ class Questions:
     def _reserve_name(self, peer: Peer, body: Any) -> bool:
         """Take a name for an actor that is about to be made; False when it is taken."""
         name, namespace, actor_id = body
-        taken = self._head.names.get((namespace, name))
-        if taken is not None:
+        key = (namespace, name)
+        if key in self._head.names:
             return False
-        self._head.names[(namespace, name)] = actor_id
+        self._head.names[key] = actor_id
+        self._reserved[actor_id] = (key, peer.client_id)
         return True
+
+    def _release_name(self, actor_id: bytes) -> None:
+        """The actor will not come."""
+        key, _client = self._reserved.pop(actor_id, (None, 0))
+        if key is not None and self._head.names.get(key) == actor_id:
+            del self._head.names[key]
+        self._ask_again(actor_id)
+
+    def actor_came(self, actor_id: bytes) -> None:
+        """An actor that a name was reserved for has been submitted."""
+        if self._reserved.pop(actor_id, None) is not None:
+            self._ask_again(actor_id)
+
+    def _ask_again(self, actor_id: bytes) -> None:
+        for peer, message in self._later.pop(actor_id, ()):
+            self.ask(peer, message)
+
+    def name_free(self, actor: ActorEntry) -> None:
+        """An actor ends: another may have its name."""
+        key = (actor.namespace, actor.name)
+        if self._head.names.get(key) == actor.actor_id:
+            del self._head.names[key]
+
+    def client_gone(self, client_id: int) -> None:
+        """Names that it took for actors which it has not made are free again."""
+        for actor_id, (_key, client) in list(self._reserved.items()):
+            if client == client_id:
+                self._release_name(actor_id)
 
     def _get_actor(self, peer: Peer, body: Any) -> Any:
         name, namespace = body
         actor_id = self._head.names.get((namespace, name))
+        if actor_id in self._reserved:
+            raise Later(actor_id)
         actor = self._head.actors.get(actor_id) if actor_id is not None else None
         if actor is None or actor.scope_ended:
             others = sorted(n for s, n in self._head.names if s == namespace)
@@ -161,7 +206,7 @@ class Questions:
         """Names of its actors are free again; pins of detached ones stay."""
         for (namespace, name), actor_id in list(self._head.names.items()):
             actor = self._head.actors.get(actor_id)
-            if actor is None or (actor.job == job and not actor.record.template.detached):
+            if actor is not None and actor.job == job and not actor.record.template.detached:
                 del self._head.names[(namespace, name)]
 
     # ---- cluster
@@ -238,6 +283,12 @@ class Questions:
     def _stop_head(self, peer: Peer, body: Any) -> None:
         self._head.poll.at(time.monotonic(), lambda: self._head.stop("it was told to stop"))
 
+    def _create_group(self, peer: Peer, body: Any) -> None:
+        try:
+            self.groups.create(peer, body)
+        except GroupNameTaken as error:
+            raise Refusal("RaySystemError", str(error)) from None
+
     # ---- virtual nodes
 
     def _add_node(self, peer: Peer, options: dict[str, Any]) -> str:
@@ -272,72 +323,6 @@ class Questions:
             raise Refusal("ValueError", "The head's own node cannot be removed: shut the cluster down instead.")
         self._head.node.remove(id, "it was removed")
         self._head.handle(NodeRemoved(id))
-
-    # ---- placement groups
-
-    def _create_group(self, peer: Peer, body: Any) -> None:
-        group_id, ready, bundles, strategy, name, detached, labels = body
-        if name and any(spec.name == name for spec, _ready, _client in self._groups.values()):
-            raise Refusal("ValueError", f"A placement group named {name!r} exists already.")
-        pairs = [
-            tuple(sorted((key, round(amount * UNIT)) for key, amount in bundle.items() if amount)) for bundle in bundles
-        ]
-        label_pairs = [tuple(sorted(one.items())) for one in labels] if labels else None
-        spec = GroupAsked(group_id, name, pairs, strategy, peer.job, detached, label_pairs)
-        self._groups[group_id] = (spec, ready, peer.client_id)
-        self._head.objects.promise(ready, peer.client_id)
-        self._head.handle(spec)
-
-    def group_changed(self, command: GroupChanged) -> None:
-        entry = self._groups.get(command.group_id)
-        if entry is None:
-            return
-        _spec, ready, client_id = entry
-        if command.state == "CREATED":
-            from nbaccel.local_engine import codec
-
-            self._head.orders._fill(ready, wire.Value(wire.OK, codec.NONE), [], client_id)
-        elif command.state == "REMOVED":
-            gone = failures.failed("TaskPlacementGroupRemoved", "The placement group was removed before it was placed.")
-            self._head.orders._fill(ready, gone, [], client_id)
-        self._head.watchers.changed()
-
-    def _remove_group(self, peer: Peer, group_id: bytes) -> None:
-        self._head.handle(GroupRemoveAsked(group_id))
-
-    def group_rows(self) -> list[dict[str, Any]]:
-        rows = []
-        for group_id, (spec, _ready, _client) in self._groups.items():
-            record = self._head.scheduler.group_record(group_id)
-            state = record.state.name if record is not None else "REMOVED"
-            nodes = [
-                record.places[i].node_id.hex() if record and i in record.places else None
-                for i in range(len(spec.bundles))
-            ]
-            rows.append(
-                {
-                    "placement_group_id": group_id.hex(),
-                    "name": spec.name,
-                    "bundles": {i: {n: a / UNIT for n, a in bundle} for i, bundle in enumerate(spec.bundles)},
-                    "bundles_to_node_id": dict(enumerate(nodes)),
-                    "strategy": spec.strategy,
-                    "state": state,
-                    "stats": {},
-                }
-            )
-        return rows
-
-    def _group_table(self, peer: Peer, group_id: bytes | None) -> dict[str, Any]:
-        rows = {row["placement_group_id"]: row for row in self.group_rows()}
-        if group_id is None:
-            return rows
-        return rows.get(group_id.hex(), {})
-
-    def _find_group(self, peer: Peer, name: str) -> dict[str, Any] | None:
-        for row in self.group_rows():
-            if row["name"] == name and row["state"] != "REMOVED":
-                return row
-        return None
 
 
 def _tail(path: str) -> list[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from typing import Any, TypeVar
 
 import cloudpickle
+from msgspec.structs import replace
 
 from nbaccel.handles import ActorClass, ActorMethod, RemoteFunction
 from nbaccel.local_engine import wire
@@ -21,6 +22,7 @@ from nbaccel.options import (
 )
 
 Pairs = list[tuple[str, int]]
+Options = TypeVar("Options", bound=ResourceOptions)
 
 # Variables that are read when the interpreter or its libraries are loaded: a forked process is too late for them.
 _READ_AT_EXEC = ("LD_", "PYTHON", "MALLOC_", "GLIBC_")
@@ -30,13 +32,14 @@ def task_template(
     function: RemoteFunction, options: TaskOptions, key: bytes, fallback_keys: list[bytes], **common: Any
 ) -> wire.Template:
     """The template of a remote function with these options."""
-    returns = _num_returns(options.num_returns, function._is_generator)
+    demand = demand_of_task(options)
+    _check_group(options, demand, function._name)
     return wire.Template(
         name=options.name or function._short_name,
         kind=0,
         function_key=key,
-        choices=_choices(options, fallback_keys, demand_of_task(options)),
-        num_returns=returns,
+        choices=_choices(options, fallback_keys, demand),
+        num_returns=_num_returns(options.num_returns, function._is_generator),
         fresh=options.asks_accelerator() and options.calls_of_a_worker() == 1,
         max_calls=options.calls_of_a_worker(),
         max_retries=options.max_retries,
@@ -44,6 +47,7 @@ def task_template(
         threads=max(int(options.num_cpus if options.num_cpus is not None else 1), 1),
         backpressure=_or(options.generator_backpressure_num_objects, -1),
         method=function._short_name,
+        capture=_captures(options),
         **_shared(options),
         **common,
     )
@@ -54,6 +58,7 @@ def actor_template(
 ) -> wire.Template:
     """The template of an actor's constructor."""
     placed, held = demand_of_actor(options)
+    _check_group(options, held, actor_class._name)
     default_concurrency = 1000 if actor_class._is_async else 1
     return wire.Template(
         name=f"{actor_class._name}.__init__",
@@ -78,6 +83,7 @@ def actor_template(
         max_pending_calls=options.max_pending_calls,
         methods=cloudpickle.dumps(actor_class._methods),
         backpressure=_or(options.actor_generator_backpressure_num_objects, -1),
+        capture=_captures(options),
         **_shared(options),
         **common,
     )
@@ -196,12 +202,9 @@ def _refusal(resource: str, quantity: float) -> str | None:
 
 def _place(spec: wire.ChoiceSpec, options: ResourceOptions) -> None:
     """Ray's ways to say where: placement_group=, or scheduling_strategy= with a word or an object."""
-    group, bundle = options.placement_group, options.placement_group_bundle_index
+    group, bundle = _group_of(options)
     strategy = options.scheduling_strategy
-    if hasattr(strategy, "placement_group"):
-        group, bundle = strategy.placement_group, strategy.placement_group_bundle_index
-    if group not in (None, "default"):
-        group._check_fits(spec.demand, bundle)
+    if group is not None:
         spec.strategy, spec.group_id, spec.bundle = "GROUP", group.id.binary(), bundle
     elif strategy == "SPREAD":
         spec.strategy = "SPREAD"
@@ -210,3 +213,32 @@ def _place(spec: wire.ChoiceSpec, options: ResourceOptions) -> None:
     elif hasattr(strategy, "hard"):
         spec.labels = [*spec.labels, *strategy.hard_pairs()]
         spec.soft_labels = strategy.soft_pairs()
+
+
+def _group_of(options: ResourceOptions) -> tuple[Any, int]:
+    """(the placement group or None, the index of its bundle)."""
+    strategy = options.scheduling_strategy
+    if hasattr(strategy, "placement_group"):
+        group, bundle = strategy.placement_group, strategy.placement_group_bundle_index
+    else:
+        group, bundle = options.placement_group, options.placement_group_bundle_index
+    return (None, -1) if group in (None, "default") or group.is_empty else (group, bundle)
+
+
+def _check_group(options: ResourceOptions, demand: dict[str, int], name: str) -> None:
+    group, bundle = _group_of(options)
+    if group is not None:
+        group._check_fits(list(demand.items()), bundle, name)
+
+
+def _captures(options: ResourceOptions) -> bool:
+    """Whether what it submits runs in its placement group too."""
+    asked = getattr(options.scheduling_strategy, "placement_group_capture_child_tasks", None)
+    return bool(options.placement_group_capture_child_tasks if asked is None else asked)
+
+
+def captured(options: Options, group: Any) -> Options:
+    """The options of what is submitted inside of a capturing placement group: in it, unless they say where."""
+    if options.scheduling_strategy is not None or options.placement_group != "default":
+        return options
+    return replace(options, placement_group=group, placement_group_capture_child_tasks=True)

@@ -95,6 +95,7 @@ class Template(msgspec.Struct, array_like=True):
     methods: bytes = b""  # pickled description of the class's methods, for get_actor
     hide_unassigned: bool | None = None
     backpressure: int = -1  # a streaming generator may be so many items ahead of its consumer
+    capture: bool = False  # what it submits runs in its placement group
 
 
 STREAMING = -1

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from nbaccel import exceptions
+from nbaccel.ids import PlacementGroupID
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.cluster_view import ClusterView
 from nbaccel.local_engine.execution import ActorExit, Running, current_run
 from nbaccel.options import ACCELERATORS
+from nbaccel.placement_group_handle import PlacementGroup
 from nbaccel.snapshot import Snapshot
 
 
@@ -30,6 +32,14 @@ class WorkerView(ClusterView):
     def cell(self: Any) -> tuple[str, bytes]:
         running = self._now()
         return (running.template.cell, running.template.parent) if running is not None else ("", b"")
+
+    def captured_group(self: Any) -> PlacementGroup | None:
+        owner = self.actor.creation if self.actor is not None else current_run.get() or self._running
+        if owner is None or not owner.template.capture:
+            return None
+        if owner.captured is None:
+            owner.captured = PlacementGroup(PlacementGroupID.from_hex(_group(owner) or ""))
+        return owner.captured  # type: ignore[no-any-return]
 
     def actor_devices(self: Any) -> dict[str, list[str]]:
         """Device ids by resource: the running task's, or its actor's."""
@@ -66,6 +76,7 @@ class WorkerView(ClusterView):
             "attempt": running.run.attempt if running else 0,
             "reconstructed": bool(creation and creation.run.attempt),
             "placement_group_id": _group(owner),
+            "captures": bool(owner and owner.template.capture),
             "session_name": self.setup.session if self.setup else "",
             "session_dir": self.setup.directory if self.setup else "",
             "address": os.path.join(self.setup.directory, "head.sock") if self.setup else "",

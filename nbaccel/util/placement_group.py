@@ -8,101 +8,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
 from nbaccel import engine as engines
-from nbaccel import exceptions
-from nbaccel.handles import ObjectRef, PlacementGroupID
+from nbaccel.handles import PlacementGroupID
 from nbaccel.option_checks import label_selector
-from nbaccel.options import UNIT
+from nbaccel.placement_group_handle import PlacementGroup
 
 STRATEGIES = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
-Bundle = dict[str, float]
-
-
-class PlacementGroup:
-    """A handle of a placement group; it can be passed to tasks."""
-
-    def __init__(self, id: PlacementGroupID, bundle_cache: list[Bundle] | None = None) -> None:
-        self.id = id
-        self.bundle_cache = bundle_cache
-
-    @staticmethod
-    def empty() -> PlacementGroup:
-        return PlacementGroup(PlacementGroupID.nil())
-
-    @property
-    def is_empty(self) -> bool:
-        return bool(self.id.is_nil())
-
-    def ready(self) -> ObjectRef[PlacementGroup]:
-        """A ref to this group that is ready once all bundles are reserved.
-
-        `get` of it raises TaskPlacementGroupRemoved when the group is removed.
-        """
-        return engines.current().group_ready(self.id.binary(), self)
-
-    def wait(self, timeout_seconds: float = 30) -> bool:
-        """Whether all bundles are reserved within so many seconds; -1 waits without end.
-
-        Raises RaySystemError when the group does not exist any more.
-        """
-        engine = engines.current()
-        ref = self.ready()
-        ready, _ = engine.wait([ref], 1, None if timeout_seconds < 0 else timeout_seconds, True)
-        if not ready:
-            return False
-        try:
-            engine.get([ref], 0)
-        except exceptions.TaskPlacementGroupRemoved:
-            raise exceptions.RaySystemError(f"Placement group {self.id} does not exist: it was removed.") from None
-        return True
-
-    @property
-    def bundle_specs(self) -> list[Bundle]:
-        """What each bundle reserves."""
-        if self.bundle_cache is None:
-            bundles = {} if self.is_empty else _row(self).get("bundles", {})
-            self.bundle_cache = [dict(bundle) for _, bundle in sorted(bundles.items())]
-        return self.bundle_cache
-
-    @property
-    def bundle_count(self) -> int:
-        return len(self.bundle_specs)
-
-    def _check_fits(self, demand: Sequence[tuple[str, int]], bundle: int, name: str = "the task") -> None:
-        """Raise the ValueError that `.remote()` owes for a bundle that does not exist or is too small."""
-        if bundle < -1 or bundle >= self.bundle_count:
-            raise ValueError(
-                f"placement group bundle index {bundle} is invalid. Valid placement group indexes: 0-{self.bundle_count}"
-            )
-        bundles = self.bundle_specs if bundle == -1 else [self.bundle_specs[bundle]]
-        if not any(_holds(each, demand) for each in bundles):
-            asked = {key: amount // UNIT if amount % UNIT == 0 else amount / UNIT for key, amount in demand}
-            raise ValueError(
-                f"Cannot schedule {name} with the placement group because the resource request {asked} cannot fit into "
-                f"any bundles for the placement group, {self.bundle_specs}."
-            )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PlacementGroup) and self.id == other.id
-
-    def __hash__(self) -> int:
-        return hash(self.id)
-
-    def __repr__(self) -> str:
-        return f"PlacementGroup({self.id.hex()})"
-
-
-def _holds(bundle: Mapping[str, float], demand: Sequence[tuple[str, int]]) -> bool:
-    return all(round(bundle.get(name, 0) * UNIT) >= amount for name, amount in demand if not _is_type(name))
-
-
-def _is_type(name: str) -> bool:
-    """accelerator_type:X is a trace of a resource, which no bundle has to name."""
-    return name.startswith("accelerator_type:")
 
 
 def placement_group(
@@ -129,7 +43,7 @@ def placement_group(
         raise TypeError(f"A placement group's name is a string, not {name!r}.")
     labels = _labels(bundle_label_selector, len(bundles))
     asked = [{key: float(amount) for key, amount in bundle.items() if amount} for bundle in bundles]
-    group_id, _ready = engines.current().create_group(asked, strategy, name, lifetime == "detached", labels)
+    group_id = engines.current().create_group(asked, strategy, name, lifetime == "detached", labels)
     return PlacementGroup(PlacementGroupID(group_id), asked)
 
 
@@ -199,3 +113,14 @@ def get_current_placement_group() -> PlacementGroup | None:
 def check_placement_group_index(placement_group: PlacementGroup, bundle_index: int) -> None:
     """Raise ValueError for a bundle that the group does not have."""
     placement_group._check_fits((), bundle_index)
+
+
+__all__ = [
+    "PlacementGroup",
+    "check_placement_group_index",
+    "get_current_placement_group",
+    "get_placement_group",
+    "placement_group",
+    "placement_group_table",
+    "remove_placement_group",
+]

@@ -1,0 +1,137 @@
+"""The head's placement groups: what was asked, who waits for it, and the table that Ray's users read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from nbaccel.local_engine import failures, wire
+from nbaccel.scheduling.events import UNIT, GroupAsked, GroupRemoveAsked
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head import Head
+    from nbaccel.local_engine.peers import Peer
+    from nbaccel.scheduling.commands import GroupChanged
+
+KEEP_REMOVED = 1_000  # rows of removed groups that the table still shows
+_STATS = {"PENDING": "QUEUED", "CREATED": "FINISHED", "REMOVED": "REMOVED", "RESCHEDULING": "QUEUED"}
+
+
+class GroupNameTaken(Exception):
+    """Two placement groups cannot have one name."""
+
+
+@dataclass(slots=True)
+class Group:
+    """One placement group."""
+
+    spec: GroupAsked
+    state: str = "PENDING"
+    nodes: list[bytes] = field(default_factory=list)  # of the bundles, when they were last placed
+    waiting: list[tuple[bytes, int, bytes]] = field(default_factory=list)  # (object, client, value) to give when placed
+
+
+class Groups:
+    """All placement groups of a head."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._by_id: dict[bytes, Group] = {}
+        self._removed = 0
+
+    # ---- questions
+
+    def create(self, peer: Peer, body: Any) -> None:
+        """Raises GroupNameTaken."""
+        group_id, bundles, strategy, name, detached, labels = body
+        if name and any(group.spec.name == name and group.state != "REMOVED" for group in self._by_id.values()):
+            raise GroupNameTaken(f"Failed to create placement group: the name {name!r} already exists.")
+        pairs = [
+            tuple(sorted((key, round(amount * UNIT)) for key, amount in bundle.items() if amount)) for bundle in bundles
+        ]
+        label_pairs = [tuple(sorted(one.items())) for one in labels] if labels else None
+        spec = GroupAsked(group_id, name, pairs, strategy, peer.job, detached, label_pairs)
+        self._by_id[group_id] = Group(spec)
+        self._head.handle(spec)
+
+    def ready(self, peer: Peer, body: Any) -> None:
+        """Give an object this value once the group is placed."""
+        group_id, object_id, value = body
+        self._head.objects.promise(object_id, peer.client_id)
+        group = self._by_id.get(group_id)
+        if group is None or group.state == "REMOVED":
+            self._give(object_id, peer.client_id, _gone())
+        elif group.state == "CREATED":
+            self._give(object_id, peer.client_id, wire.Value(wire.OK, value))
+        else:
+            group.waiting.append((object_id, peer.client_id, value))
+
+    def remove(self, peer: Peer, group_id: bytes) -> None:
+        group = self._by_id.get(group_id)
+        if group is not None and group.state != "REMOVED":
+            self._head.handle(GroupRemoveAsked(group_id))
+
+    def table(self, peer: Peer, group_id: bytes | None) -> dict[str, Any]:
+        """One group's row, or all of them by id."""
+        if group_id is None:
+            return {row["placement_group_id"]: row for row in self.rows()}
+        group = self._by_id.get(group_id)
+        return _row(group_id, group) if group is not None else {}
+
+    def find(self, peer: Peer, name: str) -> dict[str, Any] | None:
+        for group_id, group in self._by_id.items():
+            if group.spec.name == name and group.state != "REMOVED":
+                return _row(group_id, group)
+        return None
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [_row(group_id, group) for group_id, group in self._by_id.items()]
+
+    # ---- what the scheduler says
+
+    def changed(self, command: GroupChanged) -> None:
+        group = self._by_id.get(command.group_id)
+        if group is None:
+            return
+        group.state = command.state
+        if command.bundle_nodes:
+            group.nodes = command.bundle_nodes
+        if command.state in ("CREATED", "REMOVED"):
+            waiting, group.waiting = group.waiting, []
+            for object_id, client_id, value in waiting:
+                created = command.state == "CREATED"
+                self._give(object_id, client_id, wire.Value(wire.OK, value) if created else _gone())
+        if command.state == "REMOVED":
+            self._forget_old()
+        self._head.watchers.changed()
+
+    def _give(self, object_id: bytes, client_id: int, value: wire.Value) -> None:
+        self._head.orders.fill(object_id, value, [], client_id)
+
+    def _forget_old(self) -> None:
+        """A program that makes and removes groups without end must not fill the head."""
+        self._removed += 1
+        if self._removed > KEEP_REMOVED:
+            oldest = next(id for id, group in self._by_id.items() if group.state == "REMOVED")
+            del self._by_id[oldest]
+            self._removed -= 1
+
+
+def _gone() -> wire.Value:
+    return failures.failed("TaskPlacementGroupRemoved", "The placement group has been removed.")
+
+
+def _row(group_id: bytes, group: Group) -> dict[str, Any]:
+    spec = group.spec
+    nodes = [group.nodes[place].hex() if place < len(group.nodes) else "" for place in range(len(spec.bundles))]
+    return {
+        "placement_group_id": group_id.hex(),
+        "name": spec.name,
+        "bundles": {i: {name: amount / UNIT for name, amount in bundle} for i, bundle in enumerate(spec.bundles)},
+        "bundles_to_node_id": dict(enumerate(nodes)),
+        "strategy": spec.strategy,
+        "state": group.state,
+        "stats": {"scheduling_state": _STATS[group.state]},
+        "is_detached": spec.detached,
+        "creator_job_id": spec.job.to_bytes(4, "big").hex(),
+    }
