@@ -50,6 +50,9 @@ from nbaccel.handles import (
 
 if TYPE_CHECKING:
     from nbaccel import actor, util
+    from nbaccel.completion_order import as_completed
+    from nbaccel.executor import Executor
+    from nbaccel.progress_bar import progress
 
 ObjectID = ObjectRef
 DynamicObjectRefGenerator = ObjectRefGenerator
@@ -58,6 +61,7 @@ LOCAL_MODE, SCRIPT_MODE, WORKER_MODE = 2, 0, 1
 __all__ = [
     "ActorID",
     "DynamicObjectRefGenerator",
+    "Executor",
     "JobID",
     "NodeID",
     "ObjectID",
@@ -67,6 +71,7 @@ __all__ = [
     "TaskID",
     "WorkerID",
     "actor",
+    "as_completed",
     "available_resources",
     "cancel",
     "cluster_resources",
@@ -80,8 +85,10 @@ __all__ = [
     "kill",
     "method",
     "nodes",
+    "progress",
     "put",
     "remote",
+    "report_progress",
     "shutdown",
     "snapshot",
     "timeline",
@@ -103,8 +110,13 @@ _ROOMS = {
 }
 
 
+_LAZY = {"Executor": "executor", "as_completed": "completion_order", "progress": "progress_bar"}
+
+
 def __getattr__(name: str) -> Any:
-    """Rooms that are not needed by everyone are imported when they are first named."""
+    """What is not needed by everyone is imported when it is first named."""
+    if name in _LAZY:
+        return getattr(importlib.import_module(f"nbaccel.{_LAZY[name]}"), name)
     if name in _ROOMS:
         try:
             return importlib.import_module(f"nbaccel.{name}")
@@ -112,6 +124,13 @@ def __getattr__(name: str) -> Any:
             if error.name != f"nbaccel.{name}":
                 raise
     raise AttributeError(f"module 'nbaccel' has no attribute {name!r}")
+
+
+def report_progress(done: float, total: float) -> None:
+    """Inside a task: how far it is; views show it beside the task. Outside of one it does nothing."""
+    from nbaccel import engine
+
+    engine.current().report_progress(done, total)
 
 
 def load_ipython_extension(ipython: Any) -> None:

@@ -9,4 +9,4 @@ def exit_actor() -> None:
     """End the actor that calls this, after the call. Raises TypeError outside of an actor."""
     from nbaccel import engine
 
-    engine.current().exit_actor()  # type: ignore[attr-defined]
+    engine.current().exit_actor()

@@ -77,7 +77,20 @@ def init(address: str | None = None, **given: Any) -> ClusterContext:
             "nbaccel is running already: init() was called twice. Call nbaccel.shutdown() first, or pass "
             "ignore_reinit_error=True to go on with the cluster that is there."
         )
+    from nbaccel import stopping
+
+    stopping.set_policy(options.on_interrupt)
+    _attach_to_notebook()
     return _context(engines.start(_engine_name(options), options))
+
+
+def _attach_to_notebook() -> None:
+    """In IPython, cells are known, output finds its cell and errors read well, with or without `%load_ext nbaccel`."""
+    ipython = sys.modules.get("IPython")
+    if ipython is not None and ipython.get_ipython() is not None:
+        from nbaccel.notebook import attaching
+
+        attaching.attach()
 
 
 def _engine_name(options: InitOptions) -> str:
@@ -224,7 +237,7 @@ def get(refs: Any, *, timeout: float | None = None, _use_object_store: bool = Fa
     if isinstance(refs, ObjectRef):
         if progress:
             _show_progress([refs])
-        return engine.get([refs], timeout)[0]
+        return _stoppable(lambda: engine.get([refs], timeout), [refs])[0]
     if not isinstance(refs, list):
         raise ValueError(
             f"Invalid type of object refs, {type(refs)}, is given. 'object_refs' must either be an ObjectRef or a "
@@ -238,11 +251,22 @@ def get(refs: Any, *, timeout: float | None = None, _use_object_store: bool = Fa
             )
     if progress:
         _show_progress(refs)
-    return engine.get(refs, timeout)
+    return _stoppable(lambda: engine.get(refs, timeout), refs)
+
+
+def _stoppable(wait: Callable[[], Any], waited: list[Any]) -> Any:
+    """Wait; the Stop button ends it and, in a notebook, cancels what was waited for."""
+    try:
+        return wait()
+    except KeyboardInterrupt:
+        from nbaccel import stopping
+
+        stopping.waiting_was_stopped(waited)
+        raise
 
 
 def _show_progress(refs: list[ObjectRef[Any]]) -> None:
-    from nbaccel.progress import progress as show
+    from nbaccel.progress_bar import progress as show
 
     show(refs)
 
@@ -301,10 +325,10 @@ def wait(
 def _waited(refs: list[Any], num_returns: int, timeout: float | None, fetch: bool) -> tuple[list[Any], list[Any]]:
     engine = engines.current()
     if not any(isinstance(ref, ObjectRefGenerator) for ref in refs):
-        return engine.wait(refs, num_returns, timeout, fetch)
+        return _stoppable(lambda: engine.wait(refs, num_returns, timeout, fetch), refs)
     from nbaccel.waiting import wait_mixed
 
-    return wait_mixed(engine, refs, num_returns, timeout)
+    return _stoppable(lambda: wait_mixed(engine, refs, num_returns, timeout), refs)
 
 
 def cancel(ref: Any, *, force: bool = False, recursive: bool = True) -> None:
@@ -377,7 +401,7 @@ def timeline(filename: str | None = None) -> list[dict[str, Any]] | None:
     """Chrome trace events of the tasks, on lanes of workers and devices; with a filename they are written as JSON."""
     import json
 
-    events = list(_running_engine().timeline())  # type: ignore[attr-defined]
+    events = list(_running_engine().timeline())
     if filename is None:
         return events
     with open(filename, "w") as file:

@@ -129,8 +129,6 @@ class Cluster(Protocol):
     def state(self, what: str, limit: int) -> list[dict[str, Any]]:
         """Rows of tasks, actors, workers, nodes, objects, groups or jobs."""
 
-    def find_group(self, name: str) -> dict[str, Any] | None: ...
-
     def shutdown(self) -> None: ...
 
 

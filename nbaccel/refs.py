@@ -21,12 +21,13 @@ class ObjectRef(Generic[T]):
     either never cancels the task.
     """
 
-    __slots__ = ("__weakref__", "_engine", "_id", "_inner")
+    __slots__ = ("__weakref__", "_cell", "_engine", "_id", "_inner")
 
-    def __init__(self, id: bytes, engine: Any, inner: Any = None) -> None:
+    def __init__(self, id: bytes, engine: Any, inner: Any = None, cell: bytes | None = None) -> None:
         self._id = id
         self._engine = engine
         self._inner = inner
+        self._cell = cell  # the notebook message whose cell submitted the task; None for other refs
 
     def __del__(self) -> None:
         try:
@@ -99,6 +100,7 @@ class ObjectRef(Generic[T]):
 
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[T] = loop.create_future()
+        waiting.add_done_callback(self._note_cancelled)
 
         def finish() -> None:
             if waiting.done():
@@ -116,6 +118,12 @@ class ObjectRef(Generic[T]):
 
         self._engine.call_when_ready(self, ready)
         return waiting
+
+    def _note_cancelled(self, future: asyncio.Future[T]) -> None:
+        if future.cancelled() and self._cell is not None:
+            from nbaccel import stopping
+
+            stopping.await_was_cancelled(self)
 
     def __await__(self) -> Generator[Any, None, T]:
         return self.as_future().__await__()
@@ -146,8 +154,9 @@ class _NoEngine:
 class ObjectRefGenerator:
     """The refs of a streaming task, one for each value that it yields; iterate it, also with `async for`."""
 
-    def __init__(self, task_id: bytes, engine: Any, inner: Any = None) -> None:
+    def __init__(self, task_id: bytes, engine: Any, inner: Any = None, cell: bytes | None = None) -> None:
         self._task_id = task_id
+        self._cell = cell
         self._engine = engine
         self._inner = inner
         self._taken = 0
@@ -160,7 +169,13 @@ class ObjectRefGenerator:
         return self._next_sync(None)
 
     def _next_sync(self, timeout_s: float | None = None) -> ObjectRef[Any]:
-        ref = self._engine.next_item(self, timeout_s)
+        try:
+            ref = self._engine.next_item(self, timeout_s)
+        except KeyboardInterrupt:
+            from nbaccel import stopping
+
+            stopping.waiting_was_stopped([self])
+            raise
         if ref is None:
             self._finished = True
             raise StopIteration

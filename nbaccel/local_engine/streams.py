@@ -39,12 +39,12 @@ class Streams:
         client.link.receivers[wire.StreamItem] = self._item_came
         client.link.receivers[wire.StreamEnd] = self._end_came
 
-    def open(self, task_id: bytes) -> ObjectRefGenerator:
+    def open(self, task_id: bytes, cell: bytes) -> ObjectRefGenerator:
         end = return_id(task_id, 0)
         self._client.holdings.created(end)
         self._client.values.expect((end,))
         self._open[task_id] = _Stream()
-        return ObjectRefGenerator(task_id, self._client)
+        return ObjectRefGenerator(task_id, self._client, None, cell)
 
     def _item_came(self, message: wire.StreamItem) -> None:
         id = return_id(message.task_id, message.index + 1)

@@ -73,10 +73,11 @@ class Worker(WorkerView, Client):
     def _interrupt_came(self, message: wire.Interrupt) -> None:
         if self.actor is not None and self.actor.cancel(message.task_id):
             return
+        self._skip.add(message.task_id)  # before the look: the main thread looks here after it has said what it runs
         running = self._running
         if running is None or running.task_id != message.task_id:
-            self._skip.add(message.task_id)
             return
+        self._skip.discard(message.task_id)
         running.cancelled = True
         if running.template.kind != 2:  # a call of a sync actor only sees is_canceled()
             self._interrupt_asked = True
@@ -145,15 +146,15 @@ class Worker(WorkerView, Client):
             if type(item) is wire.Setup:
                 self._set_up(item)
                 continue
-            if item.task_id in self._skip:
-                self._skip.discard(item.task_id)
-                self._drop_arguments(item)
-                continue
             template = self.execution.templates[item.template]
+            running = Running(item, template)
+            if item.task_id in self._skip:  # cancelled while it was queued here
+                self._skip.discard(item.task_id)
+                running.cancelled = True
             if template.kind == 2 and self.actor is not None:
-                self.actor.call(Running(item, template))
+                self.actor.call(running)
             else:
-                self._run(Running(item, template))
+                self._run(running)
 
     def _set_up(self, setup: wire.Setup) -> None:
         self.setup = setup
@@ -168,6 +169,9 @@ class Worker(WorkerView, Client):
         setproctitle.setproctitle(f"nbaccel::{template.name}")
         self.output.begin(template.class_name or template.name, template.cell, template.parent, running.task_id)
         self._running = running
+        if running.task_id in self._skip:
+            self._skip.discard(running.task_id)
+            running.cancelled = True
         done = self.guarded(running, self._work)
         self._running = None
         self.output.flush()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nbaccel import tables, wording
 from nbaccel.notebook import markup
-from nbaccel.snapshot import Snapshot, TaskRow
+from nbaccel.snapshot import Snapshot
 
 WAITING_SHOWN = 5  # reasons on the card; the rest is a count, since ten thousand tasks may wait
 
@@ -49,12 +49,7 @@ def html(snapshot: Snapshot) -> str:
 
 def _waiting_lines(snapshot: Snapshot) -> list[str]:
     waiting = tables.waiting(snapshot)
-    lines = [_waiting_line(row) for row in waiting[:WAITING_SHOWN]]
+    lines = [tables.waiting_line(row) for row in waiting[:WAITING_SHOWN]]
     number = sum(count for state, count in snapshot.counts.items() if tables.state_word(state) == "waiting")
     more = max(number, len(waiting)) - len(lines)
     return [*lines, f"and {wording.count(more, 'more task')}"] if more > 0 else lines
-
-
-def _waiting_line(row: TaskRow) -> str:
-    why = row.why or f"asked for {wording.demand(row.demand)}"
-    return f"{wording.plain(row.name)}: {wording.plain(why)}"

@@ -34,7 +34,7 @@ class CellMagics(Magics):
         refs = [self._submit(body, asked, given) for given in self._items(asked)]
         if asked.get("noblock"):
             self._bind(asked, refs)
-            names = ", ".join(ref.task_id().hex()[:12] for ref in refs)
+            names = ", ".join(wording.short_id(ref.task_id().hex()) for ref in refs)
             view.show(view.of_message(f"{wording.count(len(refs), 'task')} submitted: {names}"))
             return
         outcomes = _wait(refs, asked.get("timeout"))

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
+from IPython.core.getipython import get_ipython
 from IPython.core.interactiveshell import InteractiveShell
 
+from nbaccel import wording
+from nbaccel.handles import ObjectRef
+from nbaccel.notebook import views
 from nbaccel.notebook.arguments import Option
-from nbaccel.notebook.options import MAGICS
+from nbaccel.notebook.options import MAGICS, WORDS
 
 
 def install(ipython: InteractiveShell) -> None:
@@ -29,6 +33,8 @@ def magic_options(context: CompletionContext) -> SimpleMatcherResult:
     *before, current = typed.split(" ")
     given = {piece.lstrip("-").partition("=")[0].replace("-", "_") for piece in before}
     fragment, words = _candidates(current, before, [option for option in options if option.name not in given], options)
+    if fragment == current and magic.lstrip("%") in WORDS and not current.startswith("-"):
+        words += _starting(current, _tasks())
     return SimpleMatcherResult(
         completions=[SimpleCompletion(text=word, type="param") for word in words],
         matched_fragment=fragment,
@@ -52,6 +58,17 @@ def _candidates(
         return current, _starting(current, _choices(previous))
     style: Callable[[Option], str] = _dashed if current.startswith("-") else _keyword
     return current, _starting(current, [style(option) for option in free])
+
+
+def _tasks() -> list[str]:
+    """Ids in the last picture, and variables of the notebook that hold a ref."""
+    picture = views.last_seen()
+    shell = get_ipython()
+    ids = [wording.short_id(row.task_id) for row in picture.tasks] if picture is not None else []
+    variables = dict(shell.user_ns) if shell is not None else {}
+    return ids + [
+        name for name, value in variables.items() if isinstance(value, ObjectRef) and not name.startswith("_")
+    ]
 
 
 def _choices(option: Option | None) -> tuple[str, ...]:

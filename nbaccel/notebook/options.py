@@ -98,6 +98,7 @@ CELL = (
     Option("timeout", read.seconds, "give up waiting after this time and cancel", "timeout=10m"),
 )
 
+CELL_OF_TASKS = Option("cell", read.text_value, "only of cell 7; `here` is the running cell", "cell=7", ("here",))
 EVERYTHING = Option("all", read.boolean, "also devices that are found but not offered", "--all", ("true",))
 
 MAGICS: dict[str, tuple[Option, ...]] = {
@@ -112,9 +113,17 @@ MAGICS: dict[str, tuple[Option, ...]] = {
             "state=running,waiting",
             ("running", "waiting", "finished", "failed"),
         ),
-        Option("cell", read.text_value, "only of cell 7; `here` is the running cell", "cell=7", ("here",)),
+        CELL_OF_TASKS,
         Option("limit", read.whole, "at most so many, the newest", "limit=20", ("20", "100")),
     ),
+    "accel_why": (),
+    "accel_probe": (*TASK[:4],),
+    "accel_cancel": (
+        Option("all", read.boolean, "every task of this notebook's cluster", "--all", ("true",)),
+        CELL_OF_TASKS,
+        Option("force", read.boolean, "kill the workers, for tasks that do not listen", "--force", ("true",)),
+    ),
+    "accel_logs": (Option("tail", read.whole, "the last lines", "tail=100", ("100", "1000")),),
     "accel_shutdown": (),
     "accel_config": (
         Option("lines_per_cell", read.whole, "lines of output under one cell", "lines_per_cell=1000"),
@@ -128,12 +137,16 @@ MAGICS: dict[str, tuple[Option, ...]] = {
 }
 
 CELL_MAGICS = ("accel", "accel_time")
+# Magics that take plain words, with what the words are.
+WORDS = {"accel_why": "TASK …", "accel_cancel": "TASK …", "accel_logs": "TASK"}
 
 
 def manual(magic: str, purpose: str) -> str:
     """The help text that `%magic?` shows: purpose, both forms, every option with an example."""
     sign = "%%" if magic in CELL_MAGICS else "%"
-    lines = [purpose, "", f"    {sign}{magic} key=value … --switch", ""]
+    usage = " ".join(part for part in (WORDS.get(magic, ""), "key=value … --switch" if MAGICS[magic] else "") if part)
+    lines = [purpose, "", f"    {sign}{magic} {usage}".rstrip(), ""]
+    lines += ["    TASK is an id of %accel_tasks or a variable with a ref.", ""] if magic in WORDS else []
     width = max((len(option.example) for option in MAGICS[magic]), default=0)
     lines += [f"    {option.example:<{width}}  {option.meaning}" for option in MAGICS[magic]]
     lines += ["", "Values take {variables} of the notebook; --key value means key=value."] if MAGICS[magic] else []

@@ -7,9 +7,12 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
-from nbaccel.notebook import arguments, cells, options, settings, view, views
+from nbaccel import engine, tables, wording
+from nbaccel.notebook import arguments, cells, options, settings, task_names, view, views
+from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
+from nbaccel.snapshot import Snapshot
 
 
 @magics_class
@@ -19,10 +22,19 @@ class TaskMagics(Magics):
     shell: InteractiveShell
 
     def _parse(self, magic: str, line: str) -> dict[str, Any]:
-        asked = arguments.parse(line, options.MAGICS[magic], self.shell.var_expand)
+        asked, words = self._parse_with_words(magic, line)
+        if words:
+            arguments.parse(words[0], options.MAGICS[magic])  # says what is wrong with it
+        return asked
+
+    def _parse_with_words(self, magic: str, line: str) -> tuple[dict[str, Any], list[str]]:
+        asked, words = arguments.parse_with_words(line, options.MAGICS[magic], self.shell.var_expand)
         if asked.get("cell") == "here":
             asked["cell"] = str(cells.install(self.shell).number)
-        return asked
+        return asked, words
+
+    def _ids(self, words: list[str], picture: Snapshot) -> list[str]:
+        return [task_names.task_id(word, picture, self.shell.user_ns) for word in words]
 
     @line_magic
     @no_var_expand
@@ -30,3 +42,64 @@ class TaskMagics(Magics):
     @documented("Show the newest tasks: state, devices, process, cell, age, and why one waits or failed.")
     def accel_tasks(self, line: str) -> None:
         view.show(views.tasks(**{"limit": settings.of(self.shell).tasks_shown, **self._parse("accel_tasks", line)}))
+
+    @line_magic
+    @no_var_expand
+    @said_in_one_line
+    @documented("Say in a sentence why a task waits; without a task, of all that wait.")
+    def accel_why(self, line: str) -> None:
+        _, words = self._parse_with_words("accel_why", line)
+        ids = self._ids(words, views.seen())
+        answers = [answer for id in ids for answer in engine.current().explain(id)]
+        answers = answers if words else engine.current().explain(None)
+        nothing = "It does not wait: it runs, or it has ended." if words else "No task waits."
+        view.show(view.of_message(*([answer["sentence"] for answer in answers] or [nothing])))
+
+    @line_magic
+    @no_var_expand
+    @said_in_one_line
+    @documented("Say whether a task with these options could start now, later or never, without starting one.")
+    def accel_probe(self, line: str) -> None:
+        asked = self._parse("accel_probe", line)
+        demand = {"CPU": asked.get("num_cpus", 1), "GPU": asked.get("num_gpus", 0), **asked.get("resources", {})}
+        demand = {name: amount for name, amount in demand.items() if amount}
+        answer = engine.current().probe(demand, asked.get("accelerator_type"))
+        view.show(view.of_message(probe_sentence(demand, answer)))
+
+    @line_magic
+    @no_var_expand
+    @said_in_one_line
+    @documented("Cancel tasks: those named, those of a cell, or all; what ignores it ends with --force.")
+    def accel_cancel(self, line: str) -> None:
+        asked, words = self._parse_with_words("accel_cancel", line)
+        picture = views.seen()
+        ids = self._ids(words, picture)
+        if "cell" in asked or asked.get("all"):
+            ids += [
+                row.task_id
+                for row in views.chosen(picture, cell=asked.get("cell", ""))
+                if row.state not in tables.ENDED
+            ]
+        elif not words:
+            raise TypingMistake("Which tasks? Name some, or say cell=7 or --all; %accel_tasks shows them.")
+        for id in ids:
+            engine.current().cancel_by_id(id, force=asked.get("force", False))
+        view.show(view.of_message(f"{wording.count(len(ids), 'task')} told to end."))
+
+    @line_magic
+    @no_var_expand
+    @said_in_one_line
+    @documented("Show what a task's worker has printed, all of it; without a task, what every worker has.")
+    def accel_logs(self, line: str) -> None:
+        asked, words = self._parse_with_words("accel_logs", line)
+        id = self._ids(words[:1], views.seen())[0] if words else None
+        print(engine.current().logs(id, tail=asked.get("tail", 1000)) or "Nothing was printed.")  # noqa: T201
+
+
+def probe_sentence(demand: dict[str, float], answer: dict[str, Any]) -> str:
+    """ "Now: 1 CPU, 1 GPU are free." or "Never here: this machine has 2 GPUs, not 7."."""
+    asked = wording.demand(demand)
+    if answer["now"]:
+        return f"Now: {asked} could start at once."
+    reason = wording.plain(answer["reason"])
+    return f"Later: {asked} must wait; {reason}." if answer["ever"] else f"Never here: {asked}; {reason}."

@@ -43,7 +43,7 @@ export function deviceViews(snapshot, now) {
   const rows = (snapshot.devices ?? []).filter((row) => row.offered !== false);
   const several = new Set(rows.map((row) => row.node_id)).size > 1;
   const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
-  return rows.map((row) => deviceView(row, several ? (names.get(row.node_id) ?? row.node_id.slice(0, 8)) : "", now));
+  return rows.map((row) => deviceView(row, several ? (names.get(row.node_id ?? "") ?? row.node_id?.slice(0, 8) ?? "") : "", now));
 }
 
 /** @param {DeviceRow} row @param {string} node @param {number} now @returns {DeviceView} */
@@ -51,7 +51,7 @@ function deviceView(row, node, now) {
   const [sign, state] = deviceState(row);
   const holders = holderViews(row.holders ?? [], now);
   return {
-    key: `${row.node_id}/${row.resource}/${row.index}`,
+    key: `${row.node_id ?? ""}/${row.resource}/${row.index}`,
     label: deviceLabel(row),
     node,
     model: [plain(row.name || row.type || row.family), plain(row.profile)].filter(Boolean).join(" · "),

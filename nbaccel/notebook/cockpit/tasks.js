@@ -57,7 +57,7 @@ export function waitingViews(snapshot, now) {
   return (snapshot.tasks ?? [])
     .filter((row) => stateWord(row.state) === "waiting")
     .sort((a, b) => (a.submitted_at ?? 0) - (b.submitted_at ?? 0))
-    .map((row) => taskView(row, now));
+    .map((row) => taskView(row, snapshot, now));
 }
 
 /** The tasks that pass the filter, the newest first. @param {Snapshot} snapshot @param {Filter} filter
@@ -65,17 +65,17 @@ export function waitingViews(snapshot, now) {
 export function taskViews(snapshot, filter, now) {
   const text = filter.text.trim().toLowerCase();
   return (snapshot.tasks ?? [])
-    .filter((row) => passes(row, filter, text))
+    .filter((row) => passes(row, snapshot, filter, text))
     .sort((a, b) => (b.submitted_at ?? 0) - (a.submitted_at ?? 0))
-    .map((row) => taskView(row, now));
+    .map((row) => taskView(row, snapshot, now));
 }
 
-/** @param {TaskRow} row @param {Filter} filter @param {string} text */
-function passes(row, filter, text) {
+/** @param {TaskRow} row @param {Snapshot} snapshot @param {Filter} filter @param {string} text */
+function passes(row, snapshot, filter, text) {
   if (filter.state && stateWord(row.state) !== filter.state) return false;
   if (filter.cell && cellOf(row) !== filter.cell) return false;
   if (!text) return true;
-  return [row.name, row.task_id, row.cell, row.why, deviceWords(row.device_ids)].some((each) =>
+  return [row.name, row.task_id, row.cell, whyOf(row, snapshot), deviceWords(row.device_ids)].some((each) =>
     (each ?? "").toLowerCase().includes(text),
   );
 }
@@ -92,8 +92,13 @@ export function cellsOf(snapshot) {
   return [...cells].sort((a, b) => number(a) - number(b));
 }
 
-/** @param {TaskRow} row @param {number} now @returns {TaskView} */
-function taskView(row, now) {
+/** Why it waits or failed. @param {TaskRow} row @param {Snapshot} snapshot */
+function whyOf(row, snapshot) {
+  return row.reason == null ? (row.why ?? "") : (snapshot.reasons?.[row.reason] ?? "");
+}
+
+/** @param {TaskRow} row @param {Snapshot} snapshot @param {number} now @returns {TaskView} */
+function taskView(row, snapshot, now) {
   const state = stateWord(row.state);
   const start = state === "waiting" ? row.submitted_at : (row.started_at ?? row.submitted_at);
   const over = state === "finished" || state === "failed";
@@ -108,7 +113,7 @@ function taskView(row, now) {
     cell: plain(row.cell),
     age: start == null ? "" : age((row.finished_at ?? now) - start),
     peak: row.peak_memory_bytes == null ? "" : size(row.peak_memory_bytes),
-    why: [row.choice ? `runs as ${plain(row.choice)}` : "", plain(row.why)].filter(Boolean).join(": "),
+    why: [row.choice ? `runs as ${plain(row.choice)}` : "", plain(whyOf(row, snapshot))].filter(Boolean).join(": "),
     asks: demandWords(row.demand),
     progress: row.progress && row.progress[1] ? Math.round((100 * row.progress[0]) / row.progress[1]) : null,
     cancellable: !over,

@@ -46,8 +46,8 @@ function lanesOf(snapshot, rows) {
   const several = new Set(devices.map((row) => row.node_id)).size > 1;
   const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
   const lanes = devices.map((device) => ({
-    key: `${device.node_id}/${device.resource}/${device.index}`,
-    label: (several ? `${names.get(device.node_id) ?? ""} ` : "") + deviceLabel(device),
+    key: `${device.node_id ?? ""}/${device.resource}/${device.index}`,
+    label: (several ? `${names.get(device.node_id ?? "") ?? ""} ` : "") + deviceLabel(device),
     rows: rows.filter(
       (row) =>
         (row.device_ids?.[device.resource] ?? []).includes(device.id) &&

@@ -15,7 +15,7 @@ function eventsOf(row, now) {
   const events = [];
   const args = { task_id: row.task_id, cell: row.cell ?? "", state: row.state };
   const event = (/** @type {string} */ group, /** @type {string} */ lane, /** @type {number} */ from, /** @type {number} */ to) => ({
-    cat: row.kind, name: plain(row.name), ph: "X", pid: group, tid: lane, ts: from * 1e6, dur: Math.max(0, to - from) * 1e6, args,
+    cat: row.kind ?? "task", name: plain(row.name), ph: "X", pid: group, tid: lane, ts: from * 1e6, dur: Math.max(0, to - from) * 1e6, args,
   });
   if (row.submitted_at != null && row.finished_at == null && row.started_at == null) {
     events.push(event("waiting", "waiting", row.submitted_at, now));

@@ -20,13 +20,12 @@
  * @property {Record<string, string>} [reasons]
  *
  * @typedef {object} DeviceRow
- * @property {string} node_id
  * @property {string} resource
  * @property {number} index
  * @property {string} id
- * @property {string} vendor
- * @property {string} family
  * @property {string} kind
+ * @property {string} [node_id] missing where there is one node
+ * @property {string} [family]
  * @property {string | null} [type]
  * @property {string} [name]
  * @property {string | null} [parent]
@@ -50,8 +49,8 @@
  * @typedef {object} TaskRow
  * @property {string} task_id
  * @property {string} name
- * @property {string} kind
  * @property {string} state
+ * @property {string} [kind]
  * @property {Record<string, number>} [demand]
  * @property {Record<string, string[]>} [device_ids]
  * @property {string | null} [node_id]
@@ -62,6 +61,7 @@
  * @property {number | null} [started_at]
  * @property {number | null} [finished_at]
  * @property {string} [why]
+ * @property {number | null} [reason] where `why` stands among the snapshot's reasons, when many share it
  * @property {string} [choice]
  * @property {number} [attempt]
  * @property {number | null} [peak_memory_bytes]
@@ -99,6 +99,7 @@
  * @property {NodeRow[]} [nodes]
  * @property {DeviceRow[]} [devices]
  * @property {TaskRow[]} [tasks]
+ * @property {string[]} [reasons]
  * @property {ActorRow[]} [actors]
  * @property {Alert[]} [alerts]
  * @property {Record<string, number>} [counts]

@@ -1,0 +1,46 @@
+"""Refs in the order in which they become ready, in a `for` or an `async for`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Any
+
+from nbaccel import api
+from nbaccel import engine as engines
+from nbaccel.refs import ObjectRef
+
+
+class as_completed:
+    """Iterate refs as they become ready; duplicates come once.
+
+    >>> for ref in nbaccel.as_completed(refs):
+    ...     print(nbaccel.get(ref))
+    >>> async for ref in nbaccel.as_completed(refs):
+    ...     print(await ref)
+    """
+
+    def __init__(self, refs: Iterable[ObjectRef[Any]], *, timeout: float | None = None) -> None:
+        self._refs = list(dict.fromkeys(refs))
+        self._timeout_s = timeout
+        for ref in self._refs:
+            if not isinstance(ref, ObjectRef):
+                raise TypeError(f"as_completed() takes ObjectRefs, got a {type(ref).__name__}.")
+
+    def __iter__(self) -> Iterator[ObjectRef[Any]]:
+        left = self._refs
+        while left:
+            ready, left = api.wait(left, num_returns=1, timeout=self._timeout_s)
+            if not ready:
+                raise TimeoutError(f"{len(left)} of {len(self._refs)} refs were not ready within {self._timeout_s} s.")
+            yield from ready
+
+    async def __aiter__(self) -> AsyncIterator[ObjectRef[Any]]:
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        arrived: asyncio.Queue[ObjectRef[Any]] = asyncio.Queue()
+        engine = engines.current()
+        for ref in self._refs:
+            engine.call_when_ready(ref, lambda ref=ref: loop.call_soon_threadsafe(arrived.put_nowait, ref))  # type: ignore[misc]
+        for _ in self._refs:
+            yield await asyncio.wait_for(arrived.get(), self._timeout_s)

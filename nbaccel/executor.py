@@ -1,0 +1,92 @@
+"""`concurrent.futures` on a cluster: for libraries that take an executor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent import futures
+from typing import Any
+
+from nbaccel import api
+from nbaccel import engine as engines
+
+
+class _TaskFuture(futures.Future[Any]):
+    """A future whose cancel() cancels the task."""
+
+    def __init__(self, ref: Any) -> None:
+        super().__init__()
+        self._ref = ref
+        engines.current().future(ref).add_done_callback(self._copy)
+
+    def _copy(self, done: futures.Future[Any]) -> None:
+        if not self.set_running_or_notify_cancel():
+            return
+        error = done.exception()
+        if error is not None:
+            self.set_exception(error)
+        else:
+            self.set_result(done.result())
+
+    def cancel(self) -> bool:
+        """Cancel the task, whether it waits or runs; False when it has ended."""
+        if not super().cancel():
+            return False
+        api.cancel(self._ref)
+        return True
+
+
+class Executor(futures.Executor):
+    """Runs calls as remote tasks; the options are those of `@nbaccel.remote`.
+
+    >>> with nbaccel.Executor(num_gpus=0.5) as pool:
+    ...     losses = list(pool.map(train, batches))
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self._options = options
+        self._functions: dict[Any, Any] = {}
+        self._pending: set[_TaskFuture] = set()
+        self._closed = False
+        if options:
+            api.remote(**options)(_check)  # a wrong option is told here, not at the first submit
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> futures.Future[Any]:
+        """Run `function(*args, **kwargs)` as a task. Raises RuntimeError after shutdown()."""
+        if self._closed:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        future = _TaskFuture(self._remote(function).remote(*args, **kwargs))
+        self._pending.add(future)
+        future.add_done_callback(self._pending.discard)
+        return future
+
+    def _remote(self, function: Callable[..., Any]) -> Any:
+        try:
+            known = self._functions.get(function)
+        except TypeError:  # a callable that cannot be hashed
+            return self._made(function)
+        if known is None:
+            known = self._functions[function] = self._made(function)
+        return known
+
+    def _made(self, function: Callable[..., Any]) -> Any:
+        return api.remote(**self._options)(function) if self._options else api.remote(function)
+
+    def map(
+        self, fn: Callable[..., Any], *iterables: Iterable[Any], timeout: float | None = None, chunksize: int = 1
+    ) -> Iterator[Any]:
+        """As the built-in map, in tasks; results in order. `chunksize` is accepted and not needed."""
+        return super().map(fn, *iterables, timeout=timeout, chunksize=chunksize)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more work; wait for what was submitted, or cancel it. The cluster goes on."""
+        self._closed = True
+        pending = list(self._pending)
+        if cancel_futures:
+            for future in pending:
+                future.cancel()
+        if wait:
+            futures.wait(pending)
+
+
+def _check() -> None:
+    """A function to try the options on."""

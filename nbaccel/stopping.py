@@ -1,0 +1,120 @@
+"""What the Stop button does to tasks: those that the interrupted cell submitted and waits for are cancelled.
+
+A first press cancels (KeyboardInterrupt in the task, its worker stays warm), a second one within `AGAIN_S` seconds
+forces (the worker is killed, its device is free). `init(on_interrupt="detach")`, the default of scripts, leaves tasks
+alone; "force" kills at the first press. Tasks that another cell submitted are never touched.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from nbaccel import engine as engines
+from nbaccel.refs import ObjectRef
+
+AGAIN_S = 3.0
+
+_policy: str | None = None
+_last_stop = -1e9
+_last_cancelled: list[Any] = []
+
+
+def set_policy(policy: str | None) -> None:
+    """What init(on_interrupt=) says; None: cancel in IPython, detach elsewhere."""
+    global _policy
+    _policy = policy
+
+
+def policy() -> str:
+    """The policy that holds now: "cancel", "detach" or "force"."""
+    if _policy is not None:
+        return _policy
+    return "cancel" if _in_ipython() else "detach"
+
+
+def _in_ipython() -> bool:
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and ipython.get_ipython() is not None
+
+
+def waiting_was_stopped(waited: Iterable[Any]) -> list[Any]:
+    """A KeyboardInterrupt ended a wait for these refs and streams; returns those whose tasks are cancelled now."""
+    chosen = policy()
+    if chosen == "detach":
+        return []
+    mine = _of_this_cell(waited)
+    again = {id(thing) for thing in _last_cancelled} if recently_stopped() else set()
+    for thing in mine:
+        _cancel([thing], force=chosen == "force" or id(thing) in again)
+    _remember(mine)
+    return mine
+
+
+def pressed_again() -> bool:
+    """Stop was pressed while nothing runs; force what the press before has cancelled. Whether there was something."""
+    if time.monotonic() - _last_stop >= AGAIN_S or not _last_cancelled:
+        return False
+    _cancel(_last_cancelled, force=True)
+    _last_cancelled.clear()
+    return True
+
+
+def recently_stopped() -> bool:
+    """Whether a second press would force."""
+    return bool(_last_cancelled) and time.monotonic() - _last_stop < AGAIN_S
+
+
+def _remember(cancelled: list[Any]) -> None:
+    global _last_stop
+    _last_stop = time.monotonic()
+    _last_cancelled[:] = cancelled
+
+
+def _of_this_cell(waited: Iterable[Any]) -> list[Any]:
+    """Those that the running cell submitted; outside of a notebook: all."""
+    cell = engines.cell_source()[1] if engines.cell_source is not None else b""
+    return [thing for thing in waited if thing._cell == cell]
+
+
+def _cancel(things: list[Any], *, force: bool) -> None:
+    engine = engines.running()
+    if engine is None:
+        return
+    for thing in things:
+        try:
+            engine.cancel(thing, force=force, recursive=True)
+        except ValueError:  # an actor's task cannot be forced: asking is all that can be done
+            engine.cancel(thing, force=False, recursive=True)
+
+
+# ---- awaited refs: a stopped cell cancels its asyncio futures, and so do wait_for and gather, which must not matter
+
+_let_go: dict[bytes, ObjectRef[Any]] = {}
+
+
+def await_was_cancelled(ref: ObjectRef[Any]) -> None:
+    """The asyncio future of a ref was cancelled; only the cell's own end tells whether Stop was the reason."""
+    if policy() != "detach":
+        _let_go[ref._id] = ref
+
+
+def cell_ended(error: BaseException | None) -> None:
+    """A cell has ended: if Stop ended it, its awaited tasks are cancelled."""
+    let_go = list(_let_go.values())
+    _let_go.clear()
+    if let_go and error is not None and type(error).__name__ in ("KeyboardInterrupt", "CancelledError"):
+        waiting_was_stopped(let_go)
+
+
+__all__ = [
+    "await_was_cancelled",
+    "cell_ended",
+    "policy",
+    "pressed_again",
+    "recently_stopped",
+    "set_policy",
+    "waiting_was_stopped",
+]

@@ -1,0 +1,147 @@
+"""The Stop button in real kernels: once, twice, while a task sleeps, computes, or blocks in C."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.notebook.kernels import Kernel
+
+SETUP = """
+import asyncio, time, os
+import nbaccel
+nbaccel.init(num_cpus=2, num_gpus=1)
+
+@nbaccel.remote
+def sleeps():
+    print("begun", flush=True)
+    time.sleep(600)
+
+@nbaccel.remote
+def computes():
+    print("begun", flush=True)
+    while True:
+        sum(range(1000))
+
+@nbaccel.remote
+def blocks_in_c():
+    print("begun", flush=True)
+    import threading
+    threading.Lock().acquire() or None
+    lock = threading.Lock(); lock.acquire(); lock.acquire()
+
+@nbaccel.remote(num_gpus=1)
+def stubborn():
+    print("begun", flush=True)
+    while True:
+        try:
+            time.sleep(600)
+        except KeyboardInterrupt:
+            print("ignored", flush=True)
+
+@nbaccel.remote
+def pid():
+    return os.getpid()
+
+def outcome(ref):
+    try:
+        return nbaccel.get(ref, timeout=30)
+    except Exception as error:
+        return type(error).__name__
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Kernel]:
+    kernel = Kernel()
+    kernel.run(SETUP)
+    yield kernel
+    kernel.close()
+
+
+@pytest.mark.parametrize("task", ["sleeps", "computes", "blocks_in_c"])
+def test_stop_ends_the_cell_and_cancels_what_it_waits_for(kernel: Kernel, task: str) -> None:
+    cell = kernel.submit(f"ref = {task}.remote()\nnbaccel.get(ref)")
+    kernel.until(lambda: "begun" in cell.text)
+
+    kernel.interrupt()
+    kernel.finish(cell)
+
+    assert cell.error is not None and cell.error["ename"] == "KeyboardInterrupt"
+    assert "TaskCancelledError" in kernel.run("print(outcome(ref))").text
+
+
+def test_the_stopped_tasks_worker_stays_warm(kernel: Kernel) -> None:
+    cell = kernel.submit("ref = sleeps.remote()\nnbaccel.get(ref)")
+    kernel.until(lambda: "begun" in cell.text)
+    kernel.interrupt()
+    kernel.finish(cell)
+
+    worker = re.search(r"pid=(\d+)", cell.text)
+    assert worker is not None
+    after = kernel.run("print(outcome(ref))\nprint(*{nbaccel.get(pid.remote()) for _ in range(8)})")
+
+    assert worker[1] in after.stdout.split()
+
+
+def test_another_cells_task_goes_on(kernel: Kernel) -> None:
+    kernel.run("other = sleeps.remote()")
+    cell = kernel.submit("print('waiting', flush=True)\nnbaccel.get(other)")
+    kernel.until(lambda: "waiting" in cell.text)
+    kernel.interrupt()
+    kernel.finish(cell)
+
+    still = kernel.run(
+        "print(nbaccel.wait([other], timeout=0)[1] == [other])\nnbaccel.cancel(other)\nprint(outcome(other))"
+    )
+
+    assert "True" in still.text and "TaskCancelledError" in still.text
+
+
+def test_stopped_twice_a_task_that_ignores_it_is_killed_and_its_device_is_free(kernel: Kernel) -> None:
+    cell = kernel.submit("stuck = stubborn.remote()\nnbaccel.get(stuck)")
+    kernel.until(lambda: "begun" in cell.text)
+    kernel.interrupt()
+    kernel.finish(cell)
+    kernel.interrupt()
+
+    freed = kernel.run(
+        "print(outcome(stuck))\n@nbaccel.remote(num_gpus=1)\ndef g(): return 'free'\nprint(outcome(g.remote()))"
+    )
+
+    assert "TaskCancelledError" in freed.text and "free" in freed.text
+
+
+def test_stop_during_an_await_cancels_the_awaited_tasks(kernel: Kernel) -> None:
+    cell = kernel.submit("ref = sleeps.remote()\nawait ref")
+    kernel.until(lambda: "begun" in cell.text)
+    kernel.interrupt()
+    kernel.finish(cell)
+
+    assert "TaskCancelledError" in kernel.run("print(outcome(ref))").text
+
+
+def test_wait_for_and_gather_never_cancel(kernel: Kernel) -> None:
+    code = """
+ref = sleeps.remote()
+try:
+    await asyncio.wait_for(ref, 0.2)
+except asyncio.TimeoutError:
+    print("timed out")
+print(nbaccel.wait([ref], timeout=0)[1] == [ref])
+"""
+    assert "timed out\nTrue" in kernel.run(code).text
+    assert "True" in kernel.run("print(nbaccel.wait([ref], timeout=0)[1] == [ref]); nbaccel.cancel(ref)").text
+
+
+def test_detached_tasks_go_on(kernel: Kernel) -> None:
+    kernel.run("from nbaccel import stopping; stopping.set_policy('detach')")
+    cell = kernel.submit("ref = sleeps.remote()\nnbaccel.get(ref)")
+    kernel.until(lambda: "begun" in cell.text)
+    kernel.interrupt()
+    kernel.finish(cell)
+
+    assert "True" in kernel.run("print(nbaccel.wait([ref], timeout=0)[1] == [ref]); nbaccel.cancel(ref)").text
+    kernel.run("stopping.set_policy(None)")
