@@ -32,7 +32,7 @@ def devices(snapshot: Snapshot, *, everything: bool = False) -> Table:
 
     Devices that are found but not offered are left out unless `everything`.
     """
-    shown = [row for row in snapshot.devices if everything or row.offered]
+    shown = [row for row in snapshot.devices if everything or is_offered(row)]
     many_nodes = len({row.node_id for row in shown}) > 1
     columns = ("Node", "Device", "Model", "State", "In use", "Memory", "Held by")
     names = {node.node_id: node.name for node in snapshot.nodes}
@@ -48,7 +48,7 @@ def tasks(snapshot: Snapshot, shown: Iterable[TaskRow] | None = None) -> Table:
     chosen = list(snapshot.tasks if shown is None else shown)
     rows = [
         (
-            row.task_id[:12],
+            wording.short_id(row.task_id),
             wording.plain(row.name),
             state_word(row.state),
             wording.device_ids(row.device_ids) or wording.demand(row.demand),
@@ -131,6 +131,13 @@ def waiting(snapshot: Snapshot) -> list[TaskRow]:
     return [row for row in snapshot.tasks if row.state not in RUNNING and row.state not in ENDED]
 
 
+def waiting_line(row: TaskRow) -> str:
+    """Why a task waits: "train asks for 1 GPU: 0 of 2 GPUs are free"."""
+    why = wording.plain(row.why) or f"asks for {wording.demand(row.demand)}"
+    name = wording.plain(row.name)
+    return why if why.startswith(name) else f"{name}: {why}"
+
+
 def state_word(state: str) -> str:
     """A state of the machine's vocabulary as a person says it."""
     if state in RUNNING:
@@ -146,9 +153,14 @@ def task_age(row: TaskRow, now: float) -> str:
     return "" if start is None else wording.age((row.finished_at or now) - start)
 
 
+def is_offered(row: DeviceRow) -> bool:
+    """Whether tasks can be given it; a logical device is there for nothing else."""
+    return row.offered or row.kind == "logical"
+
+
 def device_state(row: DeviceRow) -> str:
     """A sign and a word for whether a device can be had."""
-    if not row.offered:
+    if not is_offered(row):
         return "– not offered"
     if row.free_reason and not row.holders:
         return "✕ busy"
@@ -173,7 +185,7 @@ def _device_cells(row: DeviceRow, now: float) -> tuple[str, ...]:
         f"{wording.plain(row.resource)} {wording.plain(row.id)}",
         device_model(row),
         device_state(row),
-        wording.amount(used) if row.offered else "",
+        wording.amount(used) if is_offered(row) else "",
         device_memory(row),
         "; ".join(held_by),
     )

@@ -51,6 +51,12 @@ def device_ids(ids: dict[str, list[str]]) -> str:
     return "; ".join(f"{name} {', '.join(plain(each) for each in names)}" for name, names in ids.items() if names)
 
 
+def short_id(id: str) -> str:
+    """A task's id as people read and type it: the tasks of one driver share the start, so their number is named."""
+    number = int(id[24:40], 16) if len(id) == 48 else 1 << 63
+    return f"{id[:4]}-{number}" if number < 1 << 40 else id[:12]
+
+
 def sentence(parts: Iterable[str]) -> str:
     """Facts on one line, the empty ones left out."""
     return " · ".join(part for part in parts if part)

@@ -8,8 +8,7 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 from IPython.core.getipython import get_ipython
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbaccel import wording
-from nbaccel.handles import ObjectRef
+from nbaccel import ObjectRef, wording
 from nbaccel.notebook import views
 from nbaccel.notebook.arguments import Option
 from nbaccel.notebook.options import MAGICS, WORDS

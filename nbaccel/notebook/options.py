@@ -124,6 +124,7 @@ MAGICS: dict[str, tuple[Option, ...]] = {
         Option("force", read.boolean, "kill the workers, for tasks that do not listen", "--force", ("true",)),
     ),
     "accel_logs": (Option("tail", read.whole, "the last lines", "tail=100", ("100", "1000")),),
+    "accel_dashboard": (),
     "accel_shutdown": (),
     "accel_config": (
         Option("lines_per_cell", read.whole, "lines of output under one cell", "lines_per_cell=1000"),

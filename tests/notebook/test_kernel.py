@@ -116,6 +116,35 @@ def test_one_task_for_each_item(kernel: Kernel) -> None:
     assert kernel.run("[each.square for each in out]").shown[0]["text/plain"] == "[1, 4, 9]"
 
 
+def test_a_waiting_task_is_explained_and_cancelled_by_its_short_id(kernel: Kernel) -> None:
+    kernel.run(START)
+    kernel.run(
+        "import nbaccel as ray, time\n\n@ray.remote(num_gpus=2)\n"
+        "def hog():\n    print('hogging')\n    time.sleep(600)\n"
+        "\nrunning = hog.remote()\nwaiting = hog.remote()"
+    )
+    why = kernel.run("%accel_why waiting").text
+    assert "0 of 2 GPUs are free" in why
+    assert "cell [2]" in why
+    tasks = kernel.run("%accel_tasks state=waiting").text
+    short = re.findall(r"^(\w{4}-\d+)", tasks, re.M)
+    assert len(short) == 1
+    assert "1 task told to end" in kernel.run(f"%accel_cancel {short[0]}").text
+    cancelled = kernel.run("ray.get(waiting)").error
+    assert cancelled is not None
+    assert cancelled["ename"] == "TaskCancelledError"
+    assert "hogging" in kernel.run("%accel_logs running").stdout
+    assert "1 task told to end" in kernel.run("%accel_cancel cell=2 --force").text
+    assert "told to end" not in kernel.run("%accel_cancel").text
+    assert "Did you mean 'running'?" in kernel.run("%accel_why runnin").stderr
+
+
+def test_a_demand_is_probed_without_starting_anything(kernel: Kernel) -> None:
+    kernel.run(START)
+    assert "Now: 1 CPU, 2 GPU could start at once." in kernel.run("%accel_probe num_gpus=2").text
+    assert "Never here" in kernel.run("%accel_probe num_gpus=7").text
+
+
 def test_shutdown_leaves_no_process(kernel: Kernel) -> None:
     kernel.run(START)
     kernel.run("import nbaccel as ray\nray.get(ray.remote(num_gpus=1)(lambda: 1).remote())")
