@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from nbaccel import actor, util
     from nbaccel.completion_order import as_completed
     from nbaccel.executor import Executor
+    from nbaccel.notebook.dashboards import dashboard
     from nbaccel.progress_bar import progress
 
 ObjectID = ObjectRef
@@ -75,6 +76,7 @@ __all__ = [
     "available_resources",
     "cancel",
     "cluster_resources",
+    "dashboard",
     "exceptions",
     "get",
     "get_actor",
@@ -100,7 +102,6 @@ _ROOMS = {
     "actor",
     "autoscaler",
     "cluster_utils",
-    "dashboard",
     "experimental",
     "runtime_context",
     "train",
@@ -110,7 +111,12 @@ _ROOMS = {
 }
 
 
-_LAZY = {"Executor": "executor", "as_completed": "completion_order", "progress": "progress_bar"}
+_LAZY = {
+    "Executor": "executor",
+    "as_completed": "completion_order",
+    "dashboard": "notebook.dashboards",
+    "progress": "progress_bar",
+}
 
 
 def __getattr__(name: str) -> Any:

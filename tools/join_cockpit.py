@@ -1,7 +1,7 @@
 """Joins the cockpit's sources into the one file that the widget sends: `python tools/join_cockpit.py [--check]`.
 
 ```
-  nbaccel/notebook/cockpit/*.js ── in the order of their imports, comments left out ──► nbaccel/notebook/static/cockpit.js
+  nbaccel/notebook/cockpit/*.js ── in the order of imports, comments left out ──► nbaccel/notebook/static/cockpit.js
 ```
 The output is committed, so that installing nbaccel needs no Node; `--check` (and a test) says when it is not what the
 sources make. The sources are one namespace once they are joined: a name that two files define at the top is refused.
@@ -67,11 +67,11 @@ def main(arguments: list[str]) -> int:
     text = joined()
     if "--check" in arguments:
         same = JOINED.exists() and JOINED.read_text() == text
-        print("up to date" if same else f"{JOINED} is not what its sources make: run python tools/join_cockpit.py")
+        sys.stdout.write("" if same else f"{JOINED} is not what its sources make: run python tools/join_cockpit.py\n")
         return 0 if same else 1
     JOINED.parent.mkdir(exist_ok=True)
     JOINED.write_text(text)
-    print(f"wrote {JOINED.relative_to(ROOT)}, {len(text.encode())} bytes")
+    sys.stdout.write(f"wrote {JOINED.relative_to(ROOT)}, {len(text.encode())} bytes\n")
     return 0
 
 

@@ -12,9 +12,10 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
 from nbaccel import api, sessions
-from nbaccel.notebook import arguments, completion, options, settings, view, views
+from nbaccel.notebook import arguments, completion, dashboards, options, settings, view, views
 from nbaccel.notebook.attaching import attach
 from nbaccel.notebook.cell_magics import CellMagics
+from nbaccel.notebook.dashboard_magics import DashboardMagics
 from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
 from nbaccel.notebook.starting import Starter
@@ -23,7 +24,7 @@ from nbaccel.notebook.task_magics import TaskMagics
 
 def register(ipython: InteractiveShell) -> None:
     """What `%load_ext nbaccel` does: magics, completion, cells that are known. A second call changes nothing."""
-    ipython.register_magics(ClusterMagics, TaskMagics, CellMagics)
+    ipython.register_magics(ClusterMagics, TaskMagics, CellMagics, DashboardMagics)
     completion.install(ipython)
     attach(ipython)
 
@@ -50,7 +51,7 @@ class ClusterMagics(Magics):
         shared, restart = asked.pop("shared", False), asked.pop("restart", False)
         for sentence in self._starter.start(asked, shared=shared, restart=restart):
             view.show(view.of_message(sentence))
-        view.show(views.status())
+        dashboards.show(details=False)
 
     @line_magic
     @no_var_expand

@@ -60,7 +60,7 @@ function eventsOf(row, now) {
   const events = [];
   const args = { task_id: row.task_id, cell: row.cell ?? "", state: row.state };
   const event = (group, lane, from, to) => ({
-    cat: row.kind, name: plain(row.name), ph: "X", pid: group, tid: lane, ts: from * 1e6, dur: Math.max(0, to - from) * 1e6, args,
+    cat: row.kind ?? "task", name: plain(row.name), ph: "X", pid: group, tid: lane, ts: from * 1e6, dur: Math.max(0, to - from) * 1e6, args,
   });
   if (row.submitted_at != null && row.finished_at == null && row.started_at == null) {
     events.push(event("waiting", "waiting", row.submitted_at, now));
@@ -339,20 +339,20 @@ function waitingViews(snapshot, now) {
   return (snapshot.tasks ?? [])
     .filter((row) => stateWord(row.state) === "waiting")
     .sort((a, b) => (a.submitted_at ?? 0) - (b.submitted_at ?? 0))
-    .map((row) => taskView(row, now));
+    .map((row) => taskView(row, snapshot, now));
 }
 function taskViews(snapshot, filter, now) {
   const text = filter.text.trim().toLowerCase();
   return (snapshot.tasks ?? [])
-    .filter((row) => passes(row, filter, text))
+    .filter((row) => passes(row, snapshot, filter, text))
     .sort((a, b) => (b.submitted_at ?? 0) - (a.submitted_at ?? 0))
-    .map((row) => taskView(row, now));
+    .map((row) => taskView(row, snapshot, now));
 }
-function passes(row, filter, text) {
+function passes(row, snapshot, filter, text) {
   if (filter.state && stateWord(row.state) !== filter.state) return false;
   if (filter.cell && cellOf(row) !== filter.cell) return false;
   if (!text) return true;
-  return [row.name, row.task_id, row.cell, row.why, deviceWords(row.device_ids)].some((each) =>
+  return [row.name, row.task_id, row.cell, whyOf(row, snapshot), deviceWords(row.device_ids)].some((each) =>
     (each ?? "").toLowerCase().includes(text),
   );
 }
@@ -364,7 +364,10 @@ function cellsOf(snapshot) {
   const cells = new Set((snapshot.tasks ?? []).map(cellOf).filter(Boolean));
   return [...cells].sort((a, b) => number(a) - number(b));
 }
-function taskView(row, now) {
+function whyOf(row, snapshot) {
+  return row.reason == null ? (row.why ?? "") : (snapshot.reasons?.[row.reason] ?? "");
+}
+function taskView(row, snapshot, now) {
   const state = stateWord(row.state);
   const start = state === "waiting" ? row.submitted_at : (row.started_at ?? row.submitted_at);
   const over = state === "finished" || state === "failed";
@@ -379,7 +382,7 @@ function taskView(row, now) {
     cell: plain(row.cell),
     age: start == null ? "" : age((row.finished_at ?? now) - start),
     peak: row.peak_memory_bytes == null ? "" : size(row.peak_memory_bytes),
-    why: [row.choice ? `runs as ${plain(row.choice)}` : "", plain(row.why)].filter(Boolean).join(": "),
+    why: [row.choice ? `runs as ${plain(row.choice)}` : "", plain(whyOf(row, snapshot))].filter(Boolean).join(": "),
     asks: demandWords(row.demand),
     progress: row.progress && row.progress[1] ? Math.round((100 * row.progress[0]) / row.progress[1]) : null,
     cancellable: !over,
@@ -508,13 +511,13 @@ function deviceViews(snapshot, now) {
   const rows = (snapshot.devices ?? []).filter((row) => row.offered !== false);
   const several = new Set(rows.map((row) => row.node_id)).size > 1;
   const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
-  return rows.map((row) => deviceView(row, several ? (names.get(row.node_id) ?? row.node_id.slice(0, 8)) : "", now));
+  return rows.map((row) => deviceView(row, several ? (names.get(row.node_id ?? "") ?? row.node_id?.slice(0, 8) ?? "") : "", now));
 }
 function deviceView(row, node, now) {
   const [sign, state] = deviceState(row);
   const holders = holderViews(row.holders ?? [], now);
   return {
-    key: `${row.node_id}/${row.resource}/${row.index}`,
+    key: `${row.node_id ?? ""}/${row.resource}/${row.index}`,
     label: deviceLabel(row),
     node,
     model: [plain(row.name || row.type || row.family), plain(row.profile)].filter(Boolean).join(" · "),
@@ -593,8 +596,8 @@ function lanesOf(snapshot, rows) {
   const several = new Set(devices.map((row) => row.node_id)).size > 1;
   const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
   const lanes = devices.map((device) => ({
-    key: `${device.node_id}/${device.resource}/${device.index}`,
-    label: (several ? `${names.get(device.node_id) ?? ""} ` : "") + deviceLabel(device),
+    key: `${device.node_id ?? ""}/${device.resource}/${device.index}`,
+    label: (several ? `${names.get(device.node_id ?? "") ?? ""} ` : "") + deviceLabel(device),
     rows: rows.filter(
       (row) =>
         (row.device_ids?.[device.resource] ?? []).includes(device.id) &&

@@ -1,0 +1,71 @@
+"""`nbaccel.dashboard()`: the live cockpit where the notebook can show one, the static card everywhere else."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.getipython import get_ipython
+
+from nbaccel import api
+from nbaccel import engine as engines
+from nbaccel.notebook import view, views
+
+if TYPE_CHECKING:
+    from nbaccel.notebook.widget import Cockpit
+
+_cockpit: Cockpit | None = None  # one for each kernel
+
+
+def dashboard() -> Any:
+    """What every device does and for which cell, live; the last line of a cell shows it.
+
+    Needs `pip install nbaccel[lab]`; without it, or without a front end, it is the card of this moment.
+    """
+    return shown(details=True)
+
+
+def shown(*, details: bool) -> Any:
+    """Something to display: the cockpit with its tabs or in its compact form, or the card."""
+    global _cockpit
+    if not api.is_initialized() or not can_be_live():
+        return views.status()
+    from nbaccel.notebook.widget import Cockpit
+
+    if _cockpit is None or _cockpit.comm is None:
+        _cockpit = Cockpit()
+    _cockpit.follow(engines.current(), api.snapshot(), details=details)
+    return _cockpit
+
+
+def can_be_live() -> bool:
+    """Whether a widget would reach anybody.
+
+    A kernel whose front end cannot be asked for input is being run by a program (nbconvert, papermill): what it saves
+    must be complete without a kernel, and a saved widget is not.
+    """
+    if importlib.util.find_spec("anywidget") is None:
+        return False
+    shell = get_ipython()
+    kernel = getattr(shell, "kernel", None)
+    if kernel is None:
+        return shell is None and _in_marimo()
+    return bool(getattr(kernel, "_allow_stdin", True))
+
+
+def _in_marimo() -> bool:
+    import sys
+
+    marimo = sys.modules.get("marimo")
+    return marimo is not None and bool(marimo.running_in_notebook())
+
+
+def show(*, details: bool) -> None:
+    """Display it under the running cell."""
+    from IPython.display import display
+
+    thing = shown(details=details)
+    if isinstance(thing, view.View):
+        view.show(thing)
+    else:
+        display(thing)  # type: ignore[no-untyped-call]

@@ -1,0 +1,213 @@
+"""What the cockpit gets of a snapshot: the fields that it draws, those at their default left out.
+
+The records have the snapshot's own names, so a page reads an observer's whole snapshot alike. What repeats is sent
+once: a reason that many tasks share, the only node's id. Eight devices and twenty tasks stay under 8 KB, so that a
+whole picture can be sent at every change.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from nbaccel.snapshot import Alert, Snapshot
+from nbaccel.tables import ENDED
+
+MOST_WHY = 300  # characters of a reason: one may name every holder of every device
+_NOT_SHOWN = ("node:", "accelerator_type:", "memory", "object_store_memory", "bundle_")
+
+
+class DrawnHolder(msgspec.Struct, omit_defaults=True):
+    name: str
+    amount: float
+    task_id: str | None = None
+    actor_id: str | None = None
+    pid: int | None = None
+    cell: str = ""
+    since: float | None = None
+
+
+class DrawnMetrics(msgspec.Struct, omit_defaults=True):
+    utilisation_percent: float | None = None
+    memory_used_bytes: int | None = None
+    memory_total_bytes: int | None = None
+    temperature_celsius: float | None = None
+    power_watts: float | None = None
+
+
+class DrawnDevice(msgspec.Struct, omit_defaults=True):
+    resource: str
+    index: int
+    id: str
+    kind: str
+    node_id: str = ""  # "" when there is one node
+    family: str = ""  # where there is neither name nor type
+    type: str | None = None
+    name: str = ""
+    parent: str | None = None
+    profile: str | None = None
+    offered: bool = True
+    memory_bytes: int | None = None
+    free: float = 1.0
+    free_reason: str = ""
+    holders: list[DrawnHolder] = []
+    metrics: DrawnMetrics | None = None
+
+
+class DrawnNode(msgspec.Struct, omit_defaults=True):
+    node_id: str
+    name: str
+    alive: bool = True
+    is_head: bool = False
+    totals: dict[str, float] = {}
+    available: dict[str, float] = {}
+    why: str = ""
+
+
+class DrawnTask(msgspec.Struct, omit_defaults=True):
+    task_id: str
+    name: str
+    state: str
+    kind: str = "task"
+    demand: dict[str, float] = {}
+    device_ids: dict[str, list[str]] = {}
+    node_id: str | None = None
+    pid: int | None = None
+    actor_id: str | None = None
+    cell: str = ""
+    submitted_at: float | None = None
+    started_at: float | None = None
+    finished_at: float | None = None
+    why: str = ""
+    reason: int | None = None  # place of `why` among the picture's reasons
+    choice: str = ""
+    peak_memory_bytes: int | None = None
+    progress: tuple[float, float] | None = None
+
+
+class DrawnActor(msgspec.Struct, omit_defaults=True):
+    actor_id: str
+    class_name: str
+    state: str
+    name: str = ""
+    device_ids: dict[str, list[str]] = {}
+    pid: int | None = None
+    cell: str = ""
+    since: float | None = None
+    restarts: int = 0
+    pending_calls: int = 0
+    why: str = ""
+
+
+class DrawnRuntime(msgspec.Struct, omit_defaults=True):
+    engine: str
+    version: str
+    pid: int | None = None
+    shared: bool = False
+
+
+class Drawn(msgspec.Struct, omit_defaults=True):
+    """The cockpit's message."""
+
+    runtime: DrawnRuntime
+    seq: int = 0
+    time: float = 0.0
+    nodes: list[DrawnNode] = []
+    devices: list[DrawnDevice] = []
+    tasks: list[DrawnTask] = []
+    reasons: list[str] = []
+    actors: list[DrawnActor] = []
+    alerts: list[Alert] = []
+    counts: dict[str, int] = {}
+    actor_counts: dict[str, int] = {}
+    found: list[str] = []
+    ended: bool = False
+
+
+def of_snapshot(snapshot: Snapshot) -> Drawn:
+    """The part of a snapshot that is drawn."""
+    drawn = msgspec.convert(snapshot, Drawn, from_attributes=True)
+    one_node = len(drawn.nodes) == 1
+    for device in drawn.devices:
+        _shorten_device(device, one_node)
+    reasons: dict[str, int] = {}
+    for task in drawn.tasks:
+        _shorten_task(task, one_node, reasons)
+    drawn.reasons = list(reasons)
+    for node in drawn.nodes:
+        node.totals, node.available = _shown(node.totals), _shown(node.available)
+    drawn.counts = {state: number for state, number in drawn.counts.items() if number}
+    return drawn
+
+
+def _shorten_device(device: DrawnDevice, one_node: bool) -> None:
+    if one_node:
+        device.node_id = ""
+    if device.name or device.type:
+        device.family = ""
+    for holder in device.holders:
+        holder.since = _milliseconds(holder.since)
+    metrics = device.metrics
+    if metrics is not None and metrics.memory_total_bytes == device.memory_bytes:
+        metrics.memory_total_bytes = None
+
+
+def _shorten_task(task: DrawnTask, one_node: bool, reasons: dict[str, int]) -> None:
+    if one_node:
+        task.node_id = None
+    task.submitted_at = _milliseconds(task.submitted_at)
+    task.started_at = _milliseconds(task.started_at)
+    task.finished_at = _milliseconds(task.finished_at)
+    if task.why:
+        why = task.why if len(task.why) <= MOST_WHY else task.why[: MOST_WHY - 1] + "…"
+        task.why, task.reason = "", reasons.setdefault(why, len(reasons))
+
+
+def _milliseconds(time_s: float | None) -> float | None:
+    return None if time_s is None else round(time_s, 3)
+
+
+def _shown(quantities: dict[str, float]) -> dict[str, float]:
+    return {name: amount for name, amount in quantities.items() if not name.startswith(_NOT_SHOWN)}
+
+
+def to_json(drawn: Drawn) -> str:
+    return msgspec.json.encode(drawn).decode()
+
+
+def difference_key(drawn: Drawn) -> bytes:
+    """Equal for two pictures that look the same: number and time do not show, nor do the sensors' small changes."""
+    seq, time, metrics = drawn.seq, drawn.time, [device.metrics for device in drawn.devices]
+    drawn.seq, drawn.time = 0, 0.0
+    for device in drawn.devices:
+        device.metrics = _rounded(device.metrics)
+    key = msgspec.msgpack.encode(drawn)
+    drawn.seq, drawn.time = seq, time
+    for device, exact in zip(drawn.devices, metrics, strict=True):
+        device.metrics = exact
+    return key
+
+
+def without_metrics(drawn: Drawn) -> Drawn:
+    """The same, unmeasured."""
+    devices = [msgspec.structs.replace(device, metrics=None) for device in drawn.devices]
+    return msgspec.structs.replace(drawn, devices=devices)
+
+
+def _rounded(metrics: DrawnMetrics | None) -> DrawnMetrics | None:
+    """To what a bar can show; temperature and power always move a little and are no news by themselves."""
+    if metrics is None:
+        return None
+    used = metrics.memory_used_bytes
+    percent = metrics.utilisation_percent
+    return DrawnMetrics(
+        utilisation_percent=None if percent is None else round(percent),
+        memory_used_bytes=None if used is None else used >> 24,
+        memory_total_bytes=metrics.memory_total_bytes,
+    )
+
+
+def is_busy(drawn: Drawn) -> bool:
+    """Whether anything of this cluster runs, waits or holds a device."""
+    return any(number for state, number in drawn.counts.items() if state not in ENDED) or any(
+        device.holders for device in drawn.devices
+    )
