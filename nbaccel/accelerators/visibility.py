@@ -161,8 +161,8 @@ def _apply_to_names(
 
 
 def renumbered(devices: Sequence[Device]) -> list[Device]:
-    """The same devices with `index` as their position in this list."""
-    return [replace(device, index=position) for position, device in enumerate(devices)]
+    """The devices that a node offers, with `index` as their position in this list."""
+    return [replace(device, index=position, offered=True) for position, device in enumerate(devices)]
 
 
 def switched_off(vendor: Vendor, environ: Mapping[str, str]) -> bool:
