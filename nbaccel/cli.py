@@ -102,16 +102,22 @@ def start(control: Control, /, head: bool, block: bool, preload: str | None, **o
     if preload:
         given["preload"] = [name for name in preload.split(",") if name]
     record = control.start(**given)
+    if block:
+        _stay(control, record)
+    else:
+        _announce(record)
+
+
+def _announce(record: SessionRecord) -> None:
     click.echo(f"nbaccel head started, pid {record.pid}.")
     click.echo('  join it   %accel_init address=auto, or nbaccel.init(address="auto")')
     click.echo("  see it    nbaccel status")
     click.echo("  end it    nbaccel stop")
-    if block:
-        _stay(control, record)
 
 
 def _stay(control: Control, record: SessionRecord) -> None:
     try:
+        _announce(record)
         control.wait(record.pid)
     except KeyboardInterrupt:
         control.stop(record, False)
@@ -126,14 +132,26 @@ def _stay(control: Control, record: SessionRecord) -> None:
 def stop(control: Control, force: bool) -> None:
     """End the shared heads that you started on this machine."""
     records = control.find()
+    deaf = [record.pid for record in records if record.shared and not _stopped(control, record, force)]
     for record in records:
-        if record.shared:
-            control.stop(record, force)
-            click.echo(f"Ended the head of pid {record.pid}.")
-        else:
+        if not record.shared:
             click.echo(f"Left alone: pid {record.pid} belongs to {wording.plain(record.title)} and ends with it.")
     if not records:
         click.echo("No nbaccel head of yours runs on this machine.")
+    if deaf:
+        pids = ", ".join(map(str, deaf))
+        raise click.ClickException(f"The head of pid {pids} has not ended; nbaccel stop --force kills it.")
+
+
+def _stopped(control: Control, record: SessionRecord, force: bool) -> bool:
+    try:
+        ended = control.stop(record, force)
+    except ConnectionError as error:
+        click.echo(str(error), err=True)
+        return False
+    if ended:
+        click.echo(f"Ended the head of pid {record.pid}.")
+    return ended
 
 
 @main.command()

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +16,7 @@ from click.testing import CliRunner, Result
 
 from nbaccel import cli
 from nbaccel.snapshot import Snapshot
+from tests.census import Place
 
 
 @dataclass
@@ -23,6 +28,7 @@ class FakeMachine:
     started: list[dict[str, Any]] = field(default_factory=list)
     stopped: list[tuple[int, bool]] = field(default_factory=list)
     dead: set[int] = field(default_factory=set)
+    deaf: set[int] = field(default_factory=set)
     refusal: Exception | None = None
     interrupted: bool = False
 
@@ -36,8 +42,9 @@ class FakeMachine:
         self.records.append(SimpleNamespace(pid=pid, shared=shared, title=title))
         return self.records[-1]
 
-    def stop(self, record: Any, force: bool) -> None:
+    def stop(self, record: Any, force: bool) -> bool:
         self.stopped.append((record.pid, force))
+        return force or record.pid not in self.deaf
 
     def observe(self, record: Any) -> Snapshot:
         if record.pid in self.dead:
@@ -157,3 +164,75 @@ def test_a_name_cannot_draw_on_the_terminal(machine: FakeMachine) -> None:
     output = machine.run("status").output
     assert "\x1b" not in output
     assert "[bold]evil[/bold]" in output
+
+
+def test_a_head_that_does_not_end_is_said_with_what_ends_it(machine: FakeMachine) -> None:
+    machine.add(11)
+    machine.add(12)
+    machine.deaf.add(11)
+    done = machine.run("stop")
+    assert done.exit_code == 1
+    assert "pid 11 has not ended; nbaccel stop --force kills it." in done.output
+    assert "Ended the head of pid 12." in done.output
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    place = Place()
+    yield place
+    place.command("stop", "--force")
+    left = place.left()
+    place.clear()
+    assert left == {}
+
+
+def test_a_real_head_is_started_seen_joined_by_two_programs_and_stopped(place: Place) -> None:
+    assert place.command("status").returncode == 1
+    started = place.command("start", "--head", "--num-cpus", "2", "--num-gpus", "2", "--labels", '{"zone": "a"}')
+    assert started.returncode == 0, started.stderr
+    assert "GPU 1" in place.command("devices").stdout
+    holder = place.start(
+        "import nbaccel\nnbaccel.init(address='auto')\n@nbaccel.remote(num_gpus=1)\nclass Holder:\n"
+        "    def ready(self):\n        return 1\nholder = Holder.remote()\nnbaccel.get(holder.ready.remote())\n"
+        "print('ready', flush=True)\ninput()\n"
+    )
+    assert holder.stdout is not None
+    while "ready" not in holder.stdout.readline():
+        pass
+    (picture,) = json.loads(place.command("status", "--json").stdout)
+    assert [holder["name"] for holder in picture["devices"][0]["holders"]] == ["Holder"]
+    other = place.run("import nbaccel\nnbaccel.init(address='auto')\nprint(nbaccel.available_resources()['GPU'])")
+    assert other.stdout.strip().endswith("1.0"), other.stderr
+    holder.communicate("\n", timeout=30)
+    assert "Ended the head" in place.command("stop").stdout
+    assert place.command("status").returncode == 1
+
+
+def test_a_head_offers_only_the_devices_that_it_may_see(place: Place) -> None:
+    refused = place.command("start", "--head", "--num-gpus=4", CUDA_VISIBLE_DEVICES="1,3")
+    assert refused.returncode == 1
+    assert "num_gpus=4" in refused.stderr
+    assert "CUDA_VISIBLE_DEVICES=1,3" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert place.command("start", "--head", "--num-gpus=2", CUDA_VISIBLE_DEVICES="1,3").returncode == 0
+    shown = json.loads(place.command("devices", "--json").stdout)
+    assert [device["id"] for device in shown] == ["1", "3"]
+
+
+def test_ctrl_c_ends_a_head_that_blocks(place: Place) -> None:
+    command = [sys.executable, "-m", "nbaccel", "start", "--head", "--block"]
+    process = subprocess.Popen(command, env=place.environ, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    while "nbaccel stop" not in process.stdout.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "The head has ended." in out
+
+
+def test_doctor_names_every_family_and_what_to_do_next(place: Place) -> None:
+    said = place.command("doctor").stdout
+    for family in ("NVIDIA GPU", "AMD GPU", "Intel GPU", "AWS Neuron", "Google TPU", "Intel Gaudi", "Huawei Ascend"):
+        assert family in said
+    assert "What to do next" in said

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import secrets
+import signal
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from jupyter_client.manager import KernelManager
 
-PATIENCE_S = 30.0
-TOKEN = "NBACCEL_TEST_TOKEN"
+from tests.census import PATIENCE_S, TOKEN, carriers
 
 
 @dataclass
@@ -91,7 +91,7 @@ class Kernel:
         deadline = time.monotonic() + PATIENCE_S
         while not condition():
             assert time.monotonic() < deadline, (
-                f"waited {PATIENCE_S} s; the cells have {list(self._cells.values())[-3:]}"
+                f"waited {PATIENCE_S} s; the last cell has {list(self._cells.values())[-1]}"
             )
             self._take(self._client.get_iopub_msg, 0.05)
             self._take(self._client.get_shell_msg, 0.0)
@@ -118,9 +118,6 @@ class Kernel:
 
     def kill(self) -> None:
         """`kill -9` of the kernel itself, nothing else is signalled."""
-        import os
-        import signal
-
         os.kill(self.pid, signal.SIGKILL)
 
     @property
@@ -136,20 +133,6 @@ class Kernel:
     def descendants(self) -> dict[int, str]:
         """Every process of this machine that carries the token, but the kernel: pid -> its title."""
         return {pid: title for pid, title in carriers(self.token).items() if pid != self.pid}
-
-
-def carriers(token: str) -> dict[int, str]:
-    """Processes with the token in their environment, zombies left out."""
-    found = {}
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            if token.encode() in (path / "environ").read_bytes():
-                found[int(path.name)] = (
-                    (path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-                )
-        except OSError:
-            continue
-    return found
 
 
 def gone(token: str, keep: set[int] = frozenset()) -> dict[int, str]:  # type: ignore[assignment]
