@@ -32,7 +32,7 @@ def devices(snapshot: Snapshot, *, everything: bool = False) -> Table:
 
     Devices that are found but not offered are left out unless `everything`.
     """
-    shown = [row for row in snapshot.devices if everything or is_offered(row)]
+    shown = [row for row in snapshot.devices if everything or row.offered]
     many_nodes = len({row.node_id for row in shown}) > 1
     columns = ("Node", "Device", "Model", "State", "In use", "Memory", "Held by")
     names = {node.node_id: node.name for node in snapshot.nodes}
@@ -153,14 +153,9 @@ def task_age(row: TaskRow, now: float) -> str:
     return "" if start is None else wording.age((row.finished_at or now) - start)
 
 
-def is_offered(row: DeviceRow) -> bool:
-    """Whether tasks can be given it; a logical device is there for nothing else."""
-    return row.offered or row.kind == "logical"
-
-
 def device_state(row: DeviceRow) -> str:
     """A sign and a word for whether a device can be had."""
-    if not is_offered(row):
+    if not row.offered:
         return "– not offered"
     if row.free_reason and not row.holders:
         return "✕ busy"
@@ -185,7 +180,7 @@ def _device_cells(row: DeviceRow, now: float) -> tuple[str, ...]:
         f"{wording.plain(row.resource)} {wording.plain(row.id)}",
         device_model(row),
         device_state(row),
-        wording.amount(used) if is_offered(row) else "",
+        wording.amount(used) if row.offered else "",
         device_memory(row),
         "; ".join(held_by),
     )

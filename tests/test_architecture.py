@@ -35,7 +35,7 @@ ARROWS: dict[str, set[str]] = {
     "accelerators": {"exceptions"},
     "tables": {"snapshot", "wording"},
     # It tells the engine which cell runs, and takes over what workers print.
-    "notebook": PUBLIC | {"engine", "local_engine"},
+    "notebook": PUBLIC | {"engine", "local_engine", "refs", "stopping"},
     "cli": PUBLIC,
 }
 # Nobody may import these rooms, except where the name stands behind them.
