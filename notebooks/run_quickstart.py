@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+from traitlets.config import Config
 
 NOTEBOOK = Path(__file__).parent / "01_quickstart.ipynb"
 SHOWN = {"card": "The cluster card", "output": "What the actor and the task printed", "devices": "The device table"}
@@ -24,10 +24,9 @@ def main() -> int:
     started = time.monotonic()
     # Unix sockets: no port is opened, and ipykernel has nothing to warn of.
     with tempfile.TemporaryDirectory() as sockets:
-        manager = AsyncKernelManager(kernel_name="python3", transport="ipc", ip=f"{sockets}/kernel")
-        client = NotebookClient(
-            notebook, km=manager, timeout=100, resources={"metadata": {"path": str(NOTEBOOK.parent)}}
-        )
+        unix = Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}})
+        where = {"metadata": {"path": str(NOTEBOOK.parent)}}
+        client = NotebookClient(notebook, config=unix, timeout=100, resources=where)
         try:
             client.execute()
         except CellExecutionError as error:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
+from traitlets.config import Config
 
 TUTORIALS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
 
@@ -15,8 +15,8 @@ TUTORIALS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.name)
 def test_a_tutorial_runs_from_first_cell_to_last(path: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
-    manager = AsyncKernelManager(kernel_name="python3", transport="ipc", ip=f"{tmp_path}/kernel")
-    NotebookClient(notebook, km=manager, timeout=100, resources={"metadata": {"path": str(path.parent)}}).execute()
+    unix = Config({"KernelManager": {"transport": "ipc", "ip": f"{tmp_path}/kernel"}})
+    NotebookClient(notebook, config=unix, timeout=100, resources={"metadata": {"path": str(path.parent)}}).execute()
     shown = [output.data for cell in notebook.cells for output in cell.get("outputs", []) if "data" in output]
     assert any("text/html" in data and "text/plain" in data for data in shown)
 
