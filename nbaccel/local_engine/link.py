@@ -74,6 +74,14 @@ class Link:
         elif len(self._outbox) > FULL and threading.current_thread() is threading.main_thread():
             self._hold_back()
 
+    def say_now(self, message: Any) -> None:
+        """Write a message and all that waits in this thread: waking the writer would cost more than the write.
+
+        Not for a thread in which a signal handler may raise.
+        """
+        self._outbox.append(message)
+        self.flush()
+
     def say_later(self, message: Any) -> None:
         """Queue a message that may wait for the next urgent one."""
         self._outbox.append(message)
