@@ -417,11 +417,12 @@ def snapshot() -> Snapshot:
 # ---- heads that others share
 
 
-def start_head(**options: Any) -> Any:
-    """Start a head that outlives this process (`nbaccel start --head`); returns its SessionRecord. Raises
-    ValueError.
+def start_head(*, with_us: bool = False, **options: Any) -> Any:
+    """Start a head that others can join (`nbaccel start --head`); returns its SessionRecord. Raises ValueError.
+
+    It outlives this process, unless it is to end `with_us`.
     """
-    return engines.start_shared(init_options(**options))
+    return engines.start_shared(init_options(**options), with_us=with_us)
 
 
 def stop_head(record: Any, force: bool = False) -> bool:

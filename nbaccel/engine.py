@@ -9,6 +9,7 @@ Nothing above this file knows which engine runs. An engine's module is imported 
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -138,10 +139,15 @@ class Watching(Protocol):
     def snapshot(self) -> Snapshot: ...
 
     def explain(self, what: str | None) -> list[dict[str, Any]]:
-        """Why a task, actor or group (hex id; None: everything) waits."""
+        """Why a task, actor or group (hex id; None: everything) waits: dicts with the fields of answers.Explanation."""
 
-    def probe(self, demand: dict[str, float], accelerator_type: str | None) -> dict[str, Any]:
-        """Whether this could run now, later or never, and why."""
+    def probe(
+        self, demand: dict[str, float], accelerator_type: str | None, gpu_memory_bytes: int = 0
+    ) -> dict[str, Any]:
+        """What a task of this demand would meet: `verdict` (see answers.Verdict) and the fields of answers.Probe."""
+
+    def recycle(self) -> int:
+        """End the idle processes that have run user code, and what they may keep; returns how many."""
 
     def watch(
         self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0
@@ -185,9 +191,9 @@ def start(name: str, options: InitOptions) -> Engine:
     return _current
 
 
-def start_shared(options: InitOptions) -> Any:
-    """Start a head of the local engine that outlives this process; returns its SessionRecord."""
-    return importlib.import_module(_ENGINES["local"]).start_shared(options)
+def start_shared(options: InitOptions, *, with_us: bool = False) -> Any:
+    """Start a head of the local engine that outlives this process, or ends `with_us`; returns its SessionRecord."""
+    return importlib.import_module(_ENGINES["local"]).start_shared(options, with_us=with_us)
 
 
 def adopt(engine: Engine | None) -> None:
@@ -197,13 +203,23 @@ def adopt(engine: Engine | None) -> None:
 
 
 def running() -> Engine | None:
-    """The engine, or None when init has not been called."""
-    return _current
+    """The engine, or None when init has not been called (inside a Ray worker there is always Ray's)."""
+    return _current or _of_a_ray_worker()
+
+
+def _of_a_ray_worker() -> Engine | None:
+    """Code that Ray runs on a cluster uses the Ray engine without an init: Ray's module and its mode tell."""
+    ray = sys.modules.get("ray")
+    worker = sys.modules.get("ray._private.worker")
+    if ray is None or worker is None or worker.global_worker.mode != getattr(ray, "WORKER_MODE", None):
+        return None
+    engine: Engine = importlib.import_module(_ENGINES["ray"]).of_this_worker()
+    return engine
 
 
 def current() -> Engine:
     """The engine; started with init()'s defaults when there is none yet."""
-    if _current is None:
+    if _current is None and _of_a_ray_worker() is None:
         if _auto_init is None:
             raise exceptions.RaySystemError("nbaccel has not been started yet: call nbaccel.init() first.")
         _auto_init()

@@ -87,6 +87,25 @@ def notes(record: SessionRecord) -> list[str]:
         return list(observer.ask({"ask": "notes"})["notes"])
 
 
+def add_node(record: SessionRecord, options: dict[str, Any]) -> str:
+    """Have a head count another node; returns its id. Raises ValueError, ConnectionError."""
+    with connected(record) as observer:
+        answer = observer.ask({"ask": "add_node", "options": options})
+    _raise_refusal(answer)
+    return str(answer["node_id"])
+
+
+def remove_node(record: SessionRecord, node_id: str) -> None:
+    """Have a head lose a node that was added. Raises ValueError, ConnectionError."""
+    with connected(record) as observer:
+        _raise_refusal(observer.ask({"ask": "remove_node", "node_id": node_id}))
+
+
+def _raise_refusal(answer: dict[str, Any]) -> None:
+    if answer["kind"] == "error":
+        raise ValueError(answer["message"])
+
+
 def stop(record: SessionRecord, *, force: bool = False, timeout_s: float = 5.0) -> bool:
     """Tell a head to end, and wait until it has."""
     try:

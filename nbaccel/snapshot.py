@@ -99,7 +99,10 @@ class TaskRow(msgspec.Struct):
     choice_why: str = ""
     attempt: int = 0
     peak_memory_bytes: int | None = None
+    hint: str = ""  # what would use the devices better
     progress: tuple[float, float] | None = None
+    function: str = ""  # the function's, class's or method's own name, whatever the task is called
+    error_type: str = ""  # of a failed one, Ray's word: TASK_EXECUTION_EXCEPTION, WORKER_DIED, TASK_CANCELLED, ...
 
 
 class ActorRow(msgspec.Struct):
@@ -119,6 +122,7 @@ class ActorRow(msgspec.Struct):
     restarts: int = 0
     pending_calls: int = 0
     why: str = ""
+    detached: bool = False
 
 
 class WorkerRow(msgspec.Struct):

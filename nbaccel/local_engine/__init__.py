@@ -38,11 +38,11 @@ def start(options: InitOptions) -> Driver:
     return driver.join(_named(str(options.address)), options)
 
 
-def start_shared(options: InitOptions) -> sessions.SessionRecord:
-    """Start a head that outlives this process and that several notebooks may share. Raises ValueError."""
+def start_shared(options: InitOptions, *, with_us: bool = False) -> sessions.SessionRecord:
+    """Start a head that several notebooks may share; it outlives this process, or ends `with_us`. Raises ValueError."""
     from nbaccel.local_engine import driver
 
-    return driver.start_daemon(options)
+    return driver.start_daemon(options, with_us=with_us)
 
 
 def _named(address: str) -> sessions.SessionRecord:

@@ -33,8 +33,13 @@ class ClusterView:
     def explain(self: Any, what: str | None) -> list[dict[str, Any]]:
         return list(self.link.ask("explain", what))
 
-    def probe(self: Any, demand: dict[str, float], accelerator_type: str | None) -> dict[str, Any]:
-        return dict(self.link.ask("probe", [demand, accelerator_type]))
+    def probe(
+        self: Any, demand: dict[str, float], accelerator_type: str | None, gpu_memory_bytes: int = 0
+    ) -> dict[str, Any]:
+        return dict(self.link.ask("probe", [demand, accelerator_type, gpu_memory_bytes]))
+
+    def recycle(self: Any) -> int:
+        return int(self.link.ask("recycle"))
 
     def logs(self: Any, task_id: str | None, *, tail: int) -> str:
         return str(self.link.ask("logs", [task_id, tail]))

@@ -45,8 +45,8 @@ def note_ref(id: bytes) -> bool:
 def collecting(refs: list[bytes]) -> Iterator[None]:
     """Note the refs that are pickled inside this block, by this thread."""
     before = getattr(_LOCAL, "refs", None)
-    _LOCAL.refs = refs
-    try:
+    try:  # before the first change: an interrupt in between must not leave ours in place
+        _LOCAL.refs = refs
         yield
     finally:
         _LOCAL.refs = before

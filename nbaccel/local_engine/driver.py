@@ -242,10 +242,13 @@ def _connect(path: str) -> socket.socket:
     return sock
 
 
-def start_daemon(options: InitOptions, title: str = "nbaccel start --head") -> sessions.SessionRecord:
-    """Start a head that outlives this process and that several notebooks may share."""
+def start_daemon(
+    options: InitOptions, title: str = "nbaccel start --head", *, with_us: bool = False
+) -> sessions.SessionRecord:
+    """Start a head that several notebooks may share; it outlives this process, or ends `with_us`."""
     config = launch.configure(options, shared=True)
     config.title = title
+    config.owner_pid = os.getpid() if with_us else 0
     read, write = os.pipe()
     config.ready_fd = write
     process = launch.start(config, [write])
@@ -280,6 +283,7 @@ def hello(role: str, token: str, options: InitOptions | None, job: int = 0) -> w
         msgspec.json.encode(environment),
         job,
         os.path.abspath(getattr(main, "__file__", "") or ""),
+        options.infeasible if options else "",
     )
 
 

@@ -12,6 +12,7 @@ class Environments:
 
     def __init__(self) -> None:
         self._by_key: dict[str, dict[str, Any]] = {"": {}}
+        self.errors: dict[str, str] = {}  # key -> why it could not be made
 
     def learn(self, key: str, body: bytes) -> None:
         if key not in self._by_key:
@@ -26,3 +27,11 @@ class Environments:
     def variables(self, body: bytes) -> dict[str, str]:
         """The env_vars of an environment."""
         return {str(k): str(v) for k, v in (msgspec.json.decode(body).get("env_vars") or {}).items()}
+
+    def rows(self, node_id: str) -> list[dict[str, Any]]:
+        """Those that were asked for, for `list_runtime_envs`."""
+        return [
+            {"runtime_env": environment, "error": self.errors.get(key), "node_id": node_id}
+            for key, environment in self._by_key.items()
+            if environment
+        ]

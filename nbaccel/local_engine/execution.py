@@ -40,6 +40,7 @@ class Running(msgspec.Struct):
     asyncio_task: asyncio.Task[Any] | None = None
     consumed: int = 0
     abandoned: bool = False
+    streamed: bool = False  # items of it have been sent
     progress: threading.Condition = msgspec.field(default_factory=threading.Condition)
     captured: PlacementGroup | None = None  # where what it submits runs, if its placement group captures
 
@@ -163,12 +164,14 @@ class Execution:
         else:
             value, note = self._raised(running, error), _first_line(error)
         count = template.num_returns if template.num_returns > 0 else 1
+        fall_back = note != "cancelled" and self._is_answered_by_fallback(running, error)
         return wire.Done(
             running.task_id,
             [wire.Result(value)] * count,
             failed=True,
-            retry=self._is_retryable(template, error),
+            retry=not fall_back and self._is_retryable(template, error),
             note=note,
+            fall_back=fall_back,
         )
 
     def _raised(self, running: Running, error: BaseException) -> wire.Value:
@@ -196,6 +199,15 @@ class Execution:
             payload = codec.dump(plain, [])
             return wire.Value(wire.RAISED, payload if isinstance(payload, bytes) else payload.joined())
 
+    def _is_answered_by_fallback(self, running: Running, error: BaseException) -> bool:
+        """Whether it raised one of `fallback_on`, and there is another choice. What has streamed items goes on no
+        more: its consumer would see them twice.
+        """
+        template = running.template
+        if not template.fallback_on or running.run.choice + 1 >= len(template.choices) or running.streamed:
+            return False
+        return isinstance(error, codec.load_code(template.fallback_on))
+
     def _is_retryable(self, template: wire.Template, error: BaseException) -> bool:
         if template.retry_exceptions is True:
             return isinstance(error, Exception)
@@ -218,6 +230,7 @@ class Execution:
             except StopIteration:
                 break
             send(self.item(running, index, value))
+            running.streamed = True
             index += 1
             if limit > 0 and index - running.consumed >= limit:
                 with blocked(), running.progress:

@@ -28,6 +28,8 @@ from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.boot import Config
 from nbaccel.local_engine.environments import Environments
 from nbaccel.local_engine.intake import Intake
+from nbaccel.local_engine.leftovers import Leftovers
+from nbaccel.local_engine.lineage import Lineage
 from nbaccel.local_engine.node_devices import NodeSetup
 from nbaccel.local_engine.objects import Objects
 from nbaccel.local_engine.orders import Orders
@@ -71,7 +73,9 @@ class Head:
         self.objects = Objects()
         self.store = Store(self, self.objects, config.arena_bytes)
         self.scheduler = Scheduler(new_id=lambda: os.urandom(28))
+        self.leftovers = Leftovers(self)
         self.orders = Orders(self)
+        self.lineage = Lineage(self)
         self.intake = Intake(self)
         self.watchers = Watchers(self)
         self.questions = Questions(self)
@@ -299,6 +303,11 @@ class Head:
         peer.job = job.number
         return job
 
+    def refuses_infeasible(self, job_number: int) -> bool:
+        """Whether the job's user wants an error at `get` for what can never be met here."""
+        job = self.jobs.get(job_number)
+        return job is not None and job.hello.infeasible == "raise"
+
     def driver_gone(self, peer: Peer, why: str) -> None:
         """A driver left or died: its tasks end, what it held is let go; an embedded head ends with its only driver."""
         job = self.jobs.get(peer.job)
@@ -320,6 +329,7 @@ class Head:
         if not worker.peer.closed:
             self.drop_peer(worker.peer)
         self.client_gone(worker.peer.client_id)
+        self.leftovers.worker_gone(worker.worker_id)
         if self.stopping:
             self._finish_when_quiet()
 

@@ -234,6 +234,7 @@ class Intake:
             out_of_order=template.out_of_order,
             detached=template.detached,
             max_pending_calls=template.max_pending_calls,
+            refuse_infeasible=self._head.refuses_infeasible(peer.job),
         )
 
     def _new_actor(
@@ -262,14 +263,17 @@ class Intake:
     def _done(self, peer: Peer, message: wire.Done) -> None:
         worker = peer.worker
         record = self._head.scheduler.task_record(message.task_id)
-        if record is not None and not record.over:
+        if record is not None and not record.over and not message.fall_back:
             entry: TaskEntry = record.task.payload
             entry.results = message.results
             entry.failed = message.failed
             entry.note = message.note
             entry.finished_at = time.time()
-            if message.peak >= 0:
-                entry.peak_memory = message.peak
+            if message.failed:
+                entry.error_type = "TASK_CANCELLED" if message.note == "cancelled" else "TASK_EXECUTION_EXCEPTION"
+            if entry.started_at is None:
+                entry.started_at = worker.last_done_at
+            worker.last_done_at = entry.finished_at
             for result in message.results:
                 if result.value.data is None:
                     self._head.store.granted.pop(result.value.offset, None)
@@ -279,7 +283,17 @@ class Intake:
             self._drop(message.results)
         if message.exiting:
             self._head.handle(ActorKillAsked(worker_actor(peer), True, why="it ended itself: exit_actor() was called"))
-        self._head.handle(TaskReturned(worker.worker_id, message.task_id, message.failed, message.retry))
+        if record is not None and record.hold is not None and record.hold.parts:
+            # Before the scheduler hears of it and gives the devices to the next.
+            self._head.leftovers.judge(worker, record, message, lambda why: self._returned(worker, message, why))
+        else:
+            self._returned(worker, message, "")
+
+    def _returned(self, worker: WorkerProcess, message: wire.Done, retire: str) -> None:
+        """The scheduler hears of it, with why the process must end before anybody else gets its devices."""
+        fall_back = message.note if message.fall_back else ""
+        event = TaskReturned(worker.worker_id, message.task_id, message.failed, message.retry, fall_back, retire)
+        self._head.handle(event)
 
     def _drop(self, results: list[wire.Result]) -> None:
         """Results of a task that nobody waits for any more."""
@@ -304,6 +318,8 @@ class Intake:
             return
         self._objects.promise(id, entry.client_id)
         self._objects.fill(id, value, message.result.refs)
+        if self._head.lineage.active and peer.worker is not None:
+            self._head.lineage.placed(id, peer.worker.node_id)
         shown = value if value.data is not None else None
         self._head.send(self._head.peers[entry.client_id], wire.StreamItem(message.task_id, message.index, shown))
 
@@ -333,6 +349,8 @@ class Intake:
             self._head.store.granted.pop(message.value.offset, None)
         self._objects.promise(message.object_id, peer.client_id)
         self._objects.fill(message.object_id, message.value, message.refs)
+        if self._head.lineage.active and peer.worker is not None:
+            self._head.lineage.placed(message.object_id, peer.worker.node_id)
 
     def _give_up(self, peer: Peer, message: wire.GiveUp) -> None:
         if self._head.store.granted.pop(message.offset, None) is not None:

@@ -84,6 +84,9 @@ class News:
 class Sinks:
     """Where lines and notices go. The terminal's way; a notebook installs its own."""
 
+    def __init__(self) -> None:
+        self._said: set[tuple[str, bytes]] = set()  # (kind, task that names the line)
+
     def lines(self, message: wire.Lines) -> None:
         """Print whole lines, each with Ray's prefix."""
         stream = sys.stdout if message.stream == 1 else sys.stderr
@@ -97,6 +100,17 @@ class Sinks:
         self._write(stream, "".join(f"{prefix} {line}\n" for line in lines))
 
     def notice(self, message: wire.Notice) -> None:
+        """A line about work that waits is said again when it changes, to be drawn over; here lines only follow
+        each other, so it is printed once.
+        """
+        line = (message.kind, message.task_id)
+        if not message.message:
+            self._said = {said for said in self._said if said[1] != message.task_id}
+            return
+        if message.task_id and line in self._said:
+            return
+        if message.task_id:
+            self._said.add(line)
         self._write(sys.stderr, f"nbaccel: {message.message}\n")
 
     def _write(self, stream: Any, text: str) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from nbaccel import accelerators
 from nbaccel.accelerators import Detection, Device, DeviceKind, NodeDevices
 from nbaccel.local_engine import leases, prober
+from nbaccel.local_engine.device_looks import DeviceLooks
 from nbaccel.local_engine.ids import random_id
 from nbaccel.local_engine.roles import Role
 from nbaccel.scheduling.events import (
@@ -50,6 +51,7 @@ class NodeSetup:
         self.metrics: dict[str, dict[str, Any]] = {}  # lease key -> newest metrics
         self.leases = leases.Leases(title=head.config.title or "nbaccel")
         self.prober = Role(head, "prober", "", decode=prober.decode_report, on_report=self._reported)
+        self.looks = DeviceLooks(head)
         self._watched: set[tuple[bytes, str, int]] = set()
         self._machine = accelerators.RealMachine()
         self.options = head.config.options
@@ -81,6 +83,8 @@ class NodeSetup:
     def _reported(self, report: Any) -> None:
         if type(report) is prober.Measured:
             self._measured(report.metrics)
+        elif type(report) is prober.Looked:
+            self.looks.came(report)
         elif self.detection is None:
             if report.error:
                 self._head.refuse_start(report.error)
@@ -111,6 +115,7 @@ class NodeSetup:
         spec = self._head_spec(offered, resources)
         self.add(spec, offered)
         self._head.ready()
+        self._head.questions.reasons.first_look()
         self._head.intake.welcome_waiting()
         for note in offered.notes:
             self._head.warn_all("devices", note)

@@ -27,7 +27,7 @@ class ObjectRecord(msgspec.Struct):
     spilled: str = ""  # the file that holds it
     spilling: bool = False
     kept: int = 0  # tasks that are about to be sent need it in the arena
-    node_id: bytes | None = None
+    nodes: set[bytes] | None = None  # that have its bytes; None where it cannot be lost
     last_used: float = 0.0
 
 
@@ -37,6 +37,7 @@ class Freed(msgspec.Struct):
     offsets: list[int] = []
     files: list[str] = []
     actors: list[bytes] = []  # whose last handle went
+    placed: list[bytes] = []  # objects that the lineage knows of
 
 
 class Objects:
@@ -182,6 +183,8 @@ class Objects:
                 del self.records[id]
             return
         del self.records[id]
+        if record.nodes is not None:
+            self.freed.placed.append(id)
         self._drop_value(id, record)
         if record.contains:
             self.unpin(record.contains)
@@ -214,7 +217,7 @@ class Objects:
     def take_freed(self) -> Freed | None:
         """What has come free since the last call."""
         freed = self.freed
-        if not (freed.offsets or freed.files or freed.actors):
+        if not (freed.offsets or freed.files or freed.actors or freed.placed):
             return None
         self.freed = Freed()
         return freed

@@ -13,7 +13,7 @@ from nbaccel.local_engine.peers import Peer
 from nbaccel.local_engine.records import TaskEntry, WorkerProcess
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling.commands import Failure
-from nbaccel.scheduling.events import ArgumentFailed, Task, TaskKind, TimePassed
+from nbaccel.scheduling.events import ArgumentFailed, ArgumentsLost, Task, TaskKind, TimePassed
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head import Head
@@ -30,6 +30,17 @@ _ERRORS = {
     Failure.PENDING_CALLS_EXCEEDED: "PendingCallsLimitExceeded",
 }
 _NONE: dict[bytes, str] = {}
+_ERROR_TYPES = {
+    Failure.WORKER_CRASHED: "WORKER_DIED",
+    Failure.CANCELLED: "TASK_CANCELLED",
+    Failure.ACTOR_DIED: "ACTOR_DIED",
+    Failure.ACTOR_UNAVAILABLE: "ACTOR_UNAVAILABLE",
+    Failure.UNSCHEDULABLE: "TASK_UNSCHEDULABLE_ERROR",
+    Failure.JOB_ENDED: "WORKER_DIED",
+    Failure.NODE_DIED: "NODE_DIED",
+    Failure.GROUP_REMOVED: "TASK_PLACEMENT_GROUP_REMOVED",
+    Failure.PENDING_CALLS_EXCEEDED: "PENDING_CALLS_LIMIT_EXCEEDED",
+}
 _ACTOR_STATES = {"PENDING": "PENDING_CREATION"}
 
 
@@ -90,8 +101,24 @@ class Orders:
         worker = head.workers.by_id.get(command.worker_id)
         if worker is None or worker.ended:
             return  # it is dying: WorkerDied follows and the task is sent again
+        if worker.node_id != command.node_id:  # a spare, which belongs to no node before it gets work
+            worker.node_id, worker.setup_job = command.node_id, 0
         entry: TaskEntry = task.payload
+        if head.lineage.active and task.kind is not TaskKind.ACTOR_CALL:
+            missing = head.lineage.missing(entry.submit)
+            if missing:
+                head.handle(ArgumentsLost(task.task_id, missing))
+                return
         if command.devices and not head.node.lease(command):
+            return
+        if command.devices and head.leftovers.look_first(command, lambda: self._send_leased(command)):
+            return
+        self._send_leased(command)
+
+    def _send_leased(self, command: do.SendTask) -> None:
+        worker = self._head.workers.by_id.get(command.worker_id)
+        entry: TaskEntry = command.task.payload
+        if worker is None or worker.ended:
             return
         if worker.held or (entry.submit.slots and self._on_disk(entry.submit)):
             worker.held.append(command)  # what comes after it waits too: calls keep their order
@@ -213,6 +240,7 @@ class Orders:
         worker.setup_job = job_number
         peer.job = job_number
         hello = job.hello
+        threshold: Any = head.config.options.get("leak_threshold")
         head.send(
             peer,
             wire.Setup(
@@ -227,6 +255,7 @@ class Orders:
                 head.config.directory,
                 hello.main_path,
                 hello.runtime_env,
+                leak_threshold=-1 if threshold is None else int(threshold),
             ),
         )
 
@@ -240,6 +269,8 @@ class Orders:
         record.last_used = time.monotonic()
         if record.value.data is None:
             self._objects.mapped(id, client_id)
+            if record.nodes is not None:
+                self._head.lineage.read(record, client_id)
         return record.value
 
     def deliver(self, id: bytes, peer: Peer) -> None:
@@ -266,6 +297,8 @@ class Orders:
         if results is not None:
             self._write_results(command.task, entry, results)
         entry.results = None
+        if self._head.lineage.active and results is not None and self._head.lineage.made(command.task, entry):
+            return  # its arguments are kept for as long as it may have to run again
         self._let_go(entry, command.task)
 
     def _write_results(self, task: Task, entry: TaskEntry, results: list[wire.Result]) -> None:
@@ -340,6 +373,7 @@ class Orders:
     def _fail_task(self, command: do.FailTask) -> None:
         task, entry = command.task, command.task.payload
         entry.failed, entry.note = True, command.message
+        entry.error_type = _ERROR_TYPES[command.failure]
         entry.finished_at = time.time()
         value = self._failure(command, task, entry)
         self._write_results(task, entry, [wire.Result(value)] * max(entry.record.returns, 1))

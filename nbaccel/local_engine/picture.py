@@ -52,7 +52,7 @@ class Picture:
             nodes=self.node_rows(),
             devices=self.device_rows(),
             tasks=self.task_rows(max(MOST_RUNNING, rows), max(MOST_WAITING, rows), max(MOST_ENDED, rows)),
-            actors=[self._actor(entry) for entry in self._actors_shown(actors)],
+            actors=[self.actor(entry) for entry in self._actors_shown(actors)],
             actor_counts=Counter(entry.state for entry in actors),
             workers=self.worker_rows(),
             groups=[self._group(row) for row in head.questions.groups.rows()][-50:],
@@ -241,7 +241,10 @@ class Picture:
             choice_why=record.choice_why,
             attempt=record.attempt,
             peak_memory_bytes=entry.peak_memory,
+            hint=entry.hint,
             progress=entry.progress,
+            function=template.name if template.kind == 1 else ".".join(filter(None, (template.class_name, template.method))),
+            error_type=entry.error_type,
         )
 
     def _actors_shown(self, actors: list[ActorEntry]) -> list[ActorEntry]:
@@ -249,7 +252,7 @@ class Picture:
         dead = [actor for actor in actors if actor.state == "DEAD"]
         return alive[-100:] + dead[-10:]
 
-    def _actor(self, entry: ActorEntry) -> ActorRow:
+    def actor(self, entry: ActorEntry) -> ActorRow:
         record = self._head.scheduler.actor_record(entry.actor_id)
         template = entry.record.template
         worker = self._head.workers.by_id.get(entry.worker_id)
@@ -270,8 +273,15 @@ class Picture:
             since=entry.since,
             restarts=entry.restarts,
             pending_calls=record.waiting + len(record.sent) if record is not None else 0,
-            why=entry.why,
+            why=entry.why or self._why_it_waits(entry),
+            detached=template.detached,
         )
+
+    def _why_it_waits(self, entry: ActorEntry) -> str:
+        if entry.state not in ("PENDING_CREATION", "RESTARTING") or entry.creation is None:
+            return ""
+        explanation = self._head.scheduler.explain(entry.creation.task_id, time.monotonic())
+        return explanation.sentence if explanation is not None else ""
 
     def worker_rows(self) -> list[WorkerRow]:
         rows = []
@@ -293,84 +303,6 @@ class Picture:
             list(row["bundles"].values()),
             list(row["bundles_to_node_id"].values()),
         )
-
-    # ---- Ray's state API and timeline
-
-    def state(self, what: str, limit: int) -> list[dict[str, Any]]:
-        """Rows of tasks, actors, workers, nodes, objects, groups or jobs, as plain dicts."""
-        if what == "tasks":
-            return [plain(row) for row in self.task_rows(limit, limit, limit)[:limit]]
-        if what == "actors":
-            return [plain(self._actor(entry)) for entry in islice(self._head.actors.values(), limit)]
-        if what == "workers":
-            return [plain(row) for row in self.worker_rows()[:limit]]
-        if what == "nodes":
-            return [plain(row) for row in self.node_rows()[:limit]]
-        if what == "groups":
-            return self._head.questions.groups.rows()[:limit]
-        if what == "objects":
-            return [self._object(id, record) for id, record in islice(self._head.objects.records.items(), limit)]
-        if what == "jobs":
-            return [
-                {
-                    "job_id": job.number.to_bytes(4, "big").hex(),
-                    "status": "SUCCEEDED" if job.ended else "RUNNING",
-                    "pid": job.hello.pid,
-                    "entrypoint": job.hello.title,
-                    "start_time": job.started_at,
-                }
-                for job in islice(self._head.jobs.values(), limit)
-            ]
-        return []
-
-    def _object(self, id: bytes, record: Any) -> dict[str, Any]:
-        value = record.value
-        size = None if value is None else (len(value.data) if value.data is not None else value.size)
-        place = (
-            "pending"
-            if value is None
-            else "inline"
-            if value.data is not None
-            else "disk"
-            if record.spilled
-            else "shared memory"
-        )
-        return {
-            "object_id": id.hex(),
-            "object_size": size,
-            "place": place,
-            "reference_type": "LOCAL_REFERENCE"
-            if record.owner >= 0
-            else "USED_BY_PENDING_TASK"
-            if record.pins
-            else "BORROWED",
-            "task_status": "FINISHED" if value is not None else "NIL",
-            "holders": len(record.holders or ()) + (record.owner >= 0),
-        }
-
-    def timeline(self) -> list[dict[str, Any]]:
-        """Chrome trace events of the tasks that are known, on worker lanes and device lanes."""
-        events = []
-        for row in self.task_rows(10_000, 0, 10_000):
-            if row.started_at is None:
-                continue
-            end = row.finished_at or time.time()
-            lanes = [("workers", f"worker {row.pid or (row.worker_id or '')[:8]}")]
-            lanes += [("devices", f"{resource} {id}") for resource, ids in row.device_ids.items() for id in ids]
-            for group, lane in lanes:
-                events.append(
-                    {
-                        "cat": row.kind,
-                        "name": row.name,
-                        "ph": "X",
-                        "pid": group,
-                        "tid": lane,
-                        "ts": row.started_at * 1e6,
-                        "dur": max(end - row.started_at, 0) * 1e6,
-                        "args": {"task_id": row.task_id, "cell": row.cell, "state": row.state},
-                    }
-                )
-        return events
 
 
 def _quantities(demand: dict[str, int]) -> dict[str, float]:

@@ -28,6 +28,13 @@ class Sample(msgspec.Struct, array_like=True, tag=True):
     devices: list[dict[str, object]]
 
 
+class Look(msgspec.Struct, array_like=True, tag=True):
+    """Measure these devices once."""
+
+    number: int
+    devices: list[dict[str, object]]
+
+
 class Found(msgspec.Struct, array_like=True, tag=True):
     detection: str  # JSON
     error: str = ""
@@ -37,8 +44,13 @@ class Measured(msgspec.Struct, array_like=True, tag=True):
     metrics: list[dict[str, object]]
 
 
-decode_order = msgspec.msgpack.Decoder(Detect | Sample).decode
-decode_report = msgspec.msgpack.Decoder(Found | Measured).decode
+class Looked(msgspec.Struct, array_like=True, tag=True):
+    number: int
+    metrics: list[dict[str, object]]
+
+
+decode_order = msgspec.msgpack.Decoder(Detect | Sample | Look).decode
+decode_report = msgspec.msgpack.Decoder(Found | Measured | Looked).decode
 encode = msgspec.msgpack.encode
 
 
@@ -60,6 +72,9 @@ def main(control: socket.socket, arena_fd: int, argument: str) -> None:
             order = decode_order(body)
             if type(order) is Detect:
                 control.send(encode(_detect(machine, order)))
+            elif type(order) is Look:
+                looked_at = [accelerators.Device.from_dict(one) for one in order.devices]
+                control.send(encode(Looked(order.number, [asdict(one) for one in sampler.sample(looked_at)])))
             else:
                 devices = [accelerators.Device.from_dict(one) for one in order.devices]
                 due = time.monotonic()

@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from nbaccel.accelerators import resolve_resources
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.groups import GroupNameTaken, Groups
-from nbaccel.local_engine.node_devices import device_specs
 from nbaccel.local_engine.peers import Peer
-from nbaccel.local_engine.picture import Picture, plain
+from nbaccel.local_engine.picture import Picture
+from nbaccel.local_engine.reasons import Reasons
+from nbaccel.local_engine.state_rows import StateRows
+from nbaccel.local_engine.virtual_nodes import VirtualNodes
 from nbaccel.scheduling.events import (
     UNIT,
     ActorKillAsked,
     CancelAsked,
-    Choice,
-    NodeRemoved,
-    NodeSpec,
 )
 
 if TYPE_CHECKING:
@@ -54,7 +52,10 @@ class Questions:
     def __init__(self, head: Head) -> None:
         self._head = head
         self._picture = Picture(head)
+        self._rows = StateRows(head, self._picture)
+        self.reasons = Reasons(head)
         self.groups = Groups(head)
+        self.nodes = VirtualNodes(head)
         self._reserved: dict[bytes, tuple[tuple[str, str], int]] = {}  # actor to come -> (its name, who makes it)
         self._later: dict[bytes, list[tuple[Peer, wire.Ask]]] = {}
         self._table: dict[str, Callable[[Peer, Any], Any]] = {
@@ -69,18 +70,18 @@ class Questions:
             "cluster_resources": lambda peer, body: self._sum("totals"),
             "available_resources": lambda peer, body: self._sum("available"),
             "snapshot": lambda peer, body: self.picture(),
-            "explain": self._explain,
-            "probe": self._probe,
+            "explain": lambda peer, body: self.reasons.explain(body),
+            "probe": lambda peer, body: self.reasons.probe(*body),
             "logs": self._logs,
-            "state": lambda peer, body: self._picture.state(body[0], body[1]),
-            "timeline": lambda peer, body: self._picture.timeline(),
+            "state": lambda peer, body: self._rows.of(body[0], body[1]),
+            "timeline": lambda peer, body: self._rows.timeline(),
             "create_group": self._create_group,
             "group_ready": self.groups.ready,
             "remove_group": self.groups.remove,
             "group_table": self.groups.table,
             "find_group": self.groups.find,
-            "add_node": self._add_node,
-            "remove_node": self._remove_node,
+            "add_node": lambda peer, body: self._of_nodes(self.nodes.add, body),
+            "remove_node": lambda peer, body: self._of_nodes(self.nodes.remove, body),
             "recycle": self._recycle,
             "notes": lambda peer, body: self._head.notes,
             "stop_head": self._stop_head,
@@ -104,14 +105,14 @@ class Questions:
             self._head.send(peer, answer)
 
     def of_observer(self, what: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Answer an observer: cancel, kill, explain, logs, stop."""
+        """Answer an observer: cancel, kill, explain, logs, nodes, stop."""
         try:
             if what == "cancel":
                 self._head.handle(CancelAsked(bytes.fromhex(request["task_id"]), bool(request.get("force"))))
             elif what == "kill":
                 self._head.handle(ActorKillAsked(bytes.fromhex(request["actor_id"])))
             elif what == "explain":
-                return {"kind": "explanations", "explanations": self._explain(None, request.get("task_id"))}
+                return {"kind": "explanations", "explanations": self.reasons.explain(request.get("task_id"))}
             elif what == "logs":
                 return {
                     "kind": "logs",
@@ -119,12 +120,17 @@ class Questions:
                 }
             elif what == "notes":
                 return {"kind": "notes", "notes": self._head.notes}
+            elif what == "add_node":
+                return {"kind": "done", "ask": what, "node_id": self.nodes.add(request["options"])}
+            elif what == "remove_node":
+                self.nodes.remove(str(request["node_id"]))
             elif what == "stop":
                 self._head.poll.at(time.monotonic(), lambda: self._head.stop("it was told to stop"))
             else:
                 return {"kind": "error", "message": f"This head does not know the question {what!r}."}
         except (KeyError, ValueError) as error:
-            return {"kind": "error", "message": f"The question {what!r} lacks something: {error}"}
+            lacks = f"The question {what!r} lacks {error}." if isinstance(error, KeyError) else str(error)
+            return {"kind": "error", "message": lacks}
         return {"kind": "done", "ask": what}
 
     def picture(self, rows: int = 0) -> Snapshot:
@@ -219,34 +225,10 @@ class Questions:
                     total[name] = total.get(name, 0.0) + amount
         return {name: amount for name, amount in total.items() if amount or which == "totals"}
 
-    def _explain(self, peer: Peer | None, what: str | None) -> list[dict[str, Any]]:
-        scheduler = self._head.scheduler
-        now = time.monotonic()
-        if what is None:
-            ids = [record.task.task_id for record, _count in scheduler.waiting_shapes()]
-            ids += [record.task.task_id for record in scheduler.waiting() if record.task.task_id not in set(ids)][:50]
-        else:
-            ids = [self._task_named(bytes.fromhex(what))]
-        explained = [scheduler.explain(task_id, now) for task_id in ids]
-        return [plain(explanation) for explanation in explained if explanation is not None]
-
     def _task_named(self, id: bytes) -> bytes:
         """A task's own id, its result's, or its actor's."""
         actor = self._head.actors.get(id)
         return bytes(actor.creation.task_id) if actor is not None else id[:24]
-
-    def _probe(self, peer: Peer, body: Any) -> dict[str, Any]:
-        demand, accelerator_type = body
-        pairs = {name: round(amount * UNIT) for name, amount in demand.items()}
-        if accelerator_type:
-            pairs[f"accelerator_type:{accelerator_type}"] = 10
-        feasibility = self._head.scheduler.feasibility(Choice(tuple(sorted(pairs.items()))))
-        return {
-            "now": feasibility.fits_now,
-            "ever": feasibility.ever,
-            "reason": feasibility.reason,
-            "resource": feasibility.resource,
-        }
 
     def _logs(self, peer: Peer | None, body: Any) -> str:
         """The last lines that a task's worker (or any worker) has printed."""
@@ -283,46 +265,17 @@ class Questions:
     def _stop_head(self, peer: Peer, body: Any) -> None:
         self._head.poll.at(time.monotonic(), lambda: self._head.stop("it was told to stop"))
 
+    def _of_nodes(self, act: Callable[[Any], Any], body: Any) -> Any:
+        try:
+            return act(body)
+        except ValueError as error:
+            raise Refusal("ValueError", str(error)) from None
+
     def _create_group(self, peer: Peer, body: Any) -> None:
         try:
             self.groups.create(peer, body)
         except GroupNameTaken as error:
             raise Refusal("RaySystemError", str(error)) from None
-
-    # ---- virtual nodes
-
-    def _add_node(self, peer: Peer, options: dict[str, Any]) -> str:
-        """A node that shares this machine: what it has is only counted."""
-        head = self._head
-        node_id = os.urandom(28)
-        detection = head.node.detection
-        assert detection is not None
-        resources = options.get("resources") or {}
-        from nbaccel.accelerators import Detection, RealMachine, detect
-
-        empty: Detection = detect(RealMachine(), simulate="none")
-        try:
-            offered = resolve_resources(empty, num_gpus=options.get("num_gpus") or 0, resources=resources, environ={})
-        except ValueError as error:
-            raise Refusal("ValueError", str(error)) from None
-        totals = {name: round(amount * UNIT) for name, amount in resources.items() if name not in offered.devices}
-        totals |= {name: round(amount * UNIT) for name, amount in offered.resources.items()}
-        totals["CPU"] = round((1 if options.get("num_cpus") is None else options["num_cpus"]) * UNIT)
-        totals["memory"] = round((options.get("memory") or 4 << 30) * UNIT)
-        name = options.get("name") or f"node-{len(head.node.specs)}"
-        totals[f"node:{name}"] = UNIT
-        labels = {"ray.io/node-id": node_id.hex(), **offered.labels, **(options.get("labels") or {})}
-        head.node.add(NodeSpec(node_id, name, totals, device_specs(offered), labels), offered)
-        return node_id.hex()
-
-    def _remove_node(self, peer: Peer, node_id: str) -> None:
-        id = bytes.fromhex(node_id)
-        if id not in self._head.node.specs or id in self._head.node.gone:
-            raise Refusal("ValueError", f"Node {node_id} is not in this cluster.")
-        if self._head.node.specs[id].is_head:
-            raise Refusal("ValueError", "The head's own node cannot be removed: shut the cluster down instead.")
-        self._head.node.remove(id, "it was removed")
-        self._head.handle(NodeRemoved(id))
 
 
 def _tail(path: str) -> list[str]:

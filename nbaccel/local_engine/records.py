@@ -55,9 +55,13 @@ class TaskEntry(msgspec.Struct):
     results: list[wire.Result] | None = None
     failed: bool = False
     note: str = ""
+    error_type: str = ""  # Ray's word for why it failed
     items: int = 0
     progress: tuple[float, float] | None = None
-    peak_memory: int | None = None
+    peak_memory: int | None = None  # bytes of device memory, the most that it held
+    kept_memory: int | None = None  # and what its process kept when it had ended
+    memory_why: str = ""  # what kept it, or why it is not known
+    hint: str = ""
     pinned: bool = True
 
 
@@ -98,6 +102,7 @@ class WorkerProcess(msgspec.Struct):
     used: bool = False
     running: str = ""
     running_actor: bytes = b""
+    last_done_at: float | None = None  # Unix seconds: what it was sent ahead began then
     held: list[Any] = []  # SendTasks that wait for arguments to come back from disk
     refused: dict[bytes, str] = {}  # arguments that cannot, and why
 

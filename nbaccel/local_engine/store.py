@@ -214,6 +214,8 @@ class Store:
                 self.arena.give(offset)
             for path in freed.files:
                 _remove(path)
+            if freed.placed:
+                self._head.lineage.forget(freed.placed)
             for actor_id in freed.actors:
                 self._head.actor_out_of_scope(actor_id)
         if self._waiting:

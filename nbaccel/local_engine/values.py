@@ -4,6 +4,8 @@
   head ── ObjectValue / ObjectReady ──► reader thread ──► values, ready ──► waiters' callbacks
   get ── arrived? ── payload(id) ──► bytes, or a read-only mapping of the arena (shared while anyone uses it)
 ```
+The head counts a mapping for each value of the arena that it sends; the mapping's end gives the count back. It is made
+where the value arrives, in the reader thread: no KeyboardInterrupt can come between the two.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from nbaccel.local_engine import wire
+from nbaccel.local_engine import failures, wire
 from nbaccel.local_engine.arena import pages
 from nbaccel.local_engine.holdings import Holdings
 from nbaccel.local_engine.link import Link
@@ -30,7 +32,8 @@ class Values:
         self._holdings = holdings
         self._arena_fd = arena_fd
         self._lock = threading.Lock()
-        self._known: dict[bytes, wire.Value] = {}
+        self._known: dict[bytes, wire.Value] = {}  # inline ones
+        self._arrived: dict[bytes, mmap.mmap] = {}  # mapped for a get that has not taken them yet
         self._ready: set[bytes] = set()  # there, but only in the arena: to be asked for
         self._coming: set[bytes] = set()  # the head will say so by itself: results of tasks submitted here
         self._asked: set[bytes] = set()
@@ -67,11 +70,16 @@ class Values:
                 missing += 1
                 self._for_value.setdefault(id, []).append(callback)
                 if id not in self._coming and id not in self._asked:
-                    self._asked.add(id)
                     ask.append(id)
         if ask:
             self._link.say(wire.Want(ask))
+            self._note_asked(ask, self._for_value, self._asked)
         return missing
+
+    def _note_asked(self, ids: list[bytes], waiting: dict[bytes, list[Callback]], asked: set[bytes]) -> None:
+        """Only after asking: whoever is interrupted before leaves it to the next one to ask."""
+        with self._lock:
+            asked.update(id for id in ids if id in waiting)
 
     def when_ready(self, ids: list[bytes], callback: Callback) -> list[bytes]:
         """Call back once for each of the ids that is not there yet; return those that are."""
@@ -84,10 +92,10 @@ class Values:
                     continue
                 self._for_ready.setdefault(id, []).append(callback)
                 if id not in self._coming and id not in self._asked and id not in self._asked_ready:
-                    self._asked_ready.add(id)
                     ask.append(id)
         if ask:
             self._link.say(wire.WantReady(ask))
+            self._note_asked(ask, self._for_ready, self._asked_ready)
         return there
 
     def forget_callback(self, ids: list[bytes], callback: Callback) -> None:
@@ -113,13 +121,32 @@ class Values:
             callbacks = self._for_value.pop(id, [])
             waiting = self._for_ready.pop(id, None)
             if callbacks or self._holdings.holds(id):
-                self._known[id] = message.value
+                self._keep(id, message.value)
             elif message.value.data is None:
                 self._link.say_later(wire.Unmapped([id]))
         for callback in callbacks:
             callback(id)
         for callback in waiting or ():
             callback(id)
+
+    def _keep(self, id: bytes, value: wire.Value) -> None:
+        if value.data is not None:
+            self._known[id] = value
+        elif id in self._mappings:
+            self._link.say_later(wire.Unmapped([id]))  # asked for twice, counted twice
+        else:
+            try:
+                self._arrived[id] = self._map(id, value)
+            except OSError as error:
+                self._known[id] = self._unmappable(id, error)
+
+    def _unmappable(self, id: bytes, error: OSError) -> wire.Value:
+        self._link.say_later(wire.Unmapped([id]))
+        return failures.failed(
+            "RaySystemError",
+            f"Object {id.hex()} cannot be mapped into this process: {error.strerror or error}. Let go of large arrays "
+            "that you no longer need: a process can map some 65,000 (sysctl vm.max_map_count).",
+        )
 
     def _ready_came(self, message: wire.ObjectReady) -> None:
         ask = []
@@ -141,36 +168,29 @@ class Values:
 
     def _released(self, ids: list[bytes]) -> None:
         """The last refs went: drop what we know."""
-        unmapped = []
+        dropped = []
         with self._lock:
             for id in ids:
-                value = self._known.pop(id, None)
-                if value is not None and value.data is None:
-                    unmapped.append(id)
+                self._known.pop(id, None)
+                dropped.append(self._arrived.pop(id, None))
                 self._coming.discard(id)
                 self._ready.discard(id)
-        if unmapped:
-            self._link._outbox.append(wire.Unmapped(unmapped))
+                self._raised.discard(id)
 
     # ---- payloads
 
     def payload(self, id: bytes) -> tuple[int, Any] | None:
         """(status, bytes or a mapping) of a value that is here; None when it has to be asked for again."""
         value = self._known.get(id)
-        if value is not None and value.data is not None:
+        if value is not None:
             return value.status, value.data
         with self._lock:
             mapping = self._mappings.get(id)
-            if mapping is not None:
-                return (wire.RAISED if id in self._raised else wire.OK), mapping
-            value = self._known.pop(id, None)
-            if value is None:
+            if mapping is None:
                 return None
-            if value.data is not None:
-                self._known[id] = value
-                return value.status, value.data
             self._ready.add(id)
-            return value.status, self._map(id, value)
+            self._arrived.pop(id, None)  # from here on it lives for as long as what is made of it
+            return (wire.RAISED if id in self._raised else wire.OK), mapping
 
     def payload_of(self, id: bytes, value: wire.Value) -> tuple[int, Any]:
         """The payload of a value that came with a task."""
@@ -179,7 +199,11 @@ class Values:
         with self._lock:
             mapping = self._mappings.get(id)
             if mapping is None:
-                return value.status, self._map(id, value)
+                try:
+                    return value.status, self._map(id, value)
+                except OSError as error:
+                    value = self._unmappable(id, error)
+                    return value.status, value.data
         self._link.say_later(wire.Unmapped([id]))  # the head counted a mapping that we do not need
         return value.status, mapping
 

@@ -30,6 +30,7 @@ MANY_ROWS = 100  # from here on a picture is big, and comes once a second
 CREDIT_BYTES = 4 << 20  # of lines for one slow reader; then its workers wait in their prints
 KEPT_LINES_BYTES = 4 << 20  # of a job whose news connection has not come yet
 MOST_ALERTS = 100
+_OF_WAITING = ("infeasible", "deadlock")  # what is true only while it waits
 
 
 class Watchers:
@@ -106,13 +107,15 @@ class Watchers:
             job.notices.append(message)
 
     def warned(self, command: Warn) -> None:
-        """The scheduler has something to say about a task that waits."""
+        """The scheduler has something to say about a task that waits, or takes it back."""
         record = self._head.scheduler.task_record(command.task_id) if command.task_id else None
         template = record.task.payload.record.template if record is not None else None
         cell, parent = (template.cell, template.parent) if template else ("", b"")
         self.notice(command.job, wire.Notice(command.kind, command.message, cell, parent, command.task_id or b""))
-        if command.kind != "waiting":
-            self.alert(command.kind, command.message, task_id=command.task_id.hex() if command.task_id else None)
+        task_id = command.task_id.hex() if command.task_id else None
+        self.alerts = [alert for alert in self.alerts if alert.task_id != task_id or alert.kind not in _OF_WAITING]
+        if command.message and command.kind in _OF_WAITING:
+            self.alert(command.kind, command.message, task_id=task_id)
 
     def alert(self, kind: str, message: str, **where: Any) -> None:
         self.alerts.append(Alert(kind, message, time.time(), **where))

@@ -121,6 +121,7 @@ class Hello(Message):
     runtime_env: bytes = b"{}"
     job: int = 0  # of the driver that this news connection belongs to
     main_path: str = ""
+    infeasible: str = ""  # "raise": what can never be met here is not waited for
 
 
 class WorkerHello(Message):
@@ -234,8 +235,9 @@ class Done(Message):
     exiting: bool = False  # the actor leaves by its own wish
     note: str = ""  # the error's first line
     memory: int = -1  # device memory that the process still holds, bytes; -1 unknown
-    memory_why: str = ""
+    memory_why: str = ""  # what holds it, or why it is unknown
     peak: int = -1
+    fall_back: bool = False  # it raised what its next choice is to answer
 
 
 class Item(Message):
@@ -339,6 +341,7 @@ class Setup(Message):
     main_path: str = ""
     runtime_env: bytes = b"{}"
     working_dir: str = ""
+    leak_threshold: int = -1  # bytes of device memory that a process may keep after a task; -1: the default
 
 
 class Run(Message):

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 
 import setproctitle
 
+from nbaccel import device_memory
 from nbaccel import engine as engines
 from nbaccel.local_engine import codec, failures, wire
 from nbaccel.local_engine.actor_host import ActorHost
@@ -172,12 +173,26 @@ class Worker(WorkerView, Client):
         if running.task_id in self._skip:
             self._skip.discard(running.task_id)
             running.cancelled = True
+        if running.run.devices:
+            device_memory.begin()
         done = self.guarded(running, self._work)
         self._running = None
+        if running.run.devices and template.kind == 0:
+            self._report_memory(done, template)
         self.output.flush()
         self.finish(done)
         if template.kind == 0:
             setproctitle.setproctitle("nbaccel::IDLE")
+
+    def _report_memory(self, done: wire.Done, template: wire.Template) -> None:
+        """What the frameworks of this process say of the devices' memory, now that the task's own values are gone."""
+        asked = self.setup.leak_threshold if self.setup is not None else -1
+        threshold = asked if asked >= 0 else device_memory.DEFAULT_THRESHOLD_BYTES
+        # A process that ends after its task has nothing to tidy up.
+        report = device_memory.measure(threshold if template.max_calls != 1 else sys.maxsize)
+        done.memory_why = report.why
+        done.memory = -1 if report.held_bytes is None else report.held_bytes
+        done.peak = -1 if report.peak_bytes is None else report.peak_bytes
 
     def guarded(self, running: Running, work: Any) -> wire.Done:
         """Do the work; whatever the user's code does becomes a Done."""
@@ -246,9 +261,10 @@ class Worker(WorkerView, Client):
 
     def finish(self, done: wire.Done) -> None:
         """Send a task's end, with every borrow that it caused before it."""
-        self.link.say(done)
         if threading.current_thread() is threading.main_thread() and self.actor is None:
-            self.link.flush()  # no signal handler raises here: straight to the socket, without waking the writer
+            self.link.say_now(done)  # no signal handler raises here
+        else:
+            self.link.say(done)
 
     # ---- waiting for others
 

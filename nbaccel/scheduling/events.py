@@ -186,6 +186,13 @@ class AssignmentRefused(msgspec.Struct):
     holder: str  # "notebook analysis.ipynb, pid 4711"
 
 
+class ArgumentsLost(msgspec.Struct):
+    """Arguments of this task went with their node after it was sent for: it waits until they are made again."""
+
+    task_id: bytes
+    object_ids: set[bytes]
+
+
 class DeviceChanged(msgspec.Struct):
     """What others leave us of a device changed: another head's lease, or the device is lost (`free` 0)."""
 
@@ -255,6 +262,6 @@ class TimePassed(msgspec.Struct):
 
 Event = (
     TaskSubmitted | ObjectsReady | ArgumentFailed | WorkerReady | TaskReturned | TasksGivenBack | WorkerBlocked
-    | WorkerUnblocked | WorkerDied | PrestartAsked | AssignmentRefused | DeviceChanged | CancelAsked | ActorKillAsked
-    | JobEnded | NodeAdded | NodeRemoved | GroupAsked | GroupRemoveAsked | TimePassed
+    | WorkerUnblocked | WorkerDied | PrestartAsked | AssignmentRefused | ArgumentsLost | DeviceChanged | CancelAsked
+    | ActorKillAsked | JobEnded | NodeAdded | NodeRemoved | GroupAsked | GroupRemoveAsked | TimePassed
 )  # fmt: skip

@@ -10,12 +10,13 @@ from nbaccel.scheduling.actors import ActorRecord
 from nbaccel.scheduling.events import Choice
 from nbaccel.scheduling.groups import GroupRecord
 from nbaccel.scheduling.ledger import Hold, Place
-from nbaccel.scheduling.moves import ARGS, IN_GET, RUNNING, SUBMITTED, WAITING, GroupState
+from nbaccel.scheduling.moves import ARGS, IN_GET, RUNNING, SUBMITTED, WAITING, ActorState, GroupState
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.reasons import Feasibility, choice_text, judge
 from nbaccel.scheduling.resources import amount_of, listed, quantity
 from nbaccel.scheduling.tasks import Shape, TaskRecord
 
+CONSTRUCTOR = ".__init__"  # an actor's first task is named for its class
 MAX_NAMED = 4  # holders named in a sentence; the record has them all
 Owner = TaskRecord | ActorRecord | GroupRecord
 
@@ -35,6 +36,7 @@ class HolderFact(msgspec.Struct):
     group_id: bytes | None = None
     for_life: bool = False  # an actor or a group: not given back by itself
     blocked: bool = False  # its code waits for others
+    ending: bool = False  # its work is over: what it held comes back when its process has gone
 
 
 class Explanation(msgspec.Struct):
@@ -224,9 +226,11 @@ def _fact(hold: Hold, resource: str, amount: int, index: int | None) -> HolderFa
     fact = HolderFact(resource, amount, task.name, task.cell, since, node_id, index)
     if isinstance(owner, ActorRecord):
         fact.actor_id, fact.for_life = owner.actor_id, owner.created
+        fact.name = fact.name.removesuffix(CONSTRUCTOR)
         fact.blocked = owner.worker is not None and owner.worker.blocked > 0
+        fact.ending = owner.state is ActorState.DEAD
     else:
-        fact.task_id, fact.blocked = task.task_id, owner.state == IN_GET
+        fact.task_id, fact.blocked, fact.ending = task.task_id, owner.state == IN_GET, owner.over
     return fact
 
 
@@ -267,7 +271,8 @@ def _falls_back(record: TaskRecord) -> str:
 
 
 def _subject(record: TaskRecord) -> str:
-    return f"{record.task.name} (cell {record.task.cell})" if record.task.cell else record.task.name
+    name = record.task.name.removesuffix(CONSTRUCTOR)
+    return f"{name} (cell {record.task.cell})" if record.task.cell else name
 
 
 def _held(fact: HolderFact, now: float | None) -> str:
@@ -278,6 +283,7 @@ def _held(fact: HolderFact, now: float | None) -> str:
     facts += [f"cell {fact.cell}"] if fact.cell else []
     facts += [f"for {now - fact.since:.0f} s"] if now is not None and now - fact.since >= 1 else []
     facts += ["which waits for others itself"] if fact.blocked else []
+    facts += ["over: its process is ending"] if fact.ending else []
     return f"{name} ({', '.join(facts)})"
 
 

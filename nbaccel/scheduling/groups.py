@@ -134,6 +134,7 @@ class _Search:
         self._cluster = cluster
         self._taken: dict[int, Hold] = {}
         self._trials = MAX_TRIALS
+        self._strategy = group.spec.strategy
         missing = [index for index in range(len(group.spec.bundles)) if index not in group.places]
         # The largest first: what is left then fits in between.
         self._missing = sorted(missing, key=lambda i: (-sum(amount for _, amount in group.spec.bundles[i]), i))
@@ -141,6 +142,11 @@ class _Search:
         self._allowed = {i: {place.node_id for place in cluster.eligible(group.choice(i))} for i in missing}
 
     def run(self) -> dict[int, Hold] | None:
+        if self._strategy == "PACK":  # one node for all, where there is one that holds them
+            self._strategy = "STRICT_PACK"
+            if self._place(0):
+                return self._taken
+            self._strategy, self._trials = "PACK", MAX_TRIALS
         return self._taken if self._place(0) else None
 
     def _place(self, depth: int) -> bool:
@@ -162,7 +168,7 @@ class _Search:
 
     def _candidates(self, index: int) -> Iterator[Place]:
         used = self._used()
-        strategy = self._group.spec.strategy
+        strategy = self._strategy
         nodes = [node for node in self._nodes if node.node_id in self._allowed[index]]
         inside = [node for node in nodes if node.node_id in used]
         outside = [node for node in nodes if node.node_id not in used]

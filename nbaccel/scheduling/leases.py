@@ -201,6 +201,14 @@ class Leases:
         if self.ahead:
             self._watch(now)
 
+    def take_out(self, worker: WorkerRecord, record: TaskRecord, now: float) -> None:
+        """One of several goes back to its line before it was sent."""
+        was_first = worker.queue[0] is record
+        worker.queue.remove(record)
+        self._requeue([record], now)
+        if was_first:
+            self._next(worker, worker.queue[0], now)
+
     def recall(self, worker: WorkerRecord) -> None:
         if len(worker.queue) > 1 and not worker.recalled and worker.state is BUSY:
             worker.recalled = True

@@ -59,7 +59,7 @@ STOPPING = WorkerState.STOPPING
 
 TASK_MOVES: dict[int, frozenset[int]] = {
     ARGS: frozenset({WAITING, FAILED}),
-    WAITING: frozenset({SUBMITTED, RUNNING, FAILED}),
+    WAITING: frozenset({ARGS, SUBMITTED, RUNNING, FAILED}),
     SUBMITTED: frozenset({RUNNING, WAITING, FAILED}),
     RUNNING: frozenset({IN_GET, WAITING, FINISHED, FAILED}),
     IN_GET: frozenset({RUNNING, WAITING, FINISHED, FAILED}),

@@ -85,6 +85,7 @@ class Scheduler(Queries):
             ev.WorkerDied: self._worker_died,
             ev.PrestartAsked: self._prestart_asked,
             ev.AssignmentRefused: self._assignment_refused,
+            ev.ArgumentsLost: self._arguments_lost,
             ev.DeviceChanged: self._device_changed,
             ev.CancelAsked: self._cancel_asked,
             ev.ActorKillAsked: self._actor_kill_asked,
@@ -284,6 +285,23 @@ class Scheduler(Queries):
             if device.spec.index == index:
                 return device
         raise IllegalEvent(event, f"{resource} {index} of node {node_id.hex()}", "unknown", (), "No node offers it.")
+
+    def _arguments_lost(self, event: ev.ArgumentsLost, now: float) -> None:
+        """It was not sent after all: it waits for its arguments again, its worker goes on with others."""
+        record = self._tasks.records.get(event.task_id)
+        if record is None or record.over or record.worker is None:
+            return
+        worker = record.worker
+        if record.task.kind is ev.TaskKind.ACTOR_CALL or record not in worker.queue:
+            raise IllegalEvent("ArgumentsLost", str(record), record.state.name, record.story, "It is no queued task.")
+        if len(worker.queue) == 1:
+            self._unassign(worker, record, now)
+            if worker.state is not STOPPING:
+                self._workers.rest(worker, now)
+        else:
+            self._leases.take_out(worker, record, now)
+        if not record.over:
+            self._tasks.wait_again(record, event.object_ids, now)
 
     def _device_changed(self, event: ev.DeviceChanged, now: float) -> None:
         if event.node_id not in self._cluster.nodes:

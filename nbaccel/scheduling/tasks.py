@@ -161,6 +161,17 @@ class TaskTable:
             self._wanted.setdefault(object_id, {})[record.task.task_id] = record
         return True
 
+    def wait_again(self, record: TaskRecord, object_ids: set[bytes], now: float) -> None:
+        """Arguments that had been there are gone; they come again."""
+        shape = record.shape
+        if shape is not None and record in shape.line:
+            self._leave_line(record)
+            if record in shape.line:  # it must not be found there when it waits anew
+                shape.line.remove(record)
+        self.move(record, ARGS, now)
+        record.task.missing = object_ids
+        self.await_objects(record)
+
     def ended(self) -> Iterator[TaskRecord]:
         """Those that are over and still known, newest first."""
         return reversed(self._ended)

@@ -36,7 +36,9 @@ def placement_group(
     _check_bundles(bundles)
     strategy = "PACK" if strategy is None else strategy
     if strategy not in STRATEGIES:
-        raise ValueError(f"Invalid placement group strategy {strategy}. Supported strategies are: {', '.join(STRATEGIES)}.")
+        raise ValueError(
+            f"Invalid placement group strategy {strategy}. Supported strategies are: {', '.join(STRATEGIES)}."
+        )
     if lifetime not in (None, "detached"):
         raise ValueError(f"Placement group `lifetime` argument must be either `None` or 'detached'. Got {lifetime}.")
     if not isinstance(name, str):

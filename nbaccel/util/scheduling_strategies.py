@@ -98,7 +98,9 @@ _OPERATORS = (In, NotIn, Exists, DoesNotExist)
 def _checked_values(values: tuple[str, ...], operator: str) -> tuple[str, ...]:
     example = f'{operator}("value1", "value2")'
     if not values:
-        raise ValueError(f"The variadic parameter of the {operator} operator must be a non-empty tuple: e.g. {example}.")
+        raise ValueError(
+            f"The variadic parameter of the {operator} operator must be a non-empty tuple: e.g. {example}."
+        )
     for place, value in enumerate(values):
         if not isinstance(value, str):
             raise ValueError(

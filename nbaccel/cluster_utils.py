@@ -1,0 +1,161 @@
+"""Virtual nodes: several nodes on one machine, so that scheduling over nodes can be learnt and tested without machines.
+
+>>> cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
+>>> node = cluster.add_node(num_cpus=2, num_gpus=4, labels={"zone": "b"})
+>>> nbaccel.init(address=cluster.address)
+>>> cluster.remove_node(node)           # its workers and its objects are gone, as in a real loss
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import time
+from typing import Any
+
+from nbaccel import api, observing, sessions
+from nbaccel import engine as engines
+
+_NODE_OPTIONS = ("num_cpus", "num_gpus", "resources", "labels", "memory", "object_store_memory", "node_name")
+_WAIT_S = 0.02
+
+
+class Node:
+    """A node of a Cluster."""
+
+    def __init__(self, node_id: str, *, is_head: bool) -> None:
+        self.node_id = node_id
+        self._is_head = is_head
+
+    @property
+    def unique_id(self) -> str:
+        return self.node_id
+
+    def is_head(self) -> bool:
+        return self._is_head
+
+    def __repr__(self) -> str:
+        return f"Node({self.node_id})"
+
+
+class Cluster:
+    """A cluster that is not this process's own: made here, joined with `init(address=cluster.address)`."""
+
+    def __init__(
+        self,
+        initialize_head: bool = False,
+        connect: bool = False,
+        head_node_args: dict[str, Any] | None = None,
+        shutdown_at_exit: bool = True,
+    ) -> None:
+        self.head_node: Node | None = None
+        self.worker_nodes: set[Node] = set()
+        self.connected = False
+        self._record: Any = None
+        self._shutdown_at_exit = shutdown_at_exit
+        if not initialize_head and connect:
+            raise RuntimeError("Cannot connect to uninitialized cluster.")
+        if initialize_head:
+            self.add_node(**(head_node_args or {}))
+            if connect:
+                self.connect()
+
+    @property
+    def address(self) -> str | None:
+        """What `init(address=...)` takes; None before there is a head."""
+        return str(self._record.socket) if self._record is not None else None
+
+    @property
+    def gcs_address(self) -> str | None:
+        return self.address
+
+    def connect(self, namespace: str | None = None) -> Any:
+        """Make this process a driver of the cluster."""
+        if self._record is None:
+            raise RuntimeError("There is no cluster to connect to yet: add_node() starts its head.")
+        context = api.init(address=self.address, namespace=namespace, ignore_reinit_error=True)
+        self.connected = True
+        return context
+
+    # ---- nodes
+
+    def add_node(self, wait: bool = True, **node_args: Any) -> Node:
+        """Add a node: the first is the head's; the devices of the others are logical.
+
+        num_cpus (1 where nothing is said), num_gpus, resources, labels, memory in bytes, node_name. Raises ValueError.
+        """
+        given = {name: value for name, value in node_args.items() if name in _NODE_OPTIONS and value is not None}
+        if self.head_node is None:
+            return self._start_head(given)
+        node = Node(observing.add_node(self._record, _options(given)), is_head=False)
+        self.worker_nodes.add(node)
+        if wait:
+            self.wait_for_nodes()
+        return node
+
+    def _start_head(self, given: dict[str, Any]) -> Node:
+        known = ("num_cpus", "num_gpus", "resources", "labels", "object_store_memory")
+        options = {"num_cpus": 1, "num_gpus": 0, **{name: given[name] for name in known if name in given}}
+        self._record = api.start_head(with_us=True, **options)
+        if self._shutdown_at_exit:
+            atexit.register(self.shutdown)
+        rows = [row for row in observing.snapshot(self._record).nodes if row.is_head]
+        self.head_node = Node(rows[0].node_id, is_head=True)
+        return self.head_node
+
+    def remove_node(self, node: Node, allow_graceful: bool = True) -> None:
+        """Lose a node: its workers are killed, what only it had is lost. Raises ValueError for one that is not here."""
+        if node is self.head_node:
+            self.shutdown()
+            return
+        if node not in self.worker_nodes:
+            raise ValueError(f"{node} is not a node of this cluster, or was removed before.")
+        observing.remove_node(self._record, node.node_id)
+        self.worker_nodes.discard(node)
+
+    def list_all_nodes(self) -> list[Node]:
+        head = [self.head_node] if self.head_node is not None else []
+        return [*head, *self.worker_nodes]
+
+    def wait_for_nodes(self, timeout: float = 30) -> None:
+        """Wait until every node is part of the cluster. Raises TimeoutError."""
+        deadline = time.monotonic() + timeout
+        wanted = {node.node_id for node in self.list_all_nodes()}
+        while True:
+            alive = {row.node_id for row in observing.snapshot(self._record).nodes if row.alive}
+            if alive == wanted:
+                return
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"Of {len(wanted)} nodes only {len(alive & wanted)} have joined within {timeout} s.")
+            time.sleep(_WAIT_S)
+
+    def remaining_processes_alive(self) -> bool:
+        """Whether the cluster's head lives, and with it everything else."""
+        return self._record is not None and sessions.is_alive(self._record)
+
+    # ---- the end
+
+    def shutdown(self) -> None:
+        """End the cluster with all its processes; a driver that joined it is told so. Safe to call twice."""
+        record, self._record = self._record, None
+        if record is None:
+            return
+        atexit.unregister(self.shutdown)
+        engine = engines.running()
+        if engine is not None and engine.context()["session_name"] == record.session:
+            api.shutdown()
+        with contextlib.suppress(ConnectionError):  # it has ended already
+            observing.stop(record, force=True)
+        self.head_node = None
+        self.worker_nodes.clear()
+        self.connected = False
+
+
+def _options(given: dict[str, Any]) -> dict[str, Any]:
+    options = {name: value for name, value in given.items() if name != "node_name"}
+    if "node_name" in given:
+        options["name"] = given["node_name"]
+    return options
+
+
+__all__ = ["Cluster", "Node"]

@@ -1,0 +1,122 @@
+"""Where large objects lie, and how they are made again when their node is lost.
+
+Only a head with virtual nodes keeps any of this. Small values live in the head and cannot be lost; a large one lies on
+the node of the worker that made it and on those whose processes have read it. While such an object lives, so do the
+arguments of the task that made it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from nbaccel.local_engine import failures, wire
+from nbaccel.local_engine.ids import PUT_INDEX, index_of, return_id, task_of
+from nbaccel.scheduling.events import Task, TaskKind, TaskSubmitted
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head import Head
+    from nbaccel.local_engine.objects import ObjectRecord
+    from nbaccel.local_engine.records import TaskEntry
+
+
+class Maker(msgspec.Struct):
+    """A task that can be run again, and which of its results still live."""
+
+    task: Task
+    results: set[bytes]
+
+
+class Lineage:
+    """What one head knows of its objects' places and makers."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._makers: dict[bytes, Maker] = {}
+        self.active = False  # once there is more than one node
+
+    def placed(self, id: bytes, node_id: bytes) -> None:
+        """An object's bytes are on this node."""
+        record = self._head.objects.records.get(id)
+        if record is not None and record.value is not None and record.value.data is None:
+            record.nodes = (record.nodes or set()) | {node_id}
+
+    def read(self, record: ObjectRecord, client_id: int) -> None:
+        """A process gets the value: its node has a copy now."""
+        if record.nodes is not None:
+            peer = self._head.peers.get(client_id)
+            worker = peer.worker if peer is not None else None
+            record.nodes.add(worker.node_id if worker is not None else self._head.node.node_id)
+
+    def made(self, task: Task, entry: TaskEntry) -> bool:
+        """A task has returned; whether its arguments must be kept, because it may have to run again."""
+        ids = {return_id(task.task_id, index) for index in range(entry.record.returns)}
+        for id in ids:
+            self.placed(id, entry.node_id)
+        records = self._head.objects.records
+        large = {id for id in ids if id in records and records[id].nodes is not None}
+        repeatable = task.kind is TaskKind.TASK and not entry.failed and entry.record.template.max_retries != 0
+        if not large or not repeatable or entry.record.template.num_returns < 0:
+            return False
+        self._makers[task.task_id] = Maker(task, large)
+        return True
+
+    def forget(self, ids: list[bytes]) -> None:
+        """Nobody holds these objects any more."""
+        for id in ids:
+            maker = self._makers.get(task_of(id))
+            if maker is None:
+                continue
+            maker.results.discard(id)
+            if not maker.results:
+                del self._makers[task_of(id)]
+                self._head.orders.unpin(maker.task.payload, maker.task)
+
+    # ---- a loss
+
+    def lose(self, node_id: bytes) -> list[bytes]:
+        """A node goes: empty the objects whose only copy was there, and return them."""
+        lost = []
+        for id, record in self._head.objects.records.items():
+            if record.nodes is None or node_id not in record.nodes:
+                continue
+            record.nodes.discard(node_id)
+            if not record.nodes:
+                lost.append(id)
+        for id in lost:
+            self._head.objects.empty(id)
+            self._head.objects.records[id].nodes = None
+        return lost
+
+    def make_again(self, lost: list[bytes], node: str) -> None:
+        """Run the tasks again that made these objects; those that have none fail in words."""
+        again = {task_of(id): self._makers.pop(task_of(id)) for id in lost if task_of(id) in self._makers}
+        for id in lost:
+            if task_of(id) not in again:
+                self._fail(id, node)
+        for maker in again.values():
+            self._run_again(maker)
+
+    def _run_again(self, maker: Maker) -> None:
+        task, records = maker.task, self._head.objects.records
+        entry: TaskEntry = task.payload
+        slots = [id for _place, id in entry.submit.slots]
+        task.missing = {id for id in slots if id in records and records[id].value is None}
+        task.retries_left = task.retries_left - 1 if task.retries_left > 0 else task.retries_left
+        entry.results, entry.finished_at, entry.note = None, None, "it runs again: its result was lost with its node"
+        self._head.handle(TaskSubmitted(task))
+
+    def _fail(self, id: bytes, node: str) -> None:
+        if index_of(id) >= PUT_INDEX:
+            why = "it was made by put(), and not by a task that could run again"
+        else:
+            why = "the task that made it cannot run again (max_retries=0, an actor's method or a stream)"
+        message = f"Object {id.hex()} was lost with {node}, where its only copy was: {why}."
+        lost = failures.failed("ObjectReconstructionFailedError", message)
+        self._head.orders.fill(id, wire.Value(wire.FAILED, lost.data), [], self._head.objects.records[id].owner)
+
+    def missing(self, submit: wire.Submit) -> set[bytes]:
+        """Arguments of a task that are on their way once more."""
+        records = self._head.objects.records
+        return {id for _place, id in submit.slots if id in records and records[id].value is None}

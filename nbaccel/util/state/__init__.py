@@ -1,0 +1,327 @@
+"""What there is in the cluster and in which state: tasks, actors, objects, nodes, workers, placement groups, jobs.
+
+>>> [task.why for task in list_tasks(filters=[("state", "=", "PENDING_NODE_ASSIGNMENT")])]
+['waits for 1 GPU: 2 of 2 are held by train (cell [7])']
+
+Questions go to this process's own cluster: `address`, `timeout` and `raise_on_missing_output` are taken as Ray takes
+them and change nothing. Answers always have all details.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, TypeVar
+
+from nbaccel import engine as engines
+from nbaccel.handles import ObjectRef
+from nbaccel.util.state import summaries
+from nbaccel.util.state.exception import RayStateApiException, ServerUnavailable
+from nbaccel.util.state.questions import READERS, Filters, chosen
+from nbaccel.util.state.records import (
+    ActorState,
+    ClusterEventState,
+    JobState,
+    NodeState,
+    ObjectState,
+    PlacementGroupState,
+    Record,
+    RuntimeEnvState,
+    TaskState,
+    WorkerState,
+)
+
+R = TypeVar("R", bound=Record)
+
+
+def _list(kind: type[R], filters: Filters | None, limit: int) -> list[R]:
+    return chosen(kind, READERS[kind](), filters, limit)
+
+
+def list_tasks(
+    address: str | None = None,
+    filters: Filters | None = None,
+    limit: int = 100,
+    timeout: float = 30,
+    detail: bool = False,
+    raise_on_missing_output: bool = True,
+    _explain: bool = False,
+) -> list[TaskState]:
+    """Tasks, running ones first; each that waits says why. `filters` are tuples such as ("state", "=", "RUNNING")."""
+    return _list(TaskState, filters, limit)
+
+
+def list_actors(
+    address: str | None = None,
+    filters: Filters | None = None,
+    limit: int = 100,
+    timeout: float = 30,
+    detail: bool = False,
+    raise_on_missing_output: bool = True,
+    _explain: bool = False,
+) -> list[ActorState]:
+    """Actors, also those that died not long ago."""
+    return _list(ActorState, filters, limit)
+
+
+def list_nodes(
+    address: str | None = None,
+    filters: Filters | None = None,
+    limit: int = 100,
+    timeout: float = 30,
+    detail: bool = False,
+    raise_on_missing_output: bool = True,
+    _explain: bool = False,
+) -> list[NodeState]:
+    """Nodes, also removed ones."""
+    return _list(NodeState, filters, limit)
+
+
+def list_workers(
+    address: str | None = None,
+    filters: Filters | None = None,
+    limit: int = 100,
+    timeout: float = 30,
+    detail: bool = False,
+    raise_on_missing_output: bool = True,
+    _explain: bool = False,
+) -> list[WorkerState]:
+    """Worker processes that live."""
+    return _list(WorkerState, filters, limit)
+
+
+def list_objects(
+    address: str | None = None,
+    filters: Filters | None = None,
+    limit: int = 100,
+    timeout: float = 30,
+    detail: bool = False,
+    raise_on_missing_output: bool = True,
+    _explain: bool = False,
+) -> list[ObjectState]:
+    """Objects that somebody holds, with their sizes and where their bytes are."""
+    return _list(ObjectState, filters, limit)
+
+
+def list_placement_groups(
+    address: str | None = None,
+    filters: Filters | None = None,
+    limit: int = 100,
+    timeout: float = 30,
+    detail: bool = False,
+    raise_on_missing_output: bool = True,
+    _explain: bool = False,
+) -> list[PlacementGroupState]:
+    """Placement groups, also removed ones."""
+    return _list(PlacementGroupState, filters, limit)
+
+
+def list_jobs(
+    address: str | None = None,
+    filters: Filters | None = None,
+    limit: int = 100,
+    timeout: float = 30,
+    detail: bool = False,
+    raise_on_missing_output: bool = True,
+    _explain: bool = False,
+) -> list[JobState]:
+    """Drivers, also those that have left."""
+    return _list(JobState, filters, limit)
+
+
+def list_runtime_envs(
+    address: str | None = None,
+    filters: Filters | None = None,
+    limit: int = 100,
+    timeout: float = 30,
+    detail: bool = False,
+    raise_on_missing_output: bool = True,
+    _explain: bool = False,
+) -> list[RuntimeEnvState]:
+    """Runtime environments that tasks or actors asked for, and whether they could be made."""
+    return _list(RuntimeEnvState, filters, limit)
+
+
+def list_cluster_events(
+    address: str | None = None,
+    filters: Filters | None = None,
+    limit: int = 100,
+    timeout: float = 30,
+    detail: bool = False,
+    raise_on_missing_output: bool = True,
+    _explain: bool = False,
+) -> list[dict[str, Any]]:
+    """What a person should have looked at: demands that can never be met, lost devices, leaks."""
+    return [event.asdict() for event in _list(ClusterEventState, filters, limit)]
+
+
+# ---- one of them
+
+
+def _one(kind: type[R], column: str, id: str) -> R | None:
+    found = chosen(kind, READERS[kind](), [(column, "=", id)], 1)
+    return found[0] if found else None
+
+
+def get_task(
+    id: str | ObjectRef[Any], address: str | None = None, timeout: float = 30, _explain: bool = False
+) -> TaskState | None:
+    """A task by its id, or by a ref that it makes; None when it is not known, or ended long ago."""
+    return _one(TaskState, "task_id", id.task_id().hex() if isinstance(id, ObjectRef) else id)
+
+
+def get_actor(id: str, address: str | None = None, timeout: float = 30, _explain: bool = False) -> ActorState | None:
+    return _one(ActorState, "actor_id", id)
+
+
+def get_node(id: str, address: str | None = None, timeout: float = 30, _explain: bool = False) -> NodeState | None:
+    return _one(NodeState, "node_id", id)
+
+
+def get_worker(id: str, address: str | None = None, timeout: float = 30, _explain: bool = False) -> WorkerState | None:
+    return _one(WorkerState, "worker_id", id)
+
+
+def get_objects(id: str, address: str | None = None, timeout: float = 30, _explain: bool = False) -> list[ObjectState]:
+    return chosen(ObjectState, READERS[ObjectState](), [("object_id", "=", id)], 100)
+
+
+def get_placement_group(
+    id: str, address: str | None = None, timeout: float = 30, _explain: bool = False
+) -> PlacementGroupState | None:
+    return _one(PlacementGroupState, "placement_group_id", id)
+
+
+def get_job(id: str, address: str | None = None, timeout: float = 30, _explain: bool = False) -> JobState | None:
+    return _one(JobState, "job_id", id)
+
+
+# ---- counts
+
+
+def summarize_tasks(
+    address: str | None = None, timeout: float = 30, raise_on_missing_output: bool = True, _explain: bool = False
+) -> dict[str, Any]:
+    """How many tasks of each function are in each state: {"cluster": {"summary": {name: {"state_counts": …}}, …}}."""
+    return {"cluster": summaries.of_tasks()}
+
+
+def summarize_actors(
+    address: str | None = None, timeout: float = 30, raise_on_missing_output: bool = True, _explain: bool = False
+) -> dict[str, Any]:
+    """How many actors of each class are in each state."""
+    return {"cluster": summaries.of_actors()}
+
+
+def summarize_objects(
+    address: str | None = None, timeout: float = 30, raise_on_missing_output: bool = True, _explain: bool = False
+) -> dict[str, Any]:
+    """How many objects there are, and how large they are together."""
+    return {"cluster": summaries.of_objects()}
+
+
+# ---- logs
+
+
+def list_logs(
+    address: str | None = None,
+    node_id: str | None = None,
+    node_ip: str | None = None,
+    glob_filter: str | None = None,
+    timeout: float = 30,
+) -> dict[str, list[str]]:
+    """The names of the log files, by the kind of process that wrote them."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(_log_directory().glob("*")):
+        if fnmatch(path.name, glob_filter or "*"):
+            kind = "worker_out" if path.name.startswith("worker") else "core_worker"
+            found.setdefault(kind, []).append(path.name)
+    return found
+
+
+def get_log(
+    address: str | None = None,
+    node_id: str | None = None,
+    node_ip: str | None = None,
+    filename: str | None = None,
+    actor_id: str | None = None,
+    task_id: str | None = None,
+    pid: int | None = None,
+    follow: bool = False,
+    tail: int = -1,
+    timeout: float = 30,
+    suffix: str = "out",
+    encoding: str | None = "utf-8",
+    errors: str | None = "strict",
+    submission_id: str | None = None,
+    attempt_number: int = 0,
+    _interval: float | None = None,
+    filter_ansi_code: bool = False,
+) -> Iterator[str]:
+    """The last `tail` lines (-1: all) of a log file, or of what a task's or actor's worker has printed.
+
+    Raises ValueError when nothing says whose log is wanted, RayStateApiException when there is no such log.
+    """
+    if filename is not None:
+        yield _tail(_log_directory() / Path(filename).name, tail)
+        return
+    whose = task_id or actor_id or (_actor_or_task_of(pid) if pid is not None else None)
+    if whose is None:
+        raise ValueError("get_log() needs to know whose log is wanted: give filename, task_id, actor_id or pid.")
+    yield _engine().logs(whose, tail=tail)
+
+
+def _engine() -> engines.Engine:
+    engine = engines.running()
+    if engine is None:
+        raise ServerUnavailable("There is no cluster to ask: call nbaccel.init() first.")
+    return engine
+
+
+def _log_directory() -> Path:
+    return Path(_engine().snapshot().runtime.log_dir)
+
+
+def _tail(path: Path, count: int) -> str:
+    try:
+        lines = path.read_text(errors="replace").splitlines(keepends=True)
+    except FileNotFoundError:
+        raise RayStateApiException(f"There is no log file {path.name!r}; list_logs() names those that are.") from None
+    return "".join(lines if count < 0 else lines[len(lines) - count :])
+
+
+def _actor_or_task_of(pid: int) -> str:
+    """The id of the actor or task that this process runs or ran last."""
+    for actor in READERS[ActorState]():
+        if actor.pid == pid:
+            return str(actor.actor_id)
+    for task in READERS[TaskState]():
+        if task.worker_pid == pid:
+            return str(task.task_id)
+    raise RayStateApiException(f"No task or actor is known of process {pid}.")
+
+
+__all__ = [
+    "get_actor",
+    "get_job",
+    "get_log",
+    "get_node",
+    "get_objects",
+    "get_placement_group",
+    "get_task",
+    "get_worker",
+    "list_actors",
+    "list_cluster_events",
+    "list_jobs",
+    "list_logs",
+    "list_nodes",
+    "list_objects",
+    "list_placement_groups",
+    "list_runtime_envs",
+    "list_tasks",
+    "list_workers",
+    "summarize_actors",
+    "summarize_objects",
+    "summarize_tasks",
+]

@@ -1,0 +1,232 @@
+"""Asking the cluster for its rows, and choosing among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from nbaccel import engine as engines
+from nbaccel.util.state.exception import RayStateApiException, ServerUnavailable
+from nbaccel.util.state.records import (
+    ActorState,
+    ClusterEventState,
+    JobState,
+    NodeState,
+    ObjectState,
+    PlacementGroupState,
+    Record,
+    RuntimeEnvState,
+    TaskState,
+    WorkerState,
+)
+
+MOST_ROWS = 10_000  # of one answer, as in Ray
+R = TypeVar("R", bound=Record)
+Filters = Sequence[tuple[str, str, Any]]
+_TYPES = {"task": "NORMAL_TASK", "actor creation": "ACTOR_CREATION_TASK", "actor call": "ACTOR_TASK"}
+
+
+def rows(what: str) -> list[dict[str, Any]]:
+    """All rows of a kind, as the engine says them. Raises ServerUnavailable."""
+    engine = engines.running()
+    if engine is None:
+        raise ServerUnavailable("There is no cluster to ask: call nbaccel.init() first.")
+    return engine.state(what, MOST_ROWS)
+
+
+def chosen(kind: type[R], records: Iterable[R], filters: Filters | None, limit: int) -> list[R]:
+    """Those that meet all filters, at most `limit`. Raises ValueError for a filter that cannot be meant."""
+    checked = [_check_filter(kind, each) for each in filters or ()]
+    if limit > MOST_ROWS:
+        raise ValueError(f"Given limit {limit} exceeds the supported limit {MOST_ROWS}. Use a lower limit.")
+    found = [record for record in records if all(_meets(record, each) for each in checked)]
+    return found[:limit]
+
+
+def _check_filter(kind: type[Record], each: Any) -> tuple[str, str, Any]:
+    if not isinstance(each, (tuple, list)) or len(each) != 3:
+        raise ValueError(f"A filter is a tuple of a column, '=' or '!=', and a value, not {each!r}.")
+    column, predicate, value = each
+    if predicate not in ("=", "!="):
+        raise ValueError(f"Unsupported filter predicate {predicate} is given. Available predicates: =, !=.")
+    if column not in kind.columns():
+        columns = ", ".join(sorted(kind.columns()))
+        raise RayStateApiException(
+            f"The filter key {column!r} is not supported here. Supported filter keys: {columns}."
+        )
+    return column, predicate, value
+
+
+def _meets(record: Record, each: tuple[str, str, Any]) -> bool:
+    column, predicate, wanted = each
+    return (_plain(record[column]) == _plain(wanted)) is (predicate == "=")
+
+
+def _plain(value: Any) -> str:
+    """Values from a command line are text: True and "true", 3 and "3" are the same here."""
+    return str(value).lower()
+
+
+def _milliseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else int(seconds * 1000)
+
+
+def _job(number: int) -> str:
+    return number.to_bytes(4, "big").hex()
+
+
+def tasks() -> list[TaskState]:
+    return [_task(row) for row in rows("tasks")]
+
+
+def _task(row: dict[str, Any]) -> TaskState:
+    failed = row["state"] == "FAILED"
+    return TaskState(
+        task_id=row["task_id"],
+        attempt_number=row["attempt"],
+        name=row["name"],
+        state=row["state"],
+        job_id=_job(row["job"]),
+        actor_id=row["actor_id"],
+        type=_TYPES[row["kind"]],
+        func_or_class_name=row["function"] or row["name"],
+        parent_task_id=row["parent_task_id"],
+        node_id=row["node_id"],
+        worker_id=row["worker_id"],
+        worker_pid=row["pid"],
+        error_type=row["error_type"] or None,
+        why=row["why"],
+        required_resources=row["demand"],
+        device_ids=row["device_ids"],
+        cell=row["cell"],
+        creation_time_ms=_milliseconds(row["submitted_at"]),
+        start_time_ms=_milliseconds(row["started_at"]),
+        end_time_ms=_milliseconds(row["finished_at"]),
+        error_message=row["why"] if failed else None,
+    )
+
+
+def actors() -> list[ActorState]:
+    return [
+        ActorState(
+            actor_id=row["actor_id"],
+            class_name=row["class_name"],
+            state=row["state"],
+            job_id=_job(row["job"]),
+            name=row["name"],
+            node_id=row["node_id"],
+            pid=row["pid"],
+            ray_namespace=row["namespace"],
+            why=row["why"],
+            required_resources=row["demand"],
+            device_ids=row["device_ids"],
+            death_cause=row["why"] if row["state"] == "DEAD" else None,
+            is_detached=row["detached"],
+            num_restarts=row["restarts"],
+            pending_calls=row["pending_calls"],
+            cell=row["cell"],
+        )
+        for row in rows("actors")
+    ]
+
+
+def nodes() -> list[NodeState]:
+    return [
+        NodeState(
+            node_id=row["node_id"],
+            node_ip=row["address"],
+            is_head_node=row["is_head"],
+            state="ALIVE" if row["alive"] else "DEAD",
+            state_message=row["why"] or None,
+            node_name=row["name"],
+            resources_total=row["totals"],
+            labels=row["labels"],
+            resources_available=row["available"],
+        )
+        for row in rows("nodes")
+    ]
+
+
+def workers() -> list[WorkerState]:
+    return [
+        WorkerState(
+            worker_id=row["worker_id"],
+            is_alive=row["state"] != "STOPPING",
+            worker_type="WORKER",
+            exit_type=None,
+            node_id=row["node_id"],
+            ip="127.0.0.1",
+            pid=row["pid"],
+            state=row["state"],
+            running=row["running"],
+        )
+        for row in rows("workers")
+    ]
+
+
+def objects() -> list[ObjectState]:
+    return [ObjectState(**row) for row in rows("objects")]
+
+
+def groups() -> list[PlacementGroupState]:
+    return [
+        PlacementGroupState(
+            placement_group_id=row["placement_group_id"],
+            name=row["name"],
+            creator_job_id=row["creator_job_id"],
+            state=row["state"],
+            bundles=_bundles(row),
+            is_detached=row["is_detached"],
+            strategy=row["strategy"],
+        )
+        for row in rows("groups")
+    ]
+
+
+def _bundles(row: dict[str, Any]) -> list[dict[str, Any]]:
+    nodes_of = row["bundles_to_node_id"]
+    return [
+        {"bundle_id": {"placement_group_id": row["placement_group_id"], "bundle_index": index}, "unit_resources": bundle,
+         "node_id": nodes_of[index]}
+        for index, bundle in row["bundles"].items()
+    ]  # fmt: skip
+
+
+def jobs() -> list[JobState]:
+    return [
+        JobState(
+            job_id=row["job_id"],
+            status=row["status"],
+            entrypoint=row["entrypoint"],
+            start_time=_milliseconds(row["start_time"]),
+            driver_info={"id": row["job_id"], "pid": str(row["pid"]), "node_ip_address": "127.0.0.1"},
+        )
+        for row in rows("jobs")
+    ]
+
+
+def runtime_envs() -> list[RuntimeEnvState]:
+    return [
+        RuntimeEnvState(row["runtime_env"], row["error"] is None, row["error"], row["node_id"])
+        for row in rows("runtime_envs")
+    ]
+
+
+def events() -> list[ClusterEventState]:
+    return [
+        ClusterEventState("WARNING", str(row["since"]), row["kind"], row["message"], str(number))
+        for number, row in enumerate(rows("events"))
+    ]
+
+
+READERS: dict[type[Record], Callable[[], list[Any]]] = {
+    TaskState: tasks,
+    ActorState: actors,
+    NodeState: nodes,
+    WorkerState: workers,
+    ObjectState: objects,
+    PlacementGroupState: groups,
+    JobState: jobs,
+    RuntimeEnvState: runtime_envs,
+    ClusterEventState: events,
+}
