@@ -50,6 +50,7 @@ from nbaccel.handles import (
 
 if TYPE_CHECKING:
     from nbaccel import actor, util
+    from nbaccel.answers import explain, probe, recycle
     from nbaccel.completion_order import as_completed
     from nbaccel.executor import Executor
     from nbaccel.notebook.dashboards import dashboard
@@ -78,6 +79,7 @@ __all__ = [
     "cluster_resources",
     "dashboard",
     "exceptions",
+    "explain",
     "get",
     "get_actor",
     "get_gpu_ids",
@@ -87,8 +89,10 @@ __all__ = [
     "kill",
     "method",
     "nodes",
+    "probe",
     "progress",
     "put",
+    "recycle",
     "remote",
     "report_progress",
     "shutdown",
@@ -114,6 +118,9 @@ _ROOMS = {
 _LAZY = {
     "Executor": "executor",
     "as_completed": "completion_order",
+    "explain": "answers",
+    "probe": "answers",
+    "recycle": "answers",
     "dashboard": "notebook.dashboards",
     "progress": "progress_bar",
 }

@@ -20,12 +20,13 @@ LARGEST_FILE_BYTES = 1 << 20
 class RealMachine:
     """This computer, or a tree of files that stands for its /sys, /proc and /dev (`root=`).
 
-    Paths are always given and returned as the machine would name them; `root` appears in none.
+    Paths are always given and returned as the machine would name them; `root` appears in none. Where it is not given,
+    NBACCEL_MACHINE_ROOT says it: the processes of a head that is tried out on another machine's tree.
     """
 
-    def __init__(self, root: str = "/", environ: Mapping[str, str] | None = None) -> None:
-        self._root = root.rstrip("/")
+    def __init__(self, root: str | None = None, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ
+        self._root = (root or self._environ.get("NBACCEL_MACHINE_ROOT", "/")).rstrip("/")
 
     @property
     def environ(self) -> Mapping[str, str]:

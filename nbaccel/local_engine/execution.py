@@ -206,7 +206,8 @@ class Execution:
         template = running.template
         if not template.fallback_on or running.run.choice + 1 >= len(template.choices) or running.streamed:
             return False
-        return isinstance(error, codec.load_code(template.fallback_on))
+        kinds: tuple[type[BaseException], ...] = codec.load_code(template.fallback_on)
+        return isinstance(error, kinds)
 
     def _is_retryable(self, template: wire.Template, error: BaseException) -> bool:
         if template.retry_exceptions is True:

@@ -14,7 +14,7 @@ from nbaccel import __version__
 from nbaccel.local_engine import failures, wire
 from nbaccel.local_engine.ids import return_id
 from nbaccel.local_engine.peers import Peer
-from nbaccel.local_engine.records import ActorEntry, TaskEntry, TemplateRecord, template_record
+from nbaccel.local_engine.records import ActorEntry, TaskEntry, TemplateRecord, WorkerProcess, template_record
 from nbaccel.scheduling.events import (
     ActorKillAsked,
     CancelAsked,
@@ -55,7 +55,7 @@ class Intake:
             wire.WantReady: self._want_ready,
             wire.Put: self._put,
             wire.Allocate: lambda peer, m: self._head.store.allocate(peer, m.request, m.size),
-            wire.GiveUp: self._give_up,
+            wire.GiveUp: lambda peer, m: self._head.store.give_up(m.offset, peer.client_id, m.request),
             wire.Unmapped: self._unmapped,
             wire.Blocked: lambda peer, m: self._head.handle(WorkerBlocked(peer.worker.worker_id)),
             wire.Unblocked: lambda peer, m: self._head.handle(WorkerUnblocked(peer.worker.worker_id)),
@@ -351,10 +351,6 @@ class Intake:
         self._objects.fill(message.object_id, message.value, message.refs)
         if self._head.lineage.active and peer.worker is not None:
             self._head.lineage.placed(message.object_id, peer.worker.node_id)
-
-    def _give_up(self, peer: Peer, message: wire.GiveUp) -> None:
-        if self._head.store.granted.pop(message.offset, None) is not None:
-            self._objects.freed.offsets.append(message.offset)
 
     def _holds(self, peer: Peer, message: wire.Holds) -> None:
         for id in message.ids:

@@ -17,7 +17,6 @@ from nbaccel.local_engine.reasons import Reasons
 from nbaccel.local_engine.state_rows import StateRows
 from nbaccel.local_engine.virtual_nodes import VirtualNodes
 from nbaccel.scheduling.events import (
-    UNIT,
     ActorKillAsked,
     CancelAsked,
 )

@@ -164,9 +164,10 @@ class Allocate(Message):
 
 
 class GiveUp(Message):
-    """An allocation that will not be filled."""
+    """An allocation that will not be filled: the answer to this request."""
 
     offset: int
+    request: int
 
 
 class Want(Message):

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbaccel import wording
+from nbaccel.notebook import markup
 from nbaccel.notebook.settings import NotebookSettings
 
 FOLD_UPDATE_S = 0.5
@@ -58,6 +59,7 @@ class CellOutput:
         self._clock = clock
         self._later = later or _after_a_moment
         self._cells: OrderedDict[bytes, _Shown] = OrderedDict()
+        self._waiting: set[bytes] = set()  # tasks of which it is said that they wait
         self._lock = threading.Lock()
         self._saying_soon = False
 
@@ -82,10 +84,29 @@ class CellOutput:
         self.write(message.parent, stream, "".join(f"{prefix}{line}\n" for line in text.removesuffix("\n").split("\n")))
 
     def notice(self, message: Any) -> None:
-        """Shows one sentence of the engine's under the cell that it is about; a flood of output does not fold it."""
+        """Shows one sentence of the engine's under the cell that it is about; a flood of output does not fold it.
+
+        One about work that waits names the task: it is changed in place as the reason does, and empty in the end.
+        """
         with self._lock:
             parent = self._cell(message.parent).parent
-            self._send("stream", {"name": "stderr", "text": f"nbaccel: {wording.plain(message.message)}\n"}, parent)
+            text = f"nbaccel: {wording.plain(message.message)}"
+            if message.task_id:
+                self._say_of_waiting(message.task_id, text if message.message else "", parent)
+            else:
+                self._send("stream", {"name": "stderr", "text": f"{text}\n"}, parent)
+
+    def _say_of_waiting(self, task_id: bytes, text: str, parent: dict[str, Any]) -> None:
+        told = task_id in self._waiting
+        if not told and not text:
+            return
+        self._waiting ^= {task_id} if told != bool(text) else set()
+        content = {
+            "data": {"text/plain": text, "text/html": markup.box([markup.paragraph(text)]) if text else ""},
+            "metadata": {},
+            "transient": {"display_id": f"nbaccel-waits-{task_id.hex()}"},
+        }
+        self._send("update_display_data" if told else "display_data", content, parent)
 
     def flush(self) -> None:
         """Says the counts of what is folded that have not been said."""

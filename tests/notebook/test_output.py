@@ -92,5 +92,20 @@ def test_a_workers_lines_get_rays_prefix_each() -> None:
 def test_a_notice_is_shown_however_much_was_printed() -> None:
     front = FrontEnd()
     front.output.write(_parent("a"), "stdout", _lines(1000))
-    front.output.notice(SimpleNamespace(message="Task train can never run: it asks 4 GPUs.", parent=_parent("a")))
+    front.output.notice(
+        SimpleNamespace(message="Task train can never run: it asks 4 GPUs.", parent=_parent("a"), task_id=b"")
+    )
     assert "nbaccel: Task train can never run" in front.texts("a")
+
+
+def test_a_line_about_a_task_that_waits_changes_in_place_and_goes() -> None:
+    front = FrontEnd()
+    for text in ("train waits for 1 GPU", "train still waits", "", ""):
+        front.output.notice(SimpleNamespace(message=text, parent=_parent("a"), task_id=b"t1"))
+    shown = [(kind, content["data"]["text/plain"]) for kind, content, _ in front.messages]
+    assert shown == [
+        ("display_data", "nbaccel: train waits for 1 GPU"),
+        ("update_display_data", "nbaccel: train still waits"),
+        ("update_display_data", ""),
+    ]
+    assert len({content["transient"]["display_id"] for _, content, _ in front.messages}) == 1

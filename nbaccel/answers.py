@@ -1,0 +1,254 @@
+"""Never wait without a reason: `probe` says what a request would meet, `explain` why something waits.
+
+Both ask the engine, which asks the very books that refuse a demand. Quantities are in whole resources, times are Unix
+seconds. What an engine cannot know is said to be unknown, never guessed.
+
+An engine answers with dicts. Of `Engine.explain`: the fields of `Explanation`. Of `Engine.probe`: those that `Probe`
+and `Explanation` share, with `verdict` as the value of a Verdict.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import TYPE_CHECKING, Any, overload
+
+import msgspec
+
+from nbaccel import engine as engines
+from nbaccel import exceptions
+from nbaccel.handles import ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction
+from nbaccel.options import UNIT, TaskOptions, demand_of_task, task_options
+
+if TYPE_CHECKING:
+    from nbaccel.util.placement_group import PlacementGroup
+
+VERIFY_PATIENCE_S = 60.0  # for a `verify` without `timeout_s`: a driver that hangs must not hang the notebook
+ENDING_PATIENCE_S = 2.0  # for a device whose holder is over: its process has a second to leave, then it is killed
+
+
+class Verdict(Enum):
+    """What a probe found."""
+
+    NOW = "now"  # a task that asks this would start at once
+    BUSY = "busy"  # it would have to wait for others
+    NEVER = "never"  # with the nodes there are it can never start
+    ADDABLE = "addable"  # not with the nodes there are, but the autoscaler could add one
+    BROKEN = "broken"  # it would start, but `verify` failed on the device
+    UNKNOWN = "unknown"  # the engine cannot tell
+
+
+class Blocker(msgspec.Struct, frozen=True):
+    """Who holds some of what another waits for."""
+
+    name: str
+    resource: str
+    amount: float
+    device_id: str | None = None  # None: not of a single device
+    cell: str = ""
+    pid: int | None = None
+    since: float | None = None
+    task_id: str | None = None
+    actor_id: str | None = None
+    group_id: str | None = None
+    for_life: bool = False  # an actor or a placement group: not given back by itself
+    blocked: bool = False  # its own code waits for others
+    ending: bool = False  # its work is over, its process gives the device back in a moment
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """Why something is where it is; as text it is its sentence.
+
+    fits_now    what it asks is free now
+    ever        it can run with the nodes there are; None: unknown
+    resources   those that there is too little of
+    fragmented  enough is free in sum, but not on one device
+    elsewhere   what others than this cluster do to the devices: leases of other heads, memory of foreign processes
+    missing     ids of arguments that are not there yet
+    """
+
+    id: str
+    name: str
+    state: str
+    sentence: str
+    asks: str = ""
+    fits_now: bool = False
+    ever: bool | None = None
+    resources: list[str] = []
+    fragmented: bool = False
+    reason: str = ""
+    holders: list[Blocker] = []
+    elsewhere: list[str] = []
+    missing: list[str] = []
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def __repr__(self) -> str:
+        return self.sentence
+
+
+class Probe(msgspec.Struct, frozen=True):
+    """Whether a request could start; true or false by itself, and as text its sentence.
+
+    value   what `verify` returned
+    error   what it raised
+    """
+
+    verdict: Verdict
+    sentence: str
+    asks: str = ""
+    reason: str = ""
+    resources: list[str] = []
+    fragmented: bool = False
+    holders: list[Blocker] = []
+    elsewhere: list[str] = []
+    value: Any = None
+    error: BaseException | None = None
+
+    def __bool__(self) -> bool:
+        return self.verdict is Verdict.NOW
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def __repr__(self) -> str:
+        return f"{self.verdict.name}: {self.sentence}"
+
+
+# --- why does it wait? -----------------------------------------------------------------------------------------------
+
+
+@overload
+def explain(what: None = None) -> list[Explanation]: ...
+@overload
+def explain(what: ObjectRef[Any] | ObjectRefGenerator | ActorHandle | PlacementGroup | str) -> Explanation: ...
+
+
+def explain(what: Any = None) -> Explanation | list[Explanation]:
+    """Why this ref's task, this actor or this placement group is where it is; without an argument, all that waits.
+
+    A hex id, as views show it, will do as well. Raises TypeError for anything else.
+
+    >>> nbaccel.explain(ref)
+    train (cell [4] line 2) asks for 1 CPU and 1 GPU: 0 of 2 GPUs are free; held by task …
+    """
+    rows = engines.current().explain(None if what is None else _id_of(what))
+    if what is None:
+        return [_explanation(row) for row in rows]
+    if rows:
+        return _explanation(rows[0])
+    id = _id_of(what)
+    return Explanation(id, "", "UNKNOWN", f"{id} is not known here: it ended long ago, or is a value that was put.")
+
+
+def _id_of(what: Any) -> str:
+    if isinstance(what, ObjectRef):
+        return what.hex()
+    if isinstance(what, ObjectRefGenerator):
+        return bytes(what._task_id).hex()
+    if isinstance(what, ActorHandle):
+        return what._actor_id_bytes.hex()
+    if hasattr(what, "bundle_specs"):  # a placement group; its class is loaded only by those who have one
+        return str(what.id.hex())
+    if isinstance(what, str):
+        return what
+    raise TypeError(
+        f"explain() takes an ObjectRef, a stream, an actor, a placement group or a hex id, not {type(what).__name__}."
+    )
+
+
+def _explanation(row: Mapping[str, Any]) -> Explanation:
+    return msgspec.convert(dict(row), Explanation)
+
+
+def recycle() -> int:
+    """End the idle worker processes that have run code, with all that they may keep; returns how many there were."""
+    return engines.current().recycle()
+
+
+# --- what would it meet? ---------------------------------------------------------------------------------------------
+
+
+def probe(
+    *,
+    num_gpus: float | None = None,
+    num_cpus: float | None = None,
+    accelerator_type: str | None = None,
+    resources: dict[str, float] | None = None,
+    gpu_memory: int | str | None = None,
+    timeout_s: float = 0.0,
+    verify: Callable[[], Any] | None = None,
+) -> Probe:
+    """Whether a task with these options would start now: true or false, with a sentence that says why.
+
+    One GPU is asked for where no accelerator is named, and one CPU as every task does. The answer is at hand in the
+    head, so asking costs a message. With `timeout_s` (seconds), what is busy or unknown is tried: an empty task waits
+    in line for as long. `verify` is run on the device, to prove that its driver works; what it returns is `.value`,
+    what it raises makes the probe false and is `.error`.
+
+    Raises ValueError for quantities that a family does not give out.
+
+    >>> if nbaccel.probe(num_gpus=1, accelerator_type="A100"): ...
+    >>> nbaccel.probe(num_gpus=1, verify=lambda: torch.ones(1, device="cuda").sum().item())
+    """
+    if num_gpus is None and not resources and not gpu_memory:
+        num_gpus = 1
+    options = task_options(
+        num_gpus=num_gpus, num_cpus=num_cpus, accelerator_type=accelerator_type, resources=resources,
+        gpu_memory=gpu_memory, max_retries=0, name="probe",
+    )  # fmt: skip
+    answer = _asked(options)
+    if answer.verdict is Verdict.BUSY and answer.holders and all(holder.ending for holder in answer.holders):
+        timeout_s = timeout_s or ENDING_PATIENCE_S
+    if answer.verdict is Verdict.NEVER or (verify is None and (answer.verdict is Verdict.NOW or not timeout_s)):
+        return answer
+    if not timeout_s and answer.verdict is not Verdict.NOW:
+        return answer
+    return _tried(options, verify, timeout_s or VERIFY_PATIENCE_S, answer)
+
+
+def _asked(options: TaskOptions) -> Probe:
+    demand = {name: units / UNIT for name, units in demand_of_task(options).items()}
+    type_name = options.accelerator_type
+    demand.pop(f"accelerator_type:{type_name}", None)
+    row = engines.current().probe(demand, type_name, options.gpu_memory or 0)
+    known = {name: value for name, value in row.items() if name in Probe.__struct_fields__}
+    return msgspec.convert(known, Probe)
+
+
+def _tried(options: TaskOptions, verify: Callable[[], Any] | None, patience_s: float, before: Probe) -> Probe:
+    """Waits in line with a task of the same demand; what it says is the proof."""
+    engine = engines.current()
+    began = time.monotonic()
+    ref = engine.submit(RemoteFunction(verify or _nothing, options), options, (), {})
+    ready, _ = engine.wait([ref], 1, patience_s, True)
+    if not ready:
+        engine.cancel(ref, force=True, recursive=True)
+        return _came_too_late(options, patience_s, before)
+    waited = "" if before else f" after {time.monotonic() - began:.1f} s"
+    try:
+        value = engine.get([ref], None)[0]
+    except exceptions.TaskUnschedulableError as error:
+        return msgspec.structs.replace(before, verdict=Verdict.NEVER, sentence=str(error), error=error)
+    except Exception as error:  # whatever `verify` raises is the answer
+        cause = getattr(error, "cause", None) or error
+        sentence = f"{before.asks} was free{waited}, but verify failed there: {type(cause).__name__}: {cause}"
+        return Probe(Verdict.BROKEN, sentence, before.asks, error=error)
+    proved = f"; verify returned {value!r}" if verify is not None else ""
+    return Probe(Verdict.NOW, f"{before.asks}: free{waited or ' now'}{proved}.", before.asks, value=value)
+
+
+def _came_too_late(options: TaskOptions, patience_s: float, before: Probe) -> Probe:
+    """It was busy for all that time, or `verify` hangs on the device."""
+    if before:
+        sentence = f"{before.asks} was free, but verify has not come back for {patience_s:g} s: the driver may hang."
+        return Probe(Verdict.BROKEN, sentence, before.asks)
+    now = _asked(options)
+    verdict = Verdict.BUSY if now else now.verdict  # free since a moment ago: it was not for all that time
+    return msgspec.structs.replace(now, verdict=verdict, sentence=f"Not within {patience_s:g} s. {now.sentence}")
+
+
+def _nothing() -> None:
+    """What a probe without `verify` runs."""
