@@ -146,21 +146,23 @@ class MethodSpec(msgspec.Struct):
     arity: Arity
     is_async: bool = False
     is_generator: bool = False
+    max_pending: int = -1  # of its actor, from one process; -1: no limit
 
     def __reduce__(self) -> tuple[Any, ...]:
         arity = Arity(self.arity.least, self.arity.most)  # a signature may hold defaults that cannot be pickled
-        return MethodSpec, (self.name, self.options, arity, self.is_async, self.is_generator)
+        return MethodSpec, (self.name, self.options, arity, self.is_async, self.is_generator, self.max_pending)
 
 
 BUILT_IN_METHODS = ("__ray_terminate__", "__ray_ready__", "__ray_call__")
+_NOT_CALLED = {"__init__", "__new__", "__init_subclass__", "__subclasshook__", "__class_getitem__", "__del__"}
 
 
 def methods_of(cls: type) -> dict[str, MethodSpec]:
     """The methods that a handle of this class offers."""
     specs: dict[str, MethodSpec] = {}
-    for name, member in inspect.getmembers(cls, callable):
+    for name, _member in inspect.getmembers(cls, callable):
         plain = inspect.getattr_static(cls, name)
-        if name.startswith("__") and name != "__call__" and not hasattr(member, "__nbaccel_method__"):
+        if name in _NOT_CALLED or plain is inspect.getattr_static(object, name, None):
             continue
         function = getattr(plain, "__func__", plain)
         if not inspect.isroutine(function):
@@ -187,7 +189,7 @@ class ActorClass:
 
     def __init__(self, cls: type, options: ActorOptions) -> None:
         self._class = cls
-        self._name = cls.__name__
+        self._name = self._short_name = cls.__name__
         self._module = cls.__module__
         self._default_options = options
         self._arity = _constructor_arity(cls)
@@ -224,6 +226,12 @@ class ActorClass:
         self._fallback = cls
         self._cache.clear()
         return cls
+
+    def __getattr__(self, name: str) -> Any:
+        """What the plain class has: its constants and static methods run here, without an actor."""
+        if name.startswith("_") or "_class" not in self.__dict__:
+            raise AttributeError(f"'ActorClass' object has no attribute '{name}'")
+        return getattr(self._class, name)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
@@ -288,9 +296,8 @@ class ActorHandle:
         specs = self.__dict__.get("_method_specs", {})
         spec = specs.get(name)
         if spec is None:
-            raise AttributeError(
-                f"'{self.__dict__.get('_class_name', 'ActorHandle')}' object has no attribute '{name}'"
-            )
+            class_name = self.__dict__.get("_class_name", "")
+            raise AttributeError(f"'ActorHandle' object has no attribute '{name}': {class_name} has no such method.")
         return ActorMethod(self, spec)  # not kept: a cycle would hide the end of the last handle
 
     def __dir__(self) -> list[str]:
@@ -325,6 +332,10 @@ class ActorMethod:
         self.handle = handle
         self._spec = spec
         self._options = options or spec.options
+
+    @property
+    def _short_name(self) -> str:
+        return f"{self.handle._class_name}.{self._spec.name}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         name = self._spec.name

@@ -102,7 +102,7 @@ class ActorHost:
         self._finish(running, done)
 
     def _work(self, running: Running) -> wire.Done:
-        args, kwargs = self.worker.execution.arguments(running.run)
+        args, kwargs = self.worker.execution.arguments(running)
         value = self._method(running.template.method)(*args, **kwargs)
         if running.template.num_returns == wire.STREAMING:
             count = self.worker.execution.stream(running, value, self.worker.link.say, self.worker.blocked)
@@ -138,7 +138,7 @@ class ActorHost:
     async def _await(self, running: Running) -> wire.Done:
         if running.cancelled:
             raise asyncio.CancelledError
-        args, kwargs = self.worker.execution.arguments(running.run)
+        args, kwargs = self.worker.execution.arguments(running)
         value = self._method(running.template.method)(*args, **kwargs)
         if inspect.isasyncgen(value):
             return await self._stream_async(running, value)
@@ -156,6 +156,7 @@ class ActorHost:
         limit = running.template.backpressure
         async for value in items:
             self.worker.link.say(self.worker.execution.item(running, index, value))
+            self.worker.execution.told(running)
             index += 1
             if limit > 0:
                 await asyncio.get_running_loop().run_in_executor(None, _wait_for_reader, running, index, limit)
@@ -167,6 +168,7 @@ class ActorHost:
     def _finish(self, running: Running, done: wire.Done) -> None:
         self._calls.pop(running.task_id, None)
         self.worker.finish(done)
+        self.worker.execution.told(running)
         if done.exiting:
             self.worker.output.flush()
             self.worker.link.flush()

@@ -6,6 +6,7 @@ Everything goes through one Link to the head; a worker is a driver of the tasks 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -23,10 +24,11 @@ from nbaccel.handles import (
     ObjectRefGenerator,
     RemoteFunction,
 )
-from nbaccel.local_engine import codec, failures, templates, wire
+from nbaccel.local_engine import codec, failures, interruptible, templates, wire
 from nbaccel.local_engine.holdings import Holdings
 from nbaccel.local_engine.ids import IdMaker, return_id, task_of
 from nbaccel.local_engine.link import Link
+from nbaccel.local_engine.rooms import Room, Rooms
 from nbaccel.local_engine.streams import Streams
 from nbaccel.local_engine.values import Values
 from nbaccel.options import ActorOptions, MethodOptions, TaskOptions
@@ -53,10 +55,12 @@ class Client:
         self.ids = IdMaker(job)
         self.holdings = Holdings(link)
         self.values = Values(link, self.holdings, arena_fd)
+        self.rooms = Rooms(link)
         self.streams = Streams(self)
         self._arena_fd = arena_fd
         self._exported: set[bytes] = set()
         self._templates: dict[bytes, int] = {}
+        self._template_numbers = itertools.count(1)
         self.ref_gone = self.holdings.gone
 
     # What a worker answers differently.
@@ -86,7 +90,7 @@ class Client:
         cached = function._cache.get(self)
         if cached is None or cached[0] is not options or cached[1] != cell or cached[4] is not group:
             cached = function._cache[self] = self._task_template(function, options, cell, group)
-        return self._send(cached[2], cached[3], args, kwargs, b"", cell[1])
+        return self._send(cached[2], cached[3], args, kwargs, b"", cell[1], function)
 
     def _task_template(
         self, function: RemoteFunction, options: TaskOptions, cell: tuple[str, bytes], group: PlacementGroup | None
@@ -102,8 +106,9 @@ class Client:
         body = wire.encode_body(template)
         number = self._templates.get(body)
         if number is None:
-            number = self._templates[body] = len(self._templates) + 1
+            number = next(self._template_numbers)
             self.link.say(wire.DefineTemplate(number, template))
+            self._templates[body] = number  # last: an interrupt before leaves nothing that the head does not know
         return number
 
     def _export(self, code: Any, name: str, cache: dict[Any, Any]) -> bytes:
@@ -121,28 +126,36 @@ class Client:
             ) from error
         key = hashlib.blake2b(blob, digest_size=16).digest()
         if key not in self._exported:
-            self._exported.add(key)
             self.link.say(wire.DefineFunction(key, blob, name))
+            self._exported.add(key)
         cache[(self, "key")] = key
         return key
 
     def _send(
-        self, number: int, returns: int, args: tuple[Any, ...], kwargs: dict[str, Any], actor_id: bytes, cell: bytes
+        self,
+        number: int,
+        returns: int,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        actor_id: bytes,
+        cell: bytes,
+        code: Any,
     ) -> Any:
         task_id = self.ids.task_id()
         if args or kwargs:
-            payload, slots, refs, keep = self._arguments(args, kwargs)
+            payload, slots, refs, keep = self._arguments(args, kwargs, code)
         else:
             payload, slots, refs, keep = codec.EMPTY, [], [], None
         message = wire.Submit(task_id, number, payload, slots, refs, actor_id, self.running_task())
         if returns != 1:
             return self._send_many(task_id, returns, message, cell)
         id = return_id(task_id, 0)
+        ref: ObjectRef[Any] = ObjectRef(id, self, None, cell)  # first: whatever interrupts us, its end is noted
         self.holdings.created(id)
         self.values.expect((id,))
         self.link.say(message)
         del keep  # the refs to large arguments: from here on the head holds the objects for the task
-        return ObjectRef(id, self, None, cell)
+        return ref
 
     def _send_many(self, task_id: bytes, returns: int, message: wire.Submit, cell: bytes) -> Any:
         if returns == wire.STREAMING:
@@ -150,17 +163,18 @@ class Client:
             self.link.say(message)
             return stream
         ids = [return_id(task_id, index) for index in range(max(returns, 1))]  # index 0 of a dynamic one: the generator
+        refs = []
         for id in ids:
+            refs.append(ObjectRef[Any](id, self, None, cell))
             self.holdings.created(id)
         self.values.expect(ids)
         self.link.say(message)
-        refs = [ObjectRef[Any](id, self, None, cell) for id in ids]
         if returns == 0:
             return None
         return refs[0] if returns == wire.DYNAMIC else refs
 
     def _arguments(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], code: Any
     ) -> tuple[bytes, list[tuple[int | str, bytes]], list[bytes], Any]:
         """(payload, slots of top-level refs, refs inside, what must live until the message is on its way)."""
         slots: list[tuple[int | str, bytes]] = []
@@ -176,24 +190,24 @@ class Client:
                 named[name] = None
         refs: list[bytes] = []
         keep = None
-        payload = self._dump((plain, named), refs, "an argument")
+        payload = self._dump_arguments(plain, named, refs, code)
         if not isinstance(payload, bytes):
             if payload.size > INLINE_BYTES:
-                keep = self._put_large(plain, named, slots)
+                keep = self._put_large(plain, named, slots, code)
                 refs.clear()
-                payload = self._dump((plain, named), refs, "an argument")
+                payload = self._dump_arguments(plain, named, refs, code)
             payload = payload if isinstance(payload, bytes) else payload.joined()
         return payload, slots, refs, keep
 
     def _put_large(
-        self, plain: list[Any], named: dict[str, Any], slots: list[tuple[int | str, bytes]]
+        self, plain: list[Any], named: dict[str, Any], slots: list[tuple[int | str, bytes]], code: Any
     ) -> list[ObjectRef[Any]]:
         """Replace the arguments that are too large for a message by refs."""
         kept = []
         places: list[tuple[Any, Any]] = [*enumerate(plain), *named.items()]
         for place, value in places:
             refs: list[bytes] = []
-            payload = self._dump(value, refs, "an argument")
+            payload = self._dump(value, refs, f"an argument of {code._short_name}")
             if isinstance(payload, bytes) or payload.size <= INLINE_BYTES // 4:
                 continue
             ref = self._put(payload, refs)
@@ -205,14 +219,22 @@ class Client:
                 named[place] = None
         return kept
 
+    def _dump_arguments(
+        self, plain: list[Any], named: dict[str, Any], refs: list[bytes], code: Any
+    ) -> bytes | codec.Parts:
+        try:
+            return codec.dump((plain, named), refs)
+        except Exception as error:  # whatever a user's __reduce__ raises
+            places = [(f"argument {index}", value) for index, value in enumerate(plain)]
+            places += [(f"argument {key!r}", value) for key, value in named.items()]
+            what, value = next(((what, value) for what, value in places if not codec.can_pickle(value)), places[0])
+            raise _cannot_serialize(f"{what} of {code._short_name}", value, error) from error
+
     def _dump(self, value: Any, refs: list[bytes], what: str) -> bytes | codec.Parts:
         try:
             return codec.dump(value, refs)
         except Exception as error:  # whatever a user's __reduce__ raises
-            value = value[0] + list(value[1].values()) if what == "an argument" and type(value) is tuple else value
-            raise TypeError(
-                f"Could not serialize {what}: {codec.find_unpicklable(value, 'it')} cannot be pickled ({error})."
-            ) from error
+            raise _cannot_serialize(what, value, error) from error
 
     def create_actor(
         self, actor_class: ActorClass, options: ActorOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -230,9 +252,10 @@ class Client:
                     f"existing actor with get_actor({options.name!r}), kill it, or pass get_if_exists=True."
                 )
         self.holdings.created(actor_id)
-        handle = ActorHandle(actor_id, actor_class._name, actor_class._methods, self, counted=True)
+        methods = templates.methods_with_limit(actor_class, options)
+        handle = ActorHandle(actor_id, actor_class._name, methods, self, counted=True)
         try:
-            self._send(number, 0, args, kwargs, actor_id, b"")
+            self._send(number, 0, args, kwargs, actor_id, b"", actor_class)
         except BaseException:
             if options.name:
                 self.link.ask("release_name", actor_id)
@@ -263,7 +286,7 @@ class Client:
         if cached is None or cached[2] is not options:
             template = templates.method_template(method, options, cell=cell[0], parent=cell[1])
             cached = cache[where] = (self._define(template), template.num_returns, options)
-        return self._send(cached[0], cached[1], args, kwargs, method.handle._actor_id_bytes, cell[1])
+        return self._send(cached[0], cached[1], args, kwargs, method.handle._actor_id_bytes, cell[1], method)
 
     def cancel(self, ref: Any, *, force: bool, recursive: bool) -> None:
         task_id = ref._task_id if isinstance(ref, ObjectRefGenerator) else task_of(ref._id)
@@ -295,25 +318,24 @@ class Client:
 
     def _put(self, payload: bytes | codec.Parts, refs: list[bytes]) -> ObjectRef[Any]:
         id = self.ids.put_id()
-        value = self.store(payload)
+        value, room = self.store(payload)
+        ref: ObjectRef[Any] = ObjectRef(id, self)
         self.holdings.created(id)
         self.values.know(id, value)
         self.link.say(wire.Put(id, value, refs))
-        return ObjectRef(id, self)
+        if room is not None:
+            room.used = True
+        return ref
 
-    def store(self, payload: bytes | codec.Parts, status: int = wire.OK) -> wire.Value:
-        """A value for the wire; what is large is written into the arena."""
+    def store(self, payload: bytes | codec.Parts, status: int = wire.OK) -> tuple[wire.Value, Room | None]:
+        """A value for the wire; what is large is written into the arena, whose room is used once the head knows."""
         if isinstance(payload, bytes):
-            return wire.Value(status, payload)
+            return wire.Value(status, payload), None
         if payload.size <= INLINE_BYTES:
-            return wire.Value(status, payload.joined())
-        offset = self.link.allocate(payload.size)
-        try:
-            self._write(payload.pieces, offset)
-        except BaseException:
-            self.link.say(wire.GiveUp(offset))
-            raise
-        return wire.Value(status, None, offset, payload.size)
+            return wire.Value(status, payload.joined()), None
+        room = self.rooms.take(payload.size)
+        self._write(payload.pieces, room.offset)
+        return wire.Value(status, None, room.offset, payload.size), room
 
     def _write(self, pieces: list[Any], offset: int) -> None:
         """Write into the arena. pwritev copies into existing pages without mapping them first."""
@@ -327,8 +349,22 @@ class Client:
                 rest[0] = rest[0][done:]
 
     def get(self, refs: Sequence[ObjectRef[Any]], timeout_s: float | None) -> list[Any]:
-        payloads = self.payloads([ref._id for ref in refs], timeout_s)
-        return [self.value_of(payload) for payload in payloads]
+        ids = [ref._id for ref in refs]
+        payloads = self.payloads(ids, timeout_s)
+        return [self._loaded(id, *payload) for id, payload in zip(ids, payloads, strict=True)]
+
+    def _loaded(self, id: bytes, status: int, data: Any) -> Any:
+        """The value, or raise the error that it is."""
+        try:
+            value = codec.load(data) if status == wire.OK else failures.error_of(status, data)
+        except Exception as error:  # whatever a user's class raises while it is unpickled
+            raise exceptions.RaySystemError(
+                f"Object {id.hex()} was computed, but unpickling it here raised {type(error).__name__}: {error}. "
+                "Its class is imported and rebuilt in this process: return plain data if it cannot be."
+            ) from error
+        if status != wire.OK:
+            raise value
+        return value
 
     def payloads(self, ids: list[bytes], timeout_s: float | None) -> list[tuple[int, Any]]:
         """(status, payload) of each, waiting for those that are not there."""
@@ -349,10 +385,10 @@ class Client:
         if self.link.lost is not None:
             raise exceptions.HeadDiedError(self.link.lost)
         waiter = Waiter()
-        missing = self.values.when_known(ids, waiter.arrived)
-        if missing == 0:
-            return True
         try:
+            missing = self.values.when_known(ids, waiter.arrived)
+            if missing == 0:
+                return True
             with self.blocked():
                 return waiter.wait(missing, timeout_s)
         finally:
@@ -360,7 +396,7 @@ class Client:
                 self.values.forget_callback(ids, waiter.arrived)
 
     def value_of(self, payload: tuple[int, Any]) -> Any:
-        """The value, or raise the error that it is."""
+        """The value of a task's argument, or raise the error that it is."""
         status, data = payload
         if status == wire.OK:
             return codec.load(data)
@@ -453,6 +489,11 @@ class Client:
         return self.streams.end_ref(stream)
 
 
+def _cannot_serialize(what: str, value: Any, error: Exception) -> TypeError:
+    culprit = codec.find_unpicklable(value, "it")
+    return TypeError(f"Could not serialize {what}: {culprit} cannot be pickled ({type(error).__name__}: {error}).")
+
+
 def codec_queue() -> Any:
     from queue import SimpleQueue
 
@@ -502,4 +543,4 @@ class Waiter:
         if len(self.ids) >= needed:
             self.complete = True
             return True
-        return self._lock.acquire(timeout=-1 if timeout_s is None else min(timeout_s, threading.TIMEOUT_MAX))
+        return interruptible.acquire(self._lock, timeout_s)

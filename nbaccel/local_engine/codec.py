@@ -178,7 +178,7 @@ def _search(value: Any, path: str, seen: set[int], depth: int) -> tuple[str, Any
         return path, value
     seen.add(id(value))
     for part, label in _parts_of(value, path):
-        if not _can_pickle(part):
+        if not can_pickle(part):
             return _search(part, label, seen, depth - 1)
     return path, value
 
@@ -208,7 +208,7 @@ def _captured_by(function: Any, path: str) -> Iterator[tuple[Any, str]]:
             yield function.__globals__[global_name], f"{global_name} (a global used by {path})"
 
 
-def _can_pickle(value: Any) -> bool:
+def can_pickle(value: Any) -> bool:
     try:
         with collecting([]):
             dump_code(value)

@@ -19,15 +19,18 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from types import TracebackType
 from typing import Any
 
+import cloudpickle
 import msgspec
 
 from nbaccel import exceptions
 from nbaccel.local_engine import codec, failures, wire
+from nbaccel.local_engine.rooms import Room
 from nbaccel.placement_group_handle import PlacementGroup
 
-_ENGINE_DIRECTORY = os.path.dirname(__file__)
+_OUR_DIRECTORIES = (os.path.dirname(__file__), os.path.dirname(cloudpickle.__file__))
 current_run: contextvars.ContextVar[Running | None] = contextvars.ContextVar("current_run", default=None)
 
 
@@ -38,6 +41,8 @@ class Running(msgspec.Struct):
     template: wire.Template
     cancelled: bool = False
     asyncio_task: asyncio.Task[Any] | None = None
+    payloads: list[tuple[int | str, tuple[int, Any]]] = []  # of the top-level refs
+    rooms: list[Room] = []  # where large results lie, until the head has been told
     consumed: int = 0
     abandoned: bool = False
     streamed: bool = False  # items of it have been sent
@@ -73,21 +78,31 @@ class Execution:
             key = template.choices[choice].function_key
         code = self._loaded.get(key)
         if code is None:
-            code = self._loaded[key] = codec.load_code(self.functions[key][0])
+            with _saying(f"This was raised while {template.name} itself was unpickled in the worker."):
+                code = self._loaded[key] = codec.load_code(self.functions[key][0])
         return code
 
-    def arguments(self, run: wire.Run) -> tuple[list[Any], dict[str, Any]]:
+    def begin(self, run: wire.Run) -> Running:
+        """A task that came. What the arena holds of its arguments is mapped now: nothing interrupts this."""
+        running = Running(run, self.templates[run.template])
+        payload_of = self._client.values.payload_of
+        running.payloads = [(place, payload_of(id, value)) for place, id, value in run.slots]
+        return running
+
+    def arguments(self, running: Running) -> tuple[list[Any], dict[str, Any]]:
         """The call's arguments, with the values of its top-level refs in place. Raises the error of a failed one."""
-        if run.args:
-            args, kwargs = codec.load(run.args)
-        else:
+        payloads, running.payloads = running.payloads, []
+        if not running.run.args:
             return [], {}
-        for place, id, value in run.slots:
-            resolved = self._client.value_of(self._client.values.payload_of(id, value))
-            if isinstance(place, int):
-                args[place] = resolved
-            else:
-                kwargs[place] = resolved
+        name = running.template.name
+        with _saying(f"This was raised while the arguments of {name} were unpickled in the worker."):
+            args, kwargs = codec.load(running.run.args)
+            for place, payload in payloads:
+                resolved = self._client.value_of(payload)
+                if isinstance(place, int):
+                    args[place] = resolved
+                else:
+                    kwargs[place] = resolved
         return args, kwargs
 
     @contextmanager
@@ -122,9 +137,10 @@ class Execution:
         template, task_id = running.template, running.run.task_id
         count = template.num_returns
         if count == 1:
-            return wire.Done(task_id, [self._result(value)])
+            return wire.Done(task_id, [self._result(running, value)])
         if count == wire.DYNAMIC:
-            return wire.Done(task_id, [self._result(DynamicRefs([self._client.put(item) for item in value]))])
+            refs = DynamicRefs([self._client.put(item) for item in value])
+            return wire.Done(task_id, [self._result(running, refs)])
         if count in (0, wire.STREAMING):
             return wire.Done(task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
         try:
@@ -136,22 +152,31 @@ class Execution:
             ) from None
         if len(values) != count:
             raise ValueError(f"Task {template.name} returned {len(values)} values, but num_returns={count}.")
-        return wire.Done(task_id, [self._result(part) for part in values])
+        return wire.Done(task_id, [self._result(running, part) for part in values])
 
-    def _result(self, value: Any) -> wire.Result:
+    def _result(self, running: Running, value: Any) -> wire.Result:
         refs: list[bytes] = []
         try:
             payload = codec.dump(value, refs)
         except Exception as error:  # whatever a user's __reduce__ raises
             raise TypeError(
-                f"Could not serialize the return value: {codec.find_unpicklable(value, 'it')} cannot be pickled "
-                f"({error}). "
+                f"Could not serialize the return value of {running.template.name}: "
+                f"{codec.find_unpicklable(value, 'it')} cannot be pickled ({type(error).__name__}: {error}). "
                 "Return plain data, or keep the object in an actor."
             ) from error
-        return wire.Result(self._client.store(payload), refs)
+        stored, room = self._client.store(payload)
+        if room is not None:
+            running.rooms.append(room)
+        return wire.Result(stored, refs)
+
+    def told(self, running: Running) -> None:
+        """The head has been told of the results: their room is used."""
+        for room in running.rooms:
+            room.used = True
+        running.rooms.clear()
 
     def item(self, running: Running, index: int, value: Any) -> wire.Item:
-        return wire.Item(running.run.task_id, index, self._result(value))
+        return wire.Item(running.run.task_id, index, self._result(running, value))
 
     def failure(self, running: Running, error: BaseException) -> wire.Done:
         """The Done of a task that raised."""
@@ -188,7 +213,10 @@ class Execution:
         failed = exceptions.RayTaskError(template.method or template.name, text, cause, **where)  # type: ignore[arg-type]
         release_frames(error)
         try:
-            return self._client.store(codec.dump(failed, []), wire.RAISED)
+            stored, room = self._client.store(codec.dump(failed, []), wire.RAISED)
+            if room is not None:
+                running.rooms.append(room)
+            return stored
         except Exception as problem:  # the user's exception (or what it holds) refuses to be pickled
             plain = exceptions.RayTaskError(
                 template.method or template.name,
@@ -231,6 +259,7 @@ class Execution:
             except StopIteration:
                 break
             send(self.item(running, index, value))
+            self.told(running)
             running.streamed = True
             index += 1
             if limit > 0 and index - running.consumed >= limit:
@@ -273,22 +302,44 @@ def _first_line(error: BaseException) -> str:
 
 
 def user_traceback(error: BaseException) -> str:
-    """The traceback without the engine's own frames."""
-    tb = error.__traceback__
-    while tb is not None and tb.tb_frame.f_code.co_filename.startswith(_ENGINE_DIRECTORY):
-        tb = tb.tb_next
-    return "".join(traceback.format_exception(type(error), error, tb)).rstrip()
+    """The traceback without the engine's own frames, here and in what it was caused by."""
+    for link in _chain(error):
+        link.__traceback__ = _users_part(link.__traceback__)
+    return "".join(traceback.format_exception(error)).rstrip()
+
+
+def _users_part(tb: TracebackType | None) -> TracebackType | None:
+    """From the first frame on that is neither ours nor the pickling library's."""
+    start = tb
+    while start is not None and start.tb_frame.f_code.co_filename.startswith(_OUR_DIRECTORIES):
+        start = start.tb_next
+    return start
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """The error and everything that it was caused by or came up with."""
+    links: list[BaseException] = []
+    pending: list[BaseException | None] = [error]
+    while pending:
+        link = pending.pop()
+        if link is not None and not any(link is other for other in links):
+            links.append(link)
+            pending += [link.__cause__, link.__context__]
+    return links
+
+
+@contextmanager
+def _saying(note: str) -> Iterator[None]:
+    """Whatever is raised inside says where that was."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(note)
+        raise
 
 
 def release_frames(error: BaseException) -> None:
     """Let go of what the traceback's frames hold: tensors would stay on their device for as long as the error lives."""
-    seen: set[int] = set()
-    pending: list[BaseException | None] = [error]
-    while pending:
-        link = pending.pop()
-        if link is None or id(link) in seen:
-            continue
-        seen.add(id(link))
+    for link in _chain(error):
         traceback.clear_frames(link.__traceback__)
         link.__traceback__ = None
-        pending += [link.__cause__, link.__context__]

@@ -233,7 +233,6 @@ class Intake:
             max_concurrency=template.max_concurrency,
             out_of_order=template.out_of_order,
             detached=template.detached,
-            max_pending_calls=template.max_pending_calls,
             refuse_infeasible=self._head.refuses_infeasible(peer.job),
         )
 

@@ -46,10 +46,7 @@ class Link:
         self._questions: dict[int, SimpleQueue[Any]] = {}
         self._next_request = 1
         self._question_lock = threading.Lock()
-        self.receivers: dict[type, Callable[[Any], None]] = {
-            wire.Answer: self._answered,
-            wire.Allocated: self._answered,
-        }
+        self.receivers: dict[type, Callable[[Any], None]] = {wire.Answer: self._answered}
         self.before_write: Callable[[], None] | None = None  # appends what has gathered elsewhere (releases)
         self.lost: str | None = None
         self.closing = False
@@ -188,15 +185,6 @@ class Link:
             error = getattr(exceptions, answer.kind, None) or _BUILTIN.get(answer.kind, exceptions.RaySystemError)
             raise error(answer.error)
         return wire.unpack(answer.body, kind)
-
-    def allocate(self, size: int) -> int:
-        """Room for `size` bytes in the arena: its offset. Raises ObjectStoreFullError."""
-        request, reply = self._question()
-        self.say(wire.Allocate(request, size))
-        answer = self._wait_for(request, reply, None)
-        if answer.offset < 0:
-            raise exceptions.ObjectStoreFullError(answer.message)
-        return int(answer.offset)
 
     def _question(self) -> tuple[int, SimpleQueue[Any]]:
         reply: SimpleQueue[Any] = SimpleQueue()

@@ -46,7 +46,7 @@ class Store:
         self._moving: dict[bytes, mover.Spill | mover.Restore] = {}  # what the mover has not reported
         self._mover = Role(head, "mover", "", decode=mover.decode_report, on_report=self.moved)
         self._mover.on_restart = self._move_again
-        self.granted: dict[int, int] = {}  # offset -> client that has not filled it yet
+        self.granted: dict[int, tuple[int, int]] = {}  # offset -> (client that has not filled it yet, its request)
         self.spilled_bytes = 0
 
     def allocate(self, peer: Peer, request: int, size: int) -> None:
@@ -54,7 +54,7 @@ class Store:
 
         def grant(offset: int, why: str) -> None:
             if offset >= 0:
-                self.granted[offset] = peer.client_id
+                self.granted[offset] = (peer.client_id, request)
             self._head.send(peer, wire.Allocated(request, offset, why))
 
         self._take(size, peer.client_id, grant)
@@ -75,6 +75,12 @@ class Store:
         self._waiting.append(_Asked(size, client, grant, until))
         self._head.poll.at(until, self._make_room)
         self._make_room()
+
+    def give_up(self, offset: int, client: int, request: int) -> None:
+        """It will not be filled; unless it has been, and was given to somebody else since."""
+        if self.granted.get(offset) == (client, request):
+            del self.granted[offset]
+            self._objects.freed.offsets.append(offset)
 
     def _make_room(self) -> None:
         """Spill until the first in line fits; refuse it when nobody else could make room."""
@@ -97,7 +103,7 @@ class Store:
 
     def _others_use_room(self, client: int) -> bool:
         """Whether somebody but this client fills or maps a part of the arena, and so may let go of it."""
-        filling = any(owner != client for owner in self.granted.values())
+        filling = any(owner != client for owner, _request in self.granted.values())
         return filling or bool(self._moving) or self._objects.mapped_by_others(client)
 
     def _full(self, size: int) -> str:
@@ -223,7 +229,7 @@ class Store:
 
     def client_gone(self, client_id: int) -> None:
         """What it was given and had not filled is free again; what it waited for is not given."""
-        for offset, owner in list(self.granted.items()):
+        for offset, (owner, _request) in list(self.granted.items()):
             if owner == client_id:
                 del self.granted[offset]
                 self.arena.give(offset)

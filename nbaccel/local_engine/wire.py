@@ -91,7 +91,6 @@ class Template(msgspec.Struct, array_like=True):
     concurrency_groups: dict[str, int] = {}
     concurrency_group: str = ""
     out_of_order: bool = False
-    max_pending_calls: int = -1
     methods: bytes = b""  # pickled description of the class's methods, for get_actor
     hide_unassigned: bool | None = None
     backpressure: int = -1  # a streaming generator may be so many items ahead of its consumer

@@ -147,12 +147,11 @@ class Worker(WorkerView, Client):
             if type(item) is wire.Setup:
                 self._set_up(item)
                 continue
-            template = self.execution.templates[item.template]
-            running = Running(item, template)
+            running = self.execution.begin(item)
             if item.task_id in self._skip:  # cancelled while it was queued here
                 self._skip.discard(item.task_id)
                 running.cancelled = True
-            if template.kind == 2 and self.actor is not None:
+            if running.template.kind == 2 and self.actor is not None:
                 self.actor.call(running)
             else:
                 self._run(running)
@@ -181,6 +180,7 @@ class Worker(WorkerView, Client):
             self._report_memory(done, template)
         self.output.flush()
         self.finish(done)
+        self.execution.told(running)
         if template.kind == 0:
             setproctitle.setproctitle("nbaccel::IDLE")
 
@@ -222,7 +222,7 @@ class Worker(WorkerView, Client):
         if template.runtime_env != b"{}":
             apply_runtime_env(json.loads(template.runtime_env))
         code = self.execution.code(template, run.choice)
-        args, kwargs = self.execution.arguments(run)
+        args, kwargs = self.execution.arguments(running)
         if template.kind == 1:
             return self._construct(running, code, args, kwargs)
         value = code(*args, **kwargs)
