@@ -15,7 +15,7 @@ import msgspec
 
 from nbaccel import exceptions
 from nbaccel.handles import ObjectRef, ObjectRefGenerator
-from nbaccel.local_engine import wire
+from nbaccel.local_engine import interruptible, wire
 from nbaccel.local_engine.ids import return_id
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Streams:
                 left = None if deadline is None else deadline - time.monotonic()
                 if left is not None and left <= 0:
                     return False
-                self._changed.wait(left)
+                self._changed.wait(interruptible.slice_of(left))
         return True
 
     def when_next_item(self, handle: ObjectRefGenerator, callback: Callable[[], None]) -> None:
