@@ -17,6 +17,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # Room -> the rooms that it may import, beside itself. A room is a top-level module or folder of nbaccel.
 LEAVES = {"exceptions", "wording", "snapshot", "version"}
 PUBLIC = {
+    "actor",
     "api",
     "exceptions",
     "runtime_context",

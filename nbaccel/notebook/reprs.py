@@ -10,7 +10,8 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbaccel import api, tables, wording
+from nbaccel import ObjectRef, api, tables, wording
+from nbaccel.actor import ActorHandle
 from nbaccel.notebook import markup
 from nbaccel.snapshot import ActorRow, Snapshot, TaskRow
 
@@ -20,8 +21,8 @@ def install(shell: InteractiveShell) -> None:
     if shell.display_formatter is None:
         return
     html = shell.display_formatter.formatters["text/html"]
-    html.for_type_by_name("nbaccel.handles", "ObjectRef", ref_html)
-    html.for_type_by_name("nbaccel.handles", "ActorHandle", actor_html)
+    html.for_type(ObjectRef, ref_html)
+    html.for_type(ActorHandle, actor_html)
 
 
 def ref_html(ref: Any) -> str | None:

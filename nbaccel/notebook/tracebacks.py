@@ -1,4 +1,4 @@
-"""How a task's error looks in a notebook: whose code, which line, which task on which device, from which cell.
+"""How nbaccel's errors look in a notebook: whose code, which line, which task on which device, from which cell.
 
 The remote traceback comes as text without the lines of cells, since a worker has no notebook to look them up in; this
 kernel has, so they are filled in here, and the kernel's temporary file names become cell numbers. nbaccel's own frames
@@ -8,6 +8,7 @@ are only shown under `%xmode Verbose`.
 from __future__ import annotations
 
 import linecache
+import os
 import re
 from types import TracebackType
 from typing import Any
@@ -15,25 +16,28 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbaccel import wording
-from nbaccel.exceptions import RayTaskError
+from nbaccel.exceptions import RayError, RayTaskError
 
 _FRAME = re.compile(r'^(?P<indent>\s*)File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
+_OUR_DIRECTORY = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
 
 
 def install(shell: InteractiveShell) -> None:
-    """Shows task errors in this way; all others stay as they are."""
-    shell.set_custom_exc((RayTaskError,), _show)  # type: ignore[no-untyped-call]
+    """Shows nbaccel's errors in this way; all others stay as they are."""
+    shell.set_custom_exc((RayError,), _show)  # type: ignore[no-untyped-call]
 
 
 def _show(
-    shell: InteractiveShell, kind: type, error: RayTaskError, traceback: TracebackType, tb_offset: int | None = None
+    shell: InteractiveShell, kind: type, error: RayError, traceback: TracebackType, tb_offset: int | None = None
 ) -> list[str]:
     """IPython's handler for our errors: shows it and gives the lines that the kernel's reply carries."""
     if _is_verbose(shell):
         lines = list(shell.InteractiveTB.structured_traceback(kind, error, traceback, tb_offset=tb_offset))
-    else:
+    elif isinstance(error, RayTaskError):
         lines = render(error, shell, traceback)
+    else:
+        lines = [*_users_frames(traceback, shell), "", f"{_RED}{kind.__name__}{_PLAIN}: {error}"]
     shell._showtraceback(kind, error, lines)
     return lines
 
@@ -93,6 +97,23 @@ def _split(text: str) -> tuple[list[str], str]:
     lines = text.splitlines()
     last = max((number for number, line in enumerate(lines) if line.startswith("  ")), default=-1)
     return lines[: last + 1], "\n".join(lines[last + 1 :])
+
+
+def _users_frames(traceback: TracebackType | None, shell: InteractiveShell) -> list[str]:
+    """The frames from the cell down to where nbaccel was called."""
+    lines: list[str] = []
+    while traceback is not None:
+        filename, line = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
+        if filename.startswith(_OUR_DIRECTORY):
+            break
+        cell = _cell_name(filename, shell)
+        if cell or lines:
+            place = cell or f'File "{filename}"'
+            function = traceback.tb_frame.f_code.co_name
+            lines.append(f"  {place}, line {line}" + ("" if function == "<module>" else f", in {function}"))
+            lines.append(f"    {linecache.getline(filename, line).strip()}")
+        traceback = traceback.tb_next
+    return lines
 
 
 def _waiting_line(traceback: TracebackType | None, shell: InteractiveShell | None) -> str:

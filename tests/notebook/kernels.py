@@ -55,7 +55,8 @@ class Cell:
 class Kernel:
     """A kernel process with a client; every process that it starts inherits a random token."""
 
-    def __init__(self) -> None:
+    def __init__(self, **environ: str) -> None:
+        self._environ = environ
         self.token = secrets.token_hex(16)
         self._sockets = tempfile.TemporaryDirectory()
         self._manager = KernelManager(kernel_name="python3", transport="ipc", ip=f"{self._sockets.name}/kernel")
@@ -66,7 +67,7 @@ class Kernel:
         import os
 
         # A process title is written over the environment that /proc shows, unless SPT_NOENV forbids it.
-        start({**os.environ, TOKEN: self.token, "SPT_NOENV": "1"})
+        start({**os.environ, TOKEN: self.token, "SPT_NOENV": "1", **self._environ})
         self._client = self._manager.client()
         self._client.start_channels()
         self._client.wait_for_ready(timeout=PATIENCE_S)

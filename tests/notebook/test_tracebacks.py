@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbaccel.exceptions import RayTaskError
+from nbaccel.exceptions import RayTaskError, WorkerCrashedError
 from nbaccel.notebook import tracebacks
 
 
@@ -67,3 +67,19 @@ def test_a_message_of_several_lines_is_kept_whole() -> None:
         "f", 'Traceback\n  File "a.py", line 1, in f\n    x\nValueError: one\ntwo', ValueError("one\ntwo")
     )
     assert tracebacks.render(error)[-1].endswith("one\ntwo")
+
+
+def test_an_error_of_the_engines_shows_the_users_frames_and_the_words(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def wait() -> None:
+        raise WorkerCrashedError("train ended because its worker process (pid 7) was killed by SIGKILL.")
+
+    wait.__code__ = wait.__code__.replace(co_filename=tracebacks.__file__)
+    shell.user_ns["wait"] = wait
+    shell.run_cell("def outer():\n    wait()\nouter()", store_history=True)
+    shown = re.sub(r"\x1b\[\d+m", "", capsys.readouterr().out)
+    assert "Cell In[1], line 3\n    outer()" in shown
+    assert "Cell In[1], line 2, in outer\n    wait()" in shown
+    assert "WorkerCrashedError: train ended because" in shown
+    assert "tracebacks.py" not in shown
