@@ -5,7 +5,6 @@ Everything goes through one Link to the head; a worker is a driver of the tasks 
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import os
 import threading
@@ -25,9 +24,11 @@ from nbaccel.handles import (
     RemoteFunction,
 )
 from nbaccel.local_engine import codec, failures, interruptible, templates, wire
+from nbaccel.local_engine.exports import Exports
 from nbaccel.local_engine.holdings import Holdings
 from nbaccel.local_engine.ids import IdMaker, return_id, task_of
 from nbaccel.local_engine.link import Link
+from nbaccel.local_engine.pending_calls import PendingCalls
 from nbaccel.local_engine.rooms import Room, Rooms
 from nbaccel.local_engine.streams import Streams
 from nbaccel.local_engine.values import Values
@@ -57,8 +58,9 @@ class Client:
         self.values = Values(link, self.holdings, arena_fd)
         self.rooms = Rooms(link)
         self.streams = Streams(self)
+        self._pending_calls = PendingCalls(self.values)
         self._arena_fd = arena_fd
-        self._exported: set[bytes] = set()
+        self.exports = Exports(link)
         self._templates: dict[bytes, int] = {}
         self._template_numbers = itertools.count(1)
         self.ref_gone = self.holdings.gone
@@ -95,14 +97,17 @@ class Client:
     def _task_template(
         self, function: RemoteFunction, options: TaskOptions, cell: tuple[str, bytes], group: PlacementGroup | None
     ) -> tuple[Any, ...]:
-        key = self._export(function._function, function._short_name, function._cache)
-        fallback = [self._export(function._fallback, function._short_name, {})] if function._fallback else []
+        name = function._short_name
+        key = self.exports.key_of(function._function, name, function._cache, cell[1])
+        fallback = [self.exports.key_of(function._fallback, name, {}, cell[1])] if function._fallback else []
         placed = options if group is None else templates.captured(options, group)
         template = templates.task_template(function, placed, key, fallback, cell=cell[0], parent=cell[1])
         return options, cell, self._define(template), template.num_returns, group
 
     def _define(self, template: wire.Template) -> int:
         """The number of this template; the head learns equal ones once."""
+        if self.exports.generation and template.kind != 2:
+            template.environment += f"+{self.exports.generation}"
         body = wire.encode_body(template)
         number = self._templates.get(body)
         if number is None:
@@ -110,26 +115,6 @@ class Client:
             self.link.say(wire.DefineTemplate(number, template))
             self._templates[body] = number  # last: an interrupt before leaves nothing that the head does not know
         return number
-
-    def _export(self, code: Any, name: str, cache: dict[Any, Any]) -> bytes:
-        """Send a function or class to the head, once; return its key."""
-        cached = cache.get((self, "key"))
-        if cached is not None:
-            return bytes(cached)
-        try:
-            blob = codec.dump_code(code)
-        except Exception as error:  # whatever a captured object's pickling raises
-            raise TypeError(
-                f"Could not serialize {name}: {codec.find_unpicklable(code, name)} cannot be pickled ({error}). "
-                "Create it "
-                "inside the function, or pass what is needed to make it."
-            ) from error
-        key = hashlib.blake2b(blob, digest_size=16).digest()
-        if key not in self._exported:
-            self.link.say(wire.DefineFunction(key, blob, name))
-            self._exported.add(key)
-        cache[(self, "key")] = key
-        return key
 
     def _send(
         self,
@@ -269,9 +254,10 @@ class Client:
             return None  # it has died in this moment
 
     def _actor_template(self, actor_class: ActorClass, options: ActorOptions, namespace: str) -> int:
-        key = self._export(actor_class._class, actor_class._name, actor_class._cache)
-        fallback = [self._export(actor_class._fallback, actor_class._name, {})] if actor_class._fallback else []
         cell, parent = self.cell()
+        name = actor_class._name
+        key = self.exports.key_of(actor_class._class, name, actor_class._cache, parent)
+        fallback = [self.exports.key_of(actor_class._fallback, name, {}, parent)] if actor_class._fallback else []
         group = self.captured_group()
         options = options if group is None else templates.captured(options, group)
         return self._define(
@@ -286,7 +272,12 @@ class Client:
         if cached is None or cached[2] is not options:
             template = templates.method_template(method, options, cell=cell[0], parent=cell[1])
             cached = cache[where] = (self._define(template), template.num_returns, options)
-        return self._send(cached[0], cached[1], args, kwargs, method.handle._actor_id_bytes, cell[1], method)
+        if method._spec.max_pending < 0:
+            return self._send(cached[0], cached[1], args, kwargs, method.handle._actor_id_bytes, cell[1], method)
+        self._pending_calls.check(method)
+        returned = self._send(cached[0], cached[1], args, kwargs, method.handle._actor_id_bytes, cell[1], method)
+        self._pending_calls.count(method, returned)
+        return returned
 
     def cancel(self, ref: Any, *, force: bool, recursive: bool) -> None:
         task_id = ref._task_id if isinstance(ref, ObjectRefGenerator) else task_of(ref._id)

@@ -1,0 +1,113 @@
+"""Whether code has changed since it was last sent: a re-run cell or an edited module is seen by the next task.
+
+Decided by code, looked at once for each executed cell: a function's own bytecode and constants, and those of every
+function and class of `__main__` that it reaches by name. Captured data (a global list, a closure's tensor) does not
+count: it stays as it was when the function was first sent, as in Ray. Local modules count by their files' times.
+The look costs about 20 µs for a function that reaches five others, and one stat() for each local module.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import sysconfig
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+_MOST_REACHED = 1_000
+
+
+def fingerprint(code: Any) -> bytes:
+    """A digest of the code of a function or class and of what it reaches in `__main__`."""
+    digest = hashlib.blake2b(digest_size=16)
+    seen: set[int] = set()
+    pending = [code]
+    while pending and len(seen) < _MOST_REACHED:
+        thing = _plain(pending.pop())
+        if id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        for function in _functions_of(thing):
+            _add(digest, function.__code__)
+            pending += _reached(function)
+    return digest.digest()
+
+
+def _plain(thing: Any) -> Any:
+    """What a decorator of ours wraps."""
+    return getattr(thing, "_function", None) or getattr(thing, "_class", None) or thing
+
+
+def _functions_of(thing: Any) -> list[FunctionType]:
+    if isinstance(thing, FunctionType):
+        return [thing]
+    if isinstance(thing, type):
+        members = [getattr(member, "__func__", getattr(member, "fget", member)) for member in vars(thing).values()]
+        return [member for member in members if isinstance(member, FunctionType)]
+    return []
+
+
+def _add(digest: Any, code: CodeType) -> None:
+    """Bytecode, names and constants; not line numbers, so that a moved function is the same function."""
+    digest.update(code.co_code)
+    digest.update(repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount, code.co_flags)).encode())
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _add(digest, constant)
+        else:
+            digest.update(repr(constant).encode())
+
+
+def _reached(function: FunctionType) -> list[Any]:
+    """Functions and classes of `__main__` that a function names, or has captured."""
+    found = [function.__globals__.get(name) for name in _names(function.__code__)]
+    for cell in function.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # an empty cell
+            continue
+    return [thing for thing in map(_plain, found) if _is_of_main(thing)]
+
+
+def _names(code: CodeType) -> set[str]:
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= _names(constant)
+    return names
+
+
+def _is_of_main(thing: Any) -> bool:
+    return isinstance(thing, (FunctionType, type)) and thing.__module__ == "__main__"
+
+
+class LocalModules:
+    """The user's own modules that are loaded here, and when their files last changed."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, float] = {}
+        paths = sysconfig.get_paths()
+        own = os.path.dirname(os.path.abspath(__file__))
+        self._foreign = tuple({*(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")), own, sys.prefix})
+
+    def changed(self) -> bool:
+        """Whether a file has changed since it was first seen here."""
+        changed = False
+        for module in list(sys.modules.values()):
+            path = self._file(module)
+            if path is None:
+                continue
+            try:
+                time = os.stat(path).st_mtime
+            except OSError:
+                continue  # it is gone: the loaded one goes on
+            changed |= self._times.setdefault(path, time) != time
+            self._times[path] = time
+        return changed
+
+    def _file(self, module: ModuleType | None) -> str | None:
+        path = getattr(module, "__file__", None)
+        if not isinstance(path, str) or not path.endswith(".py") or path.startswith(self._foreign):
+            return None
+        return path

@@ -1,0 +1,61 @@
+"""What is redefined or edited is seen by the next task, in a real kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.notebook.kernels import Kernel
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Kernel]:
+    kernel = Kernel()
+    kernel.run("import nbaccel\nnbaccel.init(num_cpus=1)")
+    yield kernel
+    kernel.close()
+
+
+def test_a_redefined_helper_is_seen_by_the_next_task(kernel: Kernel) -> None:
+    kernel.run("def helper():\n    return 'old'\n\n@nbaccel.remote\ndef task():\n    return helper()")
+    assert "old" in kernel.run("print(nbaccel.get(task.remote()))").stdout
+
+    kernel.run("def helper():\n    return 'new'")
+
+    assert "new" in kernel.run("print(nbaccel.get(task.remote()))").stdout
+
+
+def test_a_helper_of_a_helper_counts_and_captured_data_does_not(kernel: Kernel) -> None:
+    kernel.run("data = [1]\ndef inner():\n    return 'old'\ndef outer():\n    return inner()")
+    kernel.run("@nbaccel.remote\ndef both():\n    return outer(), list(data)")
+    assert "('old', [1])" in kernel.run("print(nbaccel.get(both.remote()))").stdout
+
+    kernel.run("data.append(2)")
+    assert "('old', [1])" in kernel.run("print(nbaccel.get(both.remote()))").stdout
+
+    kernel.run("def inner():\n    return 'new'")
+    assert "'new'" in kernel.run("print(nbaccel.get(both.remote()))").stdout
+
+
+def test_a_redefined_class_is_seen_by_the_next_actor(kernel: Kernel) -> None:
+    kernel.run("class Base:\n    def answer(self):\n        return 'old'")
+    kernel.run("@nbaccel.remote\nclass Actor(Base):\n    def ask(self):\n        return self.answer()")
+    assert "old" in kernel.run("print(nbaccel.get(Actor.remote().ask.remote()))").stdout
+
+    kernel.run("def answer(self):\n    return 'new'\nBase.answer = answer")
+
+    assert "new" in kernel.run("print(nbaccel.get(Actor.remote().ask.remote()))").stdout
+
+
+def test_an_edited_module_is_seen_by_the_next_task(kernel: Kernel, tmp_path: Path) -> None:
+    module = tmp_path / "edited_here.py"
+    module.write_text("def answer():\n    return 'old'\n")
+    kernel.run(f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nnbaccel.shutdown()\nnbaccel.init(num_cpus=1)")
+    kernel.run("import edited_here\n\n@nbaccel.remote\ndef ask():\n    import edited_here\n    return edited_here.answer()")
+    assert "old" in kernel.run("print(nbaccel.get(ask.remote()))").stdout
+
+    module.write_text("def answer():\n    return 'a longer new'\n")
+
+    assert "a longer new" in kernel.run("print(nbaccel.get(ask.remote()))").stdout
