@@ -40,6 +40,13 @@ def _descends(pid: int, ancestor: int, parents: dict[int, int]) -> bool:
     return False
 
 
+def is_resource_tracker(pid: int) -> bool:
+    try:
+        return b"resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (OSError, ProcessLookupError):
+        return False
+
+
 def pss_bytes(pids: set[int]) -> int:
     """Proportional set size: what each has alone and its share of what several have."""
     return sum(_pss(pid) for pid in pids)

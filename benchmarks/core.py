@@ -103,6 +103,9 @@ def run_session(name: str, session: str, rows: list[str]) -> tuple[list[dict[str
     """(the figures, what went wrong) of one session; nothing of it is left running."""
     token = secrets.token_hex(8)
     environment = {**os.environ, TOKEN_VARIABLE: token, "PYTHONPATH": str(ROOT)}
+    environment.pop(
+        "PYTHONDONTWRITEBYTECODE", None
+    )  # an installed package is compiled; a checkout's start would not be
     with tempfile.TemporaryDirectory() as directory:
         figures, said = Path(directory, "figures"), Path(directory, "output")
         command = [sys.executable, "-m", "benchmarks.session", name, session, ",".join(rows), str(figures)]

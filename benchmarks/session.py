@@ -45,8 +45,8 @@ def started(contender: contenders.Contender, setup: contenders.Setup) -> float:
 
 
 def stopped(contender: contenders.Contender) -> float:
-    """Seconds until the last process is gone."""
-    pids = census.members()
+    """Seconds until the last process is gone, but for Python's resource tracker, which ends with the interpreter."""
+    pids = {pid for pid in census.members() if not census.is_resource_tracker(pid)}
     began = time.perf_counter()
     contender.stop()
     left = census.wait_until_gone(pids, 20.0)
