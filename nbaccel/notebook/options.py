@@ -125,6 +125,12 @@ MAGICS: dict[str, tuple[Option, ...]] = {
     ),
     "accel_logs": (Option("tail", read.whole, "the last lines", "tail=100", ("100", "1000")),),
     "accel_dashboard": (),
+    "accel_timeline": (
+        CELL_OF_TASKS,
+        Option("last", read.seconds, "only the last moments", "last=5m", ("1m", "5m", "1h")),
+        Option("save", read.text_value, "write it as a trace of Chrome's", "save=trace.json", ("trace.json",)),
+    ),
+    "accel_recycle": (),
     "accel_shutdown": (),
     "accel_config": (
         Option("lines_per_cell", read.whole, "lines of output under one cell", "lines_per_cell=1000"),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
-from nbaccel import engine, tables, wording
-from nbaccel.notebook import arguments, cells, options, settings, task_names, view, views
+import nbaccel
+from nbaccel import api, engine, tables, wording
+from nbaccel.notebook import arguments, cells, options, settings, task_names, timeline, view, views
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
@@ -50,21 +52,16 @@ class TaskMagics(Magics):
     def accel_why(self, line: str) -> None:
         _, words = self._parse_with_words("accel_why", line)
         ids = self._ids(words, views.seen())
-        answers = [answer for id in ids for answer in engine.current().explain(id)]
-        answers = answers if words else engine.current().explain(None)
-        nothing = "It does not wait: it runs, or it has ended." if words else "No task waits."
-        view.show(view.of_message(*([answer["sentence"] for answer in answers] or [nothing])))
+        answers = [nbaccel.explain(id) for id in ids] if words else nbaccel.explain()
+        view.show(view.of_message(*([answer.sentence for answer in answers] or ["No task waits."])))
 
     @line_magic
     @no_var_expand
     @said_in_one_line
     @documented("Say whether a task with these options could start now, later or never, without starting one.")
     def accel_probe(self, line: str) -> None:
-        asked = self._parse("accel_probe", line)
-        demand = {"CPU": asked.get("num_cpus", 1), "GPU": asked.get("num_gpus", 0), **asked.get("resources", {})}
-        demand = {name: amount for name, amount in demand.items() if amount}
-        answer = engine.current().probe(demand, asked.get("accelerator_type"))
-        view.show(view.of_message(probe_sentence(demand, answer)))
+        answer = nbaccel.probe(**self._parse("accel_probe", line))
+        view.show(view.of_message(f"{answer.verdict.name}: {answer.sentence}"))
 
     @line_magic
     @no_var_expand
@@ -95,11 +92,22 @@ class TaskMagics(Magics):
         id = self._ids(words[:1], views.seen())[0] if words else None
         print(engine.current().logs(id, tail=asked.get("tail", 1000)) or "Nothing was printed.")  # noqa: T201
 
+    @line_magic
+    @no_var_expand
+    @said_in_one_line
+    @documented("Draw what each device has done: one lane each, one bar for each task.")
+    def accel_timeline(self, line: str) -> None:
+        asked = self._parse("accel_timeline", line)
+        events = api.timeline(asked.get("save")) or api.timeline() or []
+        since_s = time.time() - asked["last"] if "last" in asked else 0.0
+        view.show(timeline.view(timeline.bars(events, cell=asked.get("cell", ""), since_s=since_s)))
+        if "save" in asked:
+            view.show(view.of_message(f"Written to {asked['save']}, for chrome://tracing or Perfetto."))
 
-def probe_sentence(demand: dict[str, float], answer: dict[str, Any]) -> str:
-    """ "Now: 1 CPU, 1 GPU are free." or "Never here: this machine has 2 GPUs, not 7."."""
-    asked = wording.demand(demand)
-    if answer["now"]:
-        return f"Now: {asked} could start at once."
-    reason = wording.plain(answer["reason"])
-    return f"Later: {asked} must wait; {reason}." if answer["ever"] else f"Never here: {asked}; {reason}."
+    @line_magic
+    @no_var_expand
+    @said_in_one_line
+    @documented("End the idle workers that have run code, with the device memory that they may keep.")
+    def accel_recycle(self, line: str) -> None:
+        self._parse("accel_recycle", line)
+        view.show(view.of_message(f"{wording.count(nbaccel.recycle(), 'idle worker')} ended."))

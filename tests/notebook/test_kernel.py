@@ -141,8 +141,20 @@ def test_a_waiting_task_is_explained_and_cancelled_by_its_short_id(kernel: Kerne
 
 def test_a_demand_is_probed_without_starting_anything(kernel: Kernel) -> None:
     kernel.run(START)
-    assert "Now: 1 CPU, 2 GPU could start at once." in kernel.run("%accel_probe num_gpus=2").text
-    assert "Never here" in kernel.run("%accel_probe num_gpus=7").text
+    assert kernel.run("%accel_probe num_gpus=2").text.strip().startswith("NOW: ")
+    assert kernel.run("%accel_probe num_gpus=7").text.strip().startswith("NEVER: ")
+
+
+def test_the_timeline_draws_one_lane_for_each_device_and_idle_workers_are_recycled(kernel: Kernel) -> None:
+    kernel.run(START)
+    kernel.run(
+        "import nbaccel as ray\n\n@ray.remote(num_gpus=1, max_calls=0)\ndef train():\n    return 1\n\n"
+        "ray.get([train.remote() for _ in range(4)])"
+    )
+    drawn = kernel.run("%accel_timeline cell=2").shown[0]
+    assert "GPU 0: train" in drawn["text/plain"]
+    assert drawn["text/html"].count("<rect") == 4
+    assert re.search(r"[1-9] idle workers? ended", kernel.run("%accel_recycle").text)
 
 
 def test_shutdown_leaves_no_process(kernel: Kernel) -> None:

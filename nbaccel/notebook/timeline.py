@@ -1,0 +1,114 @@
+"""What each device has done, as lanes: from Chrome's trace events to a drawing that a saved notebook keeps.
+
+The drawing is plain SVG without scripts. Colours tell names apart and nothing else: every bar has its words as a
+tooltip, a failed one is outlined and marked, and the text form has the same facts.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from nbaccel import wording
+from nbaccel.notebook import markup
+from nbaccel.notebook.view import View
+
+MOST_BARS = 200  # a page with thousands of elements is slow; the newest are drawn and the rest is counted
+_WIDTH, _LANE, _LABEL = 720, 22, 90
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One task on one device."""
+
+    lane: str
+    name: str
+    cell: str
+    state: str
+    start_s: float
+    duration_s: float
+
+
+def bars(events: Iterable[dict[str, Any]], *, cell: str = "", since_s: float = 0.0) -> list[Bar]:
+    """The bars of devices, or of workers where no task held a device; oldest first."""
+    spans = [event for event in events if event.get("ph") == "X" and event.get("dur") is not None]
+    on_devices = [event for event in spans if event["pid"] == "devices"]
+    drawn = [_bar(event) for event in on_devices or spans]
+    wanted = f"[{cell.strip('[]')}]" if cell else ""
+    kept = [bar for bar in drawn if bar.cell.startswith(wanted) and bar.start_s + bar.duration_s >= since_s]
+    return sorted(kept, key=lambda bar: bar.start_s)
+
+
+def _bar(event: dict[str, Any]) -> Bar:
+    facts = event.get("args", {})
+    return Bar(
+        lane=wording.plain(str(event["tid"])),
+        name=wording.plain(str(event["name"])),
+        cell=wording.plain(str(facts.get("cell", ""))),
+        state=str(facts.get("state", "")),
+        start_s=event["ts"] / 1e6,
+        duration_s=event["dur"] / 1e6,
+    )
+
+
+def view(shown: Sequence[Bar]) -> View:
+    """Both forms of the lanes."""
+    if not shown:
+        return View("No task has ended yet.", markup.box([markup.paragraph("No task has ended yet.", quiet=True)]))
+    return View(_text(shown), markup.box([_drawing(shown[-MOST_BARS:]), _left_out(len(shown))]))
+
+
+def _left_out(count: int) -> str:
+    return markup.paragraph(f"{count - MOST_BARS} older ones are not drawn.", quiet=True) if count > MOST_BARS else ""
+
+
+def _text(shown: Sequence[Bar]) -> str:
+    began = shown[0].start_s
+    lanes = {
+        lane: ", ".join(
+            f"{bar.name}{' failed' if bar.state == 'FAILED' else ''} {bar.start_s - began:.2f} to "
+            f"{bar.start_s - began + bar.duration_s:.2f} s"
+            for bar in shown
+            if bar.lane == lane
+        )
+        for lane in sorted({bar.lane for bar in shown})
+    }
+    return "\n".join(f"{lane}: {words}" for lane, words in lanes.items())
+
+
+def _drawing(shown: Sequence[Bar]) -> str:
+    lanes = sorted({bar.lane for bar in shown})
+    began = shown[0].start_s
+    length_s = max(max(bar.start_s + bar.duration_s for bar in shown) - began, 1e-6)
+    height = (len(lanes) + 1) * _LANE
+    parts = [_label(lane, number) for number, lane in enumerate(lanes)]
+    parts += [_rectangle(bar, lanes.index(bar.lane), began, length_s) for bar in shown]
+    axis = f'<text x="{_LABEL}" y="{height - 6}">0 s</text>'
+    axis += f'<text x="{_LABEL + _WIDTH}" y="{height - 6}" text-anchor="end">{length_s:.2f} s</text>'
+    title = f"{wording.count(len(shown), 'task')} on {wording.count(len(lanes), 'lane')} in {length_s:.2f} s"
+    return (
+        f'<svg role="img" aria-label="{escape(title)}" viewBox="0 0 {_LABEL + _WIDTH + 4} {height}" '
+        f'style="max-width:100%;width:{_LABEL + _WIDTH}px;font-size:12px;fill:currentColor">'
+        f"{''.join(parts)}{axis}</svg>"
+    )
+
+
+def _label(lane: str, number: int) -> str:
+    return f'<text x="0" y="{number * _LANE + 15}">{escape(lane)}</text>'
+
+
+def _rectangle(bar: Bar, lane: int, began: float, length_s: float) -> str:
+    left = _LABEL + (bar.start_s - began) / length_s * _WIDTH
+    width = max(bar.duration_s / length_s * _WIDTH, 1.5)
+    failed = bar.state == "FAILED"
+    words = wording.sentence([bar.name, f"cell {bar.cell}" if bar.cell else "", f"{bar.duration_s:.2f} s"])
+    outline = ' stroke="currentColor" stroke-width="2" stroke-dasharray="3 2"' if failed else ""
+    hue = zlib.crc32(bar.name.encode()) % 360
+    mark = f'<text x="{left + 3:.1f}" y="{lane * _LANE + 15}">✕</text>' if failed else ""
+    return (
+        f'<rect x="{left:.1f}" y="{lane * _LANE + 3}" width="{width:.1f}" height="{_LANE - 6}" rx="2" '
+        f'fill="hsl({hue} 55% 55%)"{outline}><title>{escape(words)}{" failed" if failed else ""}</title></rect>{mark}'
+    )
