@@ -35,11 +35,11 @@ def carriers(token: str) -> dict[int, str]:
     return found
 
 
-def wait_until(condition: Callable[[], object], what: str = "the condition") -> None:
-    """Look again and again until it holds; fail after PATIENCE_S."""
-    deadline = time.monotonic() + PATIENCE_S
+def wait_until(condition: Callable[[], object], what: str = "the condition", patience_s: float = PATIENCE_S) -> None:
+    """Look again and again until it holds; fail after so many seconds."""
+    deadline = time.monotonic() + patience_s
     while not condition():
-        assert time.monotonic() < deadline, f"waited {PATIENCE_S:g} s for {what}"
+        assert time.monotonic() < deadline, f"waited {patience_s:g} s for {what}"
         time.sleep(0.005)
 
 

@@ -41,6 +41,11 @@ _ERROR_TYPES = {
     Failure.GROUP_REMOVED: "TASK_PLACEMENT_GROUP_REMOVED",
     Failure.PENDING_CALLS_EXCEEDED: "PENDING_CALLS_LIMIT_EXCEEDED",
 }
+# What the calls of an actor get that never found a place; one that lived before is simply dead.
+_NEVER_PLACED = {
+    Failure.UNSCHEDULABLE: "ActorUnschedulableError",
+    Failure.GROUP_REMOVED: "ActorPlacementGroupRemoved",
+}
 _ACTOR_STATES = {"PENDING": "PENDING_CREATION"}
 
 
@@ -388,10 +393,16 @@ class Orders:
             facts["actor_id"] = (command.actor_id or task.actor_id or b"").hex()
             if actor is not None:
                 facts["cause"] = actor.creation_error
-        elif command.failure is Failure.GROUP_REMOVED and task.kind is not TaskKind.TASK:
-            kind = "ActorPlacementGroupRemoved"
-        elif command.failure is Failure.UNSCHEDULABLE and task.kind is not TaskKind.TASK:
-            kind = "ActorUnschedulableError"
+                kind = actor.never_placed or kind
+        elif command.failure is Failure.WORKER_CRASHED:
+            pid, code, number = self._head.workers.endings.get(entry.worker_id, (None, None, None))
+            facts |= {"pid": pid, "exit_code": code, "signal_number": number}
+        elif command.failure in _NEVER_PLACED and task.kind is not TaskKind.TASK:
+            actor = self._head.actors.get(task.actor_id or b"")
+            was_placed = actor is not None and bool(actor.worker_id)
+            kind = "ActorDiedError" if was_placed else _NEVER_PLACED[command.failure]
+            if actor is not None and not was_placed:
+                actor.never_placed = kind
         return failures.failed(kind, command.message, **facts)
 
     def _let_go(self, entry: TaskEntry, task: Task) -> None:

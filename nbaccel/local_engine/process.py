@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+from collections.abc import Collection
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -71,20 +72,51 @@ def start_time(pid: int) -> int:
 def kill_sessions(pids: set[int]) -> None:
     """SIGKILL workers and what they started: everything in their sessions."""
     for pid in pids:
-        _kill_group(pid)
+        kill_group(pid)
+        try:
+            os.kill(pid, signal.SIGKILL)  # it may not have made its own group yet
+        except ProcessLookupError:
+            pass
     for entry in os.listdir("/proc"):
         if entry.isdigit() and int(entry) not in pids:
             fields = _stat(int(entry))
             if fields is not None and fields[1] in pids:
-                _kill_group(fields[0])
+                kill_group(fields[0])
 
 
-def _kill_group(group: int) -> None:
-    for kill in (os.killpg, os.kill):
+def kill_orphans(sessions: Collection[int]) -> None:
+    """SIGKILL those of our adopted children that belong to these sessions."""
+    try:
+        with open("/proc/thread-self/children") as file:
+            children = file.read().split()
+    except OSError:
+        return  # a kernel without this list: their groups were killed, and at the end everything is
+    for child in children:
+        fields = _stat(int(child))
+        if fields is not None and int(child) not in sessions and fields[1] in sessions:
+            kill_group(fields[0])
+
+
+def kill_marked(variable: str, value: str) -> None:
+    """SIGKILL every process, but us, that was started with this variable: what hid in a session of its own."""
+    mark = f"{variable}={value}".encode()
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit() or int(entry) == os.getpid():
+            continue
         try:
-            kill(group, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            continue  # it was faster
+            with open(f"/proc/{entry}/environ", "rb") as file:
+                if mark in file.read().split(b"\0"):
+                    os.kill(int(entry), signal.SIGKILL)
+        except OSError:
+            continue  # another user's, or gone
+
+
+def kill_group(group: int) -> None:
+    """SIGKILL a process group, whose leader may have been reaped."""
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass  # it was faster
 
 
 def _stat(pid: int) -> tuple[int, int] | None:

@@ -83,6 +83,7 @@ class ActorEntry(msgspec.Struct):
     node_id: bytes = b""
     device_ids: dict[str, list[str]] | None = None
     restarts: int = 0
+    never_placed: str = ""  # the error of its calls, when no place was found for it
     scope_ended: bool = False
 
 
@@ -94,6 +95,8 @@ class WorkerProcess(msgspec.Struct):
     peer: Any
     pool: Pool | None
     pid: int | None = None
+    zygote: str = ""
+    generation: int = 0  # of the zygote that was told to fork it
     setup_job: int = 0
     status: int | None = None  # wait status, once reaped
     ended: bool = False  # its connection is closed

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-import signal
 import socket
 import subprocess
 import sys
 import time
+from collections import deque
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.head import Head
 
 EXIT_PATIENCE_S = 1.0  # between asking a process to leave and killing it
+RESTART_PAUSE_S = 0.5  # for a zygote that died as soon as it lived
+_MOST_ENDINGS = 1_000
 
 
 class Zygotes:
@@ -34,6 +36,9 @@ class Zygotes:
         self._socks: dict[str, socket.socket] = {}
         self._pythons: dict[str, str] = {"": sys.executable}
         self._waiting: dict[str, list[tuple[bytes, list[int]]]] = {}
+        self._born: dict[str, float] = {}
+        self._pausing: set[str] = set()
+        self.generation: dict[str, int] = {}  # how many there have been
         self.preloaded: dict[str, str] = {}
         self._preload = list(head.config.preload)
         self._adopt("", first)
@@ -41,6 +46,8 @@ class Zygotes:
     def _adopt(self, key: str, sock: socket.socket) -> None:
         sock.setblocking(False)
         self._socks[key] = sock
+        self._born[key] = time.monotonic()
+        self.generation[key] = self.generation.get(key, 0) + 1
         self._head.poll.register(sock, lambda: self._readable(key))
 
     def key_for(self, prefix: str, python: str) -> str:
@@ -54,13 +61,26 @@ class Zygotes:
         """Have a process started. The descriptors may be closed afterwards."""
         key = "" if order.role != "worker" else order.argument
         order.argument = order.argument if order.role != "worker" else ""
-        if key not in self._socks:
+        if key not in self._socks and key not in self._pausing:
             self._adopt(key, self._execute(key))
         copies = [os.dup(fd) for fd in fds]
         self._waiting.setdefault(key, []).append((msgspec.msgpack.encode(order), copies))
         self._write(key)
 
+    def has_died(self, key: str, generation: int) -> bool:
+        """Whether the zygote of this generation is dead, even if its end has not been read yet."""
+        if self.generation.get(key, 0) != generation or key not in self._socks:
+            return True
+        try:
+            return not self._socks[key].recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
     def _write(self, key: str) -> None:
+        if key not in self._socks:
+            return
         sock, waiting = self._socks[key], self._waiting.get(key, [])
         while waiting:
             body, fds = waiting[0]
@@ -111,9 +131,18 @@ class Zygotes:
         if self._head.stopping:
             return
         self._head.note("the zygote ended and is started again")
-        self._adopt(key, self._execute(key))
-        self._head.workers.restart_unborn()
-        self._write(key)
+        again_at = self._born[key] + RESTART_PAUSE_S
+        if time.monotonic() < again_at:
+            self._pausing.add(key)
+            self._head.poll.at(again_at, lambda: self._restart(key))
+        else:
+            self._restart(key)
+
+    def _restart(self, key: str) -> None:
+        self._pausing.discard(key)
+        if not self._head.stopping:
+            self._adopt(key, self._execute(key))
+            self._write(key)
 
     def _execute(self, key: str) -> socket.socket:
         """Start a zygote by exec: after the first has died, or for another interpreter."""
@@ -125,7 +154,10 @@ class Zygotes:
             f"import sys; sys.path.insert(0, {root!r}); from nbaccel.local_engine import zygote; "
             f"zygote.main({theirs.fileno()}, {os.getpid()}, {arena_fd}, {preload!r})"
         )
-        subprocess.Popen([self._pythons[key], "-c", code], pass_fds=[theirs.fileno(), arena_fd]).returncode = 0
+        try:
+            subprocess.Popen([self._pythons[key], "-c", code], pass_fds=[theirs.fileno(), arena_fd]).returncode = 0
+        except OSError as error:  # no more processes, or the interpreter has gone: tried again after a pause
+            self._head.note(f"the zygote cannot be started with {self._pythons[key]}: {error}")
         theirs.close()
         return ours
 
@@ -143,21 +175,30 @@ class WorkerProcesses:
         self._head = head
         self.by_id: dict[bytes, WorkerProcess] = {}
         self.by_pid: dict[int, WorkerProcess] = {}
-        self._unclaimed: dict[int, int] = {}  # pid -> status of a child that has not introduced itself
+        self._unclaimed: dict[int, tuple[int, float]] = {}  # pid -> (status, when) of a child that nobody knows yet
+        self._sessions: deque[int] = deque(maxlen=100)  # of workers that ended: what is left there is killed
+        self.endings: dict[
+            bytes, tuple[int | None, int | None, int | None]
+        ] = {}  # (pid, exit code, signal) of the dead
 
     def start(self, command: StartWorker) -> None:
+        worker = WorkerProcess(command.worker_id, command.node_id, None, command.pool)
+        self.by_id[command.worker_id] = worker
+        self._order(worker)
+
+    def _order(self, worker: WorkerProcess) -> None:
+        """Have its process forked; again, with new connections, when the zygote died before it came to that."""
         head = self._head
         ours, theirs = socket.socketpair()
         _enlarge(ours)
         _enlarge(theirs)
-        peer = Peer(ours, "worker", head.next_client_id())
-        worker = WorkerProcess(command.worker_id, command.node_id, peer, command.pool)
+        peer = worker.peer = Peer(ours, "worker", head.next_client_id())
         peer.worker = worker
-        self.by_id[command.worker_id] = worker
         head.add_peer(peer)
         out_write, err_write = head.outputs.open(worker)
-        pool = command.pool
-        order = Order("worker", command.worker_id, argument=pool.zygote if pool else "")
+        pool = worker.pool
+        order = Order("worker", worker.worker_id, argument=pool.zygote if pool else "")
+        worker.zygote, worker.generation = order.argument, head.zygotes.generation.get(order.argument, 0)
         if pool is not None and pool.how == "exec":
             order.how = "exec"
             order.env_vars, order.python = head.environments.for_exec(pool.environment)
@@ -166,23 +207,15 @@ class WorkerProcesses:
             os.close(fd)
         theirs.close()
 
-    def restart_unborn(self) -> None:
-        """The zygote died: what it had been told to start and has not, will not come."""
-        for worker in list(self.by_id.values()):
-            if worker.pid is None and not worker.ended:
-                self._head.poll.at(time.monotonic() + 0.5, lambda worker=worker: self._give_up_unborn(worker))  # type: ignore[misc]
-
-    def _give_up_unborn(self, worker: WorkerProcess) -> None:
-        if worker.pid is None and worker.worker_id in self.by_id:
-            self.ended(worker)
-
     def introduced(self, worker: WorkerProcess, pid: int) -> None:
         """WorkerHello came."""
         worker.pid = pid
         self.by_pid[pid] = worker
+        if pid in self._sessions:
+            self._sessions.remove(pid)
         status = self._unclaimed.pop(pid, None)
         if status is not None:
-            worker.status = status
+            worker.status = status[0]
         self._head.handle(WorkerReady(worker.worker_id, pid))
 
     def stop(self, worker_id: bytes, why: str, *, force: bool) -> None:
@@ -213,6 +246,9 @@ class WorkerProcesses:
 
     def ended(self, worker: WorkerProcess) -> None:
         """Its connection closed: all that it said is read."""
+        if worker.pid is None and not worker.stopping and self._head.zygotes.has_died(worker.zygote, worker.generation):
+            self._order(worker)
+            return
         worker.ended = True
         if worker.pid is None:
             self._dead(worker, "ended before it could start (no more processes or memory?)")
@@ -222,29 +258,55 @@ class WorkerProcesses:
             self._watch(worker)  # it closed its connection, but is it leaving?
 
     def reap(self) -> None:
-        """Learn which children ended."""
+        """Learn which children ended: workers, and orphans of theirs, whom the head has adopted."""
+        strangers = False
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return
+                break
             if pid == 0:
-                return
+                break
             worker = self.by_pid.get(pid)
-            if worker is None:
-                self._unclaimed[pid] = status
-                continue
-            worker.status = status
-            if worker.ended:
-                self._reaped_and_read(worker)
+            if worker is not None:
+                self._reaped(worker, status)
+            else:
+                strangers = True
+                self._unclaimed[pid] = status, time.monotonic()
+        if strangers:
+            self._forget_strangers()
+            process.kill_orphans(self._sessions)
+
+    def _forget_strangers(self) -> None:
+        """A worker introduces itself soon, if at all; whoever else ends as our child is of no interest."""
+        oldest = time.monotonic() - 60.0
+        for pid in [pid for pid, (_status, when) in self._unclaimed.items() if when < oldest]:
+            del self._unclaimed[pid]
+
+    def _reaped(self, worker: WorkerProcess, status: int) -> None:
+        """It is dead; what it started and left behind goes too, and with it the copies of its connection."""
+        assert worker.pid is not None
+        worker.status = status
+        self._sessions.append(worker.pid)
+        process.kill_group(worker.pid)
+        process.kill_orphans(self._sessions)
+        if worker.ended:
+            self._reaped_and_read(worker)
+        else:
+            self._head.poll.at(time.monotonic() + EXIT_PATIENCE_S, lambda: self._end_of_dead(worker))
+
+    def _end_of_dead(self, worker: WorkerProcess) -> None:
+        """Somebody out of our reach holds a copy of a dead worker's connection: what it said has long been read."""
+        if worker.worker_id in self.by_id and not worker.ended:
+            worker.ended = True
+            self._reaped_and_read(worker)
 
     def _reaped_and_read(self, worker: WorkerProcess) -> None:
         assert worker.pid is not None and worker.status is not None
-        try:
-            os.killpg(worker.pid, signal.SIGKILL)  # what it started and left behind
-        except (ProcessLookupError, PermissionError):
-            pass
-        words, _code, _number = process.ending(worker.status)
+        words, code, number = process.ending(worker.status)
+        self.endings[worker.worker_id] = worker.pid, code, number
+        if len(self.endings) > _MOST_ENDINGS:
+            del self.endings[next(iter(self.endings))]
         self._dead(worker, words)
 
     def _dead(self, worker: WorkerProcess, words: str) -> None:
