@@ -1,0 +1,65 @@
+"""Clusters in the states that a request may meet, made of actors that hold what the state needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import nbaccel
+from nbaccel import engine as engines
+from tests.census import wait_until
+
+
+@nbaccel.remote(num_cpus=0)
+class Holder:
+    """Holds what its options ask, until it is killed."""
+
+    def ready(self) -> bool:
+        return True
+
+
+@contextmanager
+def held(*amounts: float | str) -> Iterator[None]:
+    """While it lasts, actors hold so much of the GPUs each, or of a GPU's memory; afterwards all is free again."""
+    asked = [{"gpu_memory" if isinstance(amount, str) else "num_gpus": amount} for amount in amounts]
+    holders = [Holder.options(num_cpus=0, **each).remote() for each in asked]
+    nbaccel.get([holder.ready.remote() for holder in holders])
+    try:
+        yield
+    finally:
+        for holder in holders:
+            nbaccel.kill(holder)
+        wait_until_free()
+
+
+def wait_until_free() -> None:
+    """Nobody holds anything any more."""
+    wait_until(lambda: nbaccel.available_resources() == nbaccel.cluster_resources(), "all to be free")
+
+
+class Asked:
+    """An engine that answers questions as it was told to; it runs nothing."""
+
+    def __init__(self, **answer: Any) -> None:
+        self.answer = answer
+        self.questions: list[tuple[Any, ...]] = []
+
+    def probe(self, demand: dict[str, float], accelerator_type: str | None, gpu_memory_bytes: int) -> dict[str, Any]:
+        self.questions.append((demand, accelerator_type, gpu_memory_bytes))
+        return self.answer
+
+    def explain(self, what: str | None) -> list[dict[str, Any]]:
+        self.questions.append((what,))
+        return [self.answer] if self.answer else []
+
+
+@contextmanager
+def running(engine: Any) -> Iterator[None]:
+    """This is the process's engine for a while."""
+    before = engines.running()
+    engines.adopt(engine)
+    try:
+        yield
+    finally:
+        engines.adopt(before)
