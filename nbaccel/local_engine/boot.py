@@ -13,6 +13,8 @@ import sys
 
 import msgspec
 
+MARK = "NBACCEL_SESSION"  # in the environment of a head and of all that it starts
+
 
 class Config(msgspec.Struct):
     """What the starter decided: descriptors, limits and the user's options."""
@@ -34,8 +36,7 @@ class Config(msgspec.Struct):
 def main(text: str) -> None:
     """Run a head; `text` is the Config as JSON."""
     config = msgspec.json.decode(text, type=Config)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the Stop button signals the kernel's whole group
-    os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     from nbaccel.local_engine import process
 
     process.become_subreaper()

@@ -24,8 +24,8 @@ import msgspec
 
 from nbaccel import engine as engines
 from nbaccel import exceptions, sessions
-from nbaccel.local_engine import failures, launch, wire
-from nbaccel.local_engine.boot import Config
+from nbaccel.local_engine import failures, launch, process, wire
+from nbaccel.local_engine.boot import MARK, Config
 from nbaccel.local_engine.client import Client
 from nbaccel.local_engine.cluster_view import ClusterView
 from nbaccel.local_engine.link import Link
@@ -115,6 +115,8 @@ class Driver(ClusterView, Client):
         self.link.lost = message
         self.values.lose_all(failures.failed("HeadDiedError", message))
         self.streams.lose_all()
+        if self.embedded:
+            process.kill_marked(MARK, self.welcome.session)
         self._remove_rest()
 
     def _last_words(self) -> str:
@@ -150,6 +152,7 @@ class Driver(ClusterView, Client):
         if _wait(self._head_process, END_TIMEOUT_S) is None:
             os.killpg(self._head_process.pid, signal.SIGKILL)
             _wait(self._head_process, END_TIMEOUT_S)
+            process.kill_marked(MARK, self.welcome.session)
         self._remove_rest()
 
     def _remove_rest(self) -> None:

@@ -25,7 +25,7 @@ import setproctitle
 
 from nbaccel import __version__, sessions
 from nbaccel.local_engine import process, wire
-from nbaccel.local_engine.boot import Config
+from nbaccel.local_engine.boot import MARK, Config
 from nbaccel.local_engine.environments import Environments
 from nbaccel.local_engine.intake import Intake
 from nbaccel.local_engine.leftovers import Leftovers
@@ -230,6 +230,7 @@ class Head:
                 break
             self.poll.at(time.monotonic() + 0.01, lambda: None)
             self.poll.once()
+        process.kill_marked(MARK, self.config.session)  # what tasks had put into sessions of their own
         sessions.withdraw(self.config.session)
         shutil.rmtree(self.config.directory, ignore_errors=True)
         os._exit(0)  # sockets close, the zygote and the helpers see it and leave

@@ -291,7 +291,9 @@ class Intake:
     def _returned(self, worker: WorkerProcess, message: wire.Done, retire: str) -> None:
         """The scheduler hears of it, with why the process must end before anybody else gets its devices."""
         fall_back = message.note if message.fall_back else ""
-        event = TaskReturned(worker.worker_id, message.task_id, message.failed, message.retry, fall_back, retire)
+        record = self._head.scheduler.task_record(message.task_id)
+        again = message.retry and record is not None and record.task.retries_left != 0
+        event = TaskReturned(worker.worker_id, message.task_id, message.failed, again, fall_back, retire)
         self._head.handle(event)
 
     def _drop(self, results: list[wire.Result]) -> None:

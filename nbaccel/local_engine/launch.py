@@ -15,9 +15,10 @@ from typing import NamedTuple
 import msgspec
 
 from nbaccel import exceptions
-from nbaccel.local_engine.boot import Config
+from nbaccel.local_engine.boot import MARK, Config
 from nbaccel.options import InitOptions
 
+_LONGEST_PLACE = 80  # the path of a unix socket has at most 107 bytes: nbaccel-xxxxxxxx/head.sock lies below
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -51,7 +52,7 @@ def embedded(options: InitOptions) -> Started:
 
 def configure(options: InitOptions, *, shared: bool) -> Config:
     session = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
-    directory = tempfile.mkdtemp(prefix="nbaccel-")
+    directory = _make_directory()
     asked = {
         name: getattr(options, name)
         for name in (
@@ -78,6 +79,30 @@ def configure(options: InitOptions, *, shared: bool) -> Config:
     )
 
 
+def _make_directory() -> str:
+    """A private directory for the socket, logs and spilled objects: in TMPDIR, unless its path is too long."""
+    problem: Exception = OSError("the path of TMPDIR is too long for a socket")
+    try:
+        places = dict.fromkeys((tempfile.gettempdir(), "/tmp"))
+    except OSError as error:
+        raise _no_directory(error) from error
+    for place in places:
+        if len(os.fsencode(place)) > _LONGEST_PLACE:
+            continue
+        try:
+            return tempfile.mkdtemp(prefix="nbaccel-", dir=place)
+        except OSError as error:
+            problem = error
+    raise _no_directory(problem) from problem
+
+
+def _no_directory(problem: Exception) -> exceptions.RaySystemError:
+    return exceptions.RaySystemError(
+        f"There is no place for the head's socket and logs: {problem}. Free some space in the temporary directory, or "
+        f"set TMPDIR to a directory that you can write, with a path of at most {_LONGEST_PLACE} bytes."
+    )
+
+
 def _default_store_bytes() -> int:
     """30 % of the machine's memory, as Ray: nothing of it is taken before it is written."""
     return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 0.3)
@@ -97,11 +122,12 @@ def start(config: Config, fds: list[int]) -> subprocess.Popen[bytes]:
     text = msgspec.json.encode(config).decode()
     with open(os.path.join(config.directory, "head.log"), "ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-c", code, text],
+            [sys.executable, "-u", "-c", code, text],
             pass_fds=fds,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             cwd="/",
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            start_new_session=True,  # the Stop button signals the kernel's whole group
+            env={**os.environ, MARK: config.session},
         )
