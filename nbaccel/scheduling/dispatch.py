@@ -126,11 +126,14 @@ class Dispatcher:
     def _lost(self, shape: Shape, record: TaskRecord) -> Failure | None:
         """A hard wish for one node is refused in words, as in Ray: no node that joins could meet it.
 
-        So is everything that can never be met here, where the user wants to hear of it at `get`.
+        So is what only a lost device could have met, and everything that can never be met here, where the user wants
+        to hear of it at `get`.
         """
         if self._explainer.group_is_gone(shape):
             return Failure.GROUP_REMOVED
         if record.task.refuse_infeasible and not self._explainer.waits_for_group(shape):
+            return Failure.UNSCHEDULABLE
+        if self._explainer.waits_for_lost(shape):
             return Failure.UNSCHEDULABLE
         if all(c.placement.strategy == "NODE" and not c.placement.soft for c in shape.choices):
             return Failure.UNSCHEDULABLE

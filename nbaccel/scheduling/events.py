@@ -194,13 +194,14 @@ class ArgumentsLost(msgspec.Struct):
 
 
 class DeviceChanged(msgspec.Struct):
-    """What others leave us of a device changed: another head's lease, or the device is lost (`free` 0)."""
+    """What others leave us of a device changed: another head's lease; or the device itself is `lost`, or is back."""
 
     node_id: bytes
     resource: str
     index: int
     free: int
     reason: str  # "" when it is all ours again
+    lost: bool = False  # nothing more can start on it; what can only run there fails
 
 
 class CancelAsked(msgspec.Struct):

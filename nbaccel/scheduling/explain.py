@@ -175,6 +175,10 @@ class Explainer:
         groups = [self._groups.get(choice.placement.group_id or b"") for choice in shape.choices]
         return any(group is not None and group.state is not GroupState.CREATED for group in groups)
 
+    def waits_for_lost(self, shape: Shape) -> bool:
+        """Whether a device that is lost was the only one that could have met it."""
+        return any(place.lost_devices(ask.asked) for ask in shape.asks for place in self._cluster.eligible(ask.choice))
+
     def group_is_gone(self, shape: Shape) -> bool:
         return all(c.placement.strategy == "GROUP" and c.placement.group_id not in self._groups for c in shape.choices)
 
@@ -236,7 +240,7 @@ def _fact(hold: Hold, resource: str, amount: int, index: int | None) -> HolderFa
 
 def _elsewhere(verdict: Feasibility) -> list[str]:
     return [
-        f"{device.spec.label or f'{name} {device.spec.index}'} is {device.reason}"
+        device.state
         for place in verdict.places
         for name in verdict.resources
         for device in place.devices.get(name, ())

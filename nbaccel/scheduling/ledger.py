@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from nbaccel.scheduling.events import UNIT, Choice, Demand, DeviceSpec, NodeSpec
+from nbaccel.scheduling.labels import TYPE_LABEL, holds, matches
 from nbaccel.scheduling.resources import TYPE_PREFIX
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ class Asked(msgspec.Struct, frozen=True):
     devices: tuple[tuple[str, int], ...]
     device_type: str | None
     memory_bytes: int
+    type_label: str | None = None  # the label selector's condition on the type: "T4", "in(T4,L4)"
 
     @staticmethod
     def of(choice: Choice, device_resources: frozenset[str]) -> Asked:
@@ -31,7 +33,18 @@ class Asked(msgspec.Struct, frozen=True):
         if choice.gpu_memory_bytes and not any(name == "GPU" for name, _ in devices):
             devices.append(("GPU", 0))  # the fraction follows from each device's own memory
         types = [name.removeprefix(TYPE_PREFIX) for name, _ in pooled if name.startswith(TYPE_PREFIX)]
-        return Asked(pooled, tuple(devices), types[0] if types else None, choice.gpu_memory_bytes)
+        label = dict(choice.placement.labels).get(TYPE_LABEL)
+        return Asked(pooled, tuple(devices), types[0] if types else None, choice.gpu_memory_bytes, label)
+
+    def only(self, resource: str, amount: int, memory_bytes: int | None = None) -> Asked:
+        """The part of it that asks for devices of one resource."""
+        memory_bytes = self.memory_bytes if memory_bytes is None else memory_bytes
+        return Asked((), ((resource, amount),), self.device_type, memory_bytes, self.type_label)
+
+    def wants_type(self, kind: str | None) -> bool:
+        """Whether a device of this type will do."""
+        by_option = self.device_type is None or kind == self.device_type
+        return by_option and (self.type_label is None or holds(kind, self.type_label))
 
 
 class Device(msgspec.Struct, eq=False):
@@ -44,9 +57,23 @@ class Device(msgspec.Struct, eq=False):
     reason: str = ""  # why `limit` is below `amount`
     base: Device | None = None  # of a slice: the node's device
     holds: dict[Hold, int] = {}
+    is_lost: bool = False
+
+    @property
+    def lost(self) -> bool:
+        """Whether it has gone for good, as far as anybody knows: `reason` says how."""
+        return self.is_lost or (self.base is not None and self.base.is_lost)
+
+    @property
+    def state(self) -> str:
+        """Why it cannot be had in full, as a sentence part: "GPU 0 (A100) is held by notebook b.ipynb"."""
+        name = self.spec.label or f"{self.spec.resource} {self.spec.index}"
+        return f"{name} is {(self.base or self).reason.removesuffix('.')}"
 
     def room(self, empty: bool = False) -> int:
         """What could be taken now; `empty`: if nobody held any."""
+        if self.lost:
+            return 0
         if empty:
             return self.amount
         if self.base is not None:
@@ -114,10 +141,10 @@ class Place(msgspec.Struct, eq=False):
             spec.is_head,
         )
 
-    def emptied(self) -> Place:
-        """The same place with nothing held, to try what could ever fit."""
+    def emptied(self, *, restored: bool = False) -> Place:
+        """The same place with nothing held, to try what could ever fit; `restored`: with its lost devices back."""
         devices = {
-            name: [Device(device.spec, device.amount, device.amount) for device in devices]
+            name: [Device(d.spec, d.amount, d.amount, is_lost=d.lost and not restored) for d in devices]
             for name, devices in self.devices.items()
         }
         totals = self.totals
@@ -164,17 +191,30 @@ class Place(msgspec.Struct, eq=False):
     def fitting(self, asked: Asked, resource: str) -> list[Device]:
         """The devices of the right type; where no device's type is known, all of them."""
         devices = self.devices.get(resource, [])
-        wanted = asked.device_type
-        if wanted is None or not any(device.spec.type for device in devices):
+        if (asked.device_type is None and asked.type_label is None) or not any(each.spec.type for each in devices):
             return devices
-        of_type = [device for device in devices if device.spec.type == wanted]
+        of_type = [device for device in devices if asked.wants_type(device.spec.type)]
         if of_type or not self._type_elsewhere(asked, resource):
             return of_type
         return devices
 
     def _type_elsewhere(self, asked: Asked, resource: str) -> bool:
+        """Whether the type speaks of something else: devices of another resource, or a label that the user gave."""
+        label = self.labels.get(TYPE_LABEL)
+        of_user = label is not None and label not in self.types
+        if of_user and asked.device_type is None and asked.type_label is not None and holds(label, asked.type_label):
+            return True
         others = [name for name, _ in asked.devices if name != resource]
-        return any(each.spec.type == asked.device_type for name in others for each in self.devices.get(name, ()))
+        return any(asked.wants_type(each.spec.type) for name in others for each in self.devices.get(name, ()))
+
+    @property
+    def types(self) -> set[str]:
+        """The types of all devices here."""
+        return {each.spec.type for devices in self.devices.values() for each in devices if each.spec.type}
+
+    def meets(self, conditions: tuple[tuple[str, str], ...]) -> bool:
+        """Whether this place has the labels that are asked; the type of any of its devices counts as one."""
+        return not conditions or matches(self.labels, conditions, self.types)
 
     def lacks_for_ever(self, asked: Asked) -> str | None:
         """The resource of which even the empty place has too little, None when the demand fits it."""
@@ -183,6 +223,13 @@ class Place(msgspec.Struct, eq=False):
                 return name
         parts = self.pick(asked, empty=True)
         return parts if isinstance(parts, str) else None
+
+    def lost_devices(self, asked: Asked) -> list[Device]:
+        """The lost devices without which this demand can never be met here any more."""
+        lost = [d for name, _ in asked.devices for d in self.fitting(asked, name) if d.lost]
+        if not lost or self.lacks_for_ever(asked) is None:
+            return []
+        return lost if self.emptied(restored=True).lacks_for_ever(asked) is None else []
 
     def lacks_now(self, asked: Asked) -> str | None:
         """The resource that refuses the demand at this moment."""
@@ -196,8 +243,7 @@ class Place(msgspec.Struct, eq=False):
         """Every resource that refuses the demand at this moment."""
         lacking = [name for name, amount in asked.pooled if self.free.get(name, 0) < amount]
         for name, amount in asked.devices:
-            one = Asked((), ((name, amount),), asked.device_type, asked.memory_bytes)
-            if isinstance(self.pick(one), str):
+            if isinstance(self.pick(asked.only(name, amount)), str):
                 lacking.append(name)
         return lacking
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from nbaccel.scheduling.events import Choice, NodeSpec
-from nbaccel.scheduling.labels import matches
 from nbaccel.scheduling.ledger import NO_DEVICES, Asked, Device, Hold, Place
 from nbaccel.scheduling.resources import KNOWN_DEVICE_RESOURCES
 
@@ -104,7 +103,7 @@ class Cluster:
         """The places that this choice may use at all, whatever they have."""
         placement = choice.placement
         for place in self._of_strategy(choice):
-            if matches(place.labels, placement.labels):
+            if place.meets(placement.labels):
                 yield place
 
     def _of_strategy(self, choice: Choice) -> list[Place]:
@@ -119,7 +118,7 @@ class Cluster:
         if not placement.soft:
             return wanted
         asked = Asked.of(choice, self.device_resources)
-        able = [p for p in wanted if p.lacks_for_ever(asked) is None and matches(p.labels, placement.labels)]
+        able = [p for p in wanted if p.lacks_for_ever(asked) is None and p.meets(placement.labels)]
         return able or nodes
 
     # --- order of places ------------------------------------------------------------------------------------------
@@ -135,7 +134,7 @@ class Cluster:
 
     def _penalty(self, ask: Ask, place: Place) -> int:
         placement = ask.choice.placement
-        misses = bool(placement.soft_labels) and not matches(place.labels, placement.soft_labels)
+        misses = bool(placement.soft_labels) and not place.meets(placement.soft_labels)
         wasteful = not ask.asked.devices and place.has_accelerators and placement.strategy == "DEFAULT"
         return 2 * misses + wasteful
 
@@ -300,7 +299,7 @@ class Cluster:
                 continue
             if placement.strategy == "NODE":
                 self.reopen([ask])
-            elif matches(place.labels, placement.labels) and place.lacks_for_ever(ask.asked) is None:
+            elif place.meets(placement.labels) and place.lacks_for_ever(ask.asked) is None:
                 ask.places[place] = None
                 self._offer(ask, place)
                 self._wake(ask)

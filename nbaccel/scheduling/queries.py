@@ -44,11 +44,11 @@ class Queries:
         return list(self._cluster.nodes)
 
     def node_totals(self, node_id: bytes) -> Demand:
-        """Everything the node has, devices summed for each resource."""
+        """Everything the node has, devices that are not lost summed for each resource."""
         node = self._cluster.nodes[node_id]
         totals = dict(node.totals)
         for resource, devices in node.devices.items():
-            totals[resource] = sum(device.amount for device in devices)
+            totals[resource] = sum(device.amount for device in devices if not device.lost)
         return totals
 
     def node_available(self, node_id: bytes) -> Demand:

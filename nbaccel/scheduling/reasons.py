@@ -50,6 +50,9 @@ def _why_never(cluster: Cluster, choice: Choice, asked: Asked, eligible: list[Pl
     if not eligible:
         return "", _why_nowhere(cluster, choice)
     resource = max((place.lacks_for_ever(asked) or "" for place in eligible), key=lambda name: _best(eligible, name))
+    lost = [device for place in eligible for device in place.lost_devices(asked)]
+    if lost:
+        return resource, listed(list(dict.fromkeys(device.state for device in lost)))
     amount = dict(asked.devices).get(resource)
     if amount is None:
         amount = dict(asked.pooled)[resource]
@@ -103,7 +106,8 @@ def _devices_too_few(places: list[Place], asked: Asked, resource: str, amount: i
     fitting = [device for place in places for device in place.fitting(asked, resource)]
     if not fitting:
         types = sorted({device.spec.type or "unknown type" for device in devices})
-        return f"no {resource} of type {asked.device_type} is on {where} (there is {listed(types)})"
+        wanted = asked.device_type or asked.type_label
+        return f"no {resource} of type {wanted} is on {where} (there is {listed(types)})"
     if asked.memory_bytes and all((device.need(amount, asked.memory_bytes) or UNIT + 1) > UNIT for device in fitting):
         return _memory_too_small(fitting, asked, resource, where)
     if amount > UNIT and any(device.spec.is_partition for device in fitting):
@@ -138,7 +142,7 @@ def _is_fragmented(place: Place, asked: Asked, resource: str) -> bool:
     if amount is None:
         return False
     free = sum(max(0, device.room()) for device in place.fitting(asked, resource))
-    return 0 < amount <= free and isinstance(place.pick(Asked((), ((resource, amount),), asked.device_type, 0)), str)
+    return 0 < amount <= free and isinstance(place.pick(asked.only(resource, amount, memory_bytes=0)), str)
 
 
 def _why_busy(places: list[Place], asked: Asked, resource: str) -> str:

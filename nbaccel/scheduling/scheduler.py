@@ -308,6 +308,9 @@ class Scheduler(Queries):
             return
         device = self._device(event.node_id, event.resource, event.index, "DeviceChanged")
         device.limit, device.reason = event.free, event.reason
+        if device.is_lost != event.lost:
+            device.is_lost = event.lost
+            self._cluster.reopen(self._cluster.asks.values())
         self._cluster.device_freed(self._cluster.nodes[event.node_id], device)
 
     # --- actors, jobs, nodes, groups ------------------------------------------------------------------------------

@@ -268,6 +268,11 @@ class AnyOrder(RuleBasedStateMachine):
         reason = "" if free == UNIT else "held by notebook b.ipynb"
         self.world.tell(ev.DeviceChanged(HEAD, "GPU", 0, free, reason))
 
+    @precondition(lambda self: self.gpus)
+    @rule(lost=st.booleans())
+    def device_is_lost_or_back(self, lost: bool) -> None:
+        self.world.tell(ev.DeviceChanged(HEAD, "GPU", 0, 0 if lost else UNIT, "lost: Xid 79" if lost else "", lost))
+
     @precondition(lambda self: any(sent.devices for sent in self.world.sent))
     @rule()
     def lease_is_refused(self) -> None:
