@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nbaccel import exceptions
@@ -99,7 +99,7 @@ class Cluster(Protocol):
 
     def available_resources(self) -> dict[str, float]: ...
 
-    def context(self) -> dict[str, Any]:
+    def context(self) -> Mapping[str, Any]:
         """Facts on the running task, by the names of RuntimeContext's methods."""
 
     def create_group(self, bundles: list[dict[str, float]], strategy: str, name: str, detached: bool,

@@ -1,0 +1,57 @@
+"""The Ray engine: the same promise kept by Ray, for when one machine is not enough.
+
+```
+ notebook kernel                              Ray's cluster (nodes may have nothing but Ray)
+ api, handles ─► RayEngine ─► ray.remote ───► worker: nbaccel_in_ray.wrapping ─► the user's code
+                    │                                      │ notes, in batches, while somebody watches
+                    └── watching ◄── collector (one small actor for each job) ◄─┘
+                          picture ◄── node agents (metrics, logs), Ray's tables of nodes, actors and workers
+```
+Read in this order: starting (and addresses), driver, tasks (exports, options_for_ray), objects (errors), watching, picture.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nbaccel.options import InitOptions
+    from nbaccel.ray_engine.driver import RayEngine
+
+
+def start(options: InitOptions) -> RayEngine:
+    """Start a Ray on this machine, or join the one that `address` names.
+
+    Raises ImportError when Ray is missing or another version, ConnectionError when nothing answers at the address.
+    """
+    from nbaccel.ray_engine import starting
+
+    address, ours = starting.connect(options)
+    from nbaccel.ray_engine.driver import RayEngine
+
+    return RayEngine(options, address, ours=ours)
+
+
+def of_this_worker() -> RayEngine:
+    """The engine inside a process that Ray has started to run tasks."""
+    from nbaccel.ray_engine import driver
+
+    return driver.of_this_worker()
+
+
+def wrapped_ref(inner: Any) -> Any:
+    """nbaccel's ref around one of Ray's, in whichever process it arrives."""
+    from nbaccel.refs import ObjectRef
+
+    return ObjectRef(inner.binary(), _here(), inner)
+
+
+def wrapped_actor(inner: Any) -> Any:
+    """nbaccel's handle around one of Ray's."""
+    return _here().actor_handle(inner)
+
+
+def _here() -> Any:
+    from nbaccel import engine as engines
+
+    return engines.current()

@@ -1,0 +1,99 @@
+"""Where a Ray cluster is: what an address means, and whether anything answers there, before Ray itself is asked.
+
+```
+  None, "local"      a Ray of our own on this machine
+  "auto"             RAY_ADDRESS, else the Ray that `ray start` has left a note of on this machine
+  "host:6379"        a cluster that this machine is a node of (Ray needs its own processes here)
+  "ray://host:10001" a cluster elsewhere, through Ray Client
+```
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+CONNECT_TIMEOUT_S = 3.0
+CLIENT_PORT = 10001
+
+
+def resolved(address: str | None) -> str | None:
+    """The address to give to Ray, None for a Ray of our own. Raises ConnectionError when nothing answers within 3 s."""
+    if address in (None, "local"):
+        return None
+    found = _found(address) if address == "auto" else str(address)
+    _check(found)
+    return found
+
+
+def _found(address: str) -> str:
+    for where in (os.environ.get("RAY_ADDRESS"), _noted()):
+        if where and where != "auto":
+            return where
+    raise ConnectionError(
+        f"address={address!r}: no Ray cluster found. Looked for RAY_ADDRESS in the environment, which is not set, and for "
+        f"{_note()}, which `ray start` writes. Start one with `ray start --head`, pass its address "
+        "('host:6379' or 'ray://host:10001'), or leave the address out for a Ray of your own."
+    )
+
+
+def _note() -> Path:
+    return Path(os.environ.get("RAY_TMPDIR", "/tmp"), "ray", "ray_current_cluster")
+
+
+def _noted() -> str:
+    try:
+        return _note().read_text().strip()
+    except OSError:
+        return ""
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Of "host:port" or "ray://host[:port]". Raises ValueError for anything else."""
+    plain = address.removeprefix("ray://")
+    host, colon, port = plain.rpartition(":")
+    if not colon and address.startswith("ray://"):
+        return plain, CLIENT_PORT
+    if not host or not port.isdigit():
+        raise ValueError(
+            f"address={address!r} is no address of a Ray cluster: write 'auto', 'host:6379' or 'ray://host:10001'."
+        )
+    return host.strip("[]"), int(port)
+
+
+def _check(address: str) -> None:
+    """Whether somebody listens there at all: Ray's own attempts last much longer and say less."""
+    host, port = host_and_port(address)
+    try:
+        socket.create_connection((host, port), timeout=CONNECT_TIMEOUT_S).close()
+    except OSError as error:
+        why = error.strerror or str(error) or type(error).__name__
+        raise ConnectionError(
+            f"address={address!r}: nothing answers at {host} port {port} ({why}). {_advice(address, port)}"
+        ) from None
+
+
+def _advice(address: str, port: int) -> str:
+    if address.startswith("ray://"):
+        return (
+            f"Ray Client listens on port {CLIENT_PORT} unless `ray start --head --ray-client-server-port` says otherwise, and "
+            "only where Ray was installed with pip install 'ray[client]'."
+        )
+    advice = "`ray start --head` listens on port 6379 unless told otherwise."
+    if port == CLIENT_PORT:
+        advice += f" Port {CLIENT_PORT} is Ray Client's: write ray://host:{CLIENT_PORT}."
+    return advice
+
+
+def why_not_joined(address: str, error: BaseException) -> str:
+    """Words for a cluster that answers but could not be joined."""
+    host, _ = host_and_port(address)
+    text = str(error).strip() or type(error).__name__
+    if address.startswith("ray://"):
+        return f"address={address!r}: the cluster could not be joined through Ray Client: {text}"
+    return (
+        f"address={address!r}: the cluster could not be joined: {text}\nAn address without ray:// needs Ray's own node "
+        f"processes on this machine (`ray start --address={address}`). From a machine outside of the cluster use "
+        f"address='ray://{host}:{CLIENT_PORT}'."
+    )

@@ -1,0 +1,196 @@
+"""Nodes, resources, placement groups on Ray, and what running code may ask about itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import ray
+
+from nbaccel import exceptions
+from nbaccel.options import ACCELERATORS
+from nbaccel.ray_engine.errors import translated
+from nbaccel.ray_engine.options_for_ray import rays_group
+from nbaccel.refs import ObjectRef
+
+
+class Facts(Mapping[str, Any]):
+    """What the running code may ask about itself; each fact is looked up when it is asked, since some ask the cluster."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self._context = ray.get_runtime_context()
+
+    def __getitem__(self, name: str) -> Any:
+        inside = self._engine.in_worker
+        if name in _ANYWHERE:
+            return _ANYWHERE[name](self._context)
+        if name == "is_worker":
+            return inside
+        inner, outside = _INSIDE[name]
+        return inner(self._engine, self._context) if inside else outside
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (*_ANYWHERE, "is_worker", *_INSIDE)
+
+    def __len__(self) -> int:
+        return len(_ANYWHERE) + 1 + len(_INSIDE)
+
+
+_NO_DEVICES: dict[str, list[str]] = {name: [] for name in ACCELERATORS}
+
+_ANYWHERE: dict[str, Callable[[Any], Any]] = {
+    "job_id": lambda context: context.get_job_id(),
+    "node_id": lambda context: context.get_node_id(),
+    "worker_id": lambda context: context.get_worker_id(),
+    "namespace": lambda context: context.namespace,
+    "runtime_env": lambda context: _own_environment(context.get_runtime_env_string()),
+    "placement_group_id": lambda context: context.get_placement_group_id(),
+    "session_name": lambda context: context.get_session_name(),
+    "session_dir": lambda context: context.get_temp_dir(),
+    "address": lambda context: context.gcs_address,
+}
+
+# name -> (inside of a task or actor, in a driver)
+_INSIDE: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
+    "task_id": (lambda engine, context: context.get_task_id(), None),
+    "task_name": (lambda engine, context: context.get_task_name(), None),
+    "task_function_name": (lambda engine, context: context.get_task_function_name(), None),
+    "actor_id": (lambda engine, context: context.get_actor_id(), None),
+    "actor_name": (lambda engine, context: context.get_actor_name() or None, None),
+    "class_name": (lambda engine, context: _class_name(engine), None),
+    "accelerator_ids": (lambda engine, context: _accelerator_ids(engine, context), _NO_DEVICES),
+    "assigned_resources": (lambda engine, context: context.get_assigned_resources(), {}),
+    "is_canceled": (lambda engine, context: context.is_canceled(), False),
+    "fallback_taken": (lambda engine, context: bool(_choice(engine)), False),
+    "fallback_label": (lambda engine, context: _choice(engine), ""),
+    "attempt": (lambda engine, context: _attempt(), 0),
+    "reconstructed": (lambda engine, context: _reconstructed(context), False),
+}
+
+
+def _accelerator_ids(engine: Any, context: Any) -> dict[str, list[str]]:
+    given = context.get_accelerator_ids()
+    in_order = engine.reporting.in_device_order
+    return {name: in_order(given.get(name, [])) for name in dict.fromkeys([*ACCELERATORS, *given])}
+
+
+def _choice(engine: Any) -> str:
+    note = engine.reporting.reporter.current()
+    return note.get("choice", "") if note is not None else ""
+
+
+def _class_name(engine: Any) -> str | None:
+    creation = engine.reporting.reporter.creation
+    return creation["name"].removesuffix(".__init__") if creation is not None else None
+
+
+def _reconstructed(context: Any) -> bool:
+    actor_id = context.get_actor_id()
+    row = ray._private.state.actors(actor_id) if actor_id else {}
+    return bool(row.get("NumRestarts"))
+
+
+class Cluster:
+    """Mixed into the engine; needs `options`, `stand_ins` and the reporter of the process."""
+
+    def nodes(self: Any) -> list[dict[str, Any]]:
+        return list(ray.nodes())
+
+    def cluster_resources(self: Any) -> dict[str, float]:
+        return dict(ray.cluster_resources())
+
+    def available_resources(self: Any) -> dict[str, float]:
+        return dict(ray.available_resources())
+
+    # ---- who runs here
+
+    def context(self: Any) -> Facts:
+        return Facts(self)
+
+    def current_actor(self: Any) -> Any:
+        if not self.in_worker or ray.get_runtime_context().get_actor_id() is None:
+            raise RuntimeError("This code does not run in an actor.")
+        return self.actor_handle(ray.get_runtime_context().current_actor)
+
+    def exit_actor(self: Any) -> None:
+        if not self.in_worker or ray.get_runtime_context().get_actor_id() is None:
+            raise TypeError("exit_actor() was called, but this code does not run in an actor.")
+        ray.actor.exit_actor()
+
+    def report_progress(self: Any, done: float, total: float) -> None:
+        if self.in_worker:
+            self.reporting.reporter.progress(float(done), float(total))
+
+    # ---- placement groups
+
+    def create_group(
+        self: Any,
+        bundles: list[dict[str, float]],
+        strategy: str,
+        name: str,
+        detached: bool,
+        bundle_labels: list[dict[str, str]] | None,
+    ) -> bytes:
+        from ray.util.placement_group import placement_group
+
+        with translated():
+            group = placement_group(
+                bundles,
+                strategy=strategy,
+                name=name,
+                lifetime="detached" if detached else None,
+                bundle_label_selector=bundle_labels,
+            )
+        return bytes(group.id.binary())
+
+    def group_ready(self: Any, group_id: bytes, value: Any) -> ObjectRef[Any]:
+        inner = rays_group(group_id).ready()
+        ref: ObjectRef[Any] = ObjectRef(inner.binary(), self, inner)
+        self.stand_ins[ref._id] = value  # what `get` gives for it: the user's own handle, not Ray's
+        return ref
+
+    def remove_group(self: Any, group_id: bytes) -> None:
+        from ray.util.placement_group import remove_placement_group
+
+        with translated():
+            remove_placement_group(rays_group(group_id))
+
+    def group_table(self: Any, group_id: bytes | None) -> dict[str, Any]:
+        from ray.util.placement_group import placement_group_table
+
+        if group_id is None:
+            return dict(placement_group_table())
+        return dict(placement_group_table(rays_group(group_id)))
+
+    def find_group(self: Any, name: str) -> dict[str, Any] | None:
+        for row in self.group_table(None).values():
+            if row["name"] == name and row["state"] != "REMOVED":
+                return dict(row)
+        return None
+
+    def add_node(self: Any, options: dict[str, Any]) -> str:
+        raise exceptions.EngineError(
+            "Nodes join a Ray cluster by `ray start --address=host:6379` on the machine; only the local engine has virtual ones. "
+            "For tests on one machine there is ray.cluster_utils.Cluster."
+        )
+
+    def remove_node(self: Any, node_id: str) -> None:
+        raise exceptions.EngineError(
+            f"Node {node_id} is Ray's: stop it with `ray stop` there. nbaccel removes virtual nodes only."
+        )
+
+
+def _own_environment(text: str) -> str:
+    """The user's part of a runtime environment: what nbaccel and Ray add to it is taken out."""
+    environment = json.loads(text or "{}")
+    modules = [each for each in environment.get("py_modules", []) if "_ray_pkg_" not in each]
+    environment.pop("py_modules", None)
+    if modules:
+        environment["py_modules"] = modules
+    return json.dumps(environment)
+
+
+def _attempt() -> int:
+    return int(ray._private.worker.global_worker.core_worker.get_current_task_attempt_number())

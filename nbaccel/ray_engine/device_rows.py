@@ -1,0 +1,126 @@
+"""The devices of a Ray cluster. Ray counts them and names the type of a node's first one; tasks tell which they hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nbaccel.accelerators import RESOURCES, vendor_for_resource, vendor_of
+from nbaccel.snapshot import ActorRow, DeviceMetrics, DeviceRow, Holder, NodeRow, TaskRow
+
+if TYPE_CHECKING:
+    from nbaccel.ray_engine.picture import Known
+
+_TYPE_LABEL = "ray.io/accelerator-type"
+_TYPE_RESOURCE = "accelerator_type:"
+_OTHERS = "held by another job of this cluster"
+_METRICS = set(DeviceMetrics.__struct_fields__)
+
+
+def rows(nodes: list[NodeRow], tasks: list[TaskRow], actors: list[ActorRow], known: Known) -> list[DeviceRow]:
+    """One row for each whole device that a living node offers."""
+    holders = _holders(tasks, actors, known)
+    made: list[DeviceRow] = []
+    for node in nodes:
+        for resource in RESOURCES:
+            count = int(node.totals.get(resource, 0)) if node.alive else 0
+            if count:
+                samples = known.samples.get(node.node_id, []) if resource == "GPU" else []
+                made += _of_family(node, resource, count, holders, samples)
+    return made
+
+
+def _of_family(
+    node: NodeRow,
+    resource: str,
+    count: int,
+    holders: dict[tuple[str, str, str], list[Holder]],
+    samples: list[dict[str, Any]],
+) -> list[DeviceRow]:
+    held = [id for where, what, id in holders if where == node.node_id and what == resource]
+    made = []
+    for index, id in enumerate(_ids(count, held)):
+        sample = samples[int(id)] if id.isdigit() and int(id) < len(samples) else None
+        row = _row(node, resource, index, id, sample)
+        row.holders = holders.get((node.node_id, resource, id), [])
+        row.free = max(0.0, round(1.0 - sum(holder.amount for holder in row.holders), 4))
+        made.append(row)
+    _take_off_others(made, node.available.get(resource, 0.0))
+    return made
+
+
+def _ids(count: int, held: list[str]) -> list[str]:
+    """0, 1, … unless the node was restricted to others: those that tasks name take the places of the last unnamed."""
+    ids = [str(index) for index in range(count)]
+    for id in held:
+        if id not in ids:
+            place = next((i for i in reversed(range(count)) if ids[i] not in held), None)
+            if place is not None:
+                ids[place] = id
+    return ids
+
+
+def _row(node: NodeRow, resource: str, index: int, id: str, sample: dict[str, Any] | None) -> DeviceRow:
+    kind = _type_of(node)
+    vendor = vendor_for_resource(resource) or vendor_of(_gpu_vendor(kind))
+    row = DeviceRow(node.node_id, resource, index, id, vendor.name, vendor.family, "logical", type=kind)
+    if sample is not None:
+        row.kind, row.name, row.uuid = "real", sample["name"] or "", sample["uuid"]
+        row.metrics = DeviceMetrics(**{name: value for name, value in sample["metrics"].items() if name in _METRICS})
+        row.memory_bytes = row.metrics.memory_total_bytes
+    else:
+        row.name = f"logical {vendor.family}"
+    return row
+
+
+def _type_of(node: NodeRow) -> str | None:
+    label = node.labels.get(_TYPE_LABEL)
+    named = [name.removeprefix(_TYPE_RESOURCE) for name in node.totals if name.startswith(_TYPE_RESOURCE)]
+    return label or (named[0] if named else None)
+
+
+def _gpu_vendor(kind: str | None) -> str:
+    if kind and kind.startswith("AMD-"):
+        return "amd"
+    return "intel" if kind and kind.startswith("Intel-") else "nvidia"
+
+
+def _take_off_others(devices: list[DeviceRow], available: float) -> None:
+    """What Ray gives out beside what we know of: other jobs, and tasks that have not reported yet."""
+    excess = sum(device.free for device in devices) - available
+    for device in reversed(devices):
+        if excess <= 0.0001:
+            return
+        taken = min(device.free, excess)
+        if taken > 0:
+            device.free = round(device.free - taken, 4)
+            device.free_reason = _OTHERS
+            excess -= taken
+
+
+def _holders(tasks: list[TaskRow], actors: list[ActorRow], known: Known) -> dict[tuple[str, str, str], list[Holder]]:
+    found: dict[tuple[str, str, str], list[Holder]] = {}
+    for task in tasks:
+        if task.state == "RUNNING" and task.kind == "task":
+            holder = (task.name, task.task_id, None, task.pid, task.cell, task.started_at)
+            _note(found, task.node_id, task.device_ids, task.demand, holder)
+    for actor in actors:
+        if actor.state == "ALIVE":
+            holder = (actor.class_name, None, actor.actor_id, actor.pid, actor.cell, actor.since)  # type: ignore[assignment]
+            _note(found, actor.node_id, actor.device_ids, actor.demand, holder)
+    return found
+
+
+def _note(
+    found: dict[tuple[str, str, str], list[Holder]],
+    node_id: str | None,
+    device_ids: dict[str, list[str]],
+    demand: dict[str, float],
+    holder: tuple[Any, ...],
+) -> None:
+    name, task_id, actor_id, pid, cell, since = holder
+    for resource, ids in device_ids.items():
+        amount = min(demand.get(resource, 1.0), 1.0)
+        for id in ids:
+            found.setdefault((node_id or "", resource, id), []).append(
+                Holder(name, amount, task_id, actor_id, pid, cell, since)
+            )

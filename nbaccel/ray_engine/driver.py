@@ -1,0 +1,75 @@
+"""The Ray engine: one object for a process, driver or worker, that keeps the engine's promise by asking Ray."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from typing import Any
+
+import ray
+
+from nbaccel import engine as engines
+from nbaccel.options import InitOptions
+from nbaccel.ray_engine.choosing import Choosing
+from nbaccel.ray_engine.cluster import Cluster
+from nbaccel.ray_engine.objects import Objects
+from nbaccel.ray_engine.starting import import_shipped
+from nbaccel.ray_engine.submissions import Submission, Submissions
+from nbaccel.ray_engine.tasks import Tasks
+from nbaccel.ray_engine.watching import Watching
+
+_serials = itertools.count(1)
+
+
+class RayEngine(Tasks, Choosing, Objects, Cluster, Watching):
+    """Ray under nbaccel's promise."""
+
+    name = "ray"
+
+    def __init__(self, options: InitOptions, address: str | None, *, ours: bool, in_worker: bool = False) -> None:
+        self.options = options
+        self.joined = address
+        self.in_worker = in_worker
+        self.serial = next(_serials)
+        self.shipped = import_shipped()
+        self.reporting = importlib.import_module("nbaccel_in_ray.reporting")
+        self.namespace_of_reports = self.reporting.NAMESPACE
+        self.namespace = ray.get_runtime_context().namespace
+        self.submissions = Submissions()
+        self.stand_ins: dict[bytes, Any] = {}
+        self.through_client = bool(address and address.startswith("ray://"))
+        self._ours = ours
+        self.start_watching()
+
+    def told_worker(self, submission: Submission) -> None:
+        """Inside a task: the driver learns of a nested submission from the task's own reports."""
+        if not self.in_worker:
+            self.submitted(submission)
+            return
+        parent = ray.get_runtime_context().get_task_id()
+        self.reporting.reporter.submitted(
+            {
+                "task_id": submission.task_id,
+                "name": submission.name,
+                "kind": submission.kind,
+                "demand": submission.demand,
+                "parent": parent,
+                "submitted_at": submission.submitted_at,
+                "submitted_actor": submission.actor_id.hex() if submission.actor_id else None,
+            }
+        )
+
+    def shutdown(self) -> None:
+        """Leave; a Ray that init() started ends with us. One that the program started itself goes on."""
+        if self.in_worker:
+            return
+        self.stop_watching()
+        if self._ours:
+            ray.shutdown()
+
+
+def of_this_worker() -> RayEngine:
+    """The engine of a process that Ray has started to run tasks."""
+    engine = RayEngine(InitOptions(), None, ours=False, in_worker=True)
+    engines.adopt(engine)
+    return engine

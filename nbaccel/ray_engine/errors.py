@@ -1,0 +1,95 @@
+"""Ray's errors as nbaccel's own, made when they reach the user: Ray itself always sees what user code raised."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import ray
+
+from nbaccel import exceptions
+
+WHERE = "_nbaccel_where"  # what nbaccel_in_ray.wrapping leaves on an exception
+_OWN_FRAME = re.compile(r'^  File "[^"]*nbaccel_in_ray[^"]*", line \d+, in \w+\n(?:    .*\n)*', re.MULTILINE)
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_HEADING = re.compile(r"ray::(?P<name>[^ ]+?)\(\)(?: \(pid=(?P<pid>\d+))?")
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raise nbaccel's own class for what Ray raises inside the block."""
+    try:
+        yield
+    except ray.exceptions.RayError as error:
+        raise translate(error) from None
+
+
+def translate(error: BaseException) -> BaseException:
+    """nbaccel's error for one of Ray's; any other is returned as it is."""
+    if isinstance(error, exceptions.RayError) or not isinstance(error, ray.exceptions.RayError):
+        return error
+    if isinstance(error, ray.exceptions.RayTaskError):
+        return _task_error(error).as_instanceof_cause()
+    if isinstance(error, ray.exceptions.RayActorError):
+        return _actor_error(error)
+    return _named(error)
+
+
+def _task_error(error: Any) -> exceptions.RayTaskError:
+    """Ray's error is one of the user's class too, which hides what Ray knows: its text and our mark still tell."""
+    heading, _, traceback = _COLOUR.sub("", str(error)).partition("\n")
+    found = _HEADING.match(heading)
+    cause = error.cause
+    where = _where(cause)
+    if isinstance(cause, ray.exceptions.RayError):
+        cause = translate(cause)
+    pid = where.get("pid") or (int(found["pid"]) if found and found["pid"] else None)
+    class_name, _, name = (where.get("name") or (found["name"] if found else "task")).rpartition(".")
+    return exceptions.RayTaskError(
+        name,
+        _OWN_FRAME.sub("", traceback if found else str(error)).rstrip(),
+        cause,
+        task_id=where.get("task_id"),
+        pid=pid,
+        device_ids=where.get("device_ids"),
+        actor=class_name or None,
+    )
+
+
+def _where(cause: Any) -> dict[str, Any]:
+    """What the wrapper has left on the exception; taken off, so that the user's exception is as it was raised."""
+    found = getattr(cause, "__dict__", {}).pop(WHERE, None)
+    return found or {}
+
+
+def _actor_error(error: Any) -> exceptions.RayError:
+    kind = getattr(exceptions, type(error).__name__, exceptions.RayActorError)
+    inner = getattr(error, "cause", None) or error.__cause__
+    cause = translate(inner) if inner is not None else None
+    actor_id = error.actor_id
+    made: exceptions.RayError = kind(
+        str(error),
+        actor_id=actor_id.hex() if isinstance(actor_id, (bytes, ray.ActorID)) else actor_id,
+        actor_init_failed=error.actor_init_failed,
+        cause=cause,
+    )
+    return made
+
+
+def _named(error: Any) -> exceptions.RayError:
+    """The class of the same name, with what it knows beside its words."""
+    kind = next((found for cls in type(error).__mro__ if (found := getattr(exceptions, cls.__name__, None))), None)
+    if kind is None or not issubclass(kind, exceptions.RayError):
+        kind = exceptions.RaySystemError
+    facts: dict[str, Any] = {}
+    if issubclass(kind, exceptions.ObjectLostError):
+        facts["object_ref_hex"] = getattr(error, "object_ref_hex", None)
+    if kind is exceptions.TaskCancelledError and error.task_id is not None:
+        facts["task_id"] = error.task_id.hex()
+    if kind is exceptions.RpcError:
+        facts["rpc_code"] = error.rpc_code
+    made: exceptions.RayError = kind(str(error) or f"{type(error).__name__}.", **facts)
+    return made

@@ -1,0 +1,109 @@
+"""Values on Ray: putting, getting, waiting, futures, pickled refs, streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import ray
+
+from nbaccel import exceptions
+from nbaccel.handles import ActorHandle
+from nbaccel.ray_engine.errors import translate, translated
+from nbaccel.refs import ObjectRef, ObjectRefGenerator
+
+
+class Objects:
+    """Mixed into the engine; needs `shipped` (the module nbaccel_in_ray) and `stand_ins`."""
+
+    def put(self: Any, value: Any) -> ObjectRef[Any]:
+        inner = ray.put(value)
+        return ObjectRef(inner.binary(), self, inner)
+
+    def get(self: Any, refs: Sequence[ObjectRef[Any]], timeout_s: float | None) -> list[Any]:
+        try:
+            values = ray.get([ref._inner for ref in refs], timeout=timeout_s)
+        except ray.exceptions.GetTimeoutError:
+            raise exceptions.GetTimeoutError(
+                f"Get timed out: not all of {len(refs)} objects were ready within {timeout_s} s. Their tasks go on; "
+                "nbaccel.explain(ref) says why one waits."
+            ) from None
+        except ray.exceptions.RayError as error:
+            raise translate(error) from None
+        if self.stand_ins:
+            return [self.stand_ins.get(ref._id, value) for ref, value in zip(refs, values, strict=True)]
+        return list(values)
+
+    def wait(
+        self: Any, refs: Sequence[ObjectRef[Any]], num_returns: int, timeout_s: float | None, fetch: bool
+    ) -> tuple[list[ObjectRef[Any]], list[ObjectRef[Any]]]:
+        with translated():
+            ready, _ = ray.wait(
+                [ref._inner for ref in refs], num_returns=num_returns, timeout=timeout_s, fetch_local=fetch
+            )
+        taken = {each.binary() for each in ready}
+        return [ref for ref in refs if ref._id in taken], [ref for ref in refs if ref._id not in taken]
+
+    def call_when_ready(self: Any, ref: ObjectRef[Any], callback: Callable[[], None]) -> None:
+        def arrived(_value: Any, keep: ObjectRef[Any] = ref) -> None:
+            callback()
+
+        ref._inner._on_completed(arrived)
+
+    def future(self: Any, ref: ObjectRef[Any]) -> Future[Any]:
+        future: Future[Any] = Future()
+
+        def arrived(value: Any, keep: ObjectRef[Any] = ref) -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            if isinstance(value, ray.exceptions.RayError):
+                future.set_exception(translate(value))
+            else:
+                future.set_result(self.stand_ins.get(keep._id, value))
+
+        ref._inner._on_completed(arrived)
+        return future
+
+    def ref_gone(self: Any, id: bytes) -> None:
+        """Ray's own ref inside goes with it, and Ray counts that one."""
+        self.stand_ins.pop(id, None)
+
+    # ---- pickling: Ray must see its own ref inside the pickled value, or it would let the object go
+
+    def reduce_ref(self: Any, ref: ObjectRef[Any]) -> tuple[Any, ...]:
+        return self.shipped.received_ref, (ref._inner,)
+
+    def reduce_actor(self: Any, actor: ActorHandle) -> tuple[Any, ...]:
+        return self.shipped.received_actor, (actor._inner,)
+
+    # ---- streams
+
+    def next_item(self: Any, stream: ObjectRefGenerator, timeout_s: float | None) -> ObjectRef[Any] | None:
+        try:
+            with translated():
+                inner = stream._inner._next_sync(timeout_s)
+        except StopIteration:
+            return None
+        if inner.is_nil():
+            raise exceptions.GetTimeoutError(f"The stream had no next item within {timeout_s} s.")
+        return ObjectRef(inner.binary(), self, inner, stream._cell)
+
+    def when_next_item(self: Any, stream: ObjectRefGenerator, callback: Callable[[], None]) -> None:
+        """The ref of the next place in the stream is known before its value; at the end it becomes an error."""
+        following = stream._inner._get_next_ref_n(1)[0]
+
+        def arrived(_value: Any, keep: Any = following) -> None:
+            callback()
+
+        following._on_completed(arrived)
+
+    def stream_ready(self: Any, stream: ObjectRefGenerator) -> bool:
+        return bool(stream._inner.next_ready())
+
+    def stream_end(self: Any, stream: ObjectRefGenerator) -> ObjectRef[Any]:
+        inner = stream._inner.completed()
+        return ObjectRef(inner.binary(), self, inner, stream._cell)
+
+    def close_stream(self: Any, stream: ObjectRefGenerator) -> None:
+        """Ray lets go of what was not taken when its own generator goes, which ours holds."""

@@ -1,0 +1,181 @@
+"""A Ray cluster drawn as a Snapshot: Ray's own tables, what tasks have reported, and what this process has submitted."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import msgspec
+
+from nbaccel import __version__
+from nbaccel.ray_engine import device_rows, task_rows
+from nbaccel.ray_engine.submissions import Submissions
+from nbaccel.snapshot import ActorRow, Alert, GroupRow, NodeRow, Runtime, Snapshot, WorkerRow
+
+Note = dict[str, Any]
+OWN_NAMES = ("nbaccel_reports_",)
+OWN_CLASSES = ("Collector", "NodeAgent")
+MOST_DEAD = 10
+
+
+class Known(msgspec.Struct):
+    """What a picture is drawn from."""
+
+    tables: dict[str, Any]
+    notes: dict[str, Note]
+    ended: dict[str, int]  # state -> how many tasks have ended in it since somebody watches
+    submissions: Submissions
+    context: Any  # the driver's facts
+    shared: bool
+    samples: dict[str, list[Note]] = {}  # node -> what its agent says of its devices
+    more_rows: int = 0
+
+    @property
+    def job(self) -> int:
+        return job_number(self.context["job_id"])
+
+
+def draw(known: Known, seq: int) -> Snapshot:
+    """The whole picture."""
+    nodes = [_node(row, known.tables["available"]) for row in known.tables["nodes"]]
+    tasks = task_rows.rows(known, {node.node_id for node in nodes if node.alive})
+    actors = _actors(known)
+    snapshot = Snapshot(
+        runtime=_runtime(known),
+        seq=seq,
+        time=time.time(),
+        nodes=nodes,
+        devices=device_rows.rows(nodes, tasks, actors, known),
+        tasks=task_rows.shown(tasks, known.more_rows),
+        actors=actors,
+        workers=_workers(known),
+        groups=[_group(row) for row in known.tables["groups"]][-50:],
+        alerts=[_lost(node) for node in nodes if not node.alive],
+        counts=task_rows.counts(tasks, known.ended),
+    )
+    task_rows.say_why(snapshot)
+    return snapshot
+
+
+def _runtime(known: Known) -> Runtime:
+    context = known.context
+    return Runtime(
+        engine="ray",
+        version=__version__,
+        python=sys.version.split()[0],
+        session=context["session_name"],
+        address=context["address"],
+        shared=known.shared,
+        log_dir=f"{context['session_dir']}/{context['session_name']}/logs",
+    )
+
+
+def _node(row: dict[str, Any], available: dict[str, dict[str, float]]) -> NodeRow:
+    totals = dict(row["Resources"])
+    return NodeRow(
+        row["NodeID"],
+        row.get("NodeName") or row["NodeManagerHostname"],
+        row["Alive"],
+        "node:__internal_head__" in totals,
+        _without_names(totals),
+        _without_names(available.get(row["NodeID"], {})) if row["Alive"] else {},
+        dict(row.get("Labels") or {}),
+        row["NodeManagerAddress"],
+        "" if row["Alive"] else row.get("DeathReasonMessage") or "it was lost",
+    )
+
+
+def _without_names(quantities: dict[str, float]) -> dict[str, float]:
+    """Without the resources by which Ray names its nodes."""
+    return {name: amount for name, amount in quantities.items() if not name.startswith("node:")}
+
+
+def job_number(job_id: str) -> int:
+    """Of a job's id, as Ray writes it."""
+    return int.from_bytes(bytes.fromhex(job_id), "little")
+
+
+def _lost(node: NodeRow) -> Alert:
+    return Alert("node lost", f"Node {node.name} ({node.node_id[:8]}) is gone: {node.why}.", time.time())
+
+
+def _is_own(row: dict[str, Any]) -> bool:
+    return row["Name"].startswith(OWN_NAMES) or row["class_name"] in OWN_CLASSES
+
+
+def _actors(known: Known) -> list[ActorRow]:
+    shown = [row for row in known.tables["actors"] if not _is_own(row)]
+    alive = [row for row in shown if row["State"] != "DEAD"]
+    dead = [row for row in shown if row["State"] == "DEAD"]
+    creations = {
+        note["actor_id"]: note
+        for note in known.notes.values()
+        if note["kind"] == "actor creation" and note.get("actor_id")
+    }
+    asked = {
+        each.actor_id.hex(): each for each in known.submissions.all() if each.actor_id and each.kind == "actor creation"
+    }
+    return [
+        _actor(row, creations.get(row["ActorID"], {}), asked.get(row["ActorID"]))
+        for row in alive[-100:] + dead[-MOST_DEAD:]
+    ]
+
+
+def _actor(row: dict[str, Any], note: Note, asked: Any) -> ActorRow:
+    state = "PENDING_CREATION" if row["State"] == "DEPENDENCIES_UNREADY" else row["State"]
+    return ActorRow(
+        actor_id=row["ActorID"],
+        class_name=row["class_name"],
+        state=state,
+        job=job_number(row["JobID"]),
+        name=row["Name"],
+        demand=asked.demand if asked is not None else dict(note.get("assigned") or {}),
+        device_ids=note.get("devices") or {},
+        node_id=row["Address"]["NodeID"] or None,
+        worker_id=note.get("worker_id"),
+        pid=row["Pid"] or note.get("pid"),
+        cell=asked.cell if asked is not None else "",
+        since=row["StartTime"] / 1000 if row["StartTime"] else None,
+        restarts=row["NumRestarts"],
+        why=row["why"] if state == "DEAD" else "",
+    )
+
+
+def _workers(known: Known) -> list[WorkerRow]:
+    """Those that live: Ray's table knows which, the notes know what they do."""
+    last: dict[str, Note] = {}
+    for note in known.notes.values():
+        worker_id = note.get("worker_id")
+        if worker_id and ("ended_at" not in note or worker_id not in last):
+            last[worker_id] = note
+    only = {row["NodeID"] for row in known.tables["nodes"] if row["Alive"]}
+    somewhere = next(iter(only)) if len(only) == 1 else ""
+    rows = []
+    for worker_id, pid in known.tables["workers"].items():
+        note = last.get(worker_id, {})
+        busy = bool(note) and "ended_at" not in note
+        state = "ACTOR" if note.get("actor_id") else "BUSY" if busy else "IDLE"
+        rows.append(
+            WorkerRow(
+                worker_id,
+                pid,
+                note.get("node_id") or somewhere,
+                state,
+                note.get("name", "") if busy else "",
+                bool(note),
+            )
+        )
+    return rows
+
+
+def _group(row: dict[str, Any]) -> GroupRow:
+    bundles, nodes = row["bundles"], row.get("bundles_to_node_id") or {}
+    return GroupRow(
+        row["placement_group_id"],
+        row["name"],
+        row["state"],
+        row["strategy"],
+        [bundles[index] for index in sorted(bundles)],
+        [nodes.get(index) or None for index in sorted(bundles)],
+    )

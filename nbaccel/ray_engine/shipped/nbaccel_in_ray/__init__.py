@@ -1,0 +1,52 @@
+"""What nbaccel runs inside Ray's workers: the standard library and ray only, since a node may have nothing else.
+
+```
+  a task's process    wrapping (around the user's code) ─► reporting (a thread, batches) ─┐
+  one small actor     collector  ◄────────────────────────────────────────────────────────┘  asked by the driver
+  one for each node   node_agent (device metrics, ends of log files)                         asked by the driver
+```
+It travels with the job's search path on one machine, and with the runtime environment to others.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+VERSION = "0.1.0"  # nbaccel's own; a test compares
+
+_rooms: list[ModuleType | None] = []  # nbaccel.ray_engine of this process once looked for; None where there is none
+
+
+def received_ref(inner: Any) -> Any:
+    """Unpickle a ref: nbaccel's where nbaccel can be imported, else Ray's own."""
+    room = nbaccel_here()
+    return inner if room is None else room.wrapped_ref(inner)
+
+
+def received_actor(inner: Any) -> Any:
+    """Unpickle an actor handle: nbaccel's where nbaccel can be imported, else Ray's own."""
+    room = nbaccel_here()
+    return inner if room is None else room.wrapped_actor(inner)
+
+
+def nbaccel_here() -> ModuleType | None:
+    """The Ray engine of this process's nbaccel; None on a node that has only Ray. Raises RuntimeError for another version."""
+    if not _rooms:
+        _rooms.append(_found())
+    return _rooms[0]
+
+
+def _found() -> ModuleType | None:
+    try:
+        nbaccel = importlib.import_module("nbaccel")
+        room = importlib.import_module("nbaccel.ray_engine")
+    except ImportError:  # nbaccel itself, or something that it needs
+        return None
+    if nbaccel.__version__ != VERSION:
+        raise RuntimeError(
+            f"This node has nbaccel {nbaccel.__version__} and the driver has {VERSION}: install the same version on both, "
+            "or remove nbaccel from the node (Ray's own refs are used there then)."
+        )
+    return room

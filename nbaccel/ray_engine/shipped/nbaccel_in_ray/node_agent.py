@@ -1,0 +1,69 @@
+"""The small actor of one node: device metrics from NVML, and the ends of log files."""
+
+from __future__ import annotations
+
+import glob
+import os
+import time
+from typing import Any
+
+Sample = dict[str, Any]
+
+
+class NodeAgent:
+    """Answers questions on the machine that it lives on; keeps nothing."""
+
+    def devices(self) -> list[Sample]:
+        """One record for each NVIDIA device, as snapshot rows need them; [] where there is none."""
+        try:
+            from ray._private.thirdparty import pynvml
+
+            pynvml.nvmlInit()
+        except Exception:  # no driver, no library, or one that Ray's copy of pynvml does not know
+            return []
+        try:
+            return [_sampled(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount())]
+        finally:
+            pynvml.nvmlShutdown()
+
+    def log_tail(self, session_dir: str, worker_id: str, lines: int) -> str:
+        """The last lines that a worker has printed; of all workers when `worker_id` is empty."""
+        pattern = os.path.join(session_dir, "logs", f"worker-{worker_id or '*'}*.[oe][ur][tr]")
+        found: list[str] = []
+        for path in sorted(glob.glob(pattern)):
+            with open(path, errors="replace") as file:
+                found += [line for line in file.read().splitlines() if not line.startswith(":")]  # Ray's own marks
+        return "\n".join(found[-lines:] if lines > 0 else found)
+
+
+def _sampled(pynvml: Any, index: int) -> Sample:
+    handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+    reasons: dict[str, str] = {}
+
+    def ask(field: str, question: Any, *more: Any) -> Any:
+        try:
+            return question(handle, *more)
+        except pynvml.NVMLError as error:
+            reasons[field] = str(error)
+            return None
+
+    memory = ask("memory_used_bytes", pynvml.nvmlDeviceGetMemoryInfo)
+    rates = ask("utilisation_percent", pynvml.nvmlDeviceGetUtilizationRates)
+    power = ask("power_watts", pynvml.nvmlDeviceGetPowerUsage)
+    return {
+        "name": _text(ask("name", pynvml.nvmlDeviceGetName)),
+        "uuid": _text(ask("uuid", pynvml.nvmlDeviceGetUUID)),
+        "metrics": {
+            "utilisation_percent": None if rates is None else float(rates.gpu),
+            "memory_used_bytes": None if memory is None else memory.used,
+            "memory_total_bytes": None if memory is None else memory.total,
+            "temperature_celsius": ask("temperature_celsius", pynvml.nvmlDeviceGetTemperature, 0),
+            "power_watts": None if power is None else power / 1000,
+            "reasons": reasons,
+            "sampled_at": time.time(),
+        },
+    }
+
+
+def _text(value: Any) -> str | None:
+    return value.decode() if isinstance(value, bytes) else value

@@ -1,0 +1,213 @@
+"""What tasks tell of themselves: noted in their process, sent in batches by a thread, and only when somebody watches.
+
+A note costs a few microseconds. The thread sleeps while nothing runs. While something runs it looks every two seconds for
+the sign that somebody watches (one key in Ray's own store); then it sends what runs and the latest of what has run.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from typing import Any
+
+import ray
+from ray.experimental import internal_kv
+
+NAMESPACE = "nbaccel"
+LOOK_EVERY_S = 2.0
+SEND_EVERY_S = 0.1
+MOST_KEPT = 500  # ended tasks of one process that a late watcher can still learn of
+END_TIMEOUT_S = 1.0
+
+Note = dict[str, Any]
+
+
+def collector_name(job_id: str) -> str:
+    """The name of the collector actor of a job."""
+    return f"nbaccel_reports_{job_id}"
+
+
+def watched_key(job_id: str) -> bytes:
+    """The key that exists while somebody watches a job."""
+    return f"nbaccel:watched:{job_id}".encode()
+
+
+class Reporter:
+    """The notes of one process."""
+
+    def __init__(self) -> None:
+        self._running: dict[int, Note] = {}
+        self._news: deque[Note] = deque(maxlen=MOST_KEPT)  # what was not sent yet
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._idle = False
+        self._thread: threading.Thread | None = None
+        self._collector: Any = None
+        self._looked_at = 0.0
+        self._here: Note = {}
+        self._lives_on = False  # an actor holds its devices between its calls: a late watcher must learn of it
+        self.creation: Note | None = None
+
+    # ---- notes, taken by the threads that run tasks
+
+    def began(self, name: str, kind: str, families: tuple[str, ...]) -> Note:
+        """A task starts here; returns its note."""
+        note: Note = {
+            "task_id": current_task_id(),
+            "attempt": ray._private.worker.global_worker.core_worker.get_current_task_attempt_number(),
+            "name": name,
+            "kind": kind,
+            "started_at": time.time(),
+        }
+        if families:
+            note["devices"] = devices_here(families)
+            note["assigned"] = ray.get_runtime_context().get_assigned_resources()
+        if kind == "actor creation":
+            self._lives_on, self.creation = True, note
+        self._running[id(note)] = note
+        self._news.append(note)
+        if self._thread is None or self._idle:
+            self._start()
+        return note
+
+    def ended(self, note: Note, error: BaseException | None = None) -> None:
+        """The task of this note has ended."""
+        note["ended_at"] = time.time()
+        if error is not None:
+            note["error"] = first_line(error)
+        self._running.pop(id(note), None)
+        if note.pop("sent", False):
+            self._news.append(note)
+        if self._idle:
+            self._wake.set()
+
+    def submitted(self, note: Note) -> None:
+        """A task of this process has submitted another."""
+        self._news.append(note)
+        if self._thread is None or self._idle:
+            self._start()
+
+    def current(self) -> Note | None:
+        """The note of the running task; of its actor where the code runs in a thread that the actor has started."""
+        task_id = current_task_id()
+        for note in list(self._running.values()):
+            if note["task_id"] == task_id:
+                return note
+        return self.creation
+
+    def progress(self, done: float, total: float) -> None:
+        """How far the running task is."""
+        note = self.current()
+        if note is not None:
+            note["progress"] = (done, total)
+            self._news.append(note)
+
+    # ---- sending
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="nbaccel-reports", daemon=True)
+                self._thread.start()
+        self._wake.set()
+
+    def _run(self) -> None:
+        while True:
+            try:
+                watched = self._look()
+                if watched:
+                    self._send()
+            except Exception:  # the cluster ends, or the collector has: reports are never worth a task
+                watched, self._collector = False, None
+            if not self._running and not self._lives_on and not (watched and self._news):
+                self._sleep()
+            else:
+                time.sleep(SEND_EVERY_S if watched else LOOK_EVERY_S)
+
+    def _sleep(self) -> None:
+        """Until the next task starts."""
+        self._idle = True
+        if not self._running:
+            self._wake.wait()
+        self._wake.clear()
+        self._idle = False
+
+    def _look(self) -> bool:
+        """Whether somebody watches this job."""
+        now = time.monotonic()
+        if now - self._looked_at < LOOK_EVERY_S:
+            return self._collector is not None
+        self._looked_at = now
+        job_id = ray.get_runtime_context().get_job_id()
+        if not internal_kv._internal_kv_get(watched_key(job_id), namespace=NAMESPACE):
+            self._collector = None
+        elif self._collector is None:
+            self._collector = ray.get_actor(collector_name(job_id), namespace=NAMESPACE)
+        return self._collector is not None
+
+    def _send(self) -> Any:
+        notes = {id(note): note for note in list(self._running.values()) if "sent" not in note}
+        while self._news:
+            note = self._news.popleft()
+            notes[id(note)] = note
+        if not notes:
+            return None
+        batch = []
+        for note in notes.values():
+            if "ended_at" not in note and "started_at" in note:
+                note["sent"] = True  # before it is copied: an end that comes in between is then sent by itself
+            batch.append({name: _plain(value) for name, value in list(note.items()) if name != "sent"})
+        return self._collector.report.remote(self._where(), batch)
+
+    def _where(self) -> Note:
+        if not self._here:
+            context = ray.get_runtime_context()
+            self._here = {
+                "worker_id": context.get_worker_id(),
+                "node_id": context.get_node_id(),
+                "pid": os.getpid(),
+                "actor_id": context.get_actor_id(),
+            }
+        return self._here
+
+    def flush(self) -> None:
+        """Send now and wait: this process is about to end."""
+        try:
+            if self._look():
+                sent = self._send()
+                if sent is not None:
+                    ray.get(sent, timeout=END_TIMEOUT_S)
+        except Exception:  # the task's own result matters more than its report
+            return
+
+
+def current_task_id() -> Any:
+    """The running task's id, also in an asyncio actor, where several run at once."""
+    return ray.get_runtime_context()._get_current_task_id()
+
+
+def devices_here(families: tuple[str, ...]) -> dict[str, list[str]]:
+    """The device ids that this task or actor was given, in device order."""
+    given = ray.get_runtime_context().get_accelerator_ids()
+    return {name: in_device_order(given[name]) for name in families if given.get(name)}
+
+
+def in_device_order(ids: list[Any]) -> list[str]:
+    """Ids as strings; numbers by their value, others (UUIDs) as given."""
+    texts = [str(id) for id in ids]
+    return sorted(texts, key=int) if all(text.isdigit() for text in texts) else texts
+
+
+def first_line(error: BaseException) -> str:
+    """The class and the first line of an error's text."""
+    text = str(error)
+    return f"{type(error).__name__}: {text.splitlines()[0][:200]}" if text else type(error).__name__
+
+
+def _plain(value: Any) -> Any:
+    return value.hex() if hasattr(value, "hex") and not isinstance(value, float) else value
+
+
+reporter = Reporter()

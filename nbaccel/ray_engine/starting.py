@@ -1,0 +1,135 @@
+"""Starting a Ray on this machine, or joining a cluster: what Ray's own init is given, and what it must find installed."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from nbaccel import exceptions
+from nbaccel.options import InitOptions
+from nbaccel.ray_engine import addresses
+
+RAY_VERSION = "2.60"  # the engine reads Ray's records of actors and workers, which change between minor versions
+_SHIPPED = Path(__file__).parent / "shipped"
+_INSTALL = "pip install 'nbaccel[ray]'"
+
+
+def import_ray() -> ModuleType:
+    """Ray. Raises ImportError with what to type when it is not installed or is another version."""
+    try:
+        ray = importlib.import_module("ray")
+    except ModuleNotFoundError as error:
+        raise ImportError(f"engine='ray' needs Ray, which is not installed here ({error}). Type: {_INSTALL}") from None
+    version = getattr(ray, "__version__", "unknown")
+    if not version.startswith(f"{RAY_VERSION}."):
+        raise ImportError(
+            f"engine='ray' needs Ray {RAY_VERSION}, but version {version} is installed: its records differ. Type: {_INSTALL}"
+        )
+    return ray
+
+
+def import_shipped() -> ModuleType:
+    """nbaccel_in_ray, under the name that it has inside Ray's workers."""
+    if str(_SHIPPED) not in sys.path:
+        sys.path.append(str(_SHIPPED))
+    return importlib.import_module("nbaccel_in_ray")
+
+
+def connect(options: InitOptions) -> tuple[str | None, bool]:
+    """Start or join Ray; (the address joined, whether shutdown should end our use of Ray)."""
+    ray = import_ray()
+    import_shipped()
+    _refuse_foreign(options)
+    if ray.is_initialized():
+        return None, False  # the program has called ray.init itself
+    address = addresses.resolved(options.address)
+    if address is not None:
+        _join(ray, address, options)
+    else:
+        ray.init(**_start_keywords(options))
+    return address, True
+
+
+def _refuse_foreign(options: InitOptions) -> None:
+    """Options of the local engine that would otherwise be ignored without a word."""
+    if options.simulate:
+        raise ValueError(
+            f"simulate={options.simulate!r} makes a machine seem to have devices, which only engine='local' does. "
+            "With Ray, num_gpus=2 gives logical ones."
+        )
+    if options.shared:
+        raise ValueError(
+            "shared=True starts an nbaccel head. A Ray that several notebooks share is started with `ray start --head`; "
+            "join it with address='auto', engine='ray'."
+        )
+
+
+def _join(ray: ModuleType, address: str, options: InitOptions) -> None:
+    try:
+        ray.init(address, **_joining_keywords(options))
+    except (ConnectionError, RuntimeError, ValueError, ImportError, exceptions.RayError) as error:
+        raise ConnectionError(addresses.why_not_joined(address, error)) from error
+
+
+def _start_keywords(options: InitOptions) -> dict[str, Any]:
+    keywords = {
+        "num_cpus": options.num_cpus,
+        "num_gpus": options.num_gpus,
+        "resources": options.resources or None,
+        "labels": options.labels or None,
+        "object_store_memory": options.object_store_memory,
+        "dashboard_host": options.dashboard_host,
+        "dashboard_port": options.dashboard_port,
+        "job_config": _job_config(options),
+        # The cockpit shows what runs; Ray's dashboard costs another 300 MB and a second of its start.
+        "include_dashboard": bool(options.include_dashboard),
+        "address": "local",
+    }
+    return _given(keywords) | _common_keywords(options, _environment(options))
+
+
+def _joining_keywords(options: InitOptions) -> dict[str, Any]:
+    environment = _environment(options)
+    modules = [*(environment.get("py_modules") or []), str(_SHIPPED / "nbaccel_in_ray")]
+    environment["py_modules"] = modules
+    return _given({"job_config": options.job_config}) | _common_keywords(options, environment)
+
+
+def _common_keywords(options: InitOptions, environment: dict[str, Any]) -> dict[str, Any]:
+    keywords = {
+        "namespace": options.namespace,
+        "runtime_env": environment or None,
+        "log_to_driver": options.log_to_driver,
+        "logging_format": options.logging_format,
+        "logging_config": options.logging_config,
+        "logging_level": options.logging_level if options.logging_level != "info" else None,
+        "configure_logging": None if options.configure_logging else False,
+    }
+    return _given(keywords) | options.passed_on
+
+
+def _given(keywords: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in keywords.items() if value is not None}
+
+
+def _environment(options: InitOptions) -> dict[str, Any]:
+    from nbaccel.ray_engine.options_for_ray import HIDE_UNASSIGNED
+
+    environment = dict(options.runtime_env or {})
+    if options.hide_unassigned:
+        environment["env_vars"] = {**HIDE_UNASSIGNED, **(environment.get("env_vars") or {})}
+    return environment
+
+
+def _job_config(options: InitOptions) -> Any:
+    """On this machine the search path is enough: a runtime environment would cost every worker a second start."""
+    from ray.job_config import JobConfig
+
+    config = options.job_config or JobConfig()
+    entries = [os.path.abspath(entry) for entry in sys.path]
+    config._py_driver_sys_path.extend(entry for entry in entries if os.path.isdir(entry))
+    return config

@@ -1,0 +1,181 @@
+"""The tasks of a Ray cluster as rows: notes of those that have begun, submissions of those that have not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import ray
+
+from nbaccel.ray_engine import planning
+from nbaccel.ray_engine.submissions import Submission
+from nbaccel.snapshot import Snapshot, TaskRow
+
+if TYPE_CHECKING:
+    from nbaccel.ray_engine.picture import Known
+
+MOST_RUNNING, MOST_WAITING, MOST_ENDED = 50, 20, 20
+MOST_ASKED = 500  # refs of which Ray is asked whether they are ready
+MOST_EXPLAINED = 5
+_ENDED = ("FINISHED", "FAILED")
+_PENDING_ACTOR = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "RESTARTING")
+
+Note = dict[str, Any]
+
+
+def rows(known: Known, nodes_alive: set[str]) -> list[TaskRow]:
+    """All that are known of, those that changed last at the end."""
+    waiting = [each for each in known.submissions.all() if "started_at" not in known.notes.get(each.task_id.hex(), {})]
+    ready = _ready(waiting)
+    actors = {row["ActorID"]: row["State"] for row in known.tables["actors"]}
+    made = [_of_note(note, known, nodes_alive) for note in known.notes.values() if "started_at" in note]
+    made += [row for each in waiting if (row := _of_submission(each, ready, actors, known)) is not None]
+    made += [
+        _nested(note, known) for note in known.notes.values() if "started_at" not in note and not _mine(note, known)
+    ]
+    return made
+
+
+def _mine(note: Note, known: Known) -> bool:
+    return known.submissions.get(bytes.fromhex(note["task_id"])) is not None
+
+
+def _ready(waiting: list[Submission]) -> set[bytes]:
+    """Tasks whose refs we still hold and whose values are there."""
+    held = [(each.task_id, ref) for each in waiting[-MOST_ASKED:] if each.inner and (ref := each.inner()) is not None]
+    refs = {ref._inner: task_id for task_id, ref in held if isinstance(ref._inner, ray.ObjectRef)}
+    if not refs:
+        return set()
+    done, _ = ray.wait(list(refs), num_returns=len(refs), timeout=0, fetch_local=False)
+    return {refs[ref] for ref in done}
+
+
+def _of_note(note: Note, known: Known, nodes_alive: set[str]) -> TaskRow:
+    asked = known.submissions.get(bytes.fromhex(note["task_id"]))
+    row = TaskRow(
+        task_id=note["task_id"],
+        name=asked.name if asked is not None else note["name"],
+        kind=note["kind"],
+        state="RUNNING",
+        job=known.job,
+        demand=asked.demand if asked is not None else note.get("demand") or note.get("assigned") or {},
+        device_ids=_devices(note, known),
+        node_id=note.get("node_id"),
+        worker_id=note.get("worker_id"),
+        pid=note.get("pid"),
+        actor_id=note.get("actor_id"),
+        parent_task_id=note.get("parent"),
+        cell=_cell(note, known),
+        submitted_at=asked.submitted_at if asked is not None else note.get("submitted_at"),
+        started_at=note["started_at"],
+        finished_at=note.get("ended_at"),
+        attempt=note["attempt"],
+        choice=asked.choice if asked is not None else "",
+        choice_why=asked.choice_why if asked is not None else "",
+        progress=tuple(note["progress"]) if note.get("progress") else None,
+    )
+    _set_end(row, note, known, nodes_alive)
+    return row
+
+
+def _set_end(row: TaskRow, note: Note, known: Known, nodes_alive: set[str]) -> None:
+    """The state of a task that said it began; one whose process is gone cannot say that it ended."""
+    if "ended_at" in note:
+        row.state, row.why = ("FAILED", note["error"]) if "error" in note else ("FINISHED", "")
+    elif row.node_id not in nodes_alive:
+        row.state, row.why = "FAILED", f"its node {(row.node_id or '')[:8]} was lost"
+    elif row.worker_id not in known.tables["workers"]:
+        row.state, row.why = "FAILED", f"its worker (pid {row.pid}) has ended before it returned"
+
+
+def _devices(note: Note, known: Known) -> dict[str, list[str]]:
+    if note.get("devices") or note["kind"] != "actor call":
+        return note.get("devices") or {}
+    creation = known.notes.get("ff" * 8 + (note.get("actor_id") or ""), {})
+    return creation.get("devices") or {}
+
+
+def _cell(note: Note, known: Known) -> str:
+    """The cell of the task, or of the one that submitted it, and so on up to the notebook."""
+    seen: set[str] = set()
+    task_id: str | None = note["task_id"]
+    while task_id and task_id not in seen:
+        seen.add(task_id)
+        asked = known.submissions.get(bytes.fromhex(task_id))
+        if asked is not None:
+            return asked.cell
+        task_id = known.notes.get(task_id, {}).get("parent")
+    return ""
+
+
+def _of_submission(each: Submission, ready: set[bytes], actors: dict[str, str], known: Known) -> TaskRow | None:
+    """A task that has not said that it began; None when nothing of it can be known any more."""
+    state = _state(each, ready, actors)
+    if state is None:
+        known.submissions.forget(each.task_id)
+        return None
+    return TaskRow(
+        task_id=each.task_id.hex(),
+        name=each.name,
+        kind=each.kind,
+        state=state,
+        job=known.job,
+        demand=each.demand,
+        actor_id=each.actor_id.hex() if each.actor_id else None,
+        cell=each.cell,
+        submitted_at=each.submitted_at,
+        choice=each.choice,
+        choice_why=each.choice_why,
+    )
+
+
+def _state(each: Submission, ready: set[bytes], actors: dict[str, str]) -> str | None:
+    if each.kind == "actor creation":
+        state = actors.get(each.actor_id.hex() if each.actor_id else "", "")
+        return "PENDING_NODE_ASSIGNMENT" if state in _PENDING_ACTOR else None
+    if each.inner is None or each.inner() is None:
+        return None
+    if each.task_id in ready:
+        return "FINISHED"
+    return "PENDING_NODE_ASSIGNMENT" if each.kind == "task" else "SUBMITTED_TO_WORKER"
+
+
+def _nested(note: Note, known: Known) -> TaskRow:
+    """A task that another has submitted and that has not begun."""
+    return TaskRow(
+        task_id=note["task_id"],
+        name=note["name"],
+        kind=note["kind"],
+        state="PENDING_NODE_ASSIGNMENT" if note["kind"] != "actor call" else "SUBMITTED_TO_WORKER",
+        job=known.job,
+        demand=note.get("demand") or {},
+        actor_id=note.get("submitted_actor"),
+        parent_task_id=note.get("parent"),
+        cell=_cell(note, known),
+        submitted_at=note.get("submitted_at"),
+    )
+
+
+def shown(tasks: Iterable[TaskRow], more: int = 0) -> list[TaskRow]:
+    """As many of each kind as a view shows: running, waiting, ended; `more` where a view asks for more."""
+    running, waiting, ended = [], [], []
+    for row in tasks:
+        (running if row.state == "RUNNING" else ended if row.state in _ENDED else waiting).append(row)
+    ended.sort(key=lambda row: row.finished_at or 0)
+    return running[: max(MOST_RUNNING, more)] + waiting[: max(MOST_WAITING, more)] + ended[-max(MOST_ENDED, more) :]
+
+
+def counts(tasks: Iterable[TaskRow], ended: dict[str, int]) -> dict[str, int]:
+    """Of all tasks: those that have ended are counted by the collector, which may have forgotten their rows."""
+    made = {state: number for state, number in ended.items() if number}
+    for row in tasks:
+        if row.state not in _ENDED or row.finished_at is None:
+            made[row.state] = made.get(row.state, 0) + 1
+    return made
+
+
+def say_why(snapshot: Snapshot) -> None:
+    """The reason of the first tasks that wait for resources."""
+    waiting = [row for row in snapshot.tasks if row.state == "PENDING_NODE_ASSIGNMENT"]
+    for row in waiting[:MOST_EXPLAINED]:
+        row.why = planning.sentence(snapshot, row)["sentence"]

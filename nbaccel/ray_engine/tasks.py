@@ -1,0 +1,199 @@
+"""Remote functions and actors on Ray."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import ray
+
+from nbaccel import engine as engines
+from nbaccel import exceptions
+from nbaccel.handles import ActorClass, ActorHandle, ActorMethod, MethodSpec, RemoteFunction, arity_of
+from nbaccel.options import (
+    UNIT,
+    ActorOptions,
+    Demand,
+    MethodOptions,
+    TaskOptions,
+    demand_of_actor,
+    demand_of_task,
+)
+from nbaccel.ray_engine import exports, options_for_ray
+from nbaccel.ray_engine.errors import translate
+from nbaccel.ray_engine.submissions import Submission, now
+from nbaccel.refs import ObjectRef, ObjectRefGenerator
+
+
+class Tasks:
+    """Mixed into the engine; needs `serial`, `namespace`, `submissions`, `told_worker`."""
+
+    def submit(
+        self: Any, function: RemoteFunction, options: TaskOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        cached = function._cache.get(self.serial)
+        if cached is None or cached[0] is not options:
+            cached = function._cache[self.serial] = self._prepared(function, options)
+        bound, about = cached[1:]
+        if args or kwargs:
+            inner = bound.remote(*_unwrapped(args), **_unwrapped_named(kwargs))
+        else:
+            inner = bound.remote()
+        return self._returned(inner, about)
+
+    def _prepared(self: Any, function: RemoteFunction, options: TaskOptions) -> tuple[Any, ...]:
+        chosen, label, why = self.chosen(options, demand_of_task)
+        running = function
+        if label and function._fallback is not None:
+            running = self._fallback_of(function)
+        bound = exports.function_with(running, chosen, label, self.serial)
+        about = (options.name or function._short_name, "task", _quantities(demand_of_task(chosen)), label, why)
+        return options if not options.fallback else None, bound, about
+
+    def _fallback_of(self: Any, function: RemoteFunction) -> RemoteFunction:
+        key = (self.serial, "fallback")
+        if key not in function._cache:
+            function._cache[key] = RemoteFunction(function._fallback, function._default_options)
+        made: RemoteFunction = function._cache[key]
+        return made
+
+    def _returned(self: Any, inner: Any, about: tuple[Any, ...], actor_id: bytes | None = None) -> Any:
+        """Ray's refs as nbaccel's, and a note of what was submitted."""
+        cell, parent = engines.cell_source() if engines.cell_source is not None else ("", b"")
+        if inner is None:
+            return None
+        if isinstance(inner, list):
+            refs = [ObjectRef[Any](each.binary(), self, each, parent) for each in inner]
+            task_id, first, given = inner[0].task_id().binary(), refs[0], refs
+        elif isinstance(inner, ray.ObjectRefGenerator):
+            task_id = inner.completed().task_id().binary()
+            first = given = ObjectRefGenerator(task_id, self, inner, parent)  # type: ignore[assignment]
+        else:
+            first = given = ObjectRef[Any](inner.binary(), self, inner, parent)  # type: ignore[assignment]
+            task_id = first._id[:24]
+        self._note(task_id, about, cell, first, actor_id)
+        return given
+
+    def _note(self: Any, task_id: bytes, about: tuple[Any, ...], cell: str, ref: Any, actor_id: bytes | None) -> None:
+        name, kind, demand, label, why = about
+        submission = Submission(task_id, name, kind, demand, cell, now(), actor_id, label, why)
+        self.submissions.note(submission, ref)
+        self.told_worker(submission)
+
+    # ---- actors
+
+    def create_actor(
+        self: Any, actor_class: ActorClass, options: ActorOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> ActorHandle:
+        chosen, label, why = self.chosen(options, lambda some: demand_of_actor(some)[0])
+        running = actor_class
+        if label and actor_class._fallback is not None:
+            running = ActorClass(actor_class._fallback, actor_class._default_options)
+        bound = exports.class_with(running, chosen, label, self.namespace, self.serial)
+        try:
+            inner = bound.remote(*_unwrapped(args), **_unwrapped_named(kwargs))
+        except (ValueError, ray.exceptions.RayError) as error:
+            raise self._name_taken(error, options) from None
+        handle = ActorHandle(
+            inner._actor_id.binary(), running._name, running._methods, self, counted=False, inner=inner
+        )
+        creation = _creation_of(handle._actor_id_bytes)
+        about = (f"{running._name}.__init__", "actor creation", _quantities(demand_of_actor(chosen)[0]), label, why)
+        cell = engines.cell_source()[0] if engines.cell_source is not None else ""
+        self._note(creation, about, cell, handle, handle._actor_id_bytes)
+        return handle
+
+    def _name_taken(self: Any, error: Exception, options: ActorOptions) -> BaseException:
+        if options.name and (
+            "already taken" in str(error) or isinstance(error, ray.exceptions.ActorAlreadyExistsError)
+        ):
+            return exceptions.ActorAlreadyExistsError(
+                f"The namespace {options.namespace or self.namespace!r} already has an actor named {options.name!r}. Get it "
+                "with get_actor, kill it, choose another name, or pass get_if_exists=True."
+            )
+        return translate(error)
+
+    def call(
+        self: Any, method: ActorMethod, options: MethodOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        handle, spec = method.handle, method._spec
+        bound = getattr(handle._inner, spec.name)
+        if options is not spec.options:
+            keywords = options_for_ray.method_keywords(options)
+            bound = bound.options(**keywords) if keywords else bound
+        try:
+            inner = bound.remote(*_unwrapped(args), **_unwrapped_named(kwargs))
+        except ray.exceptions.RayError as error:
+            raise translate(error) from None
+        about = (options.name or f"{handle._class_name}.{spec.name}", "actor call", {}, "", "")
+        return self._returned(inner, about, handle._actor_id_bytes)
+
+    def cancel(self: Any, ref: Any, *, force: bool, recursive: bool) -> None:
+        inner = ref._inner
+        try:
+            ray.cancel(inner, force=force, recursive=recursive)
+        except ValueError as error:
+            if force:
+                raise ValueError("force=True is not supported for actor tasks: kill the actor instead.") from None
+            raise error
+
+    def kill(self: Any, actor: ActorHandle, *, no_restart: bool) -> None:
+        ray.kill(actor._inner, no_restart=no_restart)
+
+    def get_actor(self: Any, name: str, namespace: str | None) -> ActorHandle:
+        where = namespace or self.namespace
+        try:
+            return self.actor_handle(ray.get_actor(name, namespace=where))  # type: ignore[no-any-return]
+        except ValueError:
+            there = sorted(row["name"] for row in self.list_named_actors(True) if row["namespace"] == where)
+            known = f" Named actors there: {', '.join(there)}." if there else " There are no named actors in it."
+            raise ValueError(f"Failed to look up actor with name {name!r} in namespace {where!r}.{known}") from None
+
+    def actor_handle(self: Any, inner: Any) -> ActorHandle:
+        """nbaccel's handle for Ray's, whoever made the actor."""
+        class_name = inner._ray_actor_creation_function_descriptor.class_name.rpartition(".")[2]
+        methods = {name: _spec(name, inner) for name in inner._ray_method_signatures}
+        for name in ("__ray_terminate__", "__ray_ready__", "__ray_call__"):
+            methods[name] = MethodSpec(name, MethodOptions(), arity_of(_anything))
+        return ActorHandle(inner._actor_id.binary(), class_name, methods, self, counted=False, inner=inner)
+
+    def list_named_actors(self: Any, all_namespaces: bool) -> list[Any]:
+        from ray.util import list_named_actors
+
+        own = self.namespace_of_reports
+        if not all_namespaces:
+            return list(list_named_actors(all_namespaces=False))
+        return [row for row in list_named_actors(all_namespaces=True) if row["namespace"] != own]
+
+
+def _anything(*args: Any, **kwargs: Any) -> None:
+    """Has the signature that takes everything."""
+
+
+def _spec(name: str, inner: Any) -> MethodSpec:
+    """A method as Ray's handle knows it."""
+    signature = inspect.Signature(parameters=inner._ray_method_signatures[name])
+    function = lambda *args, **kwargs: None  # noqa: E731
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    returns = inner._ray_method_num_returns.get(name)
+    is_generator = bool(inner._ray_method_is_generator.get(name))
+    options = MethodOptions(num_returns=returns) if returns not in (None, 1) else MethodOptions()
+    return MethodSpec(name, options, arity_of(function), False, is_generator)
+
+
+def _creation_of(actor_id: bytes) -> bytes:
+    """The id of an actor's constructor task: Ray's is all ones before the actor's own."""
+    return b"\xff" * 8 + actor_id
+
+
+def _unwrapped(args: tuple[Any, ...]) -> list[Any]:
+    """Top-level refs as Ray's own, which Ray replaces by their values; those inside of other things stay refs."""
+    return [value._inner if isinstance(value, ObjectRef) else value for value in args]
+
+
+def _unwrapped_named(kwargs: dict[str, Any]) -> dict[str, Any]:
+    return {name: value._inner if isinstance(value, ObjectRef) else value for name, value in kwargs.items()}
+
+
+def _quantities(demand: Demand) -> dict[str, float]:
+    return {name: amount / UNIT for name, amount in demand.items()}

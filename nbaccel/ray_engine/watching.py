@@ -1,0 +1,266 @@
+"""What views ask of a Ray cluster. The actors that answer are started by the first question, never before."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import ray
+
+from nbaccel import exceptions
+from nbaccel.ray_engine import planning, tracing
+from nbaccel.ray_engine.picture import Known, draw
+from nbaccel.ray_engine.submissions import Submission
+from nbaccel.snapshot import Snapshot
+
+COLLECTOR_TIMEOUT_S = 10.0
+ASK_TIMEOUT_S = 5.0
+LONGEST_WAIT_S = 20.0
+SMALLEST_GAP_S = 0.25
+METRICS_EVERY_S = 1.0
+
+Note = dict[str, Any]
+
+
+class Watching:
+    """Mixed into the engine."""
+
+    def start_watching(self: Any) -> None:
+        self._collector: Any = None
+        self._notes: dict[str, Note] = {}
+        self._ended: dict[str, int] = {}
+        self._seen = 0
+        self._picture_number = 0
+        self._agents: dict[str, Any] = {}
+        self._watcher: Watcher | None = None
+        self._asking = threading.Lock()
+
+    def stop_watching(self: Any) -> None:
+        if self._watcher is not None:
+            self._watcher.stop(ended=True)
+            self._watcher = None
+        if self._collector is not None and ray.is_initialized():
+            from ray.experimental.internal_kv import _internal_kv_del
+
+            _internal_kv_del(self._watched_key(), namespace=self.namespace_of_reports)
+            ray.kill(self._collector)
+        for agent in self._agents.values():
+            ray.kill(agent)
+        self._collector, self._agents = None, {}
+
+    # ---- the small actors
+
+    def _watched_key(self: Any) -> bytes:
+        return bytes(self.reporting.watched_key(ray.get_runtime_context().get_job_id()))
+
+    def collector(self: Any) -> Any:
+        """The actor that gathers reports; started, and the tasks told of it, when it is first needed."""
+        if self._collector is None:
+            from ray.experimental.internal_kv import _internal_kv_put
+
+            kind = importlib.import_module("nbaccel_in_ray.collector").Collector
+            name = self.reporting.collector_name(ray.get_runtime_context().get_job_id())
+            options = {"name": name, "namespace": self.namespace_of_reports, "get_if_exists": True, "num_cpus": 0}
+            made = ray.remote(kind).options(**options).remote()
+            ray.get(made.since.remote(0, 0), timeout=COLLECTOR_TIMEOUT_S)
+            _internal_kv_put(self._watched_key(), b"1", namespace=self.namespace_of_reports)
+            self._collector = made
+        return self._collector
+
+    def _agent(self: Any, node_id: str) -> Any:
+        if node_id not in self._agents:
+            from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+            kind = importlib.import_module("nbaccel_in_ray.node_agent").NodeAgent
+            place = NodeAffinitySchedulingStrategy(node_id, soft=False)
+            self._agents[node_id] = ray.remote(kind).options(num_cpus=0, scheduling_strategy=place).remote()
+        return self._agents[node_id]
+
+    # ---- the picture
+
+    def snapshot(self: Any) -> Snapshot:
+        """What is known now. The first one after tasks were submitted starts the reports: those of tasks that run
+        already arrive within two seconds."""
+        if self.submissions.all() or self._collector is not None:
+            self.learn(0)
+        return self.picture(metrics=False)
+
+    def learn(self: Any, wait_s: float) -> None:
+        """Take in what tasks have reported since the last time."""
+        with self._asking:
+            try:
+                answer = ray.get(self.collector().since.remote(self._seen, wait_s), timeout=wait_s + ASK_TIMEOUT_S)
+            except ray.exceptions.RayActorError:
+                self._collector, self._seen = None, 0  # its node was lost: the next question starts another
+                return
+            except ray.exceptions.GetTimeoutError:
+                return
+            self._seen, notes, self._ended = answer
+            for note in notes:
+                self._notes[note["task_id"]] = note
+
+    def picture(self: Any, *, metrics: bool, rows: int = 0) -> Snapshot:
+        self._picture_number += 1
+        known = Known(
+            self.tables(), self._notes, self._ended, self.submissions, self.context(), self.joined is not None
+        )
+        known.more_rows = rows
+        if metrics:
+            known.samples = self._samples([row["NodeID"] for row in known.tables["nodes"] if row["Alive"]])
+        return draw(known, self._picture_number)
+
+    def tables(self: Any) -> dict[str, Any]:
+        ask = importlib.import_module("nbaccel_in_ray.tables").tables
+        if self.through_client:
+            return dict(ray.get(ray.remote(num_cpus=0)(ask).remote()))
+        return dict(ask())
+
+    def _samples(self: Any, node_ids: list[str]) -> dict[str, list[Note]]:
+        asked = {node_id: self._agent(node_id).devices.remote() for node_id in node_ids}
+        ready, _ = ray.wait(list(asked.values()), num_returns=len(asked), timeout=SMALLEST_GAP_S)
+        found = {}
+        for node_id, ref in asked.items():
+            if ref in ready:
+                try:
+                    found[node_id] = ray.get(ref)
+                except ray.exceptions.RayError:
+                    self._agents.pop(node_id, None)  # its node is gone
+        return found
+
+    def watch(
+        self: Any, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0
+    ) -> None:
+        if self.in_worker:
+            raise exceptions.RaySystemError("Snapshots can be watched from a driver, not from inside a task.")
+        if self._watcher is not None:
+            self._watcher.stop()
+            self._watcher = None
+        if callback is not None:
+            self._watcher = Watcher(self, callback, metrics=metrics, rows=rows)
+
+    def submitted(self: Any, submission: Submission) -> None:
+        """Views are told of new tasks before these run."""
+        if self._watcher is not None:
+            self._watcher.changed.set()
+
+    # ---- questions
+
+    def explain(self: Any, what: str | None) -> list[dict[str, Any]]:
+        snapshot = self.snapshot()
+        wanted = what[:48] if what and len(what) == 56 else what
+        return planning.explanations(snapshot, wanted)
+
+    def probe(
+        self: Any, demand: dict[str, float], accelerator_type: str | None, gpu_memory_bytes: int = 0
+    ) -> dict[str, Any]:
+        asked = dict(demand)
+        if accelerator_type:
+            asked[f"accelerator_type:{accelerator_type}"] = 0.001
+        if gpu_memory_bytes:
+            return {
+                "verdict": "unknown",
+                "sentence": "Ray does not schedule by the memory of devices: ask for a fraction.",
+            }
+        return planning.probe(self.picture(metrics=False), asked)
+
+    def recycle(self: Any) -> int:
+        raise exceptions.EngineError(
+            "Ray keeps its idle workers to itself: there is no way to end them by hand. Tasks that ask for a device run in fresh "
+            "processes anyway; give others @remote(max_calls=1)."
+        )
+
+    def cancel_by_id(self: Any, task_id: str, *, force: bool = False) -> None:
+        found = self.submissions.get(bytes.fromhex(task_id))
+        ref = found.inner() if found is not None and found.inner is not None else None
+        if ref is None:
+            raise ValueError(
+                f"Task {task_id} cannot be cancelled from here: only the process that submitted a task and still holds its ref "
+                "can tell Ray to."
+            )
+        self.cancel(ref, force=force, recursive=True)
+
+    def kill_by_id(self: Any, actor_id: str) -> None:
+        for each in self.submissions.all():
+            if each.kind == "actor creation" and each.actor_id == bytes.fromhex(actor_id) and each.inner is not None:
+                handle = each.inner()
+                if handle is not None:
+                    self.kill(handle, no_restart=True)
+                    return
+        raise ValueError(f"Actor {actor_id} cannot be ended from here: this process holds no handle of it.")
+
+    def logs(self: Any, task_id: str | None, *, tail: int) -> str:
+        session_dir = ray.get_runtime_context().get_temp_dir()
+        session_dir = f"{session_dir}/{ray.get_runtime_context().get_session_name()}"
+        if task_id:
+            self.learn(0)
+            note = self._notes.get(task_id[:48])
+            if note is None or "worker_id" not in note:
+                raise ValueError(
+                    f"Task {task_id} is not known here: it has not run yet, or ended before anybody watched."
+                )
+            asked = [self._agent(note["node_id"]).log_tail.remote(session_dir, note["worker_id"], tail)]
+        else:
+            alive = [row["NodeID"] for row in ray.nodes() if row["Alive"]]
+            asked = [self._agent(node_id).log_tail.remote(session_dir, "", tail) for node_id in alive]
+        return "\n".join(text for text in ray.get(asked) if text)
+
+    def timeline(self: Any) -> list[dict[str, Any]]:
+        self.learn(0)
+        return tracing.events(self._notes.values())
+
+    def state(self: Any, what: str, limit: int) -> list[dict[str, Any]]:
+        if what == "objects":
+            raise exceptions.EngineError(
+                "Which objects there are is known to each of Ray's processes for itself; only Ray's dashboard gathers it: "
+                "init(engine='ray', include_dashboard=True), then `ray memory`."
+            )
+        snapshot = self.snapshot()
+        return planning.state_rows(snapshot, self.tables(), what)[:limit]
+
+
+class Watcher:
+    """A thread that calls back with a picture when something has changed, at most four times a second."""
+
+    def __init__(self, engine: Any, callback: Callable[[Snapshot | None], None], *, metrics: bool, rows: int) -> None:
+        self.changed = threading.Event()
+        self._engine = engine
+        self._callback = callback
+        self._metrics = metrics
+        self._rows = rows
+        self._ending = self._cluster_ends = False
+        self._thread = threading.Thread(target=self._run, name="nbaccel-watch", daemon=True)
+        self._thread.start()
+
+    def stop(self, *, ended: bool = False) -> None:
+        """Call back no more; `ended`: but for a last None, since the cluster is left."""
+        self._ending = True
+        self._cluster_ends = ended
+        self.changed.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(ASK_TIMEOUT_S)
+
+    def _run(self) -> None:
+        try:
+            self._watch()
+        except (ray.exceptions.RayError, ConnectionError):
+            self._cluster_ends = True  # Ray's head is gone
+        if self._cluster_ends:
+            self._callback(None)
+
+    def _watch(self) -> None:
+        self._engine.learn(0)
+        waiting = None
+        while not self._ending:
+            self._callback(self._engine.picture(metrics=self._metrics, rows=self._rows))
+            time.sleep(SMALLEST_GAP_S)
+            if waiting is None:
+                waiting = self._engine.collector().since.remote(self._engine._seen, LONGEST_WAIT_S)
+                waiting._on_completed(lambda _answer: self.changed.set())
+            self.changed.wait(METRICS_EVERY_S if self._metrics else LONGEST_WAIT_S)
+            self.changed.clear()
+            if not self._ending and ray.wait([waiting], timeout=0)[0]:
+                waiting = None
+                self._engine.learn(0)

@@ -1,0 +1,86 @@
+"""The engines that the contract is kept by, one after the other; each is started once for all tests of this folder."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import nbaccel
+from tests.engines.skips import SKIPS
+
+NUM_CPUS, NUM_GPUS = 4, 2
+DEADLINE_S = 60.0
+
+
+@pytest.fixture(scope="package", params=["local", pytest.param("ray", marks=pytest.mark.ray)])
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The name of the engine that runs."""
+    if request.param == "ray":
+        os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")  # a busy machine is slow to start ten processes
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        pytest.importorskip("ray")
+    nbaccel.init(engine=request.param, num_cpus=NUM_CPUS, num_gpus=NUM_GPUS, resources={"TPU": 4, "blue": 2})
+    yield request.param
+    nbaccel.shutdown()
+
+
+@pytest.fixture
+def nb(engine: str, request: pytest.FixtureRequest) -> ModuleType:
+    """nbaccel on this engine; the test is skipped where skips.py says so."""
+    reason = SKIPS.get((engine, request.node.originalname))
+    if reason is not None:
+        pytest.skip(reason)
+    return nbaccel
+
+
+@pytest.fixture
+def wait_until() -> Callable[[Callable[[], Any]], Any]:
+    """Ask again until the answer is true; the answer. Fails after a deadline."""
+
+    def wait(condition: Callable[[], Any]) -> Any:
+        deadline = time.monotonic() + DEADLINE_S
+        while not (answer := condition()):
+            assert time.monotonic() < deadline, "it did not come true"
+            time.sleep(0.05)
+        return answer
+
+    return wait
+
+
+@nbaccel.remote(num_cpus=0)
+class Gate:
+    """Tasks wait at it until the test opens it: no clock is needed."""
+
+    def __init__(self) -> None:
+        import asyncio
+
+        self._open = asyncio.Event()
+        self._arrived = 0
+
+    async def wait(self) -> None:
+        self._arrived += 1
+        await self._open.wait()
+
+    async def arrived(self) -> int:
+        return self._arrived
+
+    async def open(self) -> None:
+        self._open.set()
+
+
+@pytest.fixture
+def gate(nb: ModuleType) -> Iterator[Any]:
+    """A gate that is shut."""
+    gate = Gate.remote()
+    yield gate
+    nb.kill(gate)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """The length of the list of skips, so that a growing one is seen."""
+    terminalreporter.write_line(f"engines: {len(SKIPS)} promises are not kept by every engine (tests/engines/skips.py)")

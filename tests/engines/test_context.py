@@ -1,0 +1,160 @@
+"""What running code may ask about itself, groups of bundles, and pictures, on every engine."""
+
+from __future__ import annotations
+
+import nbaccel
+from nbaccel.util.placement_group import placement_group, placement_group_table, remove_placement_group
+from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
+
+
+def _facts():
+    context = nbaccel.get_runtime_context()
+    return {
+        "task": context.get_task_id(),
+        "node": context.get_node_id(),
+        "worker": context.get_worker_id(),
+        "job": context.get_job_id(),
+        "actor": context.get_actor_id(),
+        "group": context.get_placement_group_id(),
+    }
+
+
+@nbaccel.remote
+def facts():
+    return _facts()
+
+
+def test_a_task_knows_who_and_where_it_is(nb):
+    ref = facts.remote()
+    told = nb.get(ref)
+    assert told["task"] == ref.task_id().hex()
+    assert told["node"] == nb.nodes()[0]["NodeID"]
+    assert told["job"] == nb.get_runtime_context().get_job_id()
+    assert len(told["worker"]) == 56
+    assert told["actor"] is None
+
+
+def test_a_driver_has_no_task(nb):
+    assert nb.get_runtime_context().get_task_id() is None
+    assert nb.get_runtime_context().get_actor_id() is None
+
+
+def test_an_actor_knows_its_id_and_name(nb):
+    @nb.remote
+    class Named:
+        def who(self):
+            context = nbaccel.get_runtime_context()
+            return context.get_actor_id(), context.get_actor_name()
+
+    actor = Named.options(name="knows").remote()
+    assert nb.get(actor.who.remote()) == (actor._actor_id.hex(), "knows")
+    nb.kill(actor)
+
+
+def test_nbaccel_is_initialised_inside_a_task(nb):
+    @nb.remote
+    def ready():
+        return nbaccel.is_initialized()
+
+    assert nb.get(ready.remote())
+
+
+def test_a_group_of_bundles_is_placed_used_and_removed(nb):
+    group = placement_group([{"CPU": 1}, {"CPU": 1}])
+    assert nb.get(group.ready()) == group
+    strategy = PlacementGroupSchedulingStrategy(group, 0)
+    assert nb.get(facts.options(scheduling_strategy=strategy).remote())["group"] == group.id.hex()
+    assert placement_group_table(group)["state"] == "CREATED"
+    remove_placement_group(group)
+
+
+def test_a_task_runs_on_the_node_that_it_names(nb):
+    node_id = nb.nodes()[0]["NodeID"]
+    strategy = NodeAffinitySchedulingStrategy(node_id, soft=False)
+    assert nb.get(facts.options(scheduling_strategy=strategy).remote())["node"] == node_id
+
+
+def test_the_picture_names_node_device_and_process_of_each_task(nb, gate, wait_until):
+    @nb.remote(num_gpus=0.5)
+    def trains(gate):
+        nbaccel.get(gate.wait.remote())
+
+    ref = trains.remote(gate)
+    wait_until(lambda: nb.get(gate.arrived.remote()) == 1)
+
+    def running():
+        rows = [row for row in nb.snapshot().tasks if row.task_id == ref.task_id().hex()]
+        return rows[0] if rows and rows[0].pid is not None else None
+
+    row = wait_until(running)
+    assert (row.name, row.state) == ("trains", "RUNNING") or row.state.startswith("RUNNING")
+    assert row.node_id == nb.nodes()[0]["NodeID"]
+    (id,) = row.device_ids["GPU"]
+    (device,) = [each for each in nb.snapshot().devices if each.resource == "GPU" and each.id == id]
+    assert [(holder.name, holder.amount, holder.pid) for holder in device.holders] == [("trains", 0.5, row.pid)]
+    assert device.free == 0.5
+    nb.get(gate.open.remote())
+    nb.get(ref)
+    wait_until(lambda: all(not each.holders for each in nb.snapshot().devices))
+
+
+def test_the_picture_shows_an_idle_actor_with_its_device(nb, wait_until):
+    @nb.remote(num_gpus=1)
+    class Model:
+        def hello(self):
+            return "hello"
+
+    model = Model.options(name="model").remote()
+    nb.get(model.hello.remote())
+
+    def shown():
+        rows = [row for row in nb.snapshot().actors if row.actor_id == model._actor_id.hex()]
+        return rows[0] if rows and rows[0].device_ids else None
+
+    row = wait_until(shown)
+    assert (row.class_name, row.state, row.name) == ("Model", "ALIVE", "model")
+    assert row.device_ids == {"GPU": ["0"]}
+    (device,) = [each for each in nb.snapshot().devices if each.resource == "GPU" and each.id == "0"]
+    assert [holder.actor_id for holder in device.holders] == [row.actor_id]
+    nb.kill(model)
+
+
+def test_a_task_that_can_never_run_says_why(nb, wait_until):
+    @nb.remote(num_gpus=3)
+    def much():
+        return 1
+
+    ref = much.remote()
+
+    def why():
+        rows = [row for row in nb.snapshot().tasks if row.task_id == ref.task_id().hex()]
+        return rows[0].why if rows else None
+
+    assert "3" in wait_until(why)
+    answer = nbaccel.explain(ref) if hasattr(nbaccel, "explain") else None
+    assert answer is None or answer.ever is False
+    nb.cancel(ref)
+
+
+def test_pictures_are_pushed_to_a_watcher(nb, gate, wait_until):
+    from nbaccel import engine as engines
+
+    seen = []
+    engines.current().watch(seen.append, metrics=False)
+
+    @nb.remote(num_cpus=0)
+    def watched(gate):
+        nbaccel.get(gate.wait.remote())
+
+    ref = watched.remote(gate)
+    wait_until(lambda: any(row.name == "watched" and row.pid for picture in list(seen) for row in picture.tasks))
+    engines.current().watch(None)
+    nb.get(gate.open.remote())
+    nb.get(ref)
+
+
+def test_what_ran_is_on_the_timeline(nb, wait_until):
+    ref = facts.options(name="on the timeline").remote()
+    nb.snapshot()
+    nb.get(ref)
+    wait_until(lambda: any(event["name"] in ("on the timeline", "facts") for event in nb.timeline()))

@@ -1,0 +1,237 @@
+"""Tasks: options, nesting, retries, environments, on every engine."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import nbaccel
+from nbaccel import exceptions
+
+
+@nbaccel.remote
+def add(left, right=0):
+    return left + right
+
+
+@nbaccel.remote
+def pid():
+    return os.getpid()
+
+
+def test_a_task_returns_its_value(nb):
+    assert nb.get(add.remote(1, right=2)) == 3
+
+
+def test_a_task_runs_in_another_process(nb):
+    assert nb.get(pid.remote()) != os.getpid()
+
+
+def test_get_of_a_list_keeps_its_order(nb):
+    assert nb.get([add.remote(i, i) for i in range(20)]) == [2 * i for i in range(20)]
+
+
+def test_a_task_returns_several_values(nb):
+    first, second = add.options(num_returns=2).remote((1,), (2,))
+    assert nb.get([first, second]) == [1, 2]
+
+
+def test_a_task_returns_nothing_where_none_is_asked(nb):
+    assert add.options(num_returns=0).remote(1, 2) is None
+
+
+def test_tasks_submit_tasks(nb):
+    @nb.remote
+    def total(depth):
+        import nbaccel
+
+        if depth == 0:
+            return nbaccel.get(add.remote(1, 1))
+        return nbaccel.get(total.remote(depth - 1)) + 1
+
+    assert nb.get(total.remote(2)) == 4
+
+
+def test_a_blocked_parent_lends_its_cpu(nb):
+    @nb.remote(num_cpus=4)
+    def parent():
+        import nbaccel
+
+        return nbaccel.get(add.options(num_cpus=4).remote(20, 22))
+
+    assert nb.get(parent.remote()) == 42
+
+
+def test_wrong_arguments_are_refused_at_once(nb):
+    with pytest.raises(TypeError):
+        add.remote()
+
+
+def test_a_direct_call_says_what_to_write(nb):
+    with pytest.raises(TypeError, match=r"add\.remote\(\)"):
+        add(1, 2)
+
+
+def test_an_argument_that_cannot_be_pickled_is_named(nb):
+    import threading
+
+    with pytest.raises(TypeError, match="lock"):
+        add.remote(threading.Lock())
+
+
+def test_a_result_that_cannot_be_pickled_is_an_error(nb):
+    @nb.remote
+    def lock():
+        import threading
+
+        return threading.Lock()
+
+    with pytest.raises(TypeError, match="lock"):
+        nb.get(lock.remote())
+
+
+def test_a_function_that_cannot_be_pickled_is_refused(nb):
+    import threading
+
+    held = threading.Lock()
+
+    @nb.remote
+    def uses():
+        return held
+
+    with pytest.raises(TypeError, match=r"(?i)serialize"):
+        uses.remote()
+
+
+def test_environment_variables_reach_the_task(nb):
+    @nb.remote(runtime_env={"env_vars": {"NBACCEL_TEST_WORD": "blue"}})
+    def word():
+        return os.environ.get("NBACCEL_TEST_WORD")
+
+    assert nb.get(word.remote()) == "blue"
+
+
+def test_a_task_that_raises_is_not_retried(nb, tmp_path):
+    @nb.remote
+    def count():
+        with open(tmp_path / "runs", "a") as file:
+            file.write("x")
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        nb.get(count.remote())
+    assert (tmp_path / "runs").read_text() == "x"
+
+
+def test_a_task_is_retried_for_the_exceptions_that_it_names(nb, tmp_path):
+    @nb.remote(max_retries=2, retry_exceptions=[ValueError])
+    def third_time():
+        with open(tmp_path / "runs", "a") as file:
+            file.write("x")
+        if len((tmp_path / "runs").read_text()) < 3:
+            raise ValueError("not yet")
+        return "done"
+
+    assert nb.get(third_time.remote()) == "done"
+
+
+def test_a_task_whose_worker_dies_is_retried(nb, tmp_path):
+    @nb.remote(max_retries=1)
+    def second_time():
+        first = not (tmp_path / "ran").exists()
+        (tmp_path / "ran").touch()
+        if first:
+            os.kill(os.getpid(), 9)
+        return "done"
+
+    assert nb.get(second_time.remote()) == "done"
+
+
+def test_a_waiting_task_is_cancelled(nb, gate):
+    @nb.remote
+    def never():
+        return 1
+
+    @nb.remote(num_cpus=4)
+    def hold(gate):
+        import nbaccel
+
+        nbaccel.get(gate.wait.remote())
+
+    blocked = hold.options(num_cpus=0, resources={"blue": 2}).remote(gate)
+    waiting = never.options(resources={"blue": 2}).remote()
+    nb.cancel(waiting)
+    with pytest.raises(exceptions.TaskCancelledError):
+        nb.get(waiting)
+    nb.get(gate.open.remote())
+    nb.get(blocked)
+
+
+def test_a_running_task_is_cancelled(nb, tmp_path, wait_until):
+    @nb.remote
+    def forever():
+        import time
+
+        (tmp_path / "began").touch()
+        while True:
+            time.sleep(0.01)
+
+    ref = forever.remote()
+    wait_until((tmp_path / "began").exists)
+    nb.cancel(ref)
+    with pytest.raises((exceptions.TaskCancelledError, KeyboardInterrupt)):
+        nb.get(ref)
+
+
+def test_a_running_task_is_killed_by_force(nb, tmp_path, wait_until):
+    @nb.remote(max_retries=0)
+    def deaf():
+        import time
+
+        (tmp_path / "began").touch()
+        while True:
+            try:
+                time.sleep(0.01)
+            except KeyboardInterrupt:
+                pass
+
+    ref = deaf.remote()
+    wait_until((tmp_path / "began").exists)
+    nb.cancel(ref, force=True)
+    with pytest.raises((exceptions.TaskCancelledError, exceptions.WorkerCrashedError)):
+        nb.get(ref)
+
+
+def test_a_custom_resource_limits_how_many_run(nb, gate, wait_until):
+    @nb.remote(num_cpus=0, resources={"blue": 1})
+    def hold(gate):
+        import nbaccel
+
+        nbaccel.get(gate.wait.remote())
+
+    refs = [hold.remote(gate) for _ in range(3)]
+    wait_until(lambda: nb.get(gate.arrived.remote()) == 2)
+    assert nb.wait(refs, num_returns=1, timeout=0) == ([], refs)
+    nb.get(gate.open.remote())
+    nb.get(refs)
+
+
+def test_the_name_of_a_task_is_what_its_options_say(nb):
+    @nb.remote
+    def who():
+        import nbaccel
+
+        return nbaccel.get_runtime_context().get_task_name()
+
+    assert nb.get(who.options(name="shown").remote()) == "shown"
+
+
+def test_a_later_call_sees_what_the_function_captured_first(nb):
+    word = "first"
+
+    @nb.remote
+    def say():
+        return word
+
+    assert nb.get(say.remote()) == "first"
