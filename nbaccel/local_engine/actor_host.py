@@ -80,15 +80,11 @@ class ActorHost:
         if self._loop is not None:
             asyncio.run_coroutine_threadsafe(self._call_async(running), self._loop)
         elif self._pools:
-            pool = self._pools.get(running.template.concurrency_group) or self._pools[self._group_of(running)]
-            pool.submit(self._call_in_thread, running)
+            self._pools.get(running.template.concurrency_group, self._pools[_DEFAULT_GROUP]).submit(
+                self._call_in_thread, running
+            )
         else:
             self._call_sync(running)
-
-    def _group_of(self, running: Running) -> str:
-        return (
-            running.template.concurrency_group if running.template.concurrency_group in self._pools else _DEFAULT_GROUP
-        )
 
     def _call_in_thread(self, running: Running) -> None:
         done = self.worker.guarded(running, self._work)

@@ -210,7 +210,8 @@ class Execution:
             "actor": template.class_name or None,
         }
         cause = error if isinstance(error, BaseException) else None
-        failed = exceptions.RayTaskError(template.method or template.name, text, cause, **where)  # type: ignore[arg-type]
+        name = template.method or template.name.removeprefix(f"{template.class_name}.")
+        failed = exceptions.RayTaskError(name, text, cause, **where)  # type: ignore[arg-type]
         release_frames(error)
         try:
             stored, room = self._client.store(codec.dump(failed, []), wire.RAISED)
@@ -219,7 +220,7 @@ class Execution:
             return stored
         except Exception as problem:  # the user's exception (or what it holds) refuses to be pickled
             plain = exceptions.RayTaskError(
-                template.method or template.name,
+                name,
                 text,
                 RuntimeError(f"{type(error).__name__}: {error} (the exception itself could not be pickled: {problem})"),
                 **where,  # type: ignore[arg-type]

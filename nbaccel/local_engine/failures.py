@@ -43,7 +43,10 @@ def _system_error(failure: SystemFailure) -> Any:
     kind: Any = getattr(exceptions, failure.kind, exceptions.RaySystemError)
     if issubclass(kind, exceptions.RayActorError):
         cause = codec.load(failure.cause) if failure.cause else None
-        return kind(failure.message, actor_id=failure.actor_id, actor_init_failed=cause is not None, cause=cause)
+        message = failure.message
+        if cause is not None:
+            message = f"The actor died because of an error raised in its creation task, {cause}"
+        return kind(message, actor_id=failure.actor_id, actor_init_failed=cause is not None, cause=cause)
     if kind is exceptions.WorkerCrashedError:
         return kind(failure.message, pid=failure.pid, exit_code=failure.exit_code, signal_number=failure.signal_number)
     if kind is exceptions.TaskCancelledError:

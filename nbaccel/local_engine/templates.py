@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import cloudpickle
 from msgspec.structs import replace
 
-from nbaccel.handles import ActorClass, ActorMethod, RemoteFunction
+from nbaccel.handles import ActorClass, ActorMethod, MethodSpec, RemoteFunction
 from nbaccel.local_engine import wire
 from nbaccel.options import (
     ActorOptions,
@@ -80,13 +80,20 @@ def actor_template(
         is_async=actor_class._is_async,
         concurrency_groups=options.concurrency_groups,
         out_of_order=bool(options.allow_out_of_order_execution),
-        max_pending_calls=options.max_pending_calls,
-        methods=cloudpickle.dumps(actor_class._methods),
+        methods=cloudpickle.dumps(methods_with_limit(actor_class, options)),
         backpressure=_or(options.actor_generator_backpressure_num_objects, -1),
         capture=_captures(options),
         **_shared(options),
         **common,
     )
+
+
+def methods_with_limit(actor_class: ActorClass, options: ActorOptions) -> dict[str, MethodSpec]:
+    """The methods that handles of this actor offer: they know its max_pending_calls."""
+    limit = options.max_pending_calls
+    if limit < 0:
+        return actor_class._methods
+    return {name: replace(spec, max_pending=limit) for name, spec in actor_class._methods.items()}
 
 
 def method_template(method: ActorMethod, options: MethodOptions, **common: Any) -> wire.Template:

@@ -60,11 +60,16 @@ class ActorRecord(msgspec.Struct, eq=False):
         return self.creation.task
 
     @property
+    def name(self) -> str:
+        """Its class's, for sentences."""
+        return self.task.name.removesuffix(".__init__")
+
+    @property
     def may_restart(self) -> bool:
         return self.task.max_restarts < 0 or self.restarts < self.task.max_restarts
 
     def __str__(self) -> str:
-        return f"actor {self.task.name} ({self.actor_id.hex()})"
+        return f"actor {self.name} ({self.actor_id.hex()})"
 
     def calls(self) -> Iterator[TaskRecord]:
         """All that have not returned."""
@@ -121,7 +126,7 @@ class ActorTable:
         actor.settled |= last
         self._tasks.finish(record, now, event.failed, tell=last)
         if event.failed:
-            self.kill(actor, f"the constructor of {actor.task.name} raised an error", now, force=False)
+            self.kill(actor, f"the constructor of {actor.name} raised an error", now, force=False)
             return
         actor.created = True
         self._dispatcher.close_lease(worker)
@@ -135,7 +140,7 @@ class ActorTable:
     def _construct_otherwise(self, actor: ActorRecord, worker: WorkerRecord, why: str, now: float) -> None:
         """The constructor raised what its next choice is to answer: a new process, for that choice."""
         actor.worker, actor.hold = None, None
-        self._dispatcher.retire(worker, f"the constructor of {actor.task.name} raised {why}", now)
+        self._dispatcher.retire(worker, f"the constructor of {actor.name} raised {why}", now)
         self._tasks.fall_back(actor.creation, why, now)
 
     # --- calls ----------------------------------------------------------------------------------------------------
@@ -169,7 +174,7 @@ class ActorTable:
             why = "no actor with this id is known any more"
         else:
             record.actor, why = actor, actor.why
-        message = f"{record.task.name} cannot run: the actor is dead, because {why}."
+        message = f"{record.task.name} cannot run: the actor is dead, because {why.rstrip('.')}."
         self._tasks.fail(record, Failure.ACTOR_DIED, message, now)
 
     def _caller(self, actor: ActorRecord, record: TaskRecord) -> bytes:
@@ -375,7 +380,7 @@ class ActorTable:
         if actor.state is DEAD:
             return
         self._move(actor, DEAD, now, why)
-        message = f"The actor {actor.task.name} is dead, because {why}."
+        message = f"The actor {actor.name} is dead, because {why.rstrip('.')}."
         for record in list(actor.calls()):
             cancelled = record.cancelled
             self._tasks.fail(record, Failure.CANCELLED if cancelled else failure, message, now)

@@ -1,0 +1,51 @@
+"""max_pending_calls: how many calls of this process an actor has not answered yet."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from nbaccel import exceptions
+from nbaccel.handles import ActorMethod, ObjectRef
+from nbaccel.local_engine.values import Values
+
+
+class PendingCalls:
+    """Counts, for the actors that have a limit."""
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self._counts: dict[bytes, int] = {}
+        self._lock = threading.Lock()
+
+    def check(self, method: ActorMethod) -> None:
+        """Raises PendingCallsLimitExceeded where the actor has its fill."""
+        limit, handle = method._spec.max_pending, method.handle
+        pending = self._counts.get(handle._actor_id_bytes, 0)
+        if pending >= limit:
+            raise exceptions.PendingCallsLimitExceeded(
+                f"The task {method._spec.name} could not be submitted to {handle!r} because {pending} calls are pending "
+                f"there and the actor's option max_pending_calls is {limit}. Wait for some of them, or raise the limit."
+            )
+
+    def count(self, method: ActorMethod, returned: Any) -> None:
+        """A call was submitted; it is pending until its first result is there."""
+        ref = returned[0] if isinstance(returned, list) and returned else returned
+        if not isinstance(ref, ObjectRef):
+            return
+        actor_id = method.handle._actor_id_bytes
+        self._change(actor_id, 1)
+
+        def answered(id: bytes, keep: ObjectRef[Any] = ref) -> None:  # kept, or nobody would be told of the result
+            self._change(actor_id, -1)
+
+        if self._values.when_ready([ref._id], answered):
+            self._change(actor_id, -1)
+
+    def _change(self, actor_id: bytes, by: int) -> None:
+        with self._lock:
+            count = self._counts.get(actor_id, 0) + by
+            if count > 0:
+                self._counts[actor_id] = count
+            else:
+                self._counts.pop(actor_id, None)
