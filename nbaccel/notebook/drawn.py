@@ -12,13 +12,13 @@ import msgspec
 from nbaccel.snapshot import Alert, Snapshot
 from nbaccel.tables import ENDED
 
-MOST_WHY = 300  # characters of a reason: one may name every holder of every device
+MOST_WHY = 400  # characters of a reason: one may name every holder of every device
 _NOT_SHOWN = ("node:", "accelerator_type:", "memory", "object_store_memory", "bundle_")
 
 
 class DrawnHolder(msgspec.Struct, omit_defaults=True):
     name: str
-    amount: float
+    amount: float = 1.0
     task_id: str | None = None
     actor_id: str | None = None
     pid: int | None = None
@@ -36,12 +36,11 @@ class DrawnMetrics(msgspec.Struct, omit_defaults=True):
 
 class DrawnDevice(msgspec.Struct, omit_defaults=True):
     resource: str
-    index: int
     id: str
-    kind: str
+    kind: str = "real"
     node_id: str = ""  # "" when there is one node
     family: str = ""  # where there is neither name nor type
-    type: str | None = None
+    type: str | None = None  # where there is no name
     name: str = ""
     parent: str | None = None
     profile: str | None = None
@@ -144,6 +143,8 @@ def _shorten_device(device: DrawnDevice, one_node: bool) -> None:
         device.node_id = ""
     if device.name or device.type:
         device.family = ""
+    if device.name:
+        device.type = None
     for holder in device.holders:
         holder.since = _milliseconds(holder.since)
     metrics = device.metrics
@@ -154,6 +155,8 @@ def _shorten_device(device: DrawnDevice, one_node: bool) -> None:
 def _shorten_task(task: DrawnTask, one_node: bool, reasons: dict[str, int]) -> None:
     if one_node:
         task.node_id = None
+    if task.device_ids:
+        task.demand = {}  # what it has says what it asked for
     task.submitted_at = _milliseconds(task.submitted_at)
     task.started_at = _milliseconds(task.started_at)
     task.finished_at = _milliseconds(task.finished_at)

@@ -39,6 +39,7 @@ class Cockpit(anywidget.AnyWidget):
         self._reader = ThreadPoolExecutor(1, "nbaccel-cockpit")  # logs are asked of the head, which takes a moment
         self._static: Snapshot | None = None
         self.on_msg(self._heard)
+        _keep_subshell(self.comm)
 
     def follow(self, engine: engines.Engine, now: Snapshot, *, details: bool) -> None:
         """Show this engine's pictures from now on; the next view that is displayed opens with its tabs, or without."""
@@ -88,3 +89,13 @@ class Cockpit(anywidget.AnyWidget):
         except (RayError, ValueError, OSError) as error:
             text = str(error)
         self.send({"say": "log", "id": id, "text": text})
+
+
+def _keep_subshell(comm: Any) -> None:
+    """Let what pages say be heard while a cell runs.
+
+    ipykernel 7.4 sends a page's message to whichever (sub)shell spoke last on the comm, which for pictures is the main
+    one, busy with the cell; our handlers may run on any thread, so the page's own choice is right.
+    """
+    if hasattr(comm, "_reply_subshell_for"):
+        comm._reply_subshell_for = lambda data, chosen_by_page: chosen_by_page

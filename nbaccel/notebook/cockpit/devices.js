@@ -51,11 +51,11 @@ function deviceView(row, node, now) {
   const [sign, state] = deviceState(row);
   const holders = holderViews(row.holders ?? [], now);
   return {
-    key: `${row.node_id ?? ""}/${row.resource}/${row.index}`,
+    key: `${row.node_id ?? ""}/${row.resource}/${row.id}`,
     label: deviceLabel(row),
     node,
     model: [plain(row.name || row.type || row.family), plain(row.profile)].filter(Boolean).join(" · "),
-    mark: row.kind === "real" ? (row.parent ? `MIG of ${plain(row.parent)}` : "") : row.kind,
+    mark: (row.kind ?? "real") === "real" ? (row.parent ? `MIG of ${plain(row.parent)}` : "") : (row.kind ?? ""),
     sign,
     state,
     use: useWords(holders),
@@ -88,12 +88,12 @@ function holderViews(holders, now) {
   return holders.map((holder, index) => ({
     key: ids[index],
     name: plain(holder.name),
-    part: holder.amount === 1 ? "" : amount(holder.amount),
+    part: (holder.amount ?? 1) === 1 ? "" : amount(holder.amount ?? 1),
     cell: plain(holder.cell),
     age: holder.since ? age(now - holder.since) : "",
     pid: holder.pid ? `pid ${holder.pid}` : "",
     colour: colours[index],
-    fraction: Math.min(1, Math.max(0, holder.amount)),
+    fraction: Math.min(1, Math.max(0, holder.amount ?? 1)),
     taskId: holder.task_id ?? "",
     actorId: holder.task_id ? "" : (holder.actor_id ?? ""),
   }));

@@ -16,7 +16,7 @@ export function drawDevices(picture, state) {
   }
   const measured = picture.devices.some((device) => device.utilisation || device.memory);
   const several = picture.devices.some((device) => device.node);
-  const columns = [...(several ? ["Node"] : []), "Device", "State", "In use", ...(measured ? ["Utilisation", "Memory"] : []), "Held by"];
+  const columns = [...(several ? ["Node"] : []), "Device", "In use", ...(measured ? ["Load and memory"] : []), "Held by"];
   return [table("Devices", columns, picture.devices.map((device) => row(device, several, measured, picture, state)))];
 }
 
@@ -26,12 +26,10 @@ function row(device, several, measured, picture, state) {
     "tr",
     { key: device.key, "data-device": device.label },
     several && h("td", { class: "quiet" }, device.node),
-    h("th", { scope: "row" }, h("span", { class: "label" }, device.label), h("span", { class: "quiet" }, device.model),
-      device.mark && chip(device.mark)),
-    h("td", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`),
-    h("td", {}, useBar(device)),
-    measured && h("td", {}, meter("utilisation", device.label, device.utilisation), device.facts && h("span", { class: "quiet small" }, device.facts)),
-    measured && h("td", {}, meter("memory", device.label, device.memory)),
+    h("th", { scope: "row" }, h("span", { class: "label" }, device.label), device.mark && chip(device.mark),
+      h("span", { class: "quiet small model" }, device.model)),
+    h("td", { class: "use" }, useBar(device), h("span", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`)),
+    measured && h("td", { class: "load", title: device.facts }, meter("utilisation", device.label, device.utilisation), meter("memory", device.label, device.memory)),
     h("td", { class: "holders" }, holders(device, picture, state)),
   );
 }
@@ -41,12 +39,12 @@ function useBar(device) {
   const parts = device.holders.map((holder) =>
     h("span", { key: holder.key, class: `part c${holder.colour}`, style: `width:${100 * holder.fraction}%` }),
   );
-  return h("div", { class: "bar use", role: "img", "aria-label": `${device.label}: ${device.use}`, title: device.use }, parts);
+  return h("div", { class: "bar", role: "img", "aria-label": `${device.label}: ${device.use}`, title: device.use }, parts);
 }
 
 /** @param {string} what @param {string} label @param {MeterView} value */
 function meter(what, label, value) {
-  if (!value) return h("span", { class: "quiet" }, "–");
+  if (!value) return h("div", { class: "measure quiet small" }, `${what} unknown`);
   const percent = Math.min(100, Math.max(0, Math.round(value.percent)));
   return h("div", { class: "measure" },
     h("div", { class: "bar", role: "meter", "aria-label": `${label} ${what}`, "aria-valuemin": "0", "aria-valuemax": "100",
@@ -62,8 +60,8 @@ function holders(device, picture, state) {
 
 /** @param {HolderView} holder @param {DeviceView} device @param {Picture} picture @param {State} state */
 function holderLine(holder, device, picture, state) {
-  const facts = [holder.part, holder.cell && `cell ${holder.cell}`, holder.age, holder.pid].filter(Boolean).join(" · ");
-  return h("li", { key: holder.key },
+  const facts = [holder.part, holder.cell && `cell ${holder.cell}`, holder.age].filter(Boolean).join(" · ");
+  return h("li", { key: holder.key, title: holder.pid },
     h("span", { class: `swatch c${holder.colour}`, "aria-hidden": "true" }),
     h("span", { class: "name" }, holder.name),
     h("span", { class: "quiet" }, facts),

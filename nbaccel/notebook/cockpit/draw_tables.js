@@ -12,8 +12,8 @@ import { STATES } from "./tasks.js";
 export function drawWaiting(picture, state) {
   if (!picture.waiting.length) return [empty("Nothing waits.")];
   const rows = picture.waiting.map((task) =>
-    h("tr", { key: task.id, "data-task": task.id }, nameCell(task), cell(task.asks), cell(task.cell, "nowrap"), cell(task.age, "nowrap"),
-      cell(task.why || "not looked at yet", "why"), cell(cancel(task, picture, state), "acts")),
+    h("tr", { key: task.id, "data-task": task.id }, nameCell(task), cell(task.asks, "nowrap"), cell(task.cell, "nowrap"), cell(task.age, "nowrap"),
+      cell(whyCell(task, picture.waiting), "why"), cell(cancel(task, picture, state), "acts")),
   );
   const more = picture.counts.waiting - rows.length;
   return [
@@ -22,10 +22,18 @@ export function drawWaiting(picture, state) {
   ];
 }
 
+/** The reason, in full for the first of those that share it. @param {TaskView} task @param {TaskView[]} all */
+function whyCell(task, all) {
+  const before = all[all.indexOf(task) - 1];
+  if (!task.why) return h("span", { class: "quiet" }, "asked for, not looked at yet");
+  return before?.why === task.why ? h("span", { class: "quiet" }, "the same") : task.why;
+}
+
 /** @param {Picture} picture @param {State} state */
 export function drawTasks(picture, state) {
-  const rows = picture.tasks.slice(0, state.rowsShown).map((task) => taskRow(task, picture, state));
-  const columns = ["Task", "State", "Devices", "Pid", "Cell", "Age", "Peak memory", "Why", ""];
+  const measured = picture.tasks.some((task) => task.peak);
+  const rows = picture.tasks.slice(0, state.rowsShown).map((task) => taskRow(task, measured, picture, state));
+  const columns = ["Task", "State", "Devices", "Pid", "Cell", "Age", ...(measured ? ["Peak memory"] : []), "Why", ""];
   const hidden = picture.tasks.length - rows.length;
   const unsent = picture.taskTotal - picture.taskRows;
   return [
@@ -37,11 +45,12 @@ export function drawTasks(picture, state) {
   ];
 }
 
-/** @param {TaskView} task @param {Picture} picture @param {State} state */
-function taskRow(task, picture, state) {
+/** @param {TaskView} task @param {boolean} measured @param {Picture} picture @param {State} state */
+function taskRow(task, measured, picture, state) {
   return h("tr", { key: task.id, "data-task": task.id }, nameCell(task), stateCell(task.sign, task.state),
     cell(task.devices || task.asks, task.devices ? "nowrap" : "quiet"), cell(task.pid), cell(task.cell, "nowrap"),
-    cell([task.age, task.progress != null && ` · ${task.progress} %`], "nowrap"), cell(task.peak, "nowrap"), cell(task.why, "why"),
+    cell([task.age, task.progress != null && ` · ${task.progress} %`], "nowrap"), measured && cell(task.peak, "nowrap"),
+    cell(task.why && h("span", { class: "two-lines", title: task.why }, task.why), task.why ? "why" : ""),
     cell([cancel(task, picture, state), logs(task, picture)], "acts"));
 }
 

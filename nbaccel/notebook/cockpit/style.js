@@ -50,13 +50,17 @@ position:sticky;top:0;background:var(--ground);z-index:1}
 .nbaccel-cockpit th[scope=row]{white-space:nowrap}
 .nbaccel-cockpit th[scope=row]>*+*{margin-left:8px}
 .nbaccel-cockpit .label,.nbaccel-cockpit .name{font-weight:600}
-.nbaccel-cockpit .why{min-width:16em}
-.nbaccel-cockpit .acts{white-space:nowrap;text-align:right;padding-right:2px}
+.nbaccel-cockpit .why{min-width:15em}
+.nbaccel-cockpit .two-lines{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow:hidden}
+.nbaccel-cockpit .acts{white-space:nowrap;text-align:right;padding:4px 3px 4px 8px;position:sticky;right:0;background:var(--ground)}
 .nbaccel-cockpit .acts button+button{margin-left:4px}
 .nbaccel-cockpit .bar{display:flex;width:110px;height:12px;border-radius:3px;background:var(--raised);overflow:hidden;
 outline:1px solid var(--edge);outline-offset:-1px}
-.nbaccel-cockpit .bar .part{height:100%;background:var(--edge);transition:width .2s}
-.nbaccel-cockpit .use .part+.part{border-left:2px solid var(--ground)}
+.nbaccel-cockpit .part{height:100%;transition:width .2s}.nbaccel-cockpit .measure .part{background:var(--edge)}
+.nbaccel-cockpit .part+.part{border-left:2px solid var(--ground)}
+.nbaccel-cockpit td.use .bar{display:inline-flex;vertical-align:middle;width:84px;margin-right:10px}
+.nbaccel-cockpit td.use{white-space:nowrap}
+.nbaccel-cockpit .model{display:block;margin-left:0!important}
 .nbaccel-cockpit .measure{display:flex;gap:8px;align-items:center;white-space:nowrap}
 .nbaccel-cockpit .measure .bar{width:64px;height:8px}
 .nbaccel-cockpit .holders ul,.nbaccel-cockpit .lines,.nbaccel-cockpit .alerts{list-style:none;margin:0;padding:0}
@@ -79,10 +83,6 @@ font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-ed
 .nbaccel-cockpit .c2{background:var(--c2);fill:var(--c2)}.nbaccel-cockpit .c3{background:var(--c3);fill:var(--c3)}
 .nbaccel-cockpit .c4{background:var(--c4);fill:var(--c4)}.nbaccel-cockpit .c5{background:var(--c5);fill:var(--c5)}
 .nbaccel-cockpit .c6{background:var(--c6);fill:var(--c6)}.nbaccel-cockpit .c7{background:var(--c7);fill:var(--c7)}
-.nbaccel-cockpit .use .part.c0{background:var(--c0)}.nbaccel-cockpit .use .part.c1{background:var(--c1)}
-.nbaccel-cockpit .use .part.c2{background:var(--c2)}.nbaccel-cockpit .use .part.c3{background:var(--c3)}
-.nbaccel-cockpit .use .part.c4{background:var(--c4)}.nbaccel-cockpit .use .part.c5{background:var(--c5)}
-.nbaccel-cockpit .use .part.c6{background:var(--c6)}.nbaccel-cockpit .use .part.c7{background:var(--c7)}
 .nbaccel-cockpit .timeline{display:block;width:100%;min-width:560px;height:auto}
 .nbaccel-cockpit .timeline text{font-size:12px;fill:var(--ink)}
 .nbaccel-cockpit .timeline .tick-label{fill:var(--quiet);font-size:11px}

@@ -1,6 +1,6 @@
 // Tasks, waiting tasks and actors as rows of text, filtered as the person asks.
 
-import { age, demandWords, deviceWords, plain, size, stateSign, stateWord } from "./words.js";
+import { age, demandWords, deviceWords, plain, shortId, size, stateSign, stateWord } from "./words.js";
 
 /** @typedef {import("./types.js").TaskRow} TaskRow */
 /** @typedef {import("./types.js").ActorRow} ActorRow */
@@ -104,7 +104,7 @@ function taskView(row, snapshot, now) {
   const over = state === "finished" || state === "failed";
   return {
     id: row.task_id,
-    short: row.task_id.slice(0, 8),
+    short: shortId(row.task_id),
     name: plain(row.name),
     sign: stateSign(state),
     state,

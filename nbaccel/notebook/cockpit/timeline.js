@@ -30,13 +30,24 @@ const MOST_TRACKS = 6;
 
 /** @param {Snapshot} snapshot @param {number} window seconds to show, or WHOLE_RUN @param {number} now @returns {Timeline} */
 export function timelineOf(snapshot, window, now) {
-  const rows = (snapshot.tasks ?? []).filter((row) => row.submitted_at != null || row.started_at != null);
+  const tasks = (snapshot.tasks ?? []).filter((row) => row.submitted_at != null || row.started_at != null);
+  const rows = [...tasks, ...holdingActors(snapshot)];
   const first = Math.min(now - 1, ...rows.map((row) => row.submitted_at ?? row.started_at ?? now));
   const start = window === WHOLE_RUN ? first : now - window;
   const lanes = lanesOf(snapshot, rows).map(({ key, label, rows }) => lane(key, label, rows, start, now));
   const shown = lanes.reduce((sum, each) => sum + each.bars.filter((bar) => !bar.wait).length, 0);
   const words = `${shown} task runs on ${lanes.length} lanes in the last ${age(now - start)}`;
   return { start, seconds: now - start, lanes, ticks: ticksOf(now - start), words };
+}
+
+/** Actors that hold devices, as rows: what they hold is theirs from their start on, whatever they run.
+ * @param {Snapshot} snapshot @returns {TaskRow[]} */
+function holdingActors(snapshot) {
+  return (snapshot.actors ?? [])
+    .filter((row) => row.state === "ALIVE" && row.since != null && Object.keys(row.device_ids ?? {}).length)
+    .map((row) => ({
+      task_id: row.actor_id, name: row.class_name, state: "ALIVE", started_at: row.since, device_ids: row.device_ids, cell: row.cell,
+    }));
 }
 
 /** Which rows belong to which device; those without a device share the last lane.
@@ -46,10 +57,11 @@ function lanesOf(snapshot, rows) {
   const several = new Set(devices.map((row) => row.node_id)).size > 1;
   const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
   const lanes = devices.map((device) => ({
-    key: `${device.node_id ?? ""}/${device.resource}/${device.index}`,
+    key: `${device.node_id ?? ""}/${device.resource}/${device.id}`,
     label: (several ? `${names.get(device.node_id ?? "") ?? ""} ` : "") + deviceLabel(device),
     rows: rows.filter(
       (row) =>
+        row.kind !== "actor creation" && // its actor's own row says it
         (row.device_ids?.[device.resource] ?? []).includes(device.id) &&
         (!several || !row.node_id || row.node_id === device.node_id),
     ),
@@ -116,7 +128,7 @@ function ticksOf(seconds) {
   const step = steps.find((each) => seconds / each <= 6) ?? 86400;
   const ticks = [];
   for (let ago = 0; ago <= seconds + 1e-6; ago += step) {
-    ticks.push({ at: seconds - ago, label: ago ? `−${age(ago)}` : "now" });
+    ticks.push({ at: seconds - ago, label: ago ? `−${age(ago).replace(/ 00 (s|min)$/, "")}` : "now" });
   }
   return ticks;
 }

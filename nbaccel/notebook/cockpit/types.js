@@ -4,7 +4,7 @@
  *
  * @typedef {object} Holder
  * @property {string} name
- * @property {number} amount
+ * @property {number} [amount] missing for a whole device
  * @property {string | null} [task_id]
  * @property {string | null} [actor_id]
  * @property {number | null} [pid]
@@ -21,9 +21,8 @@
  *
  * @typedef {object} DeviceRow
  * @property {string} resource
- * @property {number} index
  * @property {string} id
- * @property {string} kind
+ * @property {string} [kind] missing for real ones
  * @property {string} [node_id] missing where there is one node
  * @property {string} [family]
  * @property {string | null} [type]

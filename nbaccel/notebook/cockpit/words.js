@@ -62,6 +62,13 @@ export function deviceWords(ids) {
     .join("; ");
 }
 
+/** A task's id as people read and type it: the tasks of one driver share the start, so their number is named.
+ * @param {string} id */
+export function shortId(id) {
+  const number = /^[0-9a-f]{48}$/.test(id) ? BigInt(`0x${id.slice(24, 40)}`) : 1n << 63n;
+  return number < 1n << 40n ? `${id.slice(0, 4)}-${number}` : id.slice(0, 12);
+}
+
 /** A state as a person says it. @param {string} state */
 export function stateWord(state) {
   if (RUNNING.has(state)) return "running";

@@ -45,6 +45,10 @@ function deviceWords(ids) {
     .map(([name, names]) => `${plain(name)} ${names.map(plain).join(", ")}`)
     .join("; ");
 }
+function shortId(id) {
+  const number = /^[0-9a-f]{48}$/.test(id) ? BigInt(`0x${id.slice(24, 40)}`) : 1n << 63n;
+  return number < 1n << 40n ? `${id.slice(0, 4)}-${number}` : id.slice(0, 12);
+}
 function stateWord(state) {
   if (RUNNING.has(state)) return "running";
   if (state.startsWith("PENDING")) return "waiting";
@@ -276,7 +280,7 @@ function drawDevices(picture, state) {
   }
   const measured = picture.devices.some((device) => device.utilisation || device.memory);
   const several = picture.devices.some((device) => device.node);
-  const columns = [...(several ? ["Node"] : []), "Device", "State", "In use", ...(measured ? ["Utilisation", "Memory"] : []), "Held by"];
+  const columns = [...(several ? ["Node"] : []), "Device", "In use", ...(measured ? ["Load and memory"] : []), "Held by"];
   return [table("Devices", columns, picture.devices.map((device) => row(device, several, measured, picture, state)))];
 }
 function row(device, several, measured, picture, state) {
@@ -284,12 +288,10 @@ function row(device, several, measured, picture, state) {
     "tr",
     { key: device.key, "data-device": device.label },
     several && h("td", { class: "quiet" }, device.node),
-    h("th", { scope: "row" }, h("span", { class: "label" }, device.label), h("span", { class: "quiet" }, device.model),
-      device.mark && chip(device.mark)),
-    h("td", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`),
-    h("td", {}, useBar(device)),
-    measured && h("td", {}, meter("utilisation", device.label, device.utilisation), device.facts && h("span", { class: "quiet small" }, device.facts)),
-    measured && h("td", {}, meter("memory", device.label, device.memory)),
+    h("th", { scope: "row" }, h("span", { class: "label" }, device.label), device.mark && chip(device.mark),
+      h("span", { class: "quiet small model" }, device.model)),
+    h("td", { class: "use" }, useBar(device), h("span", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`)),
+    measured && h("td", { class: "load", title: device.facts }, meter("utilisation", device.label, device.utilisation), meter("memory", device.label, device.memory)),
     h("td", { class: "holders" }, holders(device, picture, state)),
   );
 }
@@ -297,10 +299,10 @@ function useBar(device) {
   const parts = device.holders.map((holder) =>
     h("span", { key: holder.key, class: `part c${holder.colour}`, style: `width:${100 * holder.fraction}%` }),
   );
-  return h("div", { class: "bar use", role: "img", "aria-label": `${device.label}: ${device.use}`, title: device.use }, parts);
+  return h("div", { class: "bar", role: "img", "aria-label": `${device.label}: ${device.use}`, title: device.use }, parts);
 }
 function meter(what, label, value) {
-  if (!value) return h("span", { class: "quiet" }, "–");
+  if (!value) return h("div", { class: "measure quiet small" }, `${what} unknown`);
   const percent = Math.min(100, Math.max(0, Math.round(value.percent)));
   return h("div", { class: "measure" },
     h("div", { class: "bar", role: "meter", "aria-label": `${label} ${what}`, "aria-valuemin": "0", "aria-valuemax": "100",
@@ -312,8 +314,8 @@ function holders(device, picture, state) {
   return [list.length > 0 && h("ul", {}, list), device.reason && h("span", { class: "quiet" }, device.reason)];
 }
 function holderLine(holder, device, picture, state) {
-  const facts = [holder.part, holder.cell && `cell ${holder.cell}`, holder.age, holder.pid].filter(Boolean).join(" · ");
-  return h("li", { key: holder.key },
+  const facts = [holder.part, holder.cell && `cell ${holder.cell}`, holder.age].filter(Boolean).join(" · ");
+  return h("li", { key: holder.key, title: holder.pid },
     h("span", { class: `swatch c${holder.colour}`, "aria-hidden": "true" }),
     h("span", { class: "name" }, holder.name),
     h("span", { class: "quiet" }, facts),
@@ -373,7 +375,7 @@ function taskView(row, snapshot, now) {
   const over = state === "finished" || state === "failed";
   return {
     id: row.task_id,
-    short: row.task_id.slice(0, 8),
+    short: shortId(row.task_id),
     name: plain(row.name),
     sign: stateSign(state),
     state,
@@ -410,8 +412,8 @@ function actorView(row, now) {
 function drawWaiting(picture, state) {
   if (!picture.waiting.length) return [empty("Nothing waits.")];
   const rows = picture.waiting.map((task) =>
-    h("tr", { key: task.id, "data-task": task.id }, nameCell(task), cell(task.asks), cell(task.cell, "nowrap"), cell(task.age, "nowrap"),
-      cell(task.why || "not looked at yet", "why"), cell(cancel(task, picture, state), "acts")),
+    h("tr", { key: task.id, "data-task": task.id }, nameCell(task), cell(task.asks, "nowrap"), cell(task.cell, "nowrap"), cell(task.age, "nowrap"),
+      cell(whyCell(task, picture.waiting), "why"), cell(cancel(task, picture, state), "acts")),
   );
   const more = picture.counts.waiting - rows.length;
   return [
@@ -419,9 +421,15 @@ function drawWaiting(picture, state) {
     more > 0 && moreLine(`and ${more} more that wait`, state),
   ];
 }
+function whyCell(task, all) {
+  const before = all[all.indexOf(task) - 1];
+  if (!task.why) return h("span", { class: "quiet" }, "asked for, not looked at yet");
+  return before?.why === task.why ? h("span", { class: "quiet" }, "the same") : task.why;
+}
 function drawTasks(picture, state) {
-  const rows = picture.tasks.slice(0, state.rowsShown).map((task) => taskRow(task, picture, state));
-  const columns = ["Task", "State", "Devices", "Pid", "Cell", "Age", "Peak memory", "Why", ""];
+  const measured = picture.tasks.some((task) => task.peak);
+  const rows = picture.tasks.slice(0, state.rowsShown).map((task) => taskRow(task, measured, picture, state));
+  const columns = ["Task", "State", "Devices", "Pid", "Cell", "Age", ...(measured ? ["Peak memory"] : []), "Why", ""];
   const hidden = picture.tasks.length - rows.length;
   const unsent = picture.taskTotal - picture.taskRows;
   return [
@@ -432,10 +440,11 @@ function drawTasks(picture, state) {
     hidden <= 0 && unsent > 0 && moreLine(`${picture.taskRows} of ${picture.taskTotal} tasks are here`, state),
   ];
 }
-function taskRow(task, picture, state) {
+function taskRow(task, measured, picture, state) {
   return h("tr", { key: task.id, "data-task": task.id }, nameCell(task), stateCell(task.sign, task.state),
     cell(task.devices || task.asks, task.devices ? "nowrap" : "quiet"), cell(task.pid), cell(task.cell, "nowrap"),
-    cell([task.age, task.progress != null && ` · ${task.progress} %`], "nowrap"), cell(task.peak, "nowrap"), cell(task.why, "why"),
+    cell([task.age, task.progress != null && ` · ${task.progress} %`], "nowrap"), measured && cell(task.peak, "nowrap"),
+    cell(task.why && h("span", { class: "two-lines", title: task.why }, task.why), task.why ? "why" : ""),
     cell([cancel(task, picture, state), logs(task, picture)], "acts"));
 }
 function nameCell(task) {
@@ -517,11 +526,11 @@ function deviceView(row, node, now) {
   const [sign, state] = deviceState(row);
   const holders = holderViews(row.holders ?? [], now);
   return {
-    key: `${row.node_id ?? ""}/${row.resource}/${row.index}`,
+    key: `${row.node_id ?? ""}/${row.resource}/${row.id}`,
     label: deviceLabel(row),
     node,
     model: [plain(row.name || row.type || row.family), plain(row.profile)].filter(Boolean).join(" · "),
-    mark: row.kind === "real" ? (row.parent ? `MIG of ${plain(row.parent)}` : "") : row.kind,
+    mark: (row.kind ?? "real") === "real" ? (row.parent ? `MIG of ${plain(row.parent)}` : "") : (row.kind ?? ""),
     sign,
     state,
     use: useWords(holders),
@@ -548,12 +557,12 @@ function holderViews(holders, now) {
   return holders.map((holder, index) => ({
     key: ids[index],
     name: plain(holder.name),
-    part: holder.amount === 1 ? "" : amount(holder.amount),
+    part: (holder.amount ?? 1) === 1 ? "" : amount(holder.amount ?? 1),
     cell: plain(holder.cell),
     age: holder.since ? age(now - holder.since) : "",
     pid: holder.pid ? `pid ${holder.pid}` : "",
     colour: colours[index],
-    fraction: Math.min(1, Math.max(0, holder.amount)),
+    fraction: Math.min(1, Math.max(0, holder.amount ?? 1)),
     taskId: holder.task_id ?? "",
     actorId: holder.task_id ? "" : (holder.actor_id ?? ""),
   }));
@@ -583,7 +592,8 @@ const WHOLE_RUN = 0;
 const MOST_BARS = 200;
 const MOST_TRACKS = 6;
 function timelineOf(snapshot, window, now) {
-  const rows = (snapshot.tasks ?? []).filter((row) => row.submitted_at != null || row.started_at != null);
+  const tasks = (snapshot.tasks ?? []).filter((row) => row.submitted_at != null || row.started_at != null);
+  const rows = [...tasks, ...holdingActors(snapshot)];
   const first = Math.min(now - 1, ...rows.map((row) => row.submitted_at ?? row.started_at ?? now));
   const start = window === WHOLE_RUN ? first : now - window;
   const lanes = lanesOf(snapshot, rows).map(({ key, label, rows }) => lane(key, label, rows, start, now));
@@ -591,15 +601,23 @@ function timelineOf(snapshot, window, now) {
   const words = `${shown} task runs on ${lanes.length} lanes in the last ${age(now - start)}`;
   return { start, seconds: now - start, lanes, ticks: ticksOf(now - start), words };
 }
+function holdingActors(snapshot) {
+  return (snapshot.actors ?? [])
+    .filter((row) => row.state === "ALIVE" && row.since != null && Object.keys(row.device_ids ?? {}).length)
+    .map((row) => ({
+      task_id: row.actor_id, name: row.class_name, state: "ALIVE", started_at: row.since, device_ids: row.device_ids, cell: row.cell,
+    }));
+}
 function lanesOf(snapshot, rows) {
   const devices = (snapshot.devices ?? []).filter((row) => row.offered !== false);
   const several = new Set(devices.map((row) => row.node_id)).size > 1;
   const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
   const lanes = devices.map((device) => ({
-    key: `${device.node_id ?? ""}/${device.resource}/${device.index}`,
+    key: `${device.node_id ?? ""}/${device.resource}/${device.id}`,
     label: (several ? `${names.get(device.node_id ?? "") ?? ""} ` : "") + deviceLabel(device),
     rows: rows.filter(
       (row) =>
+        row.kind !== "actor creation" && // its actor's own row says it
         (row.device_ids?.[device.resource] ?? []).includes(device.id) &&
         (!several || !row.node_id || row.node_id === device.node_id),
     ),
@@ -654,7 +672,7 @@ function ticksOf(seconds) {
   const step = steps.find((each) => seconds / each <= 6) ?? 86400;
   const ticks = [];
   for (let ago = 0; ago <= seconds + 1e-6; ago += step) {
-    ticks.push({ at: seconds - ago, label: ago ? `−${age(ago)}` : "now" });
+    ticks.push({ at: seconds - ago, label: ago ? `−${age(ago).replace(/ 00 (s|min)$/, "")}` : "now" });
   }
   return ticks;
 }
@@ -926,13 +944,17 @@ position:sticky;top:0;background:var(--ground);z-index:1}
 .nbaccel-cockpit th[scope=row]{white-space:nowrap}
 .nbaccel-cockpit th[scope=row]>*+*{margin-left:8px}
 .nbaccel-cockpit .label,.nbaccel-cockpit .name{font-weight:600}
-.nbaccel-cockpit .why{min-width:16em}
-.nbaccel-cockpit .acts{white-space:nowrap;text-align:right;padding-right:2px}
+.nbaccel-cockpit .why{min-width:15em}
+.nbaccel-cockpit .two-lines{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow:hidden}
+.nbaccel-cockpit .acts{white-space:nowrap;text-align:right;padding:4px 3px 4px 8px;position:sticky;right:0;background:var(--ground)}
 .nbaccel-cockpit .acts button+button{margin-left:4px}
 .nbaccel-cockpit .bar{display:flex;width:110px;height:12px;border-radius:3px;background:var(--raised);overflow:hidden;
 outline:1px solid var(--edge);outline-offset:-1px}
-.nbaccel-cockpit .bar .part{height:100%;background:var(--edge);transition:width .2s}
-.nbaccel-cockpit .use .part+.part{border-left:2px solid var(--ground)}
+.nbaccel-cockpit .part{height:100%;transition:width .2s}.nbaccel-cockpit .measure .part{background:var(--edge)}
+.nbaccel-cockpit .part+.part{border-left:2px solid var(--ground)}
+.nbaccel-cockpit td.use .bar{display:inline-flex;vertical-align:middle;width:84px;margin-right:10px}
+.nbaccel-cockpit td.use{white-space:nowrap}
+.nbaccel-cockpit .model{display:block;margin-left:0!important}
 .nbaccel-cockpit .measure{display:flex;gap:8px;align-items:center;white-space:nowrap}
 .nbaccel-cockpit .measure .bar{width:64px;height:8px}
 .nbaccel-cockpit .holders ul,.nbaccel-cockpit .lines,.nbaccel-cockpit .alerts{list-style:none;margin:0;padding:0}
@@ -955,10 +977,6 @@ font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-ed
 .nbaccel-cockpit .c2{background:var(--c2);fill:var(--c2)}.nbaccel-cockpit .c3{background:var(--c3);fill:var(--c3)}
 .nbaccel-cockpit .c4{background:var(--c4);fill:var(--c4)}.nbaccel-cockpit .c5{background:var(--c5);fill:var(--c5)}
 .nbaccel-cockpit .c6{background:var(--c6);fill:var(--c6)}.nbaccel-cockpit .c7{background:var(--c7);fill:var(--c7)}
-.nbaccel-cockpit .use .part.c0{background:var(--c0)}.nbaccel-cockpit .use .part.c1{background:var(--c1)}
-.nbaccel-cockpit .use .part.c2{background:var(--c2)}.nbaccel-cockpit .use .part.c3{background:var(--c3)}
-.nbaccel-cockpit .use .part.c4{background:var(--c4)}.nbaccel-cockpit .use .part.c5{background:var(--c5)}
-.nbaccel-cockpit .use .part.c6{background:var(--c6)}.nbaccel-cockpit .use .part.c7{background:var(--c7)}
 .nbaccel-cockpit .timeline{display:block;width:100%;min-width:560px;height:auto}
 .nbaccel-cockpit .timeline text{font-size:12px;fill:var(--ink)}
 .nbaccel-cockpit .timeline .tick-label{fill:var(--quiet);font-size:11px}

@@ -1,0 +1,71 @@
+"""Servers and a browser for the tests here; where something is missing they are skipped and say what."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.timeout(300))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    pytest.importorskip("jupyterlab", reason="jupyterlab is not installed")
+    pytest.importorskip("anywidget", reason="anywidget is not installed")
+    if shutil.which(CHROMIUM) is None:
+        pytest.skip(f"no Chromium at {CHROMIUM}; CHROMIUM= names another")
+    with api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="session")
+def servers(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
+    """Makes servers, each kind once."""
+    from tests.browser.servers import Server
+
+    running: dict[tuple[bool, bool], Server] = {}
+
+    def server(*, classic: bool = False, dark: bool = False) -> Server:
+        if classic:
+            pytest.importorskip("notebook", reason="notebook is not installed")
+        if (classic, dark) not in running:
+            running[classic, dark] = Server(tmp_path_factory.mktemp("server"), classic=classic, dark=dark)
+        return running[classic, dark]
+
+    yield server
+    for each in running.values():
+        each.close()
+
+
+@pytest.fixture
+def opened(browser: Any, servers: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    """Opens a notebook of these cells in a page of its own, with everything but this machine out of reach."""
+    from tests.browser.pages import NotebookPage
+
+    pages: list[NotebookPage] = []
+
+    def open_notebook(*cells: str, classic: bool = False, dark: bool = False, **options: Any) -> NotebookPage:
+        server = servers(classic=classic, dark=dark)
+        pages.append(NotebookPage(browser, server, cells, dark=dark, **options))
+        return pages[-1]
+
+    yield open_notebook
+    for page in pages:
+        page.close()

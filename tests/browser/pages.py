@@ -1,0 +1,142 @@
+"""A notebook in a browser, as a person has it before them."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import urllib.request
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+from tests.browser.servers import ROOT, Server
+
+PATIENCE_S = 60.0
+PICTURES = ROOT / "docs" / "images"
+_numbers = iter(range(1, 10_000))
+
+
+class NotebookPage:
+    """One page with one notebook. Requests to anywhere but this machine are refused and noted."""
+
+    def __init__(
+        self,
+        browser: Any,
+        server: Server,
+        cells: Sequence[str],
+        *,
+        dark: bool = False,
+        height: int = 1400,
+        **options: Any,
+    ) -> None:
+        self.server = server
+        self.refused: list[str] = []
+        self.frames: list[tuple[float, bytes | str]] = []  # what came from the kernel
+        self.name = f"notebook{next(_numbers)}.ipynb"
+        options = {
+            "viewport": {"width": 1300, "height": height},
+            "color_scheme": "dark" if dark else "light",
+            **options,
+        }
+        self._context = browser.new_context(**options)
+        self._context.route("**/*", self._local_only)
+        self.page = self._context.new_page()
+        self.page.set_default_timeout(PATIENCE_S * 1000)
+        self.page.on("websocket", self._listen)
+        self.page.goto(server.write(self.name, *cells))
+        self._ready()
+
+    def _local_only(self, route: Any) -> None:
+        if urlparse(route.request.url).hostname in ("127.0.0.1", "localhost"):
+            route.continue_()
+        else:
+            self.refused.append(route.request.url)
+            route.abort()
+
+    def _listen(self, websocket: Any) -> None:
+        websocket.on("framereceived", lambda frame: self.frames.append((time.monotonic(), frame)))
+
+    def _ready(self) -> None:
+        self.page.locator(".jp-Notebook .jp-Cell").first.wait_for()
+        self.page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]').first.wait_for(state="attached")
+
+    # ---- what a person does
+
+    def run_all(self) -> NotebookPage:
+        self.page.locator(".jp-Notebook .jp-Cell").first.click()
+        self.menu("Run", "Run All Cells")
+        return self
+
+    def menu(self, menu: str, item: str) -> None:
+        self.page.get_by_role("menuitem", name=menu, exact=True).click()
+        self.page.get_by_role("menuitem", name=item).first.click()
+
+    def reload(self) -> None:
+        """Save, and load the page again; the kernel lives on."""
+        self.menu("File", "Save Notebook")
+        self.until(lambda: "nbaccel" in (self.server.folder / self.name).read_text().split('"outputs"', 1)[-1])
+        self.page.reload()
+        self._ready()
+
+    # ---- what a person sees
+
+    def cockpit(self, number: int = 0) -> Any:
+        """The cockpit that stands at this place among those of the page."""
+        found = self.page.locator(".nbaccel-cockpit").nth(number)
+        found.wait_for()
+        return found
+
+    def holders(self, number: int = 0) -> dict[str, str]:
+        """Device -> who holds it, as the rows say: {"GPU 0": "train"}."""
+        rows = self.cockpit(number).locator("tr[data-device]")
+        read = "rows => rows.map(row => [row.dataset.device, [...row.querySelectorAll('.holders .name')].map(n => n.textContent).join(' ')])"
+        return dict(rows.evaluate_all(read))
+
+    def output(self, text: str) -> None:
+        """Wait until a cell has printed this."""
+        self.page.locator(".jp-OutputArea-output", has_text=text).first.wait_for()
+
+    def printed(self) -> str:
+        return "\n".join(self.page.locator(".jp-OutputArea-output pre").all_inner_texts())
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a cell runs, by its prompt."""
+        return any("*" in text for text in self.page.locator(".jp-InputPrompt").all_inner_texts())
+
+    def until(self, condition: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
+        deadline = time.monotonic() + within_s
+        while not condition():
+            assert time.monotonic() < deadline, (
+                f"waited {within_s} s; the page says: {self.page.inner_text('body')[:3000]}"
+            )
+            self.page.wait_for_timeout(50)
+
+    def messages(self, kind: str, since: float = 0.0) -> int:
+        """How many messages of this type have come from the kernel."""
+        mark = f'"msg_type":"{kind}"'.encode()
+        spaced = f'"msg_type": "{kind}"'.encode()
+        frames = [frame if isinstance(frame, bytes) else frame.encode() for at, frame in self.frames if at >= since]
+        return sum(mark in frame or spaced in frame for frame in frames)
+
+    def picture(self, name: str, what: Any) -> None:
+        """A picture for the docs, written where NBACCEL_PICTURES=1 asks for it."""
+        if os.environ.get("NBACCEL_PICTURES"):
+            PICTURES.mkdir(exist_ok=True)
+            what.screenshot(path=str(PICTURES / f"{name}.png"))
+
+    def file(self, name: str) -> Path:
+        return self.server.folder / name
+
+    def close(self) -> None:
+        """Leave, and end the notebook's kernel."""
+        self._context.close()
+        address = f"http://127.0.0.1:{self.server.port}/api/sessions"
+        with urllib.request.urlopen(address) as answer:
+            sessions = json.load(answer)
+        for session in sessions:
+            if session["path"].endswith(self.name):
+                request = urllib.request.Request(f"{address}/{session['id']}", method="DELETE")
+                urllib.request.urlopen(request).close()

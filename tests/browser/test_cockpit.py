@@ -1,0 +1,179 @@
+"""The cockpit in real JupyterLab and Notebook 7: what it shows is what the tasks say, and its buttons work."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+START = "%load_ext nbaccel\n%accel_init num_cpus=4 num_gpus=2"
+# A task that says which device it has and as which process, and goes on until it may end.
+HOLD = """
+import os, time
+import nbaccel as ray
+
+@ray.remote(num_gpus=1, max_retries=0)
+def hold(name, folder=os.getcwd()):
+    ids = ray.get_runtime_context().get_accelerator_ids()["GPU"]
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == ",".join(ids)
+    print(f"{name} has GPU {ids[0]} as pid {os.getpid()}", flush=True)
+    while not os.path.exists(os.path.join(folder, f"{name}.may_end")):
+        time.sleep(0.02)
+    return ids
+
+def held(*names):
+    return [hold.options(name=name).remote(name) for name in names]
+"""
+SAID = re.compile(r"(\w+) has (GPU \d) as pid (\d+)")
+
+
+def said(page: Any, number: int) -> dict[str, tuple[str, int]]:
+    """What the tasks printed: {"alpha": ("GPU 0", pid)}, once so many have."""
+    page.until(lambda: len(set(SAID.findall(page.printed()))) >= number)
+    return {name: (device, int(pid)) for name, device, pid in SAID.findall(page.printed())}
+
+
+@pytest.mark.parametrize("classic", [False, True], ids=["lab", "notebook7"])
+def test_rows_show_the_ids_that_tasks_printed_also_after_a_kill(opened: Callable[..., Any], classic: bool) -> None:
+    a, b = ("alpha", "beta") if classic else ("gamma", "delta")
+    page = opened(START, HOLD + f"refs = held({a!r}, {b!r})", "%accel_dashboard", classic=classic).run_all()
+    facts = said(page, 2)
+    page.until(lambda: page.holders(1) == {facts[a][0]: a, facts[b][0]: b})
+    assert page.holders(0) == page.holders(1), "the card and the dashboard show the same"
+    assert page.cockpit(0).get_by_text("cell [2]").count() == 2
+
+    os.kill(facts[a][1], signal.SIGKILL)
+    page.until(lambda: page.holders(1) == {facts[a][0]: "", facts[b][0]: b})
+    page.file(f"{b}.may_end").touch()
+    page.until(lambda: set(page.holders(1).values()) == {""})
+
+    page.cockpit(1).get_by_role("tab", name="Tasks").click()
+    rows = page.cockpit(1).locator("tr[data-task]")
+    failed, finished = rows.filter(has_text=a).inner_text(), rows.filter(has_text=b).inner_text()
+    assert "failed" in failed and "SIGKILL" in failed and facts[a][0] in failed
+    assert "finished" in finished and facts[b][0] in finished
+    assert not page.refused
+
+
+@pytest.mark.parametrize("busy", ["time.sleep(600)", "while True: pass"], ids=["sleeps", "spins"])
+def test_cancel_works_while_the_cell_is_busy(opened: Callable[..., Any], busy: str) -> None:
+    name = "sleeper" if "sleep" in busy else "spinner"
+    page = opened(START, HOLD + f"refs = held({name!r})", busy).run_all()
+    device, pid = said(page, 1)[name]
+    page.until(lambda: page.holders().get(device) == name)
+    assert page.is_busy
+    page.cockpit().get_by_role("button", name=f"Cancel {name} on {device}").click()
+    page.until(lambda: page.holders()[device] == "", within_s=30)
+    assert page.is_busy, "the cell itself goes on"
+
+
+def test_a_reloaded_page_shows_what_is(opened: Callable[..., Any]) -> None:
+    page = opened(START, HOLD + "refs = held('long')").run_all()
+    device, _pid = said(page, 1)["long"]
+    page.until(lambda: page.holders().get(device) == "long")
+    page.reload()
+    page.until(lambda: page.holders().get(device) == "long")
+    page.file("long.may_end").touch()
+    page.until(lambda: page.holders()[device] == "")
+
+
+def test_five_hundred_tasks_are_counted_asked_for_and_filtered(opened: Callable[..., Any]) -> None:
+    submit = "refs = held('first', 'second') + [hold.options(name=f'many_{i}').remote('x') for i in range(498)]"
+    page = opened(START, HOLD + submit, "%accel_dashboard").run_all()
+    said(page, 2)
+    cockpit = page.cockpit(1)
+    cockpit.get_by_text("2 running · 498 waiting").wait_for()
+    cockpit.get_by_role("tab", name="Tasks").click()
+    cockpit.get_by_role("button", name="Ask for more rows").click()
+    cockpit.get_by_text("100 of 500 rows").wait_for()
+    cockpit.get_by_role("button", name="Show 100 more").click()
+    page.until(lambda: cockpit.locator("tr[data-task]").count() == 200)
+    cockpit.get_by_label("Text").fill("many_497")
+    page.until(lambda: cockpit.locator("tr[data-task]").count() == 1)
+    cockpit.get_by_label("Text").fill("")
+    cockpit.get_by_label("State").select_option("running")
+    page.until(lambda: cockpit.locator("tr[data-task]").count() == 2)
+
+
+def test_the_keyboard_alone_suffices(opened: Callable[..., Any]) -> None:
+    page = opened(START, HOLD + "refs = held('keys')").run_all()
+    device, _pid = said(page, 1)["keys"]
+    page.until(lambda: page.holders().get(device) == "keys")
+
+    def focused() -> str:
+        read = "() => { const e = document.activeElement; return e.closest('.nbaccel-cockpit') ? e.getAttribute('aria-label') ?? e.textContent : '' }"
+        return str(page.page.evaluate(read))
+
+    def tab_to(words: str) -> None:
+        for _ in range(200):
+            if focused().startswith(words):
+                return
+            page.page.keyboard.press("Tab")
+        raise AssertionError(f"Tab never came to {words!r}")
+
+    page.cockpit().locator("button").first.focus()
+    tab_to("Details")
+    page.page.keyboard.press("Enter")
+    page.cockpit().get_by_role("tablist").wait_for()
+    tab_to("Devices")
+    page.page.keyboard.press("ArrowRight")
+    page.page.keyboard.press("ArrowRight")
+    page.until(lambda: focused() == "Tasks")
+    tab_to("Cancel keys")
+    page.page.keyboard.press("Enter")
+    page.cockpit().locator("tr[data-task]", has_text="failed").wait_for()
+    assert page.page.locator(".jp-Notebook .jp-Cell").count() == 2, "no key reached the notebook's own commands"
+
+
+def test_nothing_is_sent_to_a_tab_that_is_hidden(opened: Callable[..., Any]) -> None:
+    churn = """
+import threading
+@ray.remote(num_gpus=1)
+def short(): pass
+def run():
+    while True:
+        ray.get(short.remote())
+        time.sleep(0.1)
+threading.Thread(target=run, daemon=True).start()
+"""
+    page = opened(START, HOLD + churn).run_all()
+    page.until(lambda: page.messages("comm_msg") > 5)
+    page.menu("File", "New Launcher")
+    page.page.locator(".jp-Launcher").wait_for()
+    page.page.wait_for_timeout(2000)  # what was on its way arrives
+    before = page.messages("comm_msg")
+    page.page.wait_for_timeout(5000)
+    assert page.messages("comm_msg") == before
+    page.page.locator(".lm-TabBar-tab", has_text=page.name).first.click()
+    page.until(lambda: page.messages("comm_msg") > before)
+
+
+@pytest.mark.slow
+def test_sixty_idle_seconds_with_a_view_in_sight_are_silent(opened: Callable[..., Any]) -> None:
+    page = opened(START, "%accel_dashboard").run_all()
+    page.cockpit(1).get_by_text("GPU 2 of 2 free").wait_for()
+    page.page.wait_for_timeout(3000)
+    before = len(page.frames)
+    page.page.wait_for_timeout(60_000)
+    assert len(page.frames) == before, page.frames[before:][:3]
+
+
+def test_a_shut_down_cluster_says_so_and_a_new_one_takes_the_view_over(opened: Callable[..., Any]) -> None:
+    page = opened(START, "%accel_shutdown", "input()", "%accel_init num_gpus=3 num_cpus=1").run_all()
+    page.cockpit().get_by_text("shut down").wait_for()
+    page.page.locator(".jp-Stdin-input").press("Enter")
+    page.cockpit(1).get_by_text("GPU 3 of 3 free").wait_for()
+    page.cockpit(0).get_by_text("GPU 3 of 3 free").wait_for()
+    assert page.cockpit(0).get_by_text("shut down").count() == 0
+
+
+def test_a_hostile_name_stays_text(opened: Callable[..., Any]) -> None:
+    hostile = "<img src=x onerror=alert(1)>"
+    page = opened(START, HOLD + f"ref = hold.options(name={hostile!r}).remote('bad')").run_all()
+    said(page, 1)
+    page.cockpit().get_by_text(hostile).first.wait_for()
+    assert page.cockpit().locator("img").count() == 0

@@ -1,0 +1,41 @@
+// Drawing changes only what differs. The page is a small stand-in with the few functions that drawing uses.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { draw, h } from "../../nbaccel/notebook/cockpit/dom.js";
+import { Element } from "./page.js";
+
+test("a tree is drawn, text as text", () => {
+  const root = new Element("div");
+  draw(root, [h("p", { class: "a", hidden: false }, "<b>", h("b", {}, "x"))]);
+  assert.equal(root.html(), '<p class="a">&lt;b&gt;<b>x</b></p>');
+});
+
+test("rows keep their elements when others come and go", () => {
+  const root = new Element("ul");
+  const list = (...names) => draw(root, names.map((name) => h("li", { key: name }, name)));
+  list("a", "b", "c");
+  const [a, , c] = root.childNodes;
+  list("c", "new", "a");
+  assert.equal(root.html(), "<li>c</li><li>new</li><li>a</li>");
+  assert.equal(root.childNodes[0], c);
+  assert.equal(root.childNodes[2], a);
+});
+
+test("nothing is touched when nothing differs", () => {
+  const root = new Element("div");
+  const shapes = () => [h("p", { class: "x" }, "one"), h("p", { key: "k" }, "two")];
+  draw(root, shapes());
+  Element.changes = 0;
+  draw(root, shapes());
+  assert.equal(Element.changes, 0);
+});
+
+test("an attribute that is gone is removed", () => {
+  const root = new Element("div");
+  draw(root, [h("button", { disabled: true }, "x")]);
+  assert.equal(root.html(), '<button disabled="">x</button>');
+  draw(root, [h("button", { disabled: false }, "x")]);
+  assert.equal(root.html(), "<button>x</button>");
+});

@@ -1,0 +1,129 @@
+// What a snapshot means: the view model.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { pictureOf } from "../../nbaccel/notebook/cockpit/picture.js";
+import { age, amount, demandWords, plain, shortId, size, stateWord } from "../../nbaccel/notebook/cockpit/words.js";
+import { ASKED, NOW, busy, many } from "./snapshots.js";
+
+const picture = (changes = {}, asked = {}) => pictureOf({ ...busy(), ...changes }, { ...ASKED, ...asked }, NOW);
+
+test("a device says which, how full, whose task and which cell", () => {
+  const [first, second] = picture().devices;
+  assert.equal(first.label, "GPU 0");
+  assert.equal(first.mark, "logical");
+  assert.deepEqual([first.sign, first.state], ["●", "held"]);
+  const [holder] = first.holders;
+  assert.deepEqual([holder.name, holder.cell, holder.age, holder.pid, holder.part], ["train", "[7] line 3", "3 min 12 s", "pid 52", ""]);
+  assert.deepEqual([second.sign, second.state, second.mark], ["◐", "shared", ""]);
+  assert.deepEqual(second.utilisation, { percent: 83.4, text: "83 %" });
+  assert.deepEqual(second.memory, { percent: 15, text: "12 GiB of 80 GiB" });
+  assert.equal(second.use, "half 0.25, Keeper 0.25");
+});
+
+test("an actor that holds a device is killed, a task is cancelled", () => {
+  const [task, actor] = picture().devices[1].holders;
+  assert.deepEqual([task.taskId, task.actorId], ["b1", ""]);
+  assert.deepEqual([actor.taskId, actor.actorId], ["", "c1"]);
+});
+
+test("holders of one device have different colours", () => {
+  const holders = Array.from({ length: 8 }, (_, index) => ({ name: "x", amount: 0.1, task_id: `same${index}` }));
+  const device = { ...busy().devices[0], holders };
+  const colours = picture({ devices: [device] }).devices[0].holders.map((holder) => holder.colour);
+  assert.equal(new Set(colours).size, 8);
+});
+
+test("what is unknown is not shown as nothing", () => {
+  const [first] = picture().devices;
+  assert.equal(first.utilisation, null);
+  assert.equal(first.memory, null);
+});
+
+test("a device that another head holds is busy, and says with whom", () => {
+  const device = { ...busy().devices[0], holders: [], free: 0, free_reason: "held by notebook b.ipynb, pid 4711" };
+  const [shown] = picture({ devices: [device] }).devices;
+  assert.deepEqual([shown.state, shown.reason], ["busy", "held by notebook b.ipynb, pid 4711"]);
+});
+
+test("devices that are not offered are left out", () => {
+  assert.equal(picture({ devices: [{ ...busy().devices[0], offered: false }] }).devices.length, 0);
+});
+
+test("several nodes are named, one is not", () => {
+  assert.equal(picture().devices[0].node, "");
+  assert.ok(!picture().tabs.some((tab) => tab.id === "nodes"));
+  const nodes = [{ node_id: "n1", name: "one" }, { node_id: "n2", name: "two", alive: false, why: "it was removed" }];
+  const devices = busy().devices.map((device, index) => ({ ...device, node_id: `n${index + 1}` }));
+  const shown = picture({ nodes, devices });
+  assert.deepEqual(shown.devices.map((device) => device.node), ["one", "two"]);
+  assert.ok(shown.tabs.some((tab) => tab.id === "nodes"));
+  assert.deepEqual([shown.nodes[1].state, shown.nodes[1].why], ["gone", "it was removed"]);
+});
+
+test("counts are of all tasks, not of those whose rows are here", () => {
+  const shown = picture();
+  assert.equal(shown.summary, "2 running · 3 waiting · 40 finished · 1 failed");
+  assert.equal(shown.taskTotal, 46);
+  assert.equal(shown.tabs.find((tab) => tab.id === "waiting")?.badge, 3);
+  assert.equal(shown.actorsMore, 2);
+});
+
+test("a waiting task says what it asks for, since when, and why", () => {
+  const [task] = picture().waiting;
+  assert.deepEqual([task.name, task.asks, task.age, task.why], ["infer", "1 GPU", "5 s", "waits for 1 GPU; both are held"]);
+});
+
+test("a whole snapshot, with every field and no table of reasons, is read alike", () => {
+  const tasks = [{ ...busy().tasks[2], reason: null, why: "no GPU is free" }];
+  assert.equal(picture({ tasks }).waiting[0].why, "no GPU is free");
+});
+
+test("tasks are filtered by state, cell and text, the newest first", () => {
+  const names = (filter) => picture({}, { filter: { ...ASKED.filter, ...filter } }).tasks.map((task) => task.name);
+  assert.deepEqual(names({}), ["infer", "half", "train", "broken"]);
+  assert.deepEqual(names({ state: "running" }), ["half", "train"]);
+  assert.deepEqual(names({ cell: "[7]" }), ["train"]);
+  assert.deepEqual(names({ text: "sigkill" }), ["broken"]);
+  assert.deepEqual(names({ text: "gpu 1" }), ["half"]);
+  assert.deepEqual(picture().cells, ["[7]", "[9]"]);
+});
+
+test("only what has not ended can be cancelled, and peak memory is told", () => {
+  const byName = new Map(picture().tasks.map((task) => [task.name, task]));
+  assert.equal(byName.get("train")?.cancellable, true);
+  assert.equal(byName.get("broken")?.cancellable, false);
+  assert.equal(byName.get("broken")?.peak, "3.0 MiB".replace(".0", ""));
+});
+
+test("memory and internal resources are not among what is free", () => {
+  assert.deepEqual(picture().resources, ["CPU 3 of 4 free", "GPU 0.5 of 2 free"]);
+});
+
+test("a name cannot hide control characters or turn the text around", () => {
+  assert.equal(plain("a\u001b[31m\u202eb"), "a\\u001b[31m\\u202eb");
+});
+
+test("words are those of the terminal", () => {
+  assert.deepEqual([amount(1), amount(0.25), amount(0.1 + 0.2)], ["1", "0.25", "0.3"]);
+  assert.deepEqual([size(42949672960), size(1.5 * 2 ** 20), size(12), size(null)], ["40 GiB", "1.5 MiB", "12 B", "unknown"]);
+  assert.deepEqual([age(8.9), age(192), age(7500)], ["8 s", "3 min 12 s", "2 h 05 min"]);
+  assert.deepEqual([stateWord("RUNNING_IN_RAY_GET"), stateWord("PENDING_ARGS_AVAIL"), stateWord("FINISHED")], ["running", "waiting", "finished"]);
+  assert.equal(demandWords({ CPU: 1, GPU: 0.5, x: 0 }), "1 CPU, 0.5 GPU");
+  assert.equal(shortId("1177f5541e615d2539bdef08000000000000001400000001"), "1177-20");
+});
+
+test("an empty cluster is drawn too", () => {
+  const shown = pictureOf({ runtime: { engine: "debug", version: "1" } }, ASKED, NOW);
+  assert.equal(shown.summary, "no task yet");
+  assert.deepEqual(shown.devices, []);
+});
+
+test("sixty-four devices and five hundred tasks are understood within a frame", () => {
+  const snapshot = many(64, 500);
+  pictureOf(snapshot, ASKED, NOW);
+  const shown = pictureOf(snapshot, ASKED, NOW);
+  assert.equal(shown.devices.length, 64);
+  assert.equal(shown.tasks.length, 500);
+});

@@ -1,0 +1,81 @@
+"""The cockpit's sources: their own tests in Node, their types, and the one file that they are joined into."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+SOURCES = ROOT / "nbaccel" / "notebook" / "cockpit"
+
+
+@pytest.fixture(scope="module")
+def joining() -> ModuleType:
+    spec = spec_from_file_location("join_cockpit", ROOT / "tools" / "join_cockpit.py")
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(*command: str) -> str:
+    environment = {**os.environ, "NO_COLOR": "1"}
+    done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_committed_file_is_what_the_sources_make(joining: ModuleType) -> None:
+    assert joining.JOINED.read_text() == joining.joined(), "run python tools/join_cockpit.py"
+
+
+def test_the_joined_file_is_small_and_asks_no_network(joining: ModuleType) -> None:
+    text = joining.JOINED.read_text()
+    assert len(text.encode()) <= 60_000
+    for word in ("https:", "fetch(", "WebSocket", "XMLHttpRequest", "innerHTML", "eval(", "import "):
+        assert word not in text, word
+
+
+def test_two_files_may_not_define_the_same_name(joining: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "one.js").write_text("export const size = 1;\n")
+    (tmp_path / "widget.js").write_text('import { size } from "./one.js";\nconst size = 2;\n')
+    with pytest.raises(ValueError, match="size is defined in one.js and in widget.js"):
+        joining.joined(tmp_path)
+
+
+def test_every_source_is_part_of_it_and_small(joining: ModuleType) -> None:
+    used = set(joining._in_order(SOURCES, joining.ENTRY))
+    assert {path.name for path in SOURCES.glob("*.js")} - used == {"types.js"}  # types alone: nothing to run
+    for path in SOURCES.glob("*.js"):
+        assert len(path.read_text().splitlines()) <= 200, path.name
+
+
+def test_the_view_model_passes_its_tests_in_node() -> None:
+    if shutil.which("node") is None:
+        pytest.skip("no node here; the committed file needs none")
+    assert "# fail 0" in run("node", "--test", "--test-reporter=tap")
+
+
+def test_the_joined_file_is_a_module_with_a_widget(joining: ModuleType, tmp_path: Path) -> None:
+    if shutil.which("node") is None:
+        pytest.skip("no node here; the committed file needs none")
+    module = tmp_path / "cockpit.mjs"
+    module.write_text(joining.JOINED.read_text())
+    assert (
+        run("node", "-e", f"import({str(module)!r}).then(m => console.log(typeof m.default.render))").strip()
+        == "function"
+    )
+
+
+def test_the_types_hold() -> None:
+    compiler = HERE / "node_modules" / ".bin" / "tsc"
+    if not compiler.exists():
+        pytest.skip("TypeScript is not installed: npm --prefix tests/cockpit ci")
+    run(str(compiler), "-p", "tsconfig.json")

@@ -1,0 +1,81 @@
+"""What the cockpit gets of a snapshot is small, whole where it counts, and equal where nothing shows a difference."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from nbaccel.notebook import drawn
+from nbaccel.snapshot import DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
+
+NOW = 1_795_176_964.8109164
+
+
+def _id(number: int) -> str:
+    return f"9b9fa58bf929ef71cdc852a5{number:016x}00000001"
+
+
+@pytest.fixture
+def eight_devices() -> Snapshot:
+    """Eight measured devices, each held by one of twenty tasks; all tasks come from cells."""
+    node = "5180ff6a4af162560e00b10be17dded949af4736cb6fddc56df75c76"
+    snapshot = Snapshot(Runtime("local", "0.1.0", "3.11.7", pid=28217, session="s", log_dir="/tmp/x"), 812, NOW)
+    snapshot.nodes = [NodeRow(node, "vm", True, True, {"CPU": 64, "GPU": 8, "memory": 1e12}, {"CPU": 56, "GPU": 0})]
+    for index in range(8):
+        device = DeviceRow(
+            node, "GPU", index, str(index), "nvidia", "NVIDIA GPU", "real", "H100", "NVIDIA H100 80GB HBM3"
+        )
+        device.memory_bytes, device.free = 85_899_345_920, 0.0
+        device.holders = [Holder("train_one_epoch", 1.0, _id(index), pid=28000 + index, cell="[12] line 14", since=NOW)]
+        device.metrics = DeviceMetrics(
+            83.4, 44_023_414_784, 85_899_345_920, 61.0, 512.25, [(28000, 9)], {"x": "y"}, NOW
+        )
+        snapshot.devices.append(device)
+    for number in range(20):
+        task = TaskRow(_id(number), "train_one_epoch", "task", "RUNNING", 1, {"CPU": 1.0, "GPU": 1.0}, node_id=node)
+        task.cell, task.submitted_at = "[12] line 14", NOW
+        if number < 8:
+            task.device_ids, task.pid, task.started_at, task.worker_id = {"GPU": [str(number)]}, 28000, NOW, node
+        else:
+            task.state = "PENDING_NODE_ASSIGNMENT"
+            task.why = "train_one_epoch asks for 1 GPU: 0 of 8 GPUs are free; held by " + "task train (GPU 1), " * 10
+        snapshot.tasks.append(task)
+    snapshot.counts = {"RUNNING": 8, "PENDING_NODE_ASSIGNMENT": 12, "FINISHED": 0}
+    return snapshot
+
+
+def test_eight_devices_and_twenty_tasks_stay_under_eight_kilobytes(eight_devices: Snapshot) -> None:
+    assert len(drawn.to_json(drawn.of_snapshot(eight_devices))) < 8192
+
+
+def test_what_is_drawn_is_all_there(eight_devices: Snapshot) -> None:
+    message = msgspec.json.decode(drawn.to_json(drawn.of_snapshot(eight_devices)))
+    device, task, waiting = message["devices"][3], message["tasks"][3], message["tasks"][19]
+    assert device["holders"][0]["task_id"] == _id(3) == task["task_id"]
+    assert device["metrics"]["utilisation_percent"] == 83.4
+    assert task["device_ids"] == {"GPU": ["3"]}
+    assert message["reasons"][waiting["reason"]] == eight_devices.tasks[19].why
+    assert message["counts"] == {"RUNNING": 8, "PENDING_NODE_ASSIGNMENT": 12}
+
+
+def test_nothing_secret_is_saved_with_a_notebook(eight_devices: Snapshot) -> None:
+    text = drawn.to_json(drawn.of_snapshot(eight_devices))
+    assert "/tmp/x" not in text and "log_dir" not in text and "address" not in text
+
+
+def test_number_time_and_noise_of_sensors_make_no_difference(eight_devices: Snapshot) -> None:
+    before = drawn.difference_key(drawn.of_snapshot(eight_devices))
+    eight_devices.seq, eight_devices.time = 813, NOW + 60
+    metrics = eight_devices.devices[0].metrics
+    assert metrics is not None and metrics.memory_used_bytes is not None
+    metrics.temperature_celsius, metrics.power_watts, metrics.sampled_at = 62.0, 498.0, NOW + 60
+    metrics.memory_used_bytes += 4096
+    assert drawn.difference_key(drawn.of_snapshot(eight_devices)) == before
+    metrics.utilisation_percent = 70.0
+    assert drawn.difference_key(drawn.of_snapshot(eight_devices)) != before
+
+
+def test_several_nodes_keep_their_ids_on_devices_and_tasks(eight_devices: Snapshot) -> None:
+    eight_devices.nodes.append(NodeRow("n2", "other"))
+    picture = drawn.of_snapshot(eight_devices)
+    assert picture.devices[0].node_id == picture.tasks[0].node_id == eight_devices.nodes[0].node_id
