@@ -362,11 +362,11 @@ class TaskTable:
         if shape.told:
             self._waits_no_more(shape, record)
 
-    def longest_waiting(self, shape: Shape) -> dict[str, TaskRecord]:
-        """Of each cell the first that waits, among the first of the line."""
+    def longest_waiting(self, shape: Shape, but: TaskRecord | None = None) -> dict[str, TaskRecord]:
+        """Of each cell the first that waits, among the first of the line, `but` for the one that is leaving it."""
         first: dict[str, TaskRecord] = {}
         for record in islice(shape.line, MAX_LOOKED_AT):
-            if record.state == WAITING:
+            if record.state == WAITING and record is not but:
                 first.setdefault(record.task.cell, record)
         return first
 
@@ -383,7 +383,7 @@ class TaskTable:
         told = shape.told.get(left.task.cell)
         if shape.size and (told is None or told.record is not left):
             return
-        waiting = self.longest_waiting(shape) if shape.size else {}
+        waiting = self.longest_waiting(shape, but=left) if shape.size else {}
         for cell, line in list(shape.told.items()):
             if cell in waiting:
                 line.record = waiting[cell]

@@ -105,9 +105,7 @@ def test_an_error_of_the_device_is_answered_by_the_fallback(two_a100: Place, tmp
     assert nbaccel.get(ref) == (True, [])
     row = row_of(ref)
     assert (row.choice, row.attempt, row.state) == ("cpu", 1, "FINISHED")
-    assert row.choice_why == (
-        "cpu was taken, because the choice before raised OutOfMemory: tried to allocate 80 GiB"
-    )
+    assert row.choice_why == ("cpu was taken, because the choice before raised OutOfMemory: tried to allocate 80 GiB")
     assert (tmp_path / "marks").read_text() == "xx"
 
 

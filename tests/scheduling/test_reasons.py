@@ -152,6 +152,15 @@ def test_a_line_goes_when_its_task_is_cancelled() -> None:
     ]
 
 
+def test_the_lines_of_other_cells_stay_when_one_is_cancelled() -> None:
+    w = world(0)
+    w.gpu_task(cell="[3]")
+    task = w.gpu_task(cell="[4]")
+    w.warnings.clear()
+    w.tell(ev.CancelAsked(task.task_id))
+    assert [(warning.task_id, warning.message) for warning in w.warnings] == [(task.task_id, "")]
+
+
 def test_a_cell_that_runs_again_is_told_again_that_it_can_never_run() -> None:
     w = world(0)
     first, again = w.gpu_task(cell="[3]"), w.gpu_task(cell="[4]")
