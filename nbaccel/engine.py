@@ -127,6 +127,9 @@ class Cluster(Protocol):
     def timeline(self) -> list[dict[str, Any]]:
         """Chrome trace events."""
 
+    def only_in_history(self, ids: list[bytes]) -> None:
+        """Nothing but a notebook's output history holds these objects any more: a hint on what to move to disk first."""
+
     def state(self, what: str, limit: int) -> list[dict[str, Any]]:
         """Rows of tasks, actors, workers, nodes, objects, groups or jobs."""
 

@@ -41,6 +41,11 @@ class ClusterView:
     def recycle(self: Any) -> int:
         return int(self.link.ask("recycle"))
 
+    def only_in_history(self: Any, ids: list[bytes]) -> None:
+        """Nothing but a notebook's output history holds these objects any more."""
+        if ids:
+            self.link.say_later(wire.Ask(0, "only_in_history", wire.pack(ids)))
+
     def logs(self: Any, task_id: str | None, *, tail: int) -> str:
         return str(self.link.ask("logs", [task_id, tail]))
 

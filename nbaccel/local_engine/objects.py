@@ -222,6 +222,13 @@ class Objects:
         self.freed = Freed()
         return freed
 
+    def last_choice(self, ids: list[bytes]) -> None:
+        """Only a notebook's history holds these: they are the first to leave memory. Being used makes them as others."""
+        for id in ids:
+            record = self.records.get(id)
+            if record is not None:
+                record.last_used = -1.0
+
     def victims(self, need: int) -> list[bytes]:
         """Objects to spill, least recently used first, until `need` bytes would come free."""
         chosen: list[bytes] = []

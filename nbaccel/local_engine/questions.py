@@ -60,6 +60,7 @@ class Questions:
         self._table: dict[str, Callable[[Peer, Any], Any]] = {
             "sync": lambda peer, body: None,
             "pin": self._pin,
+            "only_in_history": lambda peer, ids: self._head.objects.last_choice(ids),
             "is_actor_task": self._is_actor_task,
             "reserve_name": self._reserve_name,
             "release_name": lambda peer, actor_id: self._release_name(actor_id),

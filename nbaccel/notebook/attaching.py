@@ -6,7 +6,7 @@ from IPython.core.getipython import get_ipython
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbaccel.local_engine import news
-from nbaccel.notebook import cells, interrupt, reprs, settings, tracebacks
+from nbaccel.notebook import cells, history, interrupt, reprs, settings, tracebacks
 from nbaccel.notebook.output import CellOutput, sender
 
 
@@ -19,6 +19,7 @@ def attach(shell: InteractiveShell | None = None) -> None:
     tracebacks.install(shell)
     reprs.install(shell)
     interrupt.install(shell)
+    history.install(shell)
     kernel = getattr(shell, "kernel", None)
     # In a terminal there is one place for output, and the engine prints there by itself.
     if kernel is not None and not isinstance(news.sinks, CellOutput):

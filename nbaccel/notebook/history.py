@@ -1,0 +1,51 @@
+"""Values that only IPython's history still holds (`Out[7]`, `_`, `_7`): the first to leave memory when it gets tight.
+
+They are never freed under the user's hands: what the history names can still be got, from disk if need be.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from nbaccel import engine
+from nbaccel.refs import ObjectRef
+
+_SHORT_NAMES = ("_", "__", "___")
+_OURS = 3  # getrefcount's argument, the loop's variable, and the dict that the loop goes through
+
+
+def refs_of_history_alone(shell: InteractiveShell) -> list[ObjectRef[Any]]:
+    """Refs that no variable and no object of the user's holds."""
+    outputs = shell.user_ns.get("Out") or {}
+    names = (*_SHORT_NAMES, *(f"_{number}" for number in outputs))
+    held: dict[int, int] = {}
+    # IPython keeps its history's names in three places: the user's names, those it hides, and the display hook's own.
+    for place in (shell.user_ns, shell.user_ns_hidden, vars(shell.displayhook)):
+        for name in names:
+            if name in place:
+                held[id(place[name])] = held.get(id(place[name]), 0) + 1
+    refs = {id(value): value for value in outputs.values() if isinstance(value, ObjectRef)}
+    in_out = [id(value) for value in outputs.values()]
+    return [ref for key, ref in refs.items() if sys.getrefcount(ref) <= held.get(key, 0) + in_out.count(key) + _OURS]
+
+
+class History:
+    """Tells the engine after each cell."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._shell = shell
+
+    def cell_ended(self, result: Any) -> None:
+        running = engine.running()
+        if running is not None:
+            running.only_in_history([ref._id for ref in refs_of_history_alone(self._shell)])
+
+
+def install(shell: InteractiveShell) -> None:
+    """Watch this shell's history; a second call changes nothing."""
+    if "_nbaccel_history" not in shell.__dict__:
+        shell.__dict__["_nbaccel_history"] = history = History(shell)
+        shell.events.register("post_run_cell", history.cell_ended)
