@@ -14,7 +14,7 @@ from nbaccel import engine
 from nbaccel.refs import ObjectRef
 
 _SHORT_NAMES = ("_", "__", "___")
-_OURS = 3  # getrefcount's argument, the loop's variable, and the dict that the loop goes through
+_OURS = 3  # getrefcount's argument, the loop's variable, and the list that the loop goes through
 
 
 def refs_of_history_alone(shell: InteractiveShell) -> list[ObjectRef[Any]]:
@@ -27,9 +27,9 @@ def refs_of_history_alone(shell: InteractiveShell) -> list[ObjectRef[Any]]:
         for name in names:
             if name in place:
                 held[id(place[name])] = held.get(id(place[name]), 0) + 1
-    refs = {id(value): value for value in outputs.values() if isinstance(value, ObjectRef)}
     in_out = [id(value) for value in outputs.values()]
-    return [ref for key, ref in refs.items() if sys.getrefcount(ref) <= held.get(key, 0) + in_out.count(key) + _OURS]
+    refs = list({id(value): value for value in outputs.values() if isinstance(value, ObjectRef)}.values())
+    return [ref for ref in refs if sys.getrefcount(ref) <= held.get(id(ref), 0) + in_out.count(id(ref)) + _OURS]
 
 
 class History:
