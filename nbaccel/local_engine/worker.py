@@ -261,10 +261,10 @@ class Worker(WorkerView, Client):
 
     def finish(self, done: wire.Done) -> None:
         """Send a task's end, with every borrow that it caused before it."""
-        if threading.current_thread() is threading.main_thread() and self.actor is None:
-            self.link.say_now(done)  # no signal handler raises here
+        if threading.get_ident() == self._main_thread and self._queue.empty():
+            self.link.say_now(done)  # somebody may wait for just this one; no signal handler raises here
         else:
-            self.link.say(done)
+            self.link.say(done)  # more come at once: the writer sends them together
 
     # ---- waiting for others
 
