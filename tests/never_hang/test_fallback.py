@@ -1,4 +1,4 @@
-"""The device if there is one, something else if not: for tasks and actors, at once, after a while, or after an error."""
+"""The device if there is one, something else if not: at once, after a while, or after an error; tasks and actors."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_when_the_last_choice_fails_its_error_is_the_result(two_a100: Place, tmp
     def always() -> None:
         raise OutOfMemory(nbaccel.get_runtime_context().fallback_choice)
 
-    with pytest.raises(OutOfMemory, match="'num_gpus': 0.5"):
+    with pytest.raises(OutOfMemory, match=r"'num_gpus': 0\.5"):
         nbaccel.get(always.remote())
 
 

@@ -1,4 +1,4 @@
-"""Request x cluster: what the probe says, what the explanation says, and whether the fallback is taken, with sentences."""
+"""Request x cluster: what the probe says, what the explanation says, whether the fallback is taken, in sentences."""
 
 from __future__ import annotations
 
