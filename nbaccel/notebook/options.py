@@ -61,6 +61,14 @@ INIT = (
     Option("hide_unassigned", read.boolean, "hide devices from tasks without any", "hide_unassigned=true", _TRUE_FALSE),
     Option("log_to_driver", read.boolean, "show what tasks print", "log_to_driver=false", _TRUE_FALSE),
     Option(
+        "infeasible",
+        read.one_of("warn", "raise"),
+        "what a demand that can never be met does",
+        "infeasible=raise",
+        ("warn", "raise"),
+    ),
+    Option("leak_threshold", read.size_bytes, "device memory kept for nothing that is told", "leak_threshold=256MiB"),
+    Option(
         "on_interrupt",
         read.one_of("cancel", "detach", "force"),
         "what Stop does to the tasks of the stopped cell",

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from nbaccel.notebook import arguments
-from nbaccel.notebook.arguments import TypingMistake
-from nbaccel.notebook.options import MAGICS, manual
+from nbaccel.notebook.arguments import Option, TypingMistake
+from nbaccel.notebook.options import INIT as INIT_KEYWORDS
+from nbaccel.notebook.options import MAGICS, TASK, manual
+from nbaccel.options import init_options, task_options
 
 INIT = MAGICS["accel_init"]
 
@@ -82,3 +84,15 @@ def test_every_example_can_be_read(magic: str) -> None:
     for option in MAGICS[magic]:
         if not option.example.startswith("["):
             assert option.name in arguments.parse(option.example, MAGICS[magic])
+
+
+@pytest.mark.parametrize("option", INIT_KEYWORDS, ids=lambda option: option.name)
+def test_what_the_magic_hands_on_is_a_keyword_of_init(option: Option) -> None:
+    init_options(**arguments.parse(option.example, INIT_KEYWORDS))
+
+
+@pytest.mark.parametrize("option", TASK, ids=lambda option: option.name)
+def test_what_a_cell_asks_is_an_option_of_tasks(option: Option) -> None:
+    given = arguments.parse(option.example, TASK)
+    name = given.pop("name", None)
+    task_options(**given).merged(**({"name": name} if name else {}))
