@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, overload
 
 from nbaccel import engine as engines
@@ -430,6 +430,14 @@ def stop_head(record: Any, force: bool = False) -> bool:
     from nbaccel import observing
 
     return observing.stop(record, force=force)
+
+
+def pictures(record: Any) -> Iterator[Snapshot]:
+    """The snapshots of a head that this process need not have joined, as they change; ConnectionError ends them."""
+    from nbaccel import observing
+
+    with observing.connected(record) as observer:
+        yield from observer.pictures()
 
 
 def observe(record: Any) -> Snapshot:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +32,7 @@ class Control:
     stop: Callable[[SessionRecord, bool], bool]
     observe: Callable[[SessionRecord], Snapshot]
     wait: Callable[[int], None]
+    pictures: Callable[[SessionRecord], Iterator[Snapshot]]
 
 
 def real_control() -> Control:
@@ -40,7 +40,12 @@ def real_control() -> Control:
     from nbaccel import api, sessions
 
     return Control(
-        sessions.find, api.start_head, lambda record, force: api.stop_head(record, force=force), api.observe, _wait
+        sessions.find,
+        api.start_head,
+        lambda record, force: api.stop_head(record, force=force),
+        api.observe,
+        _wait,
+        api.pictures,
     )
 
 
@@ -194,22 +199,16 @@ def doctor() -> None:
 
 
 @main.command()
-@click.option("--interval", "interval_s", type=click.FloatRange(min=0.2), default=1.0, help="Seconds between looks.")
+@click.option("--interval", "interval_s", type=click.FloatRange(min=0.2), default=1.0, help="Seconds between drawings.")
 @click.pass_obj
 def top(control: Control, interval_s: float) -> None:
     """Watch devices and tasks; Ctrl-C ends the watching and nothing else."""
-    from rich.console import Group
-    from rich.live import Live
+    from nbaccel import top as page
 
-    with Live(screen=sys.stdout.isatty(), auto_refresh=False) as live:
-        while pictures := _observed(control):
-            parts = [part for picture in pictures for part in (*_status_parts(picture), tables.tasks(picture))]
-            live.update(Group(*map(_drawn, parts)), refresh=True)
-            try:
-                time.sleep(interval_s)
-            except KeyboardInterrupt:
-                return
-    raise click.ClickException(NOTHING_RUNS)
+    if not control.find():
+        raise click.ClickException(NOTHING_RUNS)
+    if not page.watch(control.find, control.pictures, interval_s):
+        click.echo("No head runs any more.", err=True)
 
 
 def _observed(control: Control) -> list[Snapshot]:

@@ -37,7 +37,8 @@ ARROWS: dict[str, set[str]] = {
     "tables": {"snapshot", "wording"},
     # It tells the engine which cell runs, and takes over what workers print.
     "notebook": PUBLIC | {"engine", "local_engine", "refs", "stopping"},
-    "cli": PUBLIC,
+    "cli": PUBLIC | {"top"},
+    "top": {"sessions", "snapshot", "tables", "wording"},
 }
 # Nobody may import these rooms, except where the name stands behind them.
 CLOSED: dict[str, set[str]] = {

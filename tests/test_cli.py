@@ -51,12 +51,15 @@ class FakeMachine:
             raise ConnectionRefusedError("gone")
         return self.picture
 
+    def pictures(self, record: Any) -> Iterator[Snapshot]:
+        yield self.observe(record)
+
     def wait(self, pid: int) -> None:
         if self.interrupted:
             raise KeyboardInterrupt
 
     def run(self, *arguments: str) -> Result:
-        control = cli.Control(lambda: self.records, self.start, self.stop, self.observe, self.wait)
+        control = cli.Control(lambda: self.records, self.start, self.stop, self.observe, self.wait, self.pictures)
         return CliRunner().invoke(cli.main, arguments, obj=control)
 
 

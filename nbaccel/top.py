@@ -1,0 +1,174 @@
+"""`nbaccel top`: the cockpit for people on ssh, the same snapshot as a live page in the terminal.
+
+```
+  each head ── pictures as they change ──► Heads (one thread for each) ──► page() ──► rich, redrawn once a second
+```
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from nbaccel import tables, wording
+from nbaccel.sessions import SessionRecord
+from nbaccel.snapshot import DeviceRow, Snapshot, TaskRow
+
+BAR_CELLS = 10
+WAITING_SHOWN = 5
+# Names of the terminal's own colours, so that the user's theme decides what they look like.
+_COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red")
+
+Find = Callable[[], Sequence[SessionRecord]]
+Pictures = Callable[[SessionRecord], Iterator[Snapshot]]
+
+
+class Heads:
+    """The newest picture of every head; a head that ends leaves."""
+
+    def __init__(self, pictures: Pictures) -> None:
+        self._pictures = pictures
+        self._newest: dict[str, Snapshot] = {}
+        self._watched: set[str] = set()
+        self._changed = threading.Event()
+
+    def watch(self, records: Sequence[SessionRecord]) -> None:
+        """Begin to watch those that are new."""
+        for record in records:
+            if record.session not in self._watched:
+                self._watched.add(record.session)
+                threading.Thread(target=self._follow, args=(record,), name="nbaccel-top", daemon=True).start()
+
+    def _follow(self, record: SessionRecord) -> None:
+        try:
+            for picture in self._pictures(record):
+                self._newest[record.session] = picture
+                self._changed.set()
+        except (ConnectionError, FileNotFoundError):
+            pass  # it ended, or had ended before it was asked
+        finally:
+            self._newest.pop(record.session, None)
+            self._watched.discard(record.session)
+            self._changed.set()
+
+    def newest(self) -> list[Snapshot]:
+        return list(self._newest.values())
+
+    @property
+    def watching(self) -> bool:
+        return bool(self._watched)
+
+    def wait(self, seconds: float) -> None:
+        """Until a picture changes, or the time is over."""
+        self._changed.wait(seconds)
+        self._changed.clear()
+
+
+def watch(find: Find, pictures: Pictures, interval_s: float, console: Console | None = None) -> bool:
+    """Show the page until Ctrl-C (True) or until the last head has ended (False)."""
+    console = console or Console(highlight=False)
+    heads = Heads(pictures)
+    heads.watch(find())
+    heads.wait(5.0)
+    with Live(console=console, screen=console.is_terminal, auto_refresh=False) as live:
+        try:
+            while heads.watching:
+                live.update(page(heads.newest(), time.time(), console.height), refresh=True)
+                heads.wait(interval_s)
+                heads.watch(find())
+        except KeyboardInterrupt:
+            return True
+    return False
+
+
+def page(pictures: Sequence[Snapshot], now: float, height: int) -> Group:
+    """What one screen shows of these heads: devices first, then what waits, then as many tasks as there is room for."""
+    parts: list[RenderableType] = []
+    for picture in pictures:
+        picture.time = max(picture.time, now)  # ages grow between pictures
+        parts += _head(picture)
+    used = sum(2 + _lines(part) for part in parts)
+    room = max(3, (height - used) // max(1, len(pictures)) - 2)
+    for picture in pictures:
+        parts += [Text(), _tasks(picture, room)]
+    return Group(*parts)
+
+
+def _lines(part: RenderableType) -> int:
+    return part.row_count if isinstance(part, Table) else 1
+
+
+def _head(picture: Snapshot) -> list[RenderableType]:
+    counts = tables.task_counts(picture) or "no task yet"
+    parts: list[RenderableType] = [
+        Text(tables.headline(picture), style="bold"),
+        Text(f"{counts}   {tables.resources(picture)}"),
+        _devices(picture),
+    ]
+    waiting = tables.waiting(picture)
+    parts += [Text(f"◌ {_waiting(row, picture.time)}", style="dim") for row in waiting[:WAITING_SHOWN]]
+    parts += [Text(f"⚠ {wording.plain(alert.message)}", style="bold yellow") for alert in picture.alerts[-3:]]
+    return parts
+
+
+def _waiting(row: TaskRow, now: float) -> str:
+    since = f" {wording.age(now - row.submitted_at)}" if row.submitted_at else ""
+    return f"{wording.plain(row.name)} waits{since}: {wording.plain(row.why) or wording.demand(row.demand)}"
+
+
+def _devices(picture: Snapshot) -> RenderableType:
+    rows = [row for row in picture.devices if row.offered]
+    if not rows:
+        return Text(" ".join(["No accelerator.", *map(wording.plain, picture.found)]), style="dim")
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("Device", "Model", "In use", "Load", "Memory", "Held by"):
+        table.add_column(name, overflow="ellipsis" if name == "Held by" else "fold", no_wrap=name != "Held by")
+    for row in rows:
+        table.add_row(*_device(row, picture.time))
+    return table
+
+
+def _device(row: DeviceRow, now: float) -> list[RenderableType]:
+    metrics = row.metrics
+    load = "" if metrics is None or metrics.utilisation_percent is None else f"{metrics.utilisation_percent:.0f} %"
+    used = None if metrics is None else metrics.memory_used_bytes
+    total = (metrics.memory_total_bytes if metrics is not None else None) or row.memory_bytes
+    memory = wording.size(total) if total else ""
+    held = [tables.holder_words(holder, now, whole=len(row.holders) == 1) for holder in row.holders]
+    held += [wording.plain(row.free_reason)] if row.free_reason else []
+    return [
+        Text(f"{wording.plain(row.resource)} {wording.plain(row.id)}", style="bold"),
+        Text(tables.device_model(row), style="dim"),
+        _bar(row) + Text(f" {tables.device_state(row)}"),
+        Text(load),
+        Text(memory if used is None else f"{wording.size(used)} of {memory}"),
+        Text("; ".join(held)),
+    ]
+
+
+def _bar(row: DeviceRow) -> Text:
+    """Ten cells in the holders' colours; a hundredth of a device still shows."""
+    bar = Text()
+    for number, holder in enumerate(row.holders):
+        cells = max(1, round(holder.amount * BAR_CELLS))
+        bar.append("█" * min(cells, BAR_CELLS - len(bar)), style=_COLOURS[number % len(_COLOURS)])
+    return bar.append("░" * (BAR_CELLS - len(bar)), style="dim")
+
+
+def _tasks(picture: Snapshot, room: int) -> RenderableType:
+    """The tasks that run, wait, and ended last, as far as there is room."""
+    order = {"running": 0, "waiting": 1}
+    rows = sorted(picture.tasks, key=lambda row: (order.get(tables.state_word(row.state), 2), -(row.submitted_at or 0)))
+    shown = tables.tasks(picture, rows[:room])
+    if not shown.rows:
+        return Text(shown.empty, style="dim")
+    table = Table(*shown.columns, box=None, pad_edge=False, header_style="dim")
+    for cells in shown.rows:
+        table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells))
+    return table

@@ -1,0 +1,65 @@
+"""`nbaccel top` shows what the snapshot says, fits the screen and ends when the heads do."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from nbaccel import top
+from nbaccel.snapshot import Snapshot, TaskRow
+
+
+def _drawn(pictures: list[Snapshot], now: float = 0.0, height: int = 40, width: int = 140) -> str:
+    console = Console(file=io.StringIO(), width=width, height=height)
+    console.print(top.page(pictures, now, height))
+    file: Any = console.file
+    return str(file.getvalue())
+
+
+def test_a_device_line_says_which_how_full_whose_and_which_cell(busy_snapshot: Snapshot) -> None:
+    lines = _drawn([busy_snapshot]).splitlines()
+    first = next(line for line in lines if line.startswith("GPU 0"))
+    assert "██████████ ● held" in first
+    assert "GPUActor (pid 52420, cell [3] line 14, 8 s)" in first
+    second = next(line for line in lines if line.startswith("GPU 1"))
+    assert "░░░░" in second and "◐ shared" in second
+    assert "83 %" in second and "12 GiB of 80 GiB" in second
+
+
+def test_waiting_tasks_and_alerts_say_why(busy_snapshot: Snapshot) -> None:
+    text = _drawn([busy_snapshot])
+    assert "infer waits: waits for 1 GPU; both held" in text
+    assert "GPU 1 keeps 9 GiB that no task holds" in text
+
+
+def test_the_page_fits_the_screen(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.tasks = [TaskRow(f"t{number}", f"task{number}", "task", "RUNNING") for number in range(200)]
+    assert len(_drawn([busy_snapshot], height=30).splitlines()) <= 30
+
+
+def test_ages_grow_between_pictures(busy_snapshot: Snapshot) -> None:
+    assert "cell [3] line 14, 1 min 08 s" in _drawn([busy_snapshot], now=busy_snapshot.time + 60)
+
+
+def test_markup_in_a_name_stays_text(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.devices[0].holders[0].name = "[red]x[/red]\x1b[31m"
+    assert "[red]x[/red]\\x1b[31m" in _drawn([busy_snapshot])
+
+
+@pytest.mark.parametrize("error", [None, ConnectionError("gone")])
+def test_watching_ends_with_the_last_head(busy_snapshot: Snapshot, error: Exception | None) -> None:
+    heads: list[Any] = [SimpleNamespace(session="s")]
+
+    def pictures(record: Any) -> Iterator[Snapshot]:
+        yield busy_snapshot
+        heads.clear()
+        if error is not None:
+            raise error
+
+    console = Console(file=io.StringIO(), width=140, height=40)
+    assert top.watch(lambda: list(heads), pictures, 0.01, console) is False
