@@ -25,6 +25,7 @@ from nbaccel.handles import (
 )
 from nbaccel.local_engine import codec, failures, interruptible, templates, wire
 from nbaccel.local_engine.exports import Exports
+from nbaccel.local_engine.environment_spec import Environment
 from nbaccel.local_engine.holdings import Holdings
 from nbaccel.local_engine.ids import IdMaker, return_id, task_of
 from nbaccel.local_engine.link import Link
@@ -79,6 +80,10 @@ class Client:
         """The placement group that this code's tasks run in unless they say where; the same object each time."""
         return None
 
+    def base_environment(self) -> Environment:
+        """The runtime environment that what is submitted here starts from."""
+        return {}
+
     def blocked(self) -> AbstractContextManager[Any]:
         """Entered while this process's code waits for others."""
         return nullcontext()
@@ -100,7 +105,7 @@ class Client:
         name = function._short_name
         key = self.exports.key_of(function._function, name, function._cache, cell[1])
         fallback = [self.exports.key_of(function._fallback, name, {}, cell[1])] if function._fallback else []
-        placed = options if group is None else templates.captured(options, group)
+        placed = templates.inheriting(options, self.base_environment(), group)
         template = templates.task_template(function, placed, key, fallback, cell=cell[0], parent=cell[1])
         return options, cell, self._define(template), template.num_returns, group
 
@@ -258,8 +263,7 @@ class Client:
         name = actor_class._name
         key = self.exports.key_of(actor_class._class, name, actor_class._cache, parent)
         fallback = [self.exports.key_of(actor_class._fallback, name, {}, parent)] if actor_class._fallback else []
-        group = self.captured_group()
-        options = options if group is None else templates.captured(options, group)
+        options = templates.inheriting(options, self.base_environment(), self.captured_group())
         return self._define(
             templates.actor_template(actor_class, options, key, fallback, cell=cell, parent=parent, namespace=namespace)
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nbaccel.accelerators import Device
 from nbaccel.accelerators.metrics import DeviceMetrics
@@ -24,12 +24,12 @@ class DeviceLooks:
     def __init__(self, head: Head) -> None:
         self._head = head
         self._numbers = count(1)
-        self._waiting: dict[int, Seen] = {}
+        self._waiting: dict[int, tuple[list[Device], Seen]] = {}
 
     def look(self, devices: list[Device], then: Seen) -> None:
         """Measure these devices once; `then` is called soon, with their metrics in order or with None."""
         number = next(self._numbers)
-        self._waiting[number] = then
+        self._waiting[number] = devices, then
         self._head.node.prober.say(prober.encode(prober.Look(number, [device.to_dict() for device in devices])))
         self._head.poll.at(time.monotonic() + PATIENCE_S, lambda: self._answer(number, None))
 
@@ -37,7 +37,10 @@ class DeviceLooks:
         """The prober has answered."""
         self._answer(report.number, [DeviceMetrics.from_dict(one) for one in report.metrics])
 
-    def _answer(self, number: int, metrics: list[Any] | None) -> None:
-        then = self._waiting.pop(number, None)
-        if then is not None and not self._head.stopping:
-            then(metrics)
+    def _answer(self, number: int, metrics: list[DeviceMetrics] | None) -> None:
+        devices, then = self._waiting.pop(number, ([], None))
+        if then is None or self._head.stopping:
+            return
+        if metrics is not None:
+            self._head.node.watch.seen(devices, metrics)
+        then(metrics)

@@ -24,7 +24,7 @@ import msgspec
 
 from nbaccel import engine as engines
 from nbaccel import exceptions, sessions
-from nbaccel.local_engine import failures, launch, process, wire
+from nbaccel.local_engine import environment_spec, failures, launch, process, wire
 from nbaccel.local_engine.boot import MARK, Config
 from nbaccel.local_engine.client import Client
 from nbaccel.local_engine.cluster_view import ClusterView
@@ -48,12 +48,16 @@ class Driver(ClusterView, Client):
         Client.__init__(self, link, welcome.job, arena_fd, welcome.namespace)
         self.welcome = welcome
         self.options = options
+        self._environment = environment_spec.spelled_out(options.runtime_env)
         self.news: News | None = None
         self._head_process = head
         self._pid = os.getpid()
         self._ended = False
         link.start("driver")
         atexit.register(self._at_exit)
+
+    def base_environment(self) -> environment_spec.Environment:
+        return self._environment
 
     @property
     def embedded(self) -> bool:

@@ -18,15 +18,20 @@ class Environments:
         if key not in self._by_key:
             self._by_key[key] = msgspec.json.decode(body)
 
-    def for_exec(self, key: str) -> tuple[dict[str, str], str]:
-        """(variables, interpreter or "") for a process that is executed."""
+    def for_exec(self, key: str) -> tuple[dict[str, str], bytes]:
+        """(variables, the whole as JSON) for a process that is executed."""
         environment = self._by_key.get(key, {})
         variables = {str(name): str(value) for name, value in (environment.get("env_vars") or {}).items()}
-        return variables, str(environment.get("py_executable") or "")
+        return variables, msgspec.json.encode(environment)
 
     def variables(self, body: bytes) -> dict[str, str]:
         """The env_vars of an environment."""
         return {str(k): str(v) for k, v in (msgspec.json.decode(body).get("env_vars") or {}).items()}
+
+    def failed(self, key: str, why: str) -> None:
+        """A task reports that it could not be made."""
+        if key and why != "cancelled":
+            self.errors[key] = why
 
     def rows(self, node_id: str) -> list[dict[str, Any]]:
         """Those that were asked for, for `list_runtime_envs`."""

@@ -208,7 +208,7 @@ class Head:
             return
         self.stopping = why
         self.workers.kill_all()
-        self.node.leases_back()
+        self.node.lending.release_all()
         self.poll.at(time.monotonic() + 2.0, self._finish)
         self._finish_when_quiet()
 

@@ -268,6 +268,8 @@ class Intake:
             entry.failed = message.failed
             entry.note = message.note
             entry.finished_at = time.time()
+            if message.failed and message.results and message.results[0].value.status == wire.FAILED:
+                self._head.environments.failed(entry.record.template.environment, message.note)
             if message.failed:
                 entry.error_type = "TASK_CANCELLED" if message.note == "cancelled" else "TASK_EXECUTION_EXCEPTION"
             if entry.started_at is None:
@@ -284,9 +286,20 @@ class Intake:
             self._head.handle(ActorKillAsked(worker_actor(peer), True, why="it ended itself: exit_actor() was called"))
         if record is not None and record.hold is not None and record.hold.parts:
             # Before the scheduler hears of it and gives the devices to the next.
-            self._head.leftovers.judge(worker, record, message, lambda why: self._returned(worker, message, why))
+            self._look_at_devices(worker, record, message)
         else:
             self._returned(worker, message, "")
+
+    def _look_at_devices(self, worker: WorkerProcess, record: Any, message: wire.Done) -> None:
+        """Are they still there, where the task failed? Does its process keep their memory?"""
+
+        def judge() -> None:
+            self._head.leftovers.judge(worker, record, message, lambda why: self._returned(worker, message, why))
+
+        if message.failed and record.hold is not None:
+            self._head.node.watch.after_failure(record.hold.place.node_id, record.hold.devices, judge)
+        else:
+            judge()
 
     def _returned(self, worker: WorkerProcess, message: wire.Done, retire: str) -> None:
         """The scheduler hears of it, with why the process must end before anybody else gets its devices."""

@@ -148,12 +148,11 @@ class Pipe:
 
     def _whole_lines(self, pieces: list[Piece], rest: bytes, marker: int) -> bytes:
         """Move whole lines from `rest` to the pieces; a line that grows too long is cut."""
+        cut = rest.rfind(b"\n") + 1
         if marker >= 0:  # half a marker follows: what is before it belongs to the old owner, whole or not
             cut = marker
-        elif self.ended or len(rest) > LONGEST_LINE_BYTES:
+        elif self.ended or len(rest) - cut > LONGEST_LINE_BYTES:
             cut = len(rest) - (rest.endswith(BEGIN[:1]) and not self.ended)
-        else:
-            cut = rest.rfind(b"\n") + 1
         self._add(pieces, rest[:cut])
         return rest[cut:]
 

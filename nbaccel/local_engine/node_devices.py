@@ -1,8 +1,9 @@
-"""What the head's nodes have: the devices that were found or asked for, their leases, and what a task gets of them.
+"""What the head's nodes have: the devices that were found or asked for.
 
 ```
   begin ── signs of hardware? ── no ──► node is known at once
                     └── yes ──► prober ── Found ──► node is known (or its deadline passes)
+                                   └───── Found ──► what the node did not wait for is listed too
 ```
 """
 
@@ -11,35 +12,30 @@ from __future__ import annotations
 import os
 import socket
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from nbaccel import accelerators
-from nbaccel.accelerators import Detection, Device, DeviceKind, NodeDevices
-from nbaccel.local_engine import leases, prober
+from nbaccel.accelerators import Detection, Device, NodeDevices
+from nbaccel.local_engine import prober
+from nbaccel.local_engine.device_leases import Assigned, DeviceLeases, Key
 from nbaccel.local_engine.device_looks import DeviceLooks
+from nbaccel.local_engine.device_watch import DeviceWatch
 from nbaccel.local_engine.ids import random_id
 from nbaccel.local_engine.roles import Role
-from nbaccel.scheduling.events import (
-    UNIT,
-    AssignmentRefused,
-    DeviceChanged,
-    DeviceSpec,
-    NodeAdded,
-    NodeSpec,
-    PrestartAsked,
-)
+from nbaccel.scheduling.events import UNIT, DeviceChanged, DeviceSpec, NodeAdded, NodeSpec, PrestartAsked
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head import Head
-    from nbaccel.scheduling.commands import SendTask
 
 DEADLINE_S = 10.0
-LOOK_AGAIN_S = 0.5  # at a device that another head holds, while somebody waits for it
-Assigned = dict[str, list[tuple[int, int]]]
+DEADLINE_VARIABLE = "NBACCEL_DETECTION_TIMEOUT_S"
+GRACE_S = 1.0  # the prober's own answer says which vendor is late: it comes first
+MOST_DEATHS = 3  # of a prober that dies whenever it asks
 
 
 class NodeSetup:
-    """Nodes, their devices, and leases on those that are real."""
+    """Nodes and their devices."""
 
     def __init__(self, head: Head) -> None:
         self._head = head
@@ -48,12 +44,14 @@ class NodeSetup:
         self.devices: dict[bytes, NodeDevices] = {}
         self.specs: dict[bytes, NodeSpec] = {}
         self.gone: dict[bytes, str] = {}
-        self.metrics: dict[str, dict[str, Any]] = {}  # lease key -> newest metrics
-        self.leases = leases.Leases(title=head.config.title or "nbaccel")
         self.prober = Role(head, "prober", "", decode=prober.decode_report, on_report=self._reported)
+        self.prober.on_restart = self._prober_died
         self.looks = DeviceLooks(head)
-        self._watched: set[tuple[bytes, str, int]] = set()
+        self.watch = DeviceWatch(head)
+        self.lending = DeviceLeases(head)
         self._machine = accelerators.RealMachine()
+        self._deadline_s = DEADLINE_S
+        self._prober_deaths = 0
         self.options = head.config.options
 
     # ---- finding
@@ -62,19 +60,19 @@ class NodeSetup:
         """Find out what this machine has; `Head.ready` follows."""
         simulate = self._text("simulate")
         try:
+            self._deadline_s = _deadline_s(self._machine.environ)
             signs = [] if simulate else accelerators.evidence(self._machine)
             if not signs:
-                self._know(
-                    accelerators.detect(
-                        self._machine, gpu_vendor=self._text("gpu_vendor"), simulate=simulate, deadline_s=DEADLINE_S
-                    )
-                )
+                self._know(accelerators.detect(self._machine, gpu_vendor=self._text("gpu_vendor"), simulate=simulate))
                 return
         except ValueError as error:
             self._head.refuse_start(str(error))
             return
-        self.prober.say(prober.encode(prober.Detect(self._text("gpu_vendor"), simulate, DEADLINE_S)))
-        self._head.poll.at(time.monotonic() + DEADLINE_S + 1.0, self._prober_is_late)
+        self._ask_prober()
+        self._head.poll.at(time.monotonic() + self._deadline_s + GRACE_S, self._prober_is_late)
+
+    def _ask_prober(self) -> None:
+        self.prober.say(prober.encode(prober.Detect(self._text("gpu_vendor"), self._deadline_s)))
 
     def _text(self, name: str) -> str | None:
         value = self.options.get(name)
@@ -82,43 +80,65 @@ class NodeSetup:
 
     def _reported(self, report: Any) -> None:
         if type(report) is prober.Measured:
-            self._measured(report.metrics)
+            self.watch.measured(report)
         elif type(report) is prober.Looked:
             self.looks.came(report)
-        elif self.detection is None:
-            if report.error:
+        elif report.error:
+            if self.detection is None:
                 self._head.refuse_start(report.error)
-            else:
-                self._know(Detection.from_json(report.detection))
+        elif self.detection is None:
+            self._know(Detection.from_json(report.detection))
+        else:
+            self.detection = Detection.from_json(report.detection)
+            self._head.watchers.changed()
 
     def _prober_is_late(self) -> None:
         """The prober itself hangs: go on with what the user asked for."""
+        self._give_up(f"the process that asks the devices has not answered for {self._deadline_s + GRACE_S:g} s")
+
+    def _prober_died(self) -> None:
+        """A new one has been started: it is told what to do."""
+        if self.detection is not None:
+            self.watch.prober_died()
+            return
+        self._prober_deaths += 1
+        if self._prober_deaths < MOST_DEATHS:
+            self._ask_prober()
+        else:
+            self._give_up(f"the process that asks the devices has died {self._prober_deaths} times while it did")
+
+    def _give_up(self, why: str) -> None:
         if self.detection is None:
-            self._head.note(f"the prober has not answered for {DEADLINE_S + 1:g} s; devices are unknown")
-            self._know(accelerators.detect(self._machine, simulate="none"))
+            self._head.note(f"{why}; which devices are here is unknown")
+            self._know(accelerators.unknown_detection(why, gpu_vendor=self._text("gpu_vendor")))
 
     def _know(self, detection: Detection) -> None:
         self.detection = detection
         resources: Any = self.options.get("resources") or {}
-        num_gpus: Any = self.options.get("num_gpus")
         try:
-            offered = accelerators.resolve_resources(
-                detection,
-                num_gpus=num_gpus,
-                resources=resources,
-                gpu_vendor=self._text("gpu_vendor"),
-                environ=self._machine.environ,
-            )
+            offered = self._resolve(detection, resources)
         except ValueError as error:
             self._head.refuse_start(str(error))
             return
-        spec = self._head_spec(offered, resources)
-        self.add(spec, offered)
+        self.add(self._head_spec(offered, resources), offered)
         self._head.ready()
+        if self.watch.wanted:
+            self.watch.begin()
         self._head.questions.reasons.first_look()
         self._head.intake.welcome_waiting()
-        for note in offered.notes:
+        for note in [*offered.notes, *_unknown(detection)]:
+            self._head.note(note)
             self._head.warn_all("devices", note)
+
+    def _resolve(self, detection: Detection, resources: dict[str, float]) -> NodeDevices:
+        num_gpus: Any = self.options.get("num_gpus")
+        return accelerators.resolve_resources(
+            detection,
+            num_gpus=num_gpus,
+            resources=resources,
+            gpu_vendor=self._text("gpu_vendor"),
+            environ=self._machine.environ,
+        )
 
     def _head_spec(self, offered: NodeDevices, resources: dict[str, float]) -> NodeSpec:
         num_cpus: Any = self.options.get("num_cpus")
@@ -147,12 +167,12 @@ class NodeSetup:
         self._head.handle(NodeAdded(spec))
         if spec.is_head:
             self._head.handle(PrestartAsked())
-        self._note_leases_of_others(spec.node_id)
+        self.lending.begin(spec.node_id)
 
     def remove(self, node_id: bytes, why: str) -> None:
         self.gone[node_id] = why
 
-    # ---- assigning
+    # ---- assigned devices
 
     def ids(self, node_id: bytes, assigned: Assigned) -> dict[str, list[str]]:
         """Device ids by resource, in device order."""
@@ -164,105 +184,16 @@ class NodeSetup:
     def device(self, node_id: bytes, resource: str, index: int) -> Device:
         return self.devices[node_id].devices[resource][index]
 
-    def environment(self, node_id: bytes, assigned: Assigned, hide: bool) -> dict[str, str | None]:
-        """Variables that give a task its devices; with `hide`, also those that hide all others."""
-        offered = self.devices[node_id]
-        environ = os.environ
-        variables: dict[str, str | None] = accelerators.hidden_environment(offered, environ) if hide else {}
-        for resource, slots in assigned.items():
-            devices = [offered.devices[resource][index] for index, _amount in sorted(slots)]
-            own = accelerators.environment_for(devices, environ, node_device_count=len(offered.devices[resource]))
-            variables.update(own)
-        return variables
-
-    # ---- leases
-
-    def lease(self, command: SendTask) -> bool:
-        """Take leases on the real devices of an assignment; False when another head was faster (the scheduler
-        is told).
-        """
-        taken: list[tuple[str, int]] = []
-        for resource, slots in command.devices.items():
-            for index, amount in slots:
-                device = self.device(command.node_id, resource, index)
-                if device.kind is not DeviceKind.REAL:
-                    continue
-                holder = self.leases.take(device.lease_key, amount)
-                if holder is None:
-                    taken.append((device.lease_key, amount))
-                    continue
-                for key, taken_amount in taken:
-                    self.leases.release(key, taken_amount)
-                free = UNIT - sum(other.amount for other in self.leases.held_by_others(device.lease_key))
-                self._watch(command.node_id, resource, index)
-                self._head.handle(AssignmentRefused(command.task.task_id, resource, index, max(free, 0), str(holder)))
-                return False
-        return True
-
-    def release(self, node_id: bytes, assigned: Assigned) -> None:
-        for resource, slots in assigned.items():
-            for index, amount in slots:
-                device = self.device(node_id, resource, index)
-                if device.kind is DeviceKind.REAL:
-                    self.leases.release(device.lease_key, amount)
-
-    def leases_back(self) -> None:
-        self.leases.release_all()
-
-    def _note_leases_of_others(self, node_id: bytes) -> None:
-        for resource, devices in self.devices[node_id].devices.items():
-            for device in devices:
-                if device.kind is DeviceKind.REAL and self.leases.held_by_others(device.lease_key):
-                    self._watch(node_id, resource, device.index)
-                    self._look(node_id, resource, device.index)
-
-    def _watch(self, node_id: bytes, resource: str, index: int) -> None:
-        """Look again from time to time until the device is all ours."""
-        key = (node_id, resource, index)
-        if key not in self._watched:
-            self._watched.add(key)
-            self._look_later(key)
-
-    def _look_later(self, key: tuple[bytes, str, int]) -> None:
-        self._head.poll.at(time.monotonic() + LOOK_AGAIN_S, lambda: self._look_again(key))
-
-    def _look_again(self, key: tuple[bytes, str, int]) -> None:
-        if self._look(*key):
-            self._look_later(key)
-        else:
-            self._watched.discard(key)
-
-    def _look(self, node_id: bytes, resource: str, index: int) -> bool:
-        """Tell the scheduler what others leave us of a device; whether they hold any of it."""
+    def tell(self, key: Key) -> None:
+        """Tell the scheduler what can be had of a real device, and why it is not all."""
+        node_id, resource, index = key
         device = self.device(node_id, resource, index)
-        others = self.leases.held_by_others(device.lease_key)
-        free = max(UNIT - sum(other.amount for other in others), 0)
-        reason = "held by " + " and ".join(str(other) for other in others) if others else ""
+        lost = self.watch.lost.get(device.lease_key)
+        if lost is not None:
+            self._head.handle(DeviceChanged(node_id, resource, index, 0, f"lost: {lost}", True))
+            return
+        free, reason = self.lending.left(device)
         self._head.handle(DeviceChanged(node_id, resource, index, free, reason))
-        return bool(others)
-
-    # ---- measuring
-
-    def measure(self, on: bool) -> None:
-        """Have the real devices measured once a second, or no longer."""
-        devices = self._real_devices() if on else []
-        if devices or self.prober.running:
-            self.prober.say(prober.encode(prober.Sample([device.to_dict() for device in devices])))
-
-    def _real_devices(self) -> list[Device]:
-        node = self.devices.get(self.node_id)
-        offered = [device for devices in node.devices.values() for device in devices] if node else []
-        return [device for device in offered if device.kind is DeviceKind.REAL]
-
-    def _measured(self, metrics: list[dict[str, Any]]) -> None:
-        for device, facts in zip(self._real_devices(), metrics, strict=False):
-            before = self.metrics.get(device.lease_key, {})
-            self.metrics[device.lease_key] = facts
-            lost = facts.get("lost")
-            if lost and not before.get("lost"):
-                self._head.watchers.alert("device", f"{device.name or device.id} is lost: {lost}", device=device.id)
-                self._head.handle(DeviceChanged(self.node_id, device.resource, device.index, 0, f"lost: {lost}"))
-        self._head.watchers.changed()
 
 
 def device_specs(offered: NodeDevices) -> list[DeviceSpec]:
@@ -280,6 +211,30 @@ def device_specs(offered: NodeDevices) -> list[DeviceSpec]:
         for resource, devices in offered.devices.items()
         for device in devices
     ]
+
+
+def _unknown(detection: Detection) -> list[str]:
+    """What a person has to know of vendors that gave no answer."""
+    late = [finding for finding in detection.findings if finding.late]
+    if len(late) == len(detection.findings):
+        return [f"Accelerators: {late[0].reason}"]
+    return [f"{finding.family}: {finding.reason} {finding.advice or ''}".rstrip() for finding in late]
+
+
+def _deadline_s(environ: Mapping[str, str]) -> float:
+    """How long the devices may take to answer; drivers of large machines can need more than the usual time."""
+    text = environ.get(DEADLINE_VARIABLE)
+    if not text:
+        return DEADLINE_S
+    try:
+        wanted = float(text)
+    except ValueError:
+        wanted = -1.0
+    if not 0 < wanted <= 3600:
+        raise ValueError(
+            f"{DEADLINE_VARIABLE}={text} is no number of seconds from above 0 to 3600. Write 30, or unset it."
+        )
+    return wanted
 
 
 def _units(amount: float) -> int:

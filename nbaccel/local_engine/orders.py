@@ -11,6 +11,7 @@ from nbaccel.local_engine.ids import return_id
 from nbaccel.local_engine.intake import PUSH_BYTES
 from nbaccel.local_engine.peers import Peer
 from nbaccel.local_engine.records import TaskEntry, WorkerProcess
+from nbaccel.local_engine.task_environment import TaskEnvironments
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling.commands import Failure
 from nbaccel.scheduling.events import ArgumentFailed, ArgumentsLost, Task, TaskKind, TimePassed
@@ -57,6 +58,7 @@ class Orders:
         self._objects = head.objects
         self._ready: list[bytes] = []
         self._next_wake: float | None = None
+        self._environments = TaskEnvironments(head)
         self._acts: dict[type, Callable[[Any], None]] = {
             do.SendTask: self._send_task,
             do.FinishTask: self._finish_task,
@@ -64,7 +66,7 @@ class Orders:
             do.StopWorker: lambda c: head.workers.stop(c.worker_id, c.why, force=c.force),
             do.RecallTasks: lambda c: self._tell(c.worker_id, wire.Recall()),
             do.InterruptTask: lambda c: self._tell(c.worker_id, wire.Interrupt(c.task_id)),
-            do.ReleaseDevices: lambda c: head.node.release(c.node_id, c.devices),
+            do.ReleaseDevices: lambda c: head.node.lending.release(c.node_id, c.devices),
             do.FailTask: self._fail_task,
             do.ActorChanged: self._actor_changed,
             do.GroupChanged: lambda c: head.questions.groups.changed(c),
@@ -114,7 +116,7 @@ class Orders:
             if missing:
                 head.handle(ArgumentsLost(task.task_id, missing))
                 return
-        if command.devices and not head.node.lease(command):
+        if command.devices and not head.node.lending.take(command):
             return
         if command.devices and head.leftovers.look_first(command, lambda: self._send_leased(command)):
             return
@@ -180,17 +182,7 @@ class Orders:
         self._prepare(peer, worker, entry, task)
         slots = [(place, id, self._give(id, peer.client_id, worker.refused)) for place, id in entry.submit.slots]
         worker.refused.clear()
-        template = entry.record.template
-        ids = environ = None
-        hide = (
-            template.hide_unassigned
-            if template.hide_unassigned is not None
-            else bool(head.config.options.get("hide_unassigned"))
-        )
-        if command.devices or (hide and task.kind is not TaskKind.ACTOR_CALL):
-            ids = head.node.ids(command.node_id, command.devices)
-            environ = head.node.environment(command.node_id, command.devices, hide)
-            environ |= self._users_own(entry, environ)
+        ids, environ = self._environments.of(command, entry)
         state = head.scheduler.task_record(task.task_id)
         attempt, why = (state.attempt, state.choice_why) if state is not None else (0, "")
         if task.kind is TaskKind.ACTOR_CREATION:
@@ -215,15 +207,6 @@ class Orders:
                 why,
             ),
         )
-
-    def _users_own(self, entry: TaskEntry, environ: dict[str, str | None]) -> dict[str, str | None]:
-        """What the user set in runtime_env wins over what we would set."""
-        own = (
-            self._head.environments.variables(entry.record.template.runtime_env)
-            if entry.record.template.environment
-            else {}
-        )
-        return {name: own[name] for name in environ if name in own}
 
     def _prepare(self, peer: Peer, worker: WorkerProcess, entry: TaskEntry, task: Task) -> None:
         """Make sure that the worker knows its job, the template and the functions."""
@@ -391,6 +374,8 @@ class Orders:
         if command.failure in (Failure.ACTOR_DIED, Failure.ACTOR_UNAVAILABLE):
             actor = self._head.actors.get(command.actor_id or task.actor_id or b"")
             facts["actor_id"] = (command.actor_id or task.actor_id or b"").hex()
+            if actor is not None and actor.creation_failure is not None:
+                return actor.creation_failure
             if actor is not None:
                 facts["cause"] = actor.creation_error
                 kind = actor.never_placed or kind
@@ -430,8 +415,12 @@ class Orders:
 
     def creation_failed(self, entry: TaskEntry, value: wire.Value) -> None:
         actor = self._head.actors.get(entry.submit.actor_id)
-        if actor is not None and value.status == wire.RAISED and value.data is not None:
+        if actor is None or value.data is None:
+            return
+        if value.status == wire.RAISED:
             actor.creation_error = value.data
+        else:
+            actor.creation_failure = value
 
     def _actor_placed(
         self, task: Task, worker: WorkerProcess, command: do.SendTask, ids: dict[str, list[str]] | None

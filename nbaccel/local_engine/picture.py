@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbaccel import __version__
 from nbaccel.accelerators import Device
+from nbaccel.accelerators.metrics import DeviceMetrics as DeviceFacts
 from nbaccel.local_engine.records import ActorEntry, TaskEntry
 from nbaccel.scheduling.events import UNIT
 from nbaccel.snapshot import (
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 MOST_WAITING, MOST_RUNNING, MOST_ENDED = 20, 50, 20
 MOST_EXPLAINED = 50  # a reason costs some 20 µs of the head's loop
-_METRICS = set(DeviceMetrics.__struct_fields__)
 
 
 class Picture:
@@ -177,7 +177,7 @@ class Picture:
         )
 
     def _device(self, node_id: bytes, device: Device, state: Any, holders: list[Holder]) -> DeviceRow:
-        metrics = self._head.node.metrics.get(device.lease_key)
+        metrics = self._head.node.watch.metrics.get(device.lease_key)
         return DeviceRow(
             node_id=node_id.hex(),
             resource=device.resource,
@@ -196,7 +196,7 @@ class Picture:
             free=max(state.room(), 0) / UNIT if state is not None else 0.0,
             free_reason=state.reason if state is not None else "",
             holders=holders,
-            metrics=DeviceMetrics(**{k: v for k, v in metrics.items() if k in _METRICS}) if metrics else None,
+            metrics=_measured(metrics) if metrics is not None else None,
         )
 
     # ---- tasks, actors, workers
@@ -303,6 +303,19 @@ class Picture:
             list(row["bundles"].values()),
             list(row["bundles_to_node_id"].values()),
         )
+
+
+def _measured(metrics: DeviceFacts) -> DeviceMetrics:
+    return DeviceMetrics(
+        metrics.utilisation_percent,
+        metrics.memory_used_bytes,
+        metrics.memory_total_bytes,
+        metrics.temperature_celsius,
+        metrics.power_watts,
+        metrics.processes or [],
+        metrics.reasons,
+        metrics.sampled_at,
+    )
 
 
 def _quantities(demand: dict[str, int]) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import selectors
 import socket
+import threading
 import time
 from dataclasses import asdict
 
@@ -17,8 +18,9 @@ SAMPLE_EVERY_S = 1.0
 
 
 class Detect(msgspec.Struct, array_like=True, tag=True):
+    """Find the devices: one Found as soon as a node can begin, another if there was more to wait for."""
+
     gpu_vendor: str | None
-    simulate: str | None
     deadline_s: float
 
 
@@ -71,7 +73,8 @@ def main(control: socket.socket, arena_fd: int, argument: str) -> None:
                 os._exit(0)
             order = decode_order(body)
             if type(order) is Detect:
-                control.send(encode(_detect(machine, order)))
+                # A thread, since devices that are known already may have to be looked at meanwhile.
+                threading.Thread(target=_detect, args=(control, machine, order), daemon=True).start()
             elif type(order) is Look:
                 looked_at = [accelerators.Device.from_dict(one) for one in order.devices]
                 control.send(encode(Looked(order.number, [asdict(one) for one in sampler.sample(looked_at)])))
@@ -83,11 +86,9 @@ def main(control: socket.socket, arena_fd: int, argument: str) -> None:
             control.send(encode(Measured([asdict(one) for one in sampler.sample(devices)])))
 
 
-def _detect(machine: accelerators.RealMachine, order: Detect) -> Found:
+def _detect(control: socket.socket, machine: accelerators.RealMachine, order: Detect) -> None:
     try:
-        detection = accelerators.detect(
-            machine, gpu_vendor=order.gpu_vendor, simulate=order.simulate, deadline_s=order.deadline_s
-        )
+        for detection in accelerators.detections(machine, gpu_vendor=order.gpu_vendor, deadline_s=order.deadline_s):
+            control.send(encode(Found(detection.to_json())))
     except ValueError as error:
-        return Found("", str(error))
-    return Found(detection.to_json())
+        control.send(encode(Found("", str(error))))

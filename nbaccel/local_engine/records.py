@@ -83,6 +83,7 @@ class ActorEntry(msgspec.Struct):
     node_id: bytes = b""
     device_ids: dict[str, list[str]] | None = None
     restarts: int = 0
+    creation_failure: Any = None  # wire.Value: what its calls get, when its environment could not be made
     never_placed: str = ""  # the error of its calls, when no place was found for it
     scope_ended: bool = False
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import Any, TypeVar
 
 import cloudpickle
 from msgspec.structs import replace
 
 from nbaccel.handles import ActorClass, ActorMethod, MethodSpec, RemoteFunction
-from nbaccel.local_engine import wire
+from nbaccel.local_engine import environment_spec, wire
+from nbaccel.local_engine.environment_spec import Environment
 from nbaccel.options import (
     ActorOptions,
     MethodOptions,
@@ -23,9 +22,6 @@ from nbaccel.options import (
 
 Pairs = list[tuple[str, int]]
 Options = TypeVar("Options", bound=ResourceOptions)
-
-# Variables that are read when the interpreter or its libraries are loaded: a forked process is too late for them.
-_READ_AT_EXEC = ("LD_", "PYTHON", "MALLOC_", "GLIBC_")
 
 
 def task_template(
@@ -122,31 +118,15 @@ def _or(value: int | None, default: int) -> int:
 
 
 def _shared(options: ResourceOptions) -> dict[str, Any]:
-    environment, how = runtime_environment(options.runtime_env)
+    environment = environment_spec.encoded(options.runtime_env or {})
     return {
         "fallback_after_s": options.fallback_after_s,
         "fallback_on": cloudpickle.dumps(options.fallback_on) if options.fallback_on else b"",
         "runtime_env": environment,
-        "environment": environment_key(environment),
-        "how": how,
+        "environment": environment_spec.environment_key(environment),
+        "how": environment_spec.how_started(options.runtime_env or {}),
         "hide_unassigned": options.hide_unassigned,
     }
-
-
-def runtime_environment(runtime_env: dict[str, Any] | None) -> tuple[bytes, str]:
-    """(JSON, how a process with it is started): some variables only count when they are there at exec."""
-    env_vars = (runtime_env or {}).get("env_vars") or {}
-    needs_exec = any(name.startswith(_READ_AT_EXEC) for name in env_vars) or (runtime_env or {}).get("pip") is not None
-    plain = {key: value for key, value in (runtime_env or {}).items() if value is not None and not callable(value)}
-    hook = (runtime_env or {}).get("worker_process_setup_hook")
-    if callable(hook):
-        plain["worker_process_setup_hook"] = {"pickled": cloudpickle.dumps(hook).hex()}
-    return json.dumps(plain, sort_keys=True, default=str).encode(), "exec" if needs_exec else "fork"
-
-
-def environment_key(environment: bytes) -> str:
-    """A name for equal environments; "" for none."""
-    return "" if environment == b"{}" else hashlib.blake2b(environment, digest_size=8).hexdigest()
 
 
 def _num_returns(asked: int | str | None, is_generator: bool) -> int:
@@ -244,8 +224,11 @@ def _captures(options: ResourceOptions) -> bool:
     return bool(options.placement_group_capture_child_tasks if asked is None else asked)
 
 
-def captured(options: Options, group: Any) -> Options:
-    """The options of what is submitted inside of a capturing placement group: in it, unless they say where."""
-    if options.scheduling_strategy is not None or options.placement_group != "default":
+def inheriting(options: Options, environment: Environment, group: Any) -> Options:
+    """The options of what is submitted by code with this environment, inside of this capturing placement group."""
+    if environment or options.runtime_env:
+        own = environment_spec.spelled_out(options.runtime_env)
+        options = replace(options, runtime_env=environment_spec.joined(environment, own))
+    if group is None or options.scheduling_strategy is not None or options.placement_group != "default":
         return options
     return replace(options, placement_group=group, placement_group_capture_child_tasks=True)

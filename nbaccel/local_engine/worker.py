@@ -24,6 +24,7 @@ import setproctitle
 
 from nbaccel import device_memory
 from nbaccel import engine as engines
+from nbaccel import exceptions
 from nbaccel.local_engine import codec, failures, wire
 from nbaccel.local_engine.actor_host import ActorHost
 from nbaccel.local_engine.client import Client
@@ -45,6 +46,7 @@ class Worker(WorkerView, Client):
         self.execution = Execution(self)
         self.output = WorkerOutput()
         self.actor: ActorHost | None = None
+        self._environment = ""  # the key of the runtime environment that was taken on
         self._queue: SimpleQueue[Any] = SimpleQueue()
         self._skip: set[bytes] = set()
         self._running: Running | None = None  # what the main thread runs and an interrupt may hit
@@ -219,8 +221,11 @@ class Worker(WorkerView, Client):
 
     def _work(self, running: Running) -> wire.Done:
         run, template = running.run, running.template
-        if template.runtime_env != b"{}":
-            apply_runtime_env(json.loads(template.runtime_env))
+        if template.environment != self._environment:
+            try:
+                self._take_on(template)
+            except exceptions.RuntimeEnvSetupError as error:
+                return self._not_set_up(running, error)
         code = self.execution.code(template, run.choice)
         args, kwargs = self.execution.arguments(running)
         if template.kind == 1:
@@ -230,6 +235,18 @@ class Worker(WorkerView, Client):
             count = self.execution.stream(running, value, self.link.say, self.blocked)
             return wire.Done(run.task_id, [wire.Result(wire.Value(wire.OK, codec.dump(count, [])))])  # type: ignore[arg-type]
         return self.execution.results(running, value)
+
+    def _take_on(self, template: wire.Template) -> None:
+        """The runtime environment, once: a process serves one only."""
+        assert self.setup is not None
+        apply_runtime_env(json.loads(template.runtime_env), self.setup.directory)
+        self._environment = template.environment
+
+    def _not_set_up(self, running: Running, error: exceptions.RuntimeEnvSetupError) -> wire.Done:
+        """The task cannot run here or anywhere: that is not an error of its own code."""
+        value = failures.failed("RuntimeEnvSetupError", str(error), task_id=running.task_id.hex())
+        count = max(running.template.num_returns, 1)
+        return wire.Done(running.task_id, [wire.Result(value)] * count, failed=True, note=str(error).splitlines()[0])
 
     def _construct(self, running: Running, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> wire.Done:
         run = running.run

@@ -201,7 +201,7 @@ class WorkerProcesses:
         worker.zygote, worker.generation = order.argument, head.zygotes.generation.get(order.argument, 0)
         if pool is not None and pool.how == "exec":
             order.how = "exec"
-            order.env_vars, order.python = head.environments.for_exec(pool.environment)
+            order.env_vars, order.environment = head.environments.for_exec(pool.environment)
         head.zygotes.order(order, [theirs.fileno(), out_write, err_write])
         for fd in (out_write, err_write):
             os.close(fd)

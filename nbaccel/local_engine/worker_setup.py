@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import importlib
 import os
+import shutil
 import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import cloudpickle
 
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
+
+SETUP_ERROR = "NBACCEL_SETUP_ERROR"  # why this process's environment could not be made
+MOST_ERROR = 16_000
 
 
 def apply_setup(setup: wire.Setup) -> None:
@@ -27,36 +36,96 @@ def apply_setup(setup: wire.Setup) -> None:
         pass  # the driver's directory is gone or not ours: stay where the head is
 
 
-def apply_runtime_env(environment: dict[str, Any]) -> None:
-    """A task's or actor's own environment. Raises RuntimeEnvSetupError."""
+def apply_runtime_env(environment: dict[str, Any], directory: str) -> None:
+    """A task's or actor's own environment; `directory` is the session's. Raises RuntimeEnvSetupError."""
+    failed = os.environ.get(SETUP_ERROR)
+    if failed:
+        raise exceptions.RuntimeEnvSetupError(failed)
     os.environ.update(environment.get("env_vars") or {})
-    working_dir = environment.get("working_dir")
-    if working_dir:
-        try:
-            os.chdir(working_dir)
-        except OSError as error:
-            raise exceptions.RuntimeEnvSetupError(
-                f"runtime_env working_dir {working_dir!r} cannot be entered: {error}"
-            ) from error
-        _prepend(working_dir)
+    if environment.get("pip") or environment.get("uv"):
+        _first(sysconfig.get_path("purelib"))
+    if environment.get("working_dir"):
+        _enter(_unpacked(environment["working_dir"], directory))
     for module in environment.get("py_modules") or []:
-        _add_module(module)
+        _add_module(module, directory)
     hook = environment.get("worker_process_setup_hook")
     if hook:
         _call_hook(hook)
 
 
-def _add_module(path: str) -> None:
+def _enter(path: str) -> None:
+    try:
+        os.chdir(path)
+    except OSError as error:
+        raise exceptions.RuntimeEnvSetupError(f"runtime_env working_dir {path!r} cannot be entered: {error}") from error
+    _first(path)
+
+
+def _unpacked(path: str, directory: str) -> str:
+    """A zip file's contents, once for each session; a directory is used where it is."""
+    if "://" in path:
+        raise exceptions.RuntimeEnvSetupError(
+            f"runtime_env names {path!r}, but the local engine takes paths of this machine only: download it first."
+        )
+    if not path.endswith(".zip"):
+        return path
+    place = _place_of(path, directory)
+    with _locked(place):
+        if not os.path.isdir(place):
+            try:
+                shutil.unpack_archive(path, f"{place}.part", "zip")
+            except (OSError, shutil.ReadError, ValueError) as error:
+                raise exceptions.RuntimeEnvSetupError(f"runtime_env: {path!r} cannot be unpacked: {error}") from error
+            os.rename(f"{place}.part", place)
+    inside = os.listdir(place)
+    only = os.path.join(place, inside[0]) if len(inside) == 1 else place  # archives often hold one directory
+    return only if os.path.isdir(only) else place
+
+
+def _place_of(path: str, directory: str) -> str:
+    name = hashlib.blake2b(f"{path}{_changed_at(path)}".encode(), digest_size=8).hexdigest()
+    os.makedirs(os.path.join(directory, "environments"), exist_ok=True)
+    return os.path.join(directory, "environments", name)
+
+
+def _changed_at(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
+@contextmanager
+def _locked(place: str) -> Iterator[None]:
+    with open(f"{place}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _add_module(path: str, directory: str) -> None:
+    """Make a package, a module's file, a zip file or a wheel importable, and nothing that lies beside it."""
     if not os.path.exists(path):
         raise exceptions.RuntimeEnvSetupError(f"runtime_env py_modules names {path!r}, which does not exist.")
-    is_package = os.path.exists(os.path.join(path, "__init__.py"))
-    _prepend(os.path.dirname(os.path.abspath(path)) if is_package or path.endswith(".py") else path)
+    if path.endswith(".whl"):
+        _first(path)
+    elif path.endswith(".zip"):
+        _first(_unpacked(path, directory))
+    else:
+        place = _place_of(path, directory)
+        with _locked(place):
+            os.makedirs(place, exist_ok=True)
+            link = os.path.join(place, os.path.basename(path))
+            if not os.path.lexists(link):
+                os.symlink(path, link)
+        _first(place)
 
 
-def _prepend(directory: str) -> None:
-    if directory not in sys.path:
-        sys.path.insert(0, directory)
-        importlib.invalidate_caches()
+def _first(directory: str) -> None:
+    """Search here before anywhere else."""
+    if directory in sys.path:
+        sys.path.remove(directory)
+    sys.path.insert(0, directory)
+    importlib.invalidate_caches()
 
 
 _hooks_called: set[str] = set()

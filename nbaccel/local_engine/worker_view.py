@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from typing import Any
 
 from nbaccel import exceptions
 from nbaccel.ids import PlacementGroupID
-from nbaccel.local_engine import wire
+from nbaccel.local_engine import environment_spec, wire
 from nbaccel.local_engine.cluster_view import ClusterView
 from nbaccel.local_engine.execution import ActorExit, Running, current_run
 from nbaccel.options import ACCELERATORS
@@ -32,6 +33,15 @@ class WorkerView(ClusterView):
     def cell(self: Any) -> tuple[str, bytes]:
         running = self._now()
         return (running.template.cell, running.template.parent) if running is not None else ("", b"")
+
+    def base_environment(self: Any) -> environment_spec.Environment:
+        """What this code itself runs with: its tasks get it too."""
+        owner = self.actor.creation if self.actor is not None else current_run.get() or self._running
+        if owner is None or not owner.template.environment:
+            return {}
+        if owner.environment is None:
+            owner.environment = json.loads(owner.template.runtime_env)
+        return owner.environment  # type: ignore[no-any-return]
 
     def captured_group(self: Any) -> PlacementGroup | None:
         owner = self.actor.creation if self.actor is not None else current_run.get() or self._running

@@ -35,8 +35,8 @@ class Order(msgspec.Struct, array_like=True):
     id: bytes = b""
     how: str = "fork"
     env_vars: dict[str, str] = {}
-    python: str = ""
     argument: str = ""
+    environment: bytes = b"{}"  # the runtime_env of a worker that is executed, JSON
 
 
 class Report(msgspec.Struct, array_like=True):
@@ -111,6 +111,8 @@ def _become(order: Order, fds: list[int], arena_fd: int) -> None:
 
 
 def _exec_worker(order: Order, fd: int, arena_fd: int) -> None:
+    from nbaccel.local_engine import package_environments, worker_setup
+
     os.set_inheritable(fd, True)
     os.set_inheritable(arena_fd, True)
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -118,8 +120,12 @@ def _exec_worker(order: Order, fd: int, arena_fd: int) -> None:
         f"import sys; sys.path.insert(0, {root!r}); from nbaccel.local_engine import worker; "
         f"worker.main({fd}, {arena_fd}, bytes.fromhex({order.id.hex()!r}))"
     )
-    python = order.python or sys.executable
-    os.execve(python, [python, "-c", start], {**os.environ, **order.env_vars})
+    variables = {**os.environ, **order.env_vars}
+    try:
+        python = package_environments.python_for(msgspec.json.decode(order.environment)) or sys.executable
+    except Exception as error:  # whatever it is, the worker's tasks are to tell it
+        python, variables[worker_setup.SETUP_ERROR] = sys.executable, str(error)[: worker_setup.MOST_ERROR]
+    os.execve(python, [python, "-c", start], variables)
 
 
 def _reseed() -> None:

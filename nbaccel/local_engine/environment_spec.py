@@ -1,0 +1,95 @@
+"""A runtime_env as processes pass it on: plain data with absolute paths, joined with that of the code that submits."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import cloudpickle
+
+Environment = dict[str, Any]
+
+# Variables that are read when the interpreter or its libraries are loaded: a forked process is too late for them.
+_READ_AT_EXEC = ("LD_", "PYTHON", "MALLOC_", "GLIBC_")
+_NEEDS_EXEC = ("pip", "uv", "conda", "py_executable")
+
+
+def spelled_out(runtime_env: Mapping[str, Any] | None) -> Environment:
+    """The environment as the user wrote it, with everything in it that another process can read.
+
+    Raises ValueError for a requirements file that is not there, TypeError for a hook that cannot be pickled.
+    """
+    plain = {key: value for key, value in (runtime_env or {}).items() if value is not None}
+    for packages in ("pip", "uv"):
+        if packages in plain:
+            plain[packages] = _packages(packages, plain[packages])
+    if "working_dir" in plain and "://" not in plain["working_dir"]:
+        plain["working_dir"] = os.path.abspath(os.path.expanduser(plain["working_dir"]))
+    if "py_modules" in plain:
+        plain["py_modules"] = [_module_path(module) for module in plain["py_modules"]]
+    hook = plain.get("worker_process_setup_hook")
+    if callable(hook):
+        plain["worker_process_setup_hook"] = {"pickled": cloudpickle.dumps(hook).hex()}
+    return plain
+
+
+def _packages(name: str, given: Any) -> dict[str, Any]:
+    """pip's and uv's three forms (a list, a requirements file, a dict) as the dict."""
+    spec = dict(given) if isinstance(given, Mapping) else {"packages": given}
+    packages = spec.get("packages") or []
+    if isinstance(packages, str):
+        packages = _requirements(name, packages)
+    spec["packages"] = [os.path.abspath(each) if os.path.exists(each) else each for each in packages]
+    return spec
+
+
+def _requirements(name: str, path: str) -> list[str]:
+    try:
+        lines = Path(path).expanduser().read_text().splitlines()
+    except OSError as error:
+        raise ValueError(f"runtime_env[{name!r}] names the file {path!r}, which cannot be read: {error}.") from None
+    return [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
+
+
+def _module_path(module: Any) -> str:
+    """A module object, or a path, as an absolute path."""
+    if isinstance(module, ModuleType):
+        places = list(getattr(module, "__path__", []))
+        return os.path.abspath(places[0] if places else str(module.__file__))
+    path = str(module)
+    return path if "://" in path else os.path.abspath(os.path.expanduser(path))
+
+
+def joined(outer: Environment, inner: Environment) -> Environment:
+    """What a task runs with: its own fields before those of its submitter; variables are put together."""
+    if not outer or not inner:
+        return inner or outer
+    both = {**outer, **inner}
+    if "pip" in inner or "uv" in inner or "conda" in inner:  # only one of them can make the environment
+        for other in ("pip", "uv", "conda"):
+            if other not in inner:
+                both.pop(other, None)
+    variables = {**(outer.get("env_vars") or {}), **(inner.get("env_vars") or {})}
+    return {**both, "env_vars": variables} if variables else both
+
+
+def encoded(environment: Environment) -> bytes:
+    """JSON in which equal environments are equal bytes."""
+    return json.dumps(environment, sort_keys=True, default=str).encode()
+
+
+def how_started(environment: Environment) -> str:
+    """ "exec" where a process must be executed with it, "fork" where a forked one can still take it on."""
+    variables = environment.get("env_vars") or {}
+    needs_exec = any(name.startswith(_READ_AT_EXEC) for name in variables)
+    return "exec" if needs_exec or any(environment.get(field) for field in _NEEDS_EXEC) else "fork"
+
+
+def environment_key(body: bytes) -> str:
+    """A name for equal environments; "" for none."""
+    return "" if body == b"{}" else hashlib.blake2b(body, digest_size=8).hexdigest()
