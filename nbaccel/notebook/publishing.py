@@ -36,6 +36,7 @@ class Publisher:
         self._send = send
         self._engine: Watched | None = None
         self._views: dict[str, int] = {}  # visible views -> rows of tasks that each wants
+        self._asked: int | None = None  # what the engine has been asked for: rows, or not to be watched
         self._last = b""
         self._newest: Drawn | None = None
         self._lock = threading.Lock()
@@ -43,8 +44,9 @@ class Publisher:
     def follow(self, engine: Watched, now: Snapshot) -> None:
         """A view is about to be displayed: send `now`, then every change, until views say that none is seen."""
         with self._lock:
-            live = self._engine is engine and bool(self._views)
-            self._engine = engine
+            live = self._engine is engine and self._asked is not None
+            if self._engine is not engine:
+                self._engine, self._asked = engine, None
             self._views = {_EXPECTED: 0, **self._views}
         if not live:  # while the engine's thread publishes, nobody else does
             self._publish(drawn.of_snapshot(now))
@@ -64,27 +66,25 @@ class Publisher:
             self._views.pop(view, None)
         self._watch()
 
-    @property
-    def watching(self) -> bool:
-        return self._engine is not None and bool(self._views)
-
     def _watch(self) -> None:
-        engine = self._engine
-        if engine is None:
-            return
+        """Ask the engine for what the visible views want, if that is something else than before."""
         with self._lock:
+            engine = self._engine
             rows = max(self._views.values(), default=None)
-        if rows is None:
-            engine.watch(None)
-        else:
-            engine.watch(self._came, metrics=True, rows=rows)
+            if engine is None or rows == self._asked:
+                return
+            self._asked = rows
+            if rows is None:  # inside the lock: two views must not overtake each other
+                engine.watch(None)
+            else:
+                engine.watch(self._came, metrics=True, rows=rows)
 
     def _came(self, snapshot: Snapshot | None) -> None:
         """The engine's thread: a new picture, or the end."""
         if snapshot is not None:
             self._publish(drawn.of_snapshot(snapshot))
             return
-        self._engine = None
+        self._engine = self._asked = None
         if self._newest is not None:
             self._newest.ended = True
             self._publish(self._newest)
