@@ -1,4 +1,4 @@
-"""What the local engine's tests share: a head of the module's own, in a place of its own, with nothing left at the end."""
+"""What these tests share: a head of the module's own, in a place of its own, with nothing left at the end."""
 
 from __future__ import annotations
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import multiprocessing
 import os
+import signal
+import subprocess
 import sys
+import time
 from typing import Any
 
 import nbaccel
@@ -65,3 +69,220 @@ def submit(where: str, how: str) -> Any:
     if where == "running":
         return run.remote(how)
     return give.remote("pickled" if where == "pickling the result" else "unpickled", how)
+
+
+@nbaccel.remote
+def echo(value: Any) -> Any:
+    return value
+
+
+@nbaccel.remote
+def kill_oneself(number: int) -> None:
+    os.kill(os.getpid(), number)
+
+
+def _note(path: str) -> int:
+    """Count the runs of a task in a file; how many there have been."""
+    with open(path, "a") as file:
+        file.write("x")
+        return file.tell()
+
+
+@nbaccel.remote
+def die_noted(path: str, times: int) -> str:
+    """Die so many times, then live."""
+    if _note(path) <= times:
+        os._exit(1)
+    return "alive"
+
+
+@nbaccel.remote
+def raise_noted(path: str) -> None:
+    _note(path)
+    raise Broken("it broke")
+
+
+@nbaccel.remote
+class Fragile:
+    """An actor that dies when told to."""
+
+    def pid(self) -> int:
+        return os.getpid()
+
+    def die(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def echo(self, value: Any) -> Any:
+        return value
+
+
+@nbaccel.remote
+def start_child() -> int:
+    """A child in a process group of its own, that lives long."""
+    return subprocess.Popen(["sleep", "1000"], process_group=0).pid
+
+
+@nbaccel.remote
+def fork_and_die() -> None:
+    """Die while a forked child, out of reach, holds a copy of everything."""
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(20)
+        os._exit(0)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@nbaccel.remote
+def count_slowly(lines: int) -> None:
+    """Print lines in pieces, so that a reader sees half ones."""
+    for i in range(lines):
+        sys.stdout.write("line ")
+        sys.stdout.flush()
+        print(i, flush=True)
+
+
+def square(value: int) -> int:
+    return value * value
+
+
+@nbaccel.remote
+def fork_a_pool() -> list[int]:
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        return pool.map(square, range(4))
+
+
+KILLED_LOG = """
+import os, psutil, time
+import nbaccel
+from tests.local_engine import misbehaving
+
+def log():
+    titles = {" ".join(child.cmdline()).strip(): child.pid for child in head.children() if child.is_running()}
+    return titles.get("nbaccel::log")
+
+nbaccel.init(num_cpus=1)
+head = psutil.Process(nbaccel.snapshot().runtime.pid)
+ref = misbehaving.count_slowly.remote(20_000)
+killed = set()
+while len(killed) < 3 or not nbaccel.wait([ref], timeout=0)[0]:
+    pid = log()
+    if pid and pid not in killed and len(killed) < 3:
+        os.kill(pid, 9)
+        killed.add(pid)
+nbaccel.get(ref)
+"""
+
+GRANDCHILDREN = """
+import os, subprocess, sys, time
+import nbaccel
+nbaccel.init(num_cpus=1)
+@nbaccel.remote
+def start():
+    subprocess.Popen(["sleep", "1000"])
+    subprocess.Popen(["sh", "-c", "sleep 1000 & sleep 1000"], start_new_session=True)
+@nbaccel.remote
+def hang():
+    while True: time.sleep(1)
+def wait_for_loss():
+    try:
+        nbaccel.get(hang.remote())
+    except nbaccel.exceptions.HeadDiedError:
+        pass
+nbaccel.get(start.remote())
+print("started", flush=True)
+"""
+
+KILLED_HEAD = """
+import os, re, signal, time
+import nbaccel
+nbaccel.init(num_cpus=1)
+@nbaccel.remote
+def hang():
+    time.sleep(1000)
+@nbaccel.remote
+def one():
+    return 1
+ref = hang.remote()
+os.kill(nbaccel.snapshot().runtime.pid, signal.SIGKILL)
+for call in (lambda: nbaccel.get(ref), lambda: nbaccel.get(one.remote())):
+    try:
+        call()
+    except nbaccel.exceptions.HeadDiedError as error:
+        print(type(error).__name__, *re.findall("SIG[A-Z]+", str(error)))
+nbaccel.shutdown()
+nbaccel.init(num_cpus=1)
+print("again", nbaccel.get(one.remote()))
+"""
+
+BUSY = """
+import os, sys, time
+import nbaccel
+nbaccel.init(num_cpus=2)
+@nbaccel.remote
+def hang():
+    time.sleep(1000)
+@nbaccel.remote
+class Actor:
+    def ready(self): return True
+actor = Actor.remote()
+nbaccel.get(actor.ready.remote())
+running, waiting = hang.remote(), [hang.remote() for _ in range(5)]
+print("busy", flush=True)
+"""
+
+HOLDER = """
+import signal
+import subprocess
+import sys
+import time
+import nbaccel
+nbaccel.init(address="auto")
+@nbaccel.remote(num_gpus=1)
+class Holder:
+    def ids(self): return nbaccel.get_gpu_ids()
+holder = Holder.remote()
+print("holds", nbaccel.get(holder.ids.remote()), flush=True)
+sys.stdin.readline()
+"""
+
+FORKED = """
+import os
+import nbaccel
+nbaccel.init(num_cpus=1)
+@nbaccel.remote
+def head():
+    return os.getppid()
+@nbaccel.remote
+def value(x):
+    return x
+ours = nbaccel.get(head.remote())
+child = os.fork()
+if child == 0:
+    own = not nbaccel.is_initialized() and nbaccel.get(head.remote()) != ours
+    print("child", own, nbaccel.get(value.remote(1)), flush=True)
+    nbaccel.shutdown()
+    os._exit(0)
+os.waitpid(child, 0)
+print("parent", nbaccel.get(value.remote(2)))
+"""
+
+INTERRUPTED = """
+import time
+import nbaccel
+nbaccel.init(num_cpus=2)
+@nbaccel.remote
+def hang():
+    time.sleep(1000)
+@nbaccel.remote
+class Actor:
+    def seven(self): return 7
+actor = Actor.remote()
+nbaccel.get(actor.seven.remote())
+ref = hang.remote()
+try:
+    print("waiting", flush=True)
+    nbaccel.get(ref)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+print("still here", nbaccel.get(actor.seven.remote()), flush=True)
+"""

@@ -1,0 +1,201 @@
+"""Processes and their deaths: what dies is named, what lives goes on, and nothing is left over."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+import nbaccel
+from nbaccel import exceptions
+from tests.census import Place, is_alive, wait_until
+from tests.local_engine import misbehaving
+
+# ---- workers
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGABRT, signal.SIGBUS])
+def test_a_worker_killed_by_a_signal_is_named_with_it(cluster: Place, number: signal.Signals) -> None:
+    with pytest.raises(exceptions.WorkerCrashedError, match=f"was killed by {number.name}") as caught:
+        nbaccel.get(misbehaving.kill_oneself.options(max_retries=0).remote(int(number)))
+    assert caught.value.signal_number == number
+
+
+def test_a_dead_worker_is_tried_again_three_times(cluster: Place, tmp_path: Path) -> None:
+    with pytest.raises(exceptions.WorkerCrashedError, match="after 4 attempts"):
+        nbaccel.get(misbehaving.die_noted.remote(str(tmp_path / "runs"), 99))
+    assert (tmp_path / "runs").read_text() == "xxxx"
+
+
+def test_a_task_that_survives_its_third_try_gives_its_result(cluster: Place, tmp_path: Path) -> None:
+    assert nbaccel.get(misbehaving.die_noted.remote(str(tmp_path / "runs"), 3)) == "alive"
+
+
+def test_code_that_raises_is_not_tried_again(cluster: Place, tmp_path: Path) -> None:
+    with pytest.raises(misbehaving.Broken):
+        nbaccel.get(misbehaving.raise_noted.remote(str(tmp_path / "runs")))
+    assert (tmp_path / "runs").read_text() == "x"
+
+
+def test_code_that_raises_is_tried_again_when_that_was_asked_for(cluster: Place, tmp_path: Path) -> None:
+    with pytest.raises(misbehaving.Broken):
+        nbaccel.get(misbehaving.raise_noted.options(retry_exceptions=True).remote(str(tmp_path / "runs")))
+    assert (tmp_path / "runs").read_text() == "xxxx"
+
+
+def test_a_lost_worker_fails_only_its_own_task(cluster: Place) -> None:
+    lost = misbehaving.kill_oneself.options(max_retries=0).remote(int(signal.SIGKILL))
+    others = [misbehaving.echo.remote(i) for i in range(20)]
+    assert nbaccel.get(others) == list(range(20))
+    with pytest.raises(exceptions.WorkerCrashedError):
+        nbaccel.get(lost)
+
+
+def test_an_actor_that_dies_says_so_to_its_callers(cluster: Place) -> None:
+    actor = misbehaving.Fragile.remote()
+    assert nbaccel.get(actor.pid.remote()) > 0
+    with pytest.raises(exceptions.ActorDiedError, match="SIGKILL"):
+        nbaccel.get(actor.die.remote())
+    with pytest.raises(exceptions.ActorDiedError):
+        nbaccel.get(actor.pid.remote())
+
+
+def test_an_actor_with_restarts_lives_again_in_a_new_process(cluster: Place) -> None:
+    actor = misbehaving.Fragile.options(max_restarts=1, max_task_retries=1).remote()
+    first = nbaccel.get(actor.pid.remote())
+    os.kill(first, signal.SIGKILL)
+    assert nbaccel.get(actor.pid.remote()) not in (first, 0)
+
+
+# ---- what tasks start
+
+
+def test_what_a_task_started_ends_with_its_worker(cluster: Place) -> None:
+    pid = nbaccel.get(misbehaving.start_child.options(num_gpus=1).remote())
+    wait_until(lambda: not is_alive(pid), "the child's end")
+
+
+def test_a_worker_whose_forked_child_holds_its_connection_is_dead_nevertheless(cluster: Place) -> None:
+    with pytest.raises(exceptions.WorkerCrashedError, match="SIGKILL"):
+        nbaccel.get(misbehaving.fork_and_die.options(max_retries=0).remote())
+
+
+@pytest.mark.parametrize("how", ["shutdown", "sys.exit(0)", "os._exit(0)", "os.kill(os.getpid(), 9)", "kill the head"])
+def test_grandchildren_in_sessions_of_their_own_are_not_left(place: Place, how: str) -> None:
+    program = misbehaving.GRANDCHILDREN + {
+        "shutdown": "nbaccel.shutdown()",
+        "kill the head": "os.kill(nbaccel.snapshot().runtime.pid, 9)\nwait_for_loss()",
+    }.get(how, how)
+    done = place.run(program)
+    assert "started" in done.stdout, done.stderr
+    place.assert_nothing_left()
+
+
+# ---- helpers of the head
+
+
+@pytest.fixture
+def helpers(cluster: Place) -> Iterator[dict[str, int]]:
+    """The head's own processes, by name."""
+    yield _helpers()
+
+
+def _helpers() -> dict[str, int]:
+    head = psutil.Process(nbaccel.snapshot().runtime.pid)
+    found = {}
+    for child in head.children():
+        try:
+            title = " ".join(child.cmdline()).strip()
+        except psutil.NoSuchProcess:
+            continue
+        name = "zygote" if "zygote" in title else title.removeprefix("nbaccel::")
+        found[name] = child.pid
+    return found
+
+
+def test_a_dead_zygote_is_restarted_and_nobody_notices(cluster: Place, helpers: dict[str, int]) -> None:
+    os.kill(helpers["zygote"], signal.SIGKILL)
+    assert nbaccel.get([misbehaving.echo.options(num_gpus=1).remote(i) for i in range(4)]) == [0, 1, 2, 3]
+    actor = misbehaving.Fragile.remote()
+    os.kill(_helpers()["zygote"], signal.SIGKILL)
+    other = misbehaving.Fragile.remote()
+    assert nbaccel.get([actor.pid.remote(), other.pid.remote()])
+
+
+def test_a_dead_log_process_loses_no_line_and_repeats_none(place: Place) -> None:
+    done = place.run(misbehaving.KILLED_LOG)
+    assert done.returncode == 0, done.stderr
+    seen = re.findall(r"\(count_slowly pid=\d+\) (line \d+)\n", done.stdout)
+    assert seen == [f"line {i}" for i in range(20_000)]
+
+
+# ---- the head and its drivers
+
+
+def test_drivers_are_told_at_once_when_the_head_is_killed(place: Place) -> None:
+    done = place.run(misbehaving.KILLED_HEAD)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["HeadDiedError SIGKILL", "HeadDiedError SIGKILL", "again 1"]
+
+
+@pytest.mark.parametrize(
+    "ending", ["pass", "sys.exit(3)", "raise ValueError", "os._exit(4)", "os.kill(os.getpid(), 9)"]
+)
+def test_a_program_that_ends_without_shutdown_leaves_nothing(place: Place, ending: str) -> None:
+    done = place.run(misbehaving.BUSY + ending)
+    assert done.returncode == {"pass": 0, "sys.exit(3)": 3, "raise ValueError": 1, "os._exit(4)": 4}.get(ending, -9)
+    place.assert_nothing_left()
+
+
+def test_a_driver_stopped_by_ctrl_c_leaves_nothing(place: Place) -> None:
+    program = place.start(misbehaving.BUSY + "nbaccel.get(running)")
+    assert program.stdout is not None
+    assert program.stdout.readline() == "busy\n"
+    program.send_signal(signal.SIGINT)
+    _out, err = program.communicate(timeout=30)
+    assert "KeyboardInterrupt" in err
+    place.assert_nothing_left()
+
+
+def test_two_heads_live_side_by_side(place: Place) -> None:
+    programs = [place.start(misbehaving.BUSY + "sys.stdin.readline()") for _ in range(2)]
+    for program in programs:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "busy\n"
+    programs[0].kill()
+    programs[0].communicate()
+    _out, err = programs[1].communicate("go\n")
+    assert programs[1].returncode == 0, err
+    place.assert_nothing_left()
+
+
+def test_a_fork_of_the_driver_uses_a_head_of_its_own(place: Place) -> None:
+    done = place.run(misbehaving.FORKED)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["child True 1", "parent 2"]
+
+
+def test_a_task_that_forks_through_multiprocessing_works(cluster: Place) -> None:
+    assert nbaccel.get(misbehaving.fork_a_pool.remote()) == [0, 1, 4, 9]
+
+
+def test_signals_of_the_terminal_reach_the_driver_only(place: Place) -> None:
+    program = subprocess.Popen(
+        [sys.executable, "-c", misbehaving.INTERRUPTED],
+        env=place.environ,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert program.stdout is not None
+    assert program.stdout.readline() == "waiting\n"
+    os.killpg(program.pid, signal.SIGINT)
+    out, _err = program.communicate(timeout=30)
+    assert out == "interrupted\nstill here 7\n"
