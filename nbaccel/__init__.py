@@ -47,6 +47,7 @@ from nbaccel.handles import (
     TaskID,
     WorkerID,
 )
+from nbaccel.refs import DynamicObjectRefGenerator
 
 if TYPE_CHECKING:
     from nbaccel import actor, util
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     from nbaccel.progress_bar import progress
 
 ObjectID = ObjectRef
-DynamicObjectRefGenerator = ObjectRefGenerator
 LOCAL_MODE, SCRIPT_MODE, WORKER_MODE = 2, 0, 1
 
 __all__ = [
@@ -108,6 +108,7 @@ _ROOMS = {
     "cluster_utils",
     "experimental",
     "runtime_context",
+    "runtime_env",
     "train",
     "tune",
     "types",

@@ -227,3 +227,16 @@ class ObjectRefGenerator:
         raise NotImplementedError("A stream of refs only goes forwards: iterate it.")
 
     send = throw = close = asend = athrow = aclose = _unsupported
+
+
+class DynamicObjectRefGenerator:
+    """The value of a task with `num_returns="dynamic"`: an iterable of refs, as many as the task yielded."""
+
+    def __init__(self, refs: list[ObjectRef[Any]]) -> None:
+        self._refs = refs
+
+    def __iter__(self) -> Iterator[ObjectRef[Any]]:
+        return iter(self._refs)
+
+    def __len__(self) -> int:
+        return len(self._refs)

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from nbaccel.engine import Engine
+from nbaccel.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID
 
 
 class RuntimeContext:
@@ -118,24 +119,33 @@ class RuntimeContext:
         return str(self._fact("session_dir"))
 
     def get(self) -> dict[str, Any]:
-        """All facts at once."""
-        return dict(self._engine.context())
+        """The ids of what runs, as objects, and the namespace."""
+        ids = {"job_id": self.job_id, "node_id": self.node_id, "task_id": self.task_id, "actor_id": self.actor_id}
+        return {name: id for name, id in ids.items() if id is not None} | {"namespace": self.namespace}
 
     @property
-    def job_id(self) -> str:
-        return self.get_job_id()
+    def job_id(self) -> JobID:
+        """As an object; `get_job_id()` is the hex string."""
+        return JobID(bytes.fromhex(self.get_job_id()))
 
     @property
-    def node_id(self) -> str:
-        return self.get_node_id()
+    def node_id(self) -> NodeID:
+        return NodeID(bytes.fromhex(self.get_node_id()))
 
     @property
-    def task_id(self) -> str | None:
-        return self.get_task_id()
+    def task_id(self) -> TaskID | None:
+        text = self.get_task_id()
+        return None if text is None else TaskID(bytes.fromhex(text))
 
     @property
-    def actor_id(self) -> str | None:
-        return self.get_actor_id()
+    def actor_id(self) -> ActorID | None:
+        text = self.get_actor_id()
+        return None if text is None else ActorID(bytes.fromhex(text))
+
+    @property
+    def current_placement_group_id(self) -> PlacementGroupID | None:
+        text = self.get_placement_group_id()
+        return None if text is None else PlacementGroupID(bytes.fromhex(text))
 
     def get_resource_ids(self) -> dict[str, list[str]]:
         return self.get_accelerator_ids()

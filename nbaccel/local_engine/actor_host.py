@@ -101,8 +101,8 @@ class ActorHost:
         args, kwargs = self.worker.execution.arguments(running)
         value = self._method(running.template.method)(*args, **kwargs)
         if running.template.num_returns == wire.STREAMING:
-            count = self.worker.execution.stream(running, value, self.worker.link.say, self.worker.blocked)
-            return _counted(running, count)
+            self.worker.execution.stream(running, value, self.worker.link.say, self.worker.blocked)
+            return _ended(running)
         return self.worker.execution.results(running, value)
 
     def _method(self, name: str) -> Any:
@@ -143,8 +143,8 @@ class ActorHost:
         if running.template.num_returns == wire.STREAMING:
             loop = asyncio.get_running_loop()
             execution, worker = self.worker.execution, self.worker
-            count = await loop.run_in_executor(None, execution.stream, running, value, worker.link.say, worker.blocked)
-            return _counted(running, count)
+            await loop.run_in_executor(None, execution.stream, running, value, worker.link.say, worker.blocked)
+            return _ended(running)
         return self.worker.execution.results(running, value)
 
     async def _stream_async(self, running: Running, items: Any) -> wire.Done:
@@ -159,7 +159,7 @@ class ActorHost:
             if running.abandoned:
                 await items.aclose()
                 break
-        return _counted(running, index)
+        return _ended(running)
 
     def _finish(self, running: Running, done: wire.Done) -> None:
         self._calls.pop(running.task_id, None)
@@ -180,6 +180,6 @@ def _terminate(*args: Any) -> None:
     raise ActorExit
 
 
-def _counted(running: Running, count: int) -> wire.Done:
-    payload = codec.dump(count, [])
-    return wire.Done(running.task_id, [wire.Result(wire.Value(wire.OK, bytes(payload)))])  # type: ignore[arg-type]
+def _ended(running: Running) -> wire.Done:
+    """The Done of a stream: its items are sent, its own value is None."""
+    return wire.Done(running.task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])

@@ -29,6 +29,7 @@ from nbaccel import exceptions
 from nbaccel.local_engine import codec, failures, wire
 from nbaccel.local_engine.rooms import Room
 from nbaccel.placement_group_handle import PlacementGroup
+from nbaccel.refs import DynamicObjectRefGenerator
 
 _OUR_DIRECTORIES = (os.path.dirname(__file__), os.path.dirname(cloudpickle.__file__))
 current_run: contextvars.ContextVar[Running | None] = contextvars.ContextVar("current_run", default=None)
@@ -140,7 +141,7 @@ class Execution:
         if count == 1:
             return wire.Done(task_id, [self._result(running, value)])
         if count == wire.DYNAMIC:
-            refs = DynamicRefs([self._client.put(item) for item in value])
+            refs = DynamicObjectRefGenerator([self._client.put(item) for item in value])
             return wire.Done(task_id, [self._result(running, refs)])
         if count in (0, wire.STREAMING):
             return wire.Done(task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
@@ -275,19 +276,6 @@ class Execution:
 
 def _may_go_on(running: Running, behind: int) -> bool:
     return running.abandoned or running.consumed > behind
-
-
-class DynamicRefs:
-    """What `num_returns="dynamic"` gives: an iterable of refs."""
-
-    def __init__(self, refs: list[Any]) -> None:
-        self._refs = refs
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._refs)
-
-    def __len__(self) -> int:
-        return len(self._refs)
 
 
 def _set_environment(variables: dict[str, str | None]) -> None:

@@ -325,7 +325,10 @@ class Intake:
             self._drop([message.result])
             return
         entry: TaskEntry = record.task.payload
-        entry.items = max(entry.items, message.index + 1)
+        if message.index < entry.items:  # the task runs again, and its reader has this one
+            self._drop([message.result])
+            return
+        entry.items = message.index + 1
         id = return_id(message.task_id, message.index + 1)
         if entry.client_id not in self._head.peers:
             self._drop([message.result])

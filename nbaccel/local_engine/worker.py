@@ -232,8 +232,8 @@ class Worker(WorkerView, Client):
             return self._construct(running, code, args, kwargs)
         value = code(*args, **kwargs)
         if template.num_returns == wire.STREAMING:
-            count = self.execution.stream(running, value, self.link.say, self.blocked)
-            return wire.Done(run.task_id, [wire.Result(wire.Value(wire.OK, codec.dump(count, [])))])  # type: ignore[arg-type]
+            self.execution.stream(running, value, self.link.say, self.blocked)
+            return wire.Done(run.task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
         return self.execution.results(running, value)
 
     def _take_on(self, template: wire.Template) -> None:
