@@ -201,7 +201,7 @@ def device_memory(row: DeviceRow) -> str:
 def holder_words(holder: Holder, now: float, *, whole: bool = False) -> str:
     """Who holds a part of a device: "train 0.5 (pid 4711, cell [7] line 3, 8 s)"."""
     facts = [f"pid {holder.pid}"] if holder.pid else []
-    facts += [f"cell {wording.plain(holder.cell)}"] if holder.cell else []
+    facts += [wording.cell(holder.cell)] if holder.cell else []
     facts += [wording.age(now - holder.since)] if holder.since and now else []
     part = "" if whole and holder.amount == 1 else f" {wording.amount(holder.amount)}"
     return f"{wording.plain(holder.name)}{part}" + (f" ({', '.join(facts)})" if facts else "")

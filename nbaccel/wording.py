@@ -51,6 +51,11 @@ def device_ids(ids: dict[str, list[str]]) -> str:
     return "; ".join(f"{name} {', '.join(plain(each) for each in names)}" for name, names in ids.items() if names)
 
 
+def cell(where: str) -> str:
+    """Where a task was submitted: "cell [7] line 3", or "line 3" of a cell without a number."""
+    return f"cell {plain(where)}" if where.startswith("[") else plain(where)
+
+
 def short_id(id: str) -> str:
     """A task's id as people read and type it: the tasks of one driver share the start, so their number is named."""
     number = int(id[24:40], 16) if len(id) == 48 else 1 << 63

@@ -54,7 +54,7 @@ def task_line(row: TaskRow, picture: Snapshot) -> str:
             tables.state_word(row.state),
             wording.device_ids(row.device_ids),
             f"pid {row.pid}" if row.pid else "",
-            f"cell {wording.plain(row.cell)}" if row.cell else "",
+            wording.cell(row.cell),
             tables.task_age(row, picture.time),
             wording.plain(why),
         ]
@@ -70,7 +70,7 @@ def actor_line(row: ActorRow, picture: Snapshot) -> str:
             tables.state_word(row.state),
             wording.device_ids(row.device_ids),
             f"pid {row.pid}" if row.pid else "",
-            f"cell {wording.plain(row.cell)}" if row.cell else "",
+            wording.cell(row.cell),
             f"{wording.count(row.pending_calls, 'call')} waiting" if row.pending_calls else "",
             wording.count(row.restarts, "restart") if row.restarts else "",
             wording.age(picture.time - row.since) if row.since else "",

@@ -104,7 +104,7 @@ def _rectangle(bar: Bar, lane: int, began: float, length_s: float) -> str:
     left = _LABEL + (bar.start_s - began) / length_s * _WIDTH
     width = max(bar.duration_s / length_s * _WIDTH, 1.5)
     failed = bar.state == "FAILED"
-    words = wording.sentence([bar.name, f"cell {bar.cell}" if bar.cell else "", f"{bar.duration_s:.2f} s"])
+    words = wording.sentence([bar.name, wording.cell(bar.cell), f"{bar.duration_s:.2f} s"])
     outline = ' stroke="currentColor" stroke-width="2" stroke-dasharray="3 2"' if failed else ""
     hue = zlib.crc32(bar.name.encode()) % 360
     mark = f'<text x="{left + 3:.1f}" y="{lane * _LANE + 15}">✕</text>' if failed else ""

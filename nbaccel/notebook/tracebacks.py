@@ -65,7 +65,7 @@ def where(error: RayTaskError) -> str:
     devices = wording.device_ids(error.device_ids)
     facts += [f"on {devices}"] if devices else []
     facts += [f"pid {error.pid}"] if error.pid else []
-    facts += [f"from cell {wording.plain(error.cell)}"] if error.cell else []
+    facts += [f"from {wording.cell(error.cell)}"] if error.cell else []
     return ", ".join(facts)
 
 
