@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from typing import Any
 
@@ -9,7 +10,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
 from IPython.display import publish_display_data
 
+import nbaccel
 from nbaccel import api, wording
+from nbaccel.exceptions import GetTimeoutError, RayError
 from nbaccel.notebook import arguments, cells, options, view
 from nbaccel.notebook.cell_body import Body, Outcome, prepare, run_body
 from nbaccel.notebook.one_line import said_in_one_line
@@ -88,14 +91,48 @@ class CellMagics(Magics):
             self.shell.user_ns[asked["o"]] = values if "each" in asked else values[0]
 
 
+class CellTasksFailed(RayError):
+    """Several tasks of one cell failed; `errors` has each one's error, `outcomes` what the others left."""
+
+    def __init__(self, errors: list[RayError], outcomes: list[Outcome], total: int) -> None:
+        super().__init__(f"{len(errors)} of {total} tasks failed.")
+        self.errors = errors
+        self.outcomes = outcomes
+
+
 def _wait(refs: list[Any], timeout_s: float | None) -> list[Outcome]:
-    """The outcomes; past the timeout the tasks are cancelled, since nobody waits for them any more."""
+    """The outcomes; past the timeout the tasks are cancelled, since nobody waits for them any more.
+
+    Raises the error of the task that failed, or CellTasksFailed for several.
+    """
     try:
-        return list(api.get(refs, timeout=timeout_s))
-    except TimeoutError:
+        if len(refs) == 1:
+            return [api.get(refs[0], timeout=timeout_s)]
+        return _wait_for_all(refs, timeout_s)
+    except GetTimeoutError:
         for ref in refs:
             api.cancel(ref)
         raise
+
+
+def _wait_for_all(refs: list[Any], timeout_s: float | None) -> list[Outcome]:
+    if refs and importlib.util.find_spec("tqdm"):
+        nbaccel.progress(refs)
+    ready, late = api.wait(refs, num_returns=len(refs), timeout=timeout_s) if refs else ([], [])
+    if late:
+        raise GetTimeoutError(
+            f"{len(late)} of {len(refs)} tasks have not ended within {timeout_s:g} s; they are cancelled."
+        )
+    outcomes: list[Outcome] = []
+    errors: list[RayError] = []
+    for ref in ready:
+        try:
+            outcomes.append(api.get(ref))
+        except RayError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0] if len(errors) == 1 else CellTasksFailed(errors, outcomes, len(refs))
+    return outcomes
 
 
 def _publish(outcome: Outcome) -> None:

@@ -17,6 +17,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from nbaccel import wording
 from nbaccel.exceptions import RayError, RayTaskError
+from nbaccel.notebook import settings
 
 _FRAME = re.compile(r'^(?P<indent>\s*)File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
 _OUR_DIRECTORY = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -34,6 +35,8 @@ def _show(
     """IPython's handler for our errors: shows it and gives the lines that the kernel's reply carries."""
     if _is_verbose(shell):
         lines = list(shell.InteractiveTB.structured_traceback(kind, error, traceback, tb_offset=tb_offset))
+    elif errors := getattr(error, "errors", None):
+        lines = _several(errors, f"{_RED}{kind.__name__}{_PLAIN}: {error}", shell)
     elif isinstance(error, RayTaskError):
         lines = render(error, shell, traceback)
     else:
@@ -56,6 +59,18 @@ def render(
     lines = [*frames, "", where(error)]
     waited = _waiting_line(traceback, shell)
     return [*lines, waited, "", message] if waited else [*lines, "", message]
+
+
+def _several(errors: list[RayError], summary: str, shell: InteractiveShell) -> list[str]:
+    """A few in full, the rest as a count: a hundred alike tracebacks say no more than four."""
+    most = settings.of(shell).errors_shown
+    lines: list[str] = []
+    for error in errors[:most]:
+        words = render(error, shell) if isinstance(error, RayTaskError) else [f"{type(error).__name__}: {error}"]
+        lines += [*words, "", "─" * 40]
+    if len(errors) > most:
+        lines += [f"and {len(errors) - most} more, which %accel_tasks state=failed shows", ""]
+    return [*lines, summary]
 
 
 def where(error: RayTaskError) -> str:

@@ -116,6 +116,25 @@ def test_one_task_for_each_item(kernel: Kernel) -> None:
     assert kernel.run("[each.square for each in out]").shown[0]["text/plain"] == "[1, 4, 9]"
 
 
+def test_of_many_failures_four_are_shown_and_the_rest_is_a_count(kernel: Kernel) -> None:
+    kernel.run(START + "\nitems = list(range(8))")
+    error = kernel.run("%%accel --each=items\nif item < 6:\n    raise ValueError(f'item {item}')").error
+    assert error is not None
+    assert error["ename"] == "CellTasksFailed"
+    text = "\n".join(error["traceback"])
+    assert text.count("raise ValueError(f'item {item}')") == 4
+    assert "and 2 more" in text
+    assert "6 of 8 tasks failed" in text
+
+
+def test_a_cell_that_takes_too_long_is_cancelled(kernel: Kernel) -> None:
+    kernel.run(START)
+    late = kernel.run("%%accel num_gpus=1 timeout=0.2\nimport time\ntime.sleep(600)")
+    assert late.error is not None
+    assert late.error["ename"] == "GetTimeoutError"
+    kernel.run("import nbaccel, time\nwhile nbaccel.available_resources().get('GPU') != 2.0: time.sleep(0.01)")
+
+
 def test_a_waiting_task_is_explained_and_cancelled_by_its_short_id(kernel: Kernel) -> None:
     kernel.run(START)
     kernel.run(
