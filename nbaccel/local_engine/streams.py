@@ -19,7 +19,7 @@ from nbaccel.local_engine import interruptible, wire
 from nbaccel.local_engine.ids import return_id
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.client import Client
+    from nbaccel.local_engine.object_client import ObjectClient
 
 
 class _Stream(msgspec.Struct):
@@ -32,7 +32,7 @@ class _Stream(msgspec.Struct):
 class Streams:
     """All streams that this process reads."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ObjectClient) -> None:
         self._client = client
         self._open: dict[bytes, _Stream] = {}
         self._changed = threading.Condition()
