@@ -110,7 +110,7 @@ class Place:
         found: dict[str, object] = {
             "processes": {pid: title for pid, title in carriers(self.token).items() if pid not in keep},
             "sessions": sorted(path.name for path in (self.root / "runtime").iterdir()),
-            "directories": sorted(path.name for path in (self.root / "tmp").iterdir()),
+            "directories": sorted(path.name for path in (self.root / "tmp").glob("nbaccel-*")),
             "leases": sorted(
                 path.name for path in (self.root / "leases").glob("*.lease") if b"pid" in path.read_bytes()
             ),

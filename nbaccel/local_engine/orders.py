@@ -11,6 +11,7 @@ from nbaccel.local_engine.ids import return_id
 from nbaccel.local_engine.intake import PUSH_BYTES
 from nbaccel.local_engine.peers import Peer
 from nbaccel.local_engine.records import TaskEntry, WorkerProcess
+from nbaccel.local_engine.store import NOBODY
 from nbaccel.local_engine.task_environment import TaskEnvironments
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling.commands import Failure
@@ -174,7 +175,7 @@ class Orders:
             worker.refused[id] = why
             self._send_held(worker)
 
-        self._head.store.when_here(id, worker.peer.client_id, lambda: self._send_held(worker), refused)
+        self._head.store.when_here(id, NOBODY, lambda: self._send_held(worker), refused)
         return True
 
     def _transmit(self, command: do.SendTask, worker: WorkerProcess, entry: TaskEntry) -> None:

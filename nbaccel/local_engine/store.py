@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.peers import Peer
 
 GIB = 1 << 30
+NOBODY = -1
 FULL_PATIENCE_S = 10.0  # others may let go of what they use
 Grant = Callable[[int, str], None]  # (offset or -1, why not)
 Refused = Callable[[str], None]
@@ -84,6 +85,7 @@ class Store:
 
     def _make_room(self) -> None:
         """Spill until the first in line fits; refuse it when nobody else could make room."""
+        self._give_back()
         while self._waiting:
             first = self._waiting[0]
             offset = self.arena.take(first.size)
@@ -166,7 +168,10 @@ class Store:
     # ---- and back
 
     def when_here(self, id: bytes, client: int, then: Callable[[], None], refused: Refused) -> None:
-        """Bring a spilled object back, then call; or say why it has to stay on disk for now."""
+        """Bring a spilled object back, then call; or say why it has to stay on disk for now.
+
+        `client` is who waits for it, and so cannot make room meanwhile; NOBODY when everyone can.
+        """
         waiting = self._returning.get(id)
         if waiting is not None:
             waiting.append((then, refused))
@@ -214,18 +219,22 @@ class Store:
 
     def collect(self) -> None:
         """Give freed offsets back to the arena and remove freed files."""
-        freed = self._objects.take_freed()
-        if freed is not None:
-            for offset in freed.offsets:
-                self.arena.give(offset)
-            for path in freed.files:
-                _remove(path)
-            if freed.placed:
-                self._head.lineage.forget(freed.placed)
-            for actor_id in freed.actors:
-                self._head.actor_out_of_scope(actor_id)
+        self._give_back()
         if self._waiting:
             self._make_room()
+
+    def _give_back(self) -> None:
+        freed = self._objects.take_freed()
+        if freed is None:
+            return
+        for offset in freed.offsets:
+            self.arena.give(offset)
+        for path in freed.files:
+            _remove(path)
+        if freed.placed:
+            self._head.lineage.forget(freed.placed)
+        for actor_id in freed.actors:
+            self._head.actor_out_of_scope(actor_id)
 
     def client_gone(self, client_id: int) -> None:
         """What it was given and had not filled is free again; what it waited for is not given."""

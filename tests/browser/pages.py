@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 import urllib.request
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
+
+import playwright.sync_api as playwright
 
 from tests.browser.servers import ROOT, Server
 
@@ -45,6 +48,7 @@ class NotebookPage:
         self.page = self._context.new_page()
         self.page.set_default_timeout(PATIENCE_S * 1000)
         self.page.on("websocket", self._listen)
+        self.page.add_locator_handler(self.page.locator("dialog.jp-Dialog"), self._answer)
         self.page.goto(server.write(self.name, *cells))
         self._ready()
 
@@ -54,6 +58,10 @@ class NotebookPage:
         else:
             self.refused.append(route.request.url)
             route.abort()
+
+    def _answer(self, dialog: Any) -> None:
+        """The front end asks something, about news or the kernel: the default is what a person would take."""
+        dialog.locator("button.jp-mod-accept, button").last.click()
 
     def _listen(self, websocket: Any) -> None:
         websocket.on("framereceived", lambda frame: self.frames.append((time.monotonic(), frame)))
@@ -65,9 +73,16 @@ class NotebookPage:
     # ---- what a person does
 
     def run_all(self) -> NotebookPage:
-        self.page.locator(".jp-Notebook .jp-Cell").first.click()
-        self.menu("Run", "Run All Cells")
-        return self
+        """Run every cell. A kernel that shows as idle may still not take the first request: then it is asked again."""
+        for _ in range(5):
+            self.page.locator(".jp-Notebook .jp-Cell").first.click()
+            self.menu("Run", "Run All Cells")
+            try:
+                self.page.locator(".jp-InputPrompt", has_text=re.compile(r"\[[*\d]+\]")).first.wait_for(timeout=5000)
+                return self
+            except playwright.TimeoutError:
+                continue
+        raise AssertionError("No cell has begun to run.")
 
     def menu(self, menu: str, item: str) -> None:
         self.page.get_by_role("menuitem", name=menu, exact=True).click()
@@ -91,7 +106,8 @@ class NotebookPage:
     def holders(self, number: int = 0) -> dict[str, str]:
         """Device -> who holds it, as the rows say: {"GPU 0": "train"}."""
         rows = self.cockpit(number).locator("tr[data-device]")
-        read = "rows => rows.map(row => [row.dataset.device, [...row.querySelectorAll('.holders .name')].map(n => n.textContent).join(' ')])"
+        names = "[...row.querySelectorAll('.holders .name')].map(name => name.textContent).join(' ')"
+        read = f"rows => rows.map(row => [row.dataset.device, {names}])"
         return dict(rows.evaluate_all(read))
 
     def output(self, text: str) -> None:

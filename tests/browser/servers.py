@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -88,5 +89,5 @@ def _write_settings(folder: Path, dark: bool) -> None:
     settings = folder / ".settings" / "@jupyterlab" / "apputils-extension"
     settings.mkdir(parents=True)
     theme = "JupyterLab Dark" if dark else "JupyterLab Light"
-    (settings / "themes.jupyterlab-settings").write_text('{"theme": "%s"}' % theme)
+    (settings / "themes.jupyterlab-settings").write_text(json.dumps({"theme": theme}))
     (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')

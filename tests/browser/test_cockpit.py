@@ -63,7 +63,7 @@ def test_rows_show_the_ids_that_tasks_printed_also_after_a_kill(opened: Callable
 def test_cancel_works_while_the_cell_is_busy(opened: Callable[..., Any], busy: str) -> None:
     name = "sleeper" if "sleep" in busy else "spinner"
     page = opened(START, HOLD + f"refs = held({name!r})", busy).run_all()
-    device, pid = said(page, 1)[name]
+    device, _pid = said(page, 1)[name]
     page.until(lambda: page.holders().get(device) == name)
     assert page.is_busy
     page.cockpit().get_by_role("button", name=f"Cancel {name} on {device}").click()
@@ -105,7 +105,9 @@ def test_the_keyboard_alone_suffices(opened: Callable[..., Any]) -> None:
     page.until(lambda: page.holders().get(device) == "keys")
 
     def focused() -> str:
-        read = "() => { const e = document.activeElement; return e.closest('.nbaccel-cockpit') ? e.getAttribute('aria-label') ?? e.textContent : '' }"
+        words = "focus.getAttribute('aria-label') ?? focus.textContent"
+        inside = "focus.closest('.nbaccel-cockpit')"
+        read = f"() => {{ const focus = document.activeElement; return {inside} ? {words} : '' }}"
         return str(page.page.evaluate(read))
 
     def tab_to(words: str) -> None:

@@ -46,7 +46,7 @@ def test_the_joined_file_is_small_and_asks_no_network(joining: ModuleType) -> No
 def test_two_files_may_not_define_the_same_name(joining: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "one.js").write_text("export const size = 1;\n")
     (tmp_path / "widget.js").write_text('import { size } from "./one.js";\nconst size = 2;\n')
-    with pytest.raises(ValueError, match="size is defined in one.js and in widget.js"):
+    with pytest.raises(ValueError, match=r"size is defined in one\.js and in widget\.js"):
         joining.joined(tmp_path)
 
 

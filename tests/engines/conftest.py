@@ -21,7 +21,6 @@ DEADLINE_S = 60.0
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
     """The name of the engine that runs."""
     if request.param == "ray":
-        os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")  # a busy machine is slow to start ten processes
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         pytest.importorskip("ray")
     nbaccel.init(engine=request.param, num_cpus=NUM_CPUS, num_gpus=NUM_GPUS, resources={"TPU": 4, "blue": 2})

@@ -227,7 +227,7 @@ def test_an_actor_knows_its_own_handle(nb):
 def test_a_call_with_a_wrong_name_or_arguments_is_refused(nb):
     counter = Counter.remote()
     with pytest.raises(AttributeError):
-        counter.nothing  # noqa: B018
+        counter.nothing
     with pytest.raises(TypeError):
         counter.add.remote(1, 2, 3)
 

@@ -57,8 +57,8 @@ def test_each_accelerator_task_runs_in_a_fresh_process(nb):
 def test_a_task_that_asks_by_options_or_another_family_is_fresh_too(nb):
     @nb.remote
     def plain():
-        fresh = "_nbaccel_seen" not in os.environ
-        os.environ["_nbaccel_seen"] = "1"
+        fresh = "_NBACCEL_SEEN" not in os.environ
+        os.environ["_NBACCEL_SEEN"] = "1"
         return fresh
 
     assert nb.get([plain.options(num_gpus=1).remote() for _ in range(2)]) == [True, True]

@@ -84,7 +84,8 @@ def test_an_actor_falls_back_to_another_class(two_a100: Place) -> None:
     model = Model.remote()
     assert nbaccel.get(model.kind.remote()) == ("cpu", True, {})
     (row,) = [row for row in nbaccel.snapshot().actors if row.actor_id == model._actor_id.hex()]
-    assert row.state == "ALIVE"
+    assert (row.state, row.choice, row.demand) == ("ALIVE", "{'num_cpus': 0}", {})
+    assert row.choice_why == "{'num_cpus': 0} was taken, because this machine has 2 GPUs (A100), not 3"
     nbaccel.kill(model)
     on_device = Model.options(num_gpus=1).remote()
     assert nbaccel.get(on_device.kind.remote()) == ("device", False, {"GPU": ["0"]})

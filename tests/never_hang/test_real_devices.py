@@ -90,3 +90,38 @@ print(json.dumps({"sentence": sentence, "pid": os.getpid(), "elsewhere": ray.pro
         f"GPU 0 is free for us, but 35 GiB of its memory are used by pid {answer['pid']} (python" in answer["sentence"]
     )
     assert len(answer["elsewhere"]) == 1
+
+
+OTHER_NOTEBOOK = """
+import sys
+import nbaccel as ray
+ray.init(num_cpus=1)
+print("ready", flush=True)
+sys.stdin.readline()
+@ray.remote(num_gpus=1)
+class Holder:
+    def ready(self): return True
+holder = Holder.remote()
+print(ray.get(holder.ready.remote()), flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_a_device_that_another_head_has_taken_is_busy_for_a_probe(place: Place, nvml: FakeNvml) -> None:
+    nvml.has(CARD)
+    environ = nvml.environment(NBACCEL_MACHINE_ROOT=str(nvml.root), PATH=os.environ["PATH"])
+    program = (
+        "import sys\nimport nbaccel as ray\nray.init(num_cpus=1)\nprint(repr(ray.probe()), flush=True)\n"
+        "sys.stdin.readline()\nprint(repr(ray.probe()), flush=True)\n"
+    )
+    asks, takes = place.start(program, **environ), place.start(OTHER_NOTEBOOK, **environ)
+    assert asks.stdin and asks.stdout and takes.stdin and takes.stdout
+    assert asks.stdout.readline() == "NOW: 1 CPU and 1 GPU: free now.\n"
+    assert takes.stdout.readline() == "ready\n"
+    takes.stdin.write("take it\n")
+    takes.stdin.flush()
+    assert takes.stdout.readline() == "True\n"
+    answer, errors = asks.communicate("ask again\n", timeout=30)
+    assert answer.startswith("BUSY: 1 CPU and 1 GPU: 0 of 1 GPU is free; GPU 0 (A100) is held by "), errors
+    assert f"pid {takes.pid}" in answer
+    takes.communicate("done\n", timeout=30)

@@ -52,6 +52,7 @@ def test_a_task_that_waits_has_one_line_under_its_cell_until_it_starts(kernel: K
 def test_a_request_that_can_never_be_met_is_told_at_once_and_each_time(kernel: Kernel) -> None:
     kernel.run("%load_ext nbaccel\n%accel_init num_gpus=1 num_cpus=1\nimport nbaccel as ray")
     kernel.run("f = ray.remote(num_gpus=8)(lambda: 1)")
+    cells = []
     for _ in range(2):
         cell = kernel.run("ref = f.remote()\nready, rest = ray.wait([ref], timeout=0.5)\nlen(ready)")
         kernel.until(lambda cell=cell: bool(lines(cell)))  # type: ignore[misc]
@@ -59,8 +60,12 @@ def test_a_request_that_can_never_be_met_is_told_at_once_and_each_time(kernel: K
         assert kind == "display_data"
         assert "asks for 1 CPU and 8 GPUs, which can never be met here: this machine has 1 GPU, not 8" in text
         assert "fallback='cpu'" in text
+        cells.append(cell)
     kernel.run("ray.cancel(ref)")
-    kernel.until(lambda: lines(cell)[-1][2] == "")
+    kernel.until(lambda: lines(cells[1])[-1][2] == "")
+    assert lines(cells[0])[-1][2]
+    kernel.run("ray.shutdown()")
+    kernel.until(lambda: lines(cells[0])[-1][2] == "")
 
 
 def test_the_magics_say_what_the_functions_say(kernel: Kernel) -> None:
