@@ -150,6 +150,7 @@ class Driver(ClusterView, Client):
         self.link.close()
         if self.news is not None:
             self.news.close()
+        self._writer.close()
         os.close(self._arena_fd)
 
     def _end_head(self) -> None:
