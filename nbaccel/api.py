@@ -254,7 +254,7 @@ def get(refs: Any, *, timeout: float | None = None, _use_object_store: bool = Fa
     return _stoppable(lambda: engine.get(refs, timeout), refs)
 
 
-def _stoppable(wait: Callable[[], Any], waited: list[Any]) -> Any:
+def _stoppable(wait: Callable[[], T], waited: list[Any]) -> T:
     """Wait; the Stop button ends it and, in a notebook, cancels what was waited for."""
     try:
         return wait()

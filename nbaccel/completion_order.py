@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from nbaccel import api
@@ -41,6 +42,13 @@ class as_completed:
         arrived: asyncio.Queue[ObjectRef[Any]] = asyncio.Queue()
         engine = engines.current()
         for ref in self._refs:
-            engine.call_when_ready(ref, lambda ref=ref: loop.call_soon_threadsafe(arrived.put_nowait, ref))  # type: ignore[misc]
+            engine.call_when_ready(ref, partial(_hand_over, loop, arrived, ref))
         for _ in self._refs:
             yield await asyncio.wait_for(arrived.get(), self._timeout_s)
+
+
+def _hand_over(loop: Any, arrived: Any, ref: ObjectRef[Any]) -> None:
+    try:
+        loop.call_soon_threadsafe(arrived.put_nowait, ref)
+    except RuntimeError:
+        pass  # the loop was closed: nobody iterates any more

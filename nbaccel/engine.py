@@ -128,7 +128,7 @@ class Cluster(Protocol):
         """Chrome trace events."""
 
     def only_in_history(self, ids: list[bytes]) -> None:
-        """Nothing but a notebook's output history holds these objects any more: a hint on what to move to disk first."""
+        """Nothing but a notebook's output history holds these any more: a hint on what to move to disk first."""
 
     def state(self, what: str, limit: int) -> list[dict[str, Any]]:
         """Rows of tasks, actors, workers, nodes, objects, groups or jobs."""
@@ -155,7 +155,7 @@ class Watching(Protocol):
     def watch(
         self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0
     ) -> None:
-        """Call back, from a thread of the engine's, with each new snapshot from now on and with None at the cluster's end.
+        """Call back, from a thread of the engine's, with each new snapshot and with None at the cluster's end.
 
         The callback None stops. `rows` asks for more tasks than a snapshot usually has.
         """

@@ -88,8 +88,9 @@ class LocalModules:
     def __init__(self) -> None:
         self._times: dict[str, float] = {}
         paths = sysconfig.get_paths()
+        installed = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
         own = os.path.dirname(os.path.abspath(__file__))
-        self._foreign = tuple({*(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")), own, sys.prefix})
+        self._foreign = tuple({*installed, own, sys.prefix})
 
     def changed(self) -> bool:
         """Whether a file has changed since it was first seen here."""

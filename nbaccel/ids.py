@@ -31,7 +31,7 @@ class _Id:
         return cls(b"\xff" * cls._size)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._bytes == other._bytes  # type: ignore[attr-defined]
+        return type(other) is type(self) and self._bytes == other._bytes
 
     def __hash__(self) -> int:
         return hash(self._bytes)

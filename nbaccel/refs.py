@@ -73,7 +73,7 @@ class ObjectRef(Generic[T]):
         return b""
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._id == other._id  # type: ignore[attr-defined]
+        return type(other) is type(self) and self._id == other._id
 
     def __hash__(self) -> int:
         return hash(self._id)

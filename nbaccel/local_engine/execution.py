@@ -216,10 +216,11 @@ class Execution:
         failed = exceptions.RayTaskError(name, text, cause, **where)  # type: ignore[arg-type]
         release_frames(error)
         try:
-            stored, room = self._client.store(codec.dump(failed, []), wire.RAISED)
+            value: wire.Value
+            value, room = self._client.store(codec.dump(failed, []), wire.RAISED)
             if room is not None:
                 running.rooms.append(room)
-            return stored
+            return value
         except Exception as problem:  # the user's exception (or what it holds) refuses to be pickled
             plain = exceptions.RayTaskError(
                 name,

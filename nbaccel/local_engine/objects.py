@@ -223,7 +223,7 @@ class Objects:
         return freed
 
     def last_choice(self, ids: list[bytes]) -> None:
-        """Only a notebook's history holds these: they are the first to leave memory. Being used makes them as others."""
+        """Only a notebook's history holds these: they leave memory first. Being used makes them as others."""
         for id in ids:
             record = self.records.get(id)
             if record is not None:

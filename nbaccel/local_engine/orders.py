@@ -376,7 +376,8 @@ class Orders:
             actor = self._head.actors.get(command.actor_id or task.actor_id or b"")
             facts["actor_id"] = (command.actor_id or task.actor_id or b"").hex()
             if actor is not None and actor.creation_failure is not None:
-                return actor.creation_failure
+                failure: wire.Value = actor.creation_failure
+                return failure
             if actor is not None:
                 facts["cause"] = actor.creation_error
                 kind = actor.never_placed or kind

@@ -23,7 +23,7 @@ class WorkerView(ClusterView):
     def _now(self: Any) -> Running | None:
         running: Running | None = current_run.get() or self._running
         if running is None and self.actor is not None:
-            return self.actor.creation  # a thread that the actor itself started
+            running = self.actor.creation  # a thread that the actor itself started
         return running
 
     def running_task(self: Any) -> bytes:
@@ -41,7 +41,7 @@ class WorkerView(ClusterView):
             return {}
         if owner.environment is None:
             owner.environment = json.loads(owner.template.runtime_env)
-        return owner.environment  # type: ignore[no-any-return]
+        return owner.environment
 
     def captured_group(self: Any) -> PlacementGroup | None:
         owner = self.actor.creation if self.actor is not None else current_run.get() or self._running
@@ -49,7 +49,7 @@ class WorkerView(ClusterView):
             return None
         if owner.captured is None:
             owner.captured = PlacementGroup(PlacementGroupID.from_hex(_group(owner) or ""))
-        return owner.captured  # type: ignore[no-any-return]
+        return owner.captured
 
     def actor_devices(self: Any) -> dict[str, list[str]]:
         """Device ids by resource: the running task's, or its actor's."""
@@ -124,7 +124,7 @@ def _assigned(running: Running | None) -> dict[str, float]:
     if running is None or not running.template.choices:
         return {}
     demand = running.template.choices[running.run.choice].demand
-    if running.template.running is not None:
+    if running.template.running is not None and not running.run.choice:
         demand = running.template.running
     return {name: amount / 10_000 for name, amount in demand}
 
