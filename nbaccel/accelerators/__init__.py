@@ -9,7 +9,7 @@ Adding a vendor: copy the module of one that is like it, answer the questions of
 """
 
 from nbaccel.accelerators.assigning import environment_for, hidden_environment
-from nbaccel.accelerators.detection import Detection, detect, evidence, unknown_detection
+from nbaccel.accelerators.detection import Detection, detect, detections, evidence, unknown_detection
 from nbaccel.accelerators.machine import RealMachine
 from nbaccel.accelerators.offering import NodeDevices, resolve_resources
 from nbaccel.accelerators.quantities import check_quantity
@@ -30,6 +30,7 @@ __all__ = [
     "Vendor",
     "check_quantity",
     "detect",
+    "detections",
     "environment_for",
     "evidence",
     "hidden_environment",

@@ -3,7 +3,8 @@
     signs (files, a few ms, in the caller's thread) ──none──► "not found, looked for …"
        └──some──► probe in a thread of its own ──► Finding, or "unknown: … has not answered for 10 s"
 
-A probe may hang in a driver for ever. Its thread is left behind; this is meant to run in a process that can be lost.
+A node begins as soon as what it offers is known: vendors whose GPUs it would not offer are not waited for. A probe may
+hang in a driver for ever. Its thread is left behind; this is meant to run in a process that can be lost.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -79,13 +80,46 @@ def detect(
     >>> detect(RealMachine(), simulate="amd:2xMI300X").devices[1].type
     'AMD-Instinct-MI300X-OAM'
     """
+    *_, everything = detections(machine, gpu_vendor=gpu_vendor, simulate=simulate, deadline_s=deadline_s)
+    return everything
+
+
+def detections(
+    machine: Machine, *, gpu_vendor: str | None = None, simulate: str | None = None, deadline_s: float = DEADLINE_S
+) -> Iterator[Detection]:
+    """As `detect`, in one step or two: what a node that begins must know, and then the rest, if there is any."""
     wanted = simulate if simulate is not None else machine.environ.get(SIMULATE_VARIABLE)
-    findings = simulated_findings(wanted) if wanted else _ask_all(machine, deadline_s)
-    detection = Detection(findings, simulated=wanted or None)
-    detection.gpu_vendor = choose_gpu_vendor(detection, machine.environ, gpu_vendor)
-    for one in findings:
-        _mark_offered(one, detection.gpu_vendor, machine.environ)
+    if wanted:
+        yield _settled(Detection(simulated_findings(wanted), simulated=wanted), machine.environ, gpu_vendor)
+        return
+    vendor = None if gpu_vendor is None else _gpu_vendor_named(gpu_vendor)
+    inquiry = _Inquiry(machine, deadline_s)
+    if inquiry.wait(lambda answers: _can_begin(answers, machine.environ, vendor)):
+        yield _settled(Detection(inquiry.findings(late=False)), machine.environ, vendor)
+        inquiry.wait(lambda answers: False)
+    yield _settled(Detection(inquiry.findings(late=True)), machine.environ, vendor)
+
+
+def _settled(detection: Detection, environ: Mapping[str, str], gpu_vendor: str | None) -> Detection:
+    """With the vendor of `GPU`, and with what a node offers by itself marked."""
+    detection.gpu_vendor = choose_gpu_vendor(detection, environ, gpu_vendor)
+    for one in detection.findings:
+        _mark_offered(one, detection.gpu_vendor, environ)
     return detection
+
+
+def _can_begin(answers: Mapping[str, Finding], environ: Mapping[str, str], gpu_vendor: str | None) -> bool:
+    """Is everything known that a node would offer? Of GPUs it offers one vendor's: the first that has some."""
+    if any(vendor.name not in answers for vendor in VENDORS if vendor not in GPU_VENDORS):
+        return False
+    if gpu_vendor is not None:
+        return gpu_vendor in answers
+    for vendor in GPU_VENDORS:
+        if vendor.name not in answers:
+            return False
+        if _has_discrete(select(vendor, answers[vendor.name].devices, environ).devices):
+            return True
+    return True
 
 
 def unknown_detection(reason: str, *, gpu_vendor: str | None = None) -> Detection:
@@ -95,34 +129,61 @@ def unknown_detection(reason: str, *, gpu_vendor: str | None = None) -> Detectio
     return Detection(findings, gpu_vendor=None if gpu_vendor is None else _gpu_vendor_named(gpu_vendor))
 
 
-def _ask_all(machine: Machine, deadline_s: float) -> list[Finding]:
-    pci = scan_pci(machine)
-    findings: dict[str, Finding] = {}
-    questions: list[_Question] = []
-    for vendor in VENDORS:
-        if vendor.signs(machine, pci):
-            questions.append(_Question(vendor, machine, pci))
-        else:
-            findings[vendor.name] = vendor.finding(
-                reason=f"nothing of {' or '.join(vendor.looked_for)} on this machine."
-            )
-    end = time.monotonic() + deadline_s
-    for question in questions:
-        question.thread.start()
-    for question in questions:
-        findings[question.vendor.name] = question.answer(max(0.0, end - time.monotonic()), deadline_s)
-    return [findings[vendor.name] for vendor in VENDORS]
+class _Inquiry:
+    """All questions of one detection, asked at once."""
+
+    def __init__(self, machine: Machine, deadline_s: float) -> None:
+        self._deadline_s = deadline_s
+        self._end = time.monotonic() + deadline_s
+        self._came = threading.Condition()
+        self._answers: dict[str, Finding] = {}
+        self._asked: dict[str, _Question] = {}
+        pci = scan_pci(machine)
+        for vendor in VENDORS:
+            if vendor.signs(machine, pci):
+                self._asked[vendor.name] = _Question(vendor, machine, pci, self._answered)
+            else:
+                nothing = f"nothing of {' or '.join(vendor.looked_for)} on this machine."
+                self._answers[vendor.name] = vendor.finding(reason=nothing)
+        for question in self._asked.values():
+            question.thread.start()
+
+    def _answered(self, finding: Finding) -> None:
+        with self._came:
+            self._answers[finding.vendor] = finding
+            self._came.notify_all()
+
+    def wait(self, enough: Callable[[Mapping[str, Finding]], bool]) -> bool:
+        """Until all have answered or their time is over; True when what came was `enough`, and some have not."""
+        with self._came:
+            while len(self._answers) < len(VENDORS):
+                if enough(self._answers):
+                    return True
+                if not self._came.wait(max(0.0, self._end - time.monotonic())):
+                    return False
+        return False
+
+    def findings(self, *, late: bool) -> list[Finding]:
+        """In the order of VENDORS; those that have not answered are `late`, or were not waited for."""
+        with self._came:
+            answers = dict(self._answers)
+        for name, question in self._asked.items():
+            if name not in answers:
+                answers[name] = question.late(self._deadline_s) if late else question.not_awaited()
+        return [answers[vendor.name] for vendor in VENDORS]
 
 
 class _Question:
     """One vendor's probe on its way, and the call that it is in."""
 
-    def __init__(self, vendor: Vendor, machine: Machine, pci: Sequence[PciDevice]) -> None:
+    def __init__(
+        self, vendor: Vendor, machine: Machine, pci: Sequence[PciDevice], then: Callable[[Finding], None]
+    ) -> None:
         self.vendor = vendor
         self._machine = machine
         self._pci = pci
+        self._then = then
         self._step = "its probe"
-        self._finding: Finding | None = None
         # A daemon, since a call into a driver that hangs cannot be ended from here.
         self.thread = threading.Thread(target=self._ask, name=f"nbaccel probe {vendor.name}", daemon=True)
 
@@ -135,15 +196,16 @@ class _Question:
         except Exception as error:  # a vendor's library: its errors share no class
             said = f"{self._step}: {type(error).__name__}: {error}"
             finding = self.vendor.finding(reason=f"asking failed at {said}.", errors=[said])
-        self._finding = replace(finding, asked=True)
+        self._then(replace(finding, asked=True))
 
-    def answer(self, timeout_s: float, deadline_s: float) -> Finding:
-        self.thread.join(timeout_s)
-        if self._finding is not None:
-            return self._finding
+    def late(self, deadline_s: float) -> Finding:
         late = f"unknown: {self._step} has not answered for {deadline_s:g} s"
         advice = "The driver may hang: look at dmesg. What hangs can be ended only with its process, or by a reboot."
         return self.vendor.finding(reason=f"{late}.", errors=[late], advice=advice, asked=True, late=True)
+
+    def not_awaited(self) -> Finding:
+        """Its devices would not be offered: the node begins without its answer."""
+        return self.vendor.finding(reason="it is being asked; a node does not wait for GPUs that it will not offer.")
 
 
 def choose_gpu_vendor(detection: Detection, environ: Mapping[str, str], wanted: str | None = None) -> str | None:
