@@ -63,8 +63,7 @@ function holderLine(holder, device, picture, state) {
   const facts = [holder.part, holder.cell && `cell ${holder.cell}`, holder.age].filter(Boolean).join(" · ");
   return h("li", { key: holder.key, title: holder.pid },
     h("span", { class: `swatch c${holder.colour}`, "aria-hidden": "true" }),
-    h("span", { class: "name" }, holder.name),
-    h("span", { class: "quiet" }, facts),
+    h("span", { class: "who" }, h("span", { class: "name" }, holder.name), h("span", { class: "quiet facts" }, facts)),
     !picture.ended && (holder.taskId || holder.actorId) && stop(holder, device, state));
 }
 

@@ -9,6 +9,8 @@ import { drawTimeline } from "./draw_timeline.js";
 /** @typedef {import("./picture.js").Picture} Picture */
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./dom.js").Given} Given */
+/** @typedef {import("./tasks.js").TaskView} TaskView */
+/** @typedef {{task: TaskView, number: number}} Group */
 
 /** @type {Record<string, (picture: Picture, state: State) => Given[]>} */
 const VIEWS = {
@@ -47,10 +49,11 @@ function header(picture, state) {
 
 /** @param {Picture} picture @param {State} state */
 function compact(picture, state) {
-  const waiting = picture.waiting.slice(0, WAITING_SHOWN).map((task) =>
+  const groups = picture.waiting.reduce(gather, /** @type {Group[]} */ ([])).slice(0, WAITING_SHOWN);
+  const waiting = groups.map(({ task, number }) =>
     h("li", { key: task.id }, h("span", { class: "sign", "aria-hidden": "true" }, "◌ "), h("span", { class: "name" }, task.name),
-      ` waits ${task.age}`, h("span", { class: "quiet" }, task.why && `: ${task.why}`)));
-  const more = picture.counts.waiting - waiting.length;
+      ` waits ${task.age} `, h("span", { class: "quiet" }, task.why || task.asks, number > 1 && ` · and ${number - 1} more like it`)));
+  const more = picture.counts.waiting - groups.reduce((sum, group) => sum + group.number, 0);
   if (more > 0) waiting.push(h("li", { key: "more", class: "quiet" }, `and ${more} more that wait`));
   const alerts = picture.alerts.slice(0, 2).map((alert) => h("li", { key: alert.key }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`));
   return [
@@ -58,6 +61,14 @@ function compact(picture, state) {
     waiting.length > 0 && h("ul", { class: "lines", key: "waiting", "aria-label": "Waiting tasks" }, waiting),
     alerts.length > 0 && h("ul", { class: "alerts", key: "alerts", "aria-label": "Alerts" }, alerts),
   ];
+}
+
+/** Tasks of one name that wait for one reason are one line. @param {Group[]} groups @param {TaskView} task */
+function gather(groups, task) {
+  const same = groups.find((group) => group.task.name === task.name && group.task.why === task.why);
+  if (same) same.number += 1;
+  else groups.push({ task, number: 1 });
+  return groups;
 }
 
 /** @param {Picture} picture @param {State} state */

@@ -12,7 +12,7 @@ export const STYLE = `
 --warn:var(--jp-warn-color1,var(--vscode-editorWarning-foreground,#b35900));
 --c0:#3b7fc4;--c1:#b8691d;--c2:#2f8f5b;--c3:#8566c9;--c4:#21868f;--c5:#bd5288;--c6:#83812a;--c7:#b65548;
 color:var(--ink);background:var(--ground);border:1px solid var(--line);border-radius:6px;
-padding:10px 14px;margin:2px 0;box-sizing:border-box;max-width:100%;
+padding:10px 14px;margin:2px 0;box-sizing:border-box;max-width:100%;container-type:inline-size;
 font:var(--jp-ui-font-size1,13px)/1.45 var(--jp-ui-font-family,var(--vscode-font-family,system-ui,sans-serif));
 font-variant-numeric:tabular-nums}
 .nbaccel-cockpit *{box-sizing:border-box}
@@ -58,15 +58,18 @@ position:sticky;top:0;background:var(--ground);z-index:1}
 outline:1px solid var(--edge);outline-offset:-1px}
 .nbaccel-cockpit .part{height:100%;transition:width .2s}.nbaccel-cockpit .measure .part{background:var(--edge)}
 .nbaccel-cockpit .part+.part{border-left:2px solid var(--ground)}
-.nbaccel-cockpit td.use .bar{display:inline-flex;vertical-align:middle;width:84px;margin-right:10px}
+.nbaccel-cockpit td.use .bar{width:84px;margin-bottom:3px}
 .nbaccel-cockpit td.use{white-space:nowrap}
 .nbaccel-cockpit .model{display:block;margin-left:0!important}
 .nbaccel-cockpit .measure{display:flex;gap:8px;align-items:center;white-space:nowrap}
-.nbaccel-cockpit .measure .bar{width:64px;height:8px}
+.nbaccel-cockpit .measure .bar{width:52px;height:8px}
 .nbaccel-cockpit .holders ul,.nbaccel-cockpit .lines,.nbaccel-cockpit .alerts{list-style:none;margin:0;padding:0}
-.nbaccel-cockpit .holders li{display:flex;gap:8px;align-items:center;margin:0;min-height:26px;white-space:nowrap}
+.nbaccel-cockpit .holders li{display:flex;gap:8px;align-items:center;margin:0;min-height:27px}
+.nbaccel-cockpit .holders .who{min-width:0;overflow-wrap:anywhere}
+.nbaccel-cockpit .holders .name{margin-right:8px}
+.nbaccel-cockpit .holders .facts{display:inline-block}
 .nbaccel-cockpit .holders li button{margin-left:auto}
-.nbaccel-cockpit .holders{padding-right:2px}
+.nbaccel-cockpit .holders{padding-right:2px;min-width:230px}
 .nbaccel-cockpit .swatch{width:10px;height:10px;border-radius:3px;flex:none}
 .nbaccel-cockpit .lines{margin-top:6px}
 .nbaccel-cockpit .alerts{margin-top:6px}
@@ -94,6 +97,7 @@ font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-ed
 .nbaccel-cockpit .hatch-line{stroke:var(--edge);stroke-width:2}
 .nbaccel-cockpit .hatch{display:inline-block;width:22px;height:10px;border:1px solid var(--edge);vertical-align:middle;
 background:repeating-linear-gradient(135deg,var(--edge) 0 2px,transparent 2px 5px)}
+@container (max-width:700px){.nbaccel-cockpit .model,.nbaccel-cockpit .measure .bar{display:none}}
 @media (prefers-reduced-motion:reduce){.nbaccel-cockpit *{transition:none!important;animation:none!important}}
 @media (forced-colors:active){.nbaccel-cockpit,.nbaccel-cockpit button,.nbaccel-cockpit .chip{border-color:CanvasText}
 .nbaccel-cockpit .bar{outline-color:CanvasText;forced-color-adjust:none;background:Canvas}

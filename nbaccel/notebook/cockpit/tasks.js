@@ -97,6 +97,14 @@ function whyOf(row, snapshot) {
   return row.reason == null ? (row.why ?? "") : (snapshot.reasons?.[row.reason] ?? "");
 }
 
+/** "asks for 1 GPU: …" of "train (cell [7]) asks for 1 GPU: …": the row says the rest. @param {string} why @param {TaskRow} row */
+function withoutSubject(why, row) {
+  for (const subject of [`${plain(row.name)} (cell ${plain(row.cell)}) `, `${plain(row.name)} `]) {
+    if (why.startsWith(`${subject}asks`)) return why.slice(subject.length);
+  }
+  return why;
+}
+
 /** @param {TaskRow} row @param {Snapshot} snapshot @param {number} now @returns {TaskView} */
 function taskView(row, snapshot, now) {
   const state = stateWord(row.state);
@@ -113,8 +121,8 @@ function taskView(row, snapshot, now) {
     cell: plain(row.cell),
     age: start == null ? "" : age((row.finished_at ?? now) - start),
     peak: row.peak_memory_bytes == null ? "" : size(row.peak_memory_bytes),
-    why: [row.choice ? `runs as ${plain(row.choice)}` : "", plain(whyOf(row, snapshot))].filter(Boolean).join(": "),
-    asks: demandWords(row.demand),
+    why: [row.choice ? `runs as ${plain(row.choice)}` : "", withoutSubject(plain(whyOf(row, snapshot)), row)].filter(Boolean).join(": "),
+    asks: Object.keys(row.demand ?? {}).length ? demandWords(row.demand) : "",
     progress: row.progress && row.progress[1] ? Math.round((100 * row.progress[0]) / row.progress[1]) : null,
     cancellable: !over,
   };

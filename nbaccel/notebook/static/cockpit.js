@@ -317,8 +317,7 @@ function holderLine(holder, device, picture, state) {
   const facts = [holder.part, holder.cell && `cell ${holder.cell}`, holder.age].filter(Boolean).join(" · ");
   return h("li", { key: holder.key, title: holder.pid },
     h("span", { class: `swatch c${holder.colour}`, "aria-hidden": "true" }),
-    h("span", { class: "name" }, holder.name),
-    h("span", { class: "quiet" }, facts),
+    h("span", { class: "who" }, h("span", { class: "name" }, holder.name), h("span", { class: "quiet facts" }, facts)),
     !picture.ended && (holder.taskId || holder.actorId) && stop(holder, device, state));
 }
 function stop(holder, device, state) {
@@ -369,6 +368,12 @@ function cellsOf(snapshot) {
 function whyOf(row, snapshot) {
   return row.reason == null ? (row.why ?? "") : (snapshot.reasons?.[row.reason] ?? "");
 }
+function withoutSubject(why, row) {
+  for (const subject of [`${plain(row.name)} (cell ${plain(row.cell)}) `, `${plain(row.name)} `]) {
+    if (why.startsWith(`${subject}asks`)) return why.slice(subject.length);
+  }
+  return why;
+}
 function taskView(row, snapshot, now) {
   const state = stateWord(row.state);
   const start = state === "waiting" ? row.submitted_at : (row.started_at ?? row.submitted_at);
@@ -384,8 +389,8 @@ function taskView(row, snapshot, now) {
     cell: plain(row.cell),
     age: start == null ? "" : age((row.finished_at ?? now) - start),
     peak: row.peak_memory_bytes == null ? "" : size(row.peak_memory_bytes),
-    why: [row.choice ? `runs as ${plain(row.choice)}` : "", plain(whyOf(row, snapshot))].filter(Boolean).join(": "),
-    asks: demandWords(row.demand),
+    why: [row.choice ? `runs as ${plain(row.choice)}` : "", withoutSubject(plain(whyOf(row, snapshot)), row)].filter(Boolean).join(": "),
+    asks: Object.keys(row.demand ?? {}).length ? demandWords(row.demand) : "",
     progress: row.progress && row.progress[1] ? Math.round((100 * row.progress[0]) / row.progress[1]) : null,
     cancellable: !over,
   };
@@ -756,10 +761,11 @@ function header(picture, state) {
     h("div", { class: "line" }, h("span", {}, picture.summary), h("span", { class: "quiet" }, picture.resources.join(" · "))));
 }
 function compact(picture, state) {
-  const waiting = picture.waiting.slice(0, WAITING_SHOWN).map((task) =>
+  const groups = picture.waiting.reduce(gather, ([])).slice(0, WAITING_SHOWN);
+  const waiting = groups.map(({ task, number }) =>
     h("li", { key: task.id }, h("span", { class: "sign", "aria-hidden": "true" }, "◌ "), h("span", { class: "name" }, task.name),
-      ` waits ${task.age}`, h("span", { class: "quiet" }, task.why && `: ${task.why}`)));
-  const more = picture.counts.waiting - waiting.length;
+      ` waits ${task.age} `, h("span", { class: "quiet" }, task.why || task.asks, number > 1 && ` · and ${number - 1} more like it`)));
+  const more = picture.counts.waiting - groups.reduce((sum, group) => sum + group.number, 0);
   if (more > 0) waiting.push(h("li", { key: "more", class: "quiet" }, `and ${more} more that wait`));
   const alerts = picture.alerts.slice(0, 2).map((alert) => h("li", { key: alert.key }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`));
   return [
@@ -767,6 +773,12 @@ function compact(picture, state) {
     waiting.length > 0 && h("ul", { class: "lines", key: "waiting", "aria-label": "Waiting tasks" }, waiting),
     alerts.length > 0 && h("ul", { class: "alerts", key: "alerts", "aria-label": "Alerts" }, alerts),
   ];
+}
+function gather(groups, task) {
+  const same = groups.find((group) => group.task.name === task.name && group.task.why === task.why);
+  if (same) same.number += 1;
+  else groups.push({ task, number: 1 });
+  return groups;
 }
 function tabs(picture, state) {
   return h("div", { class: "tabs", role: "tablist", "aria-label": "Views", key: "tabs" }, picture.tabs.map((tab) => {
@@ -906,7 +918,7 @@ const STYLE = `
 --warn:var(--jp-warn-color1,var(--vscode-editorWarning-foreground,#b35900));
 --c0:#3b7fc4;--c1:#b8691d;--c2:#2f8f5b;--c3:#8566c9;--c4:#21868f;--c5:#bd5288;--c6:#83812a;--c7:#b65548;
 color:var(--ink);background:var(--ground);border:1px solid var(--line);border-radius:6px;
-padding:10px 14px;margin:2px 0;box-sizing:border-box;max-width:100%;
+padding:10px 14px;margin:2px 0;box-sizing:border-box;max-width:100%;container-type:inline-size;
 font:var(--jp-ui-font-size1,13px)/1.45 var(--jp-ui-font-family,var(--vscode-font-family,system-ui,sans-serif));
 font-variant-numeric:tabular-nums}
 .nbaccel-cockpit *{box-sizing:border-box}
@@ -952,15 +964,18 @@ position:sticky;top:0;background:var(--ground);z-index:1}
 outline:1px solid var(--edge);outline-offset:-1px}
 .nbaccel-cockpit .part{height:100%;transition:width .2s}.nbaccel-cockpit .measure .part{background:var(--edge)}
 .nbaccel-cockpit .part+.part{border-left:2px solid var(--ground)}
-.nbaccel-cockpit td.use .bar{display:inline-flex;vertical-align:middle;width:84px;margin-right:10px}
+.nbaccel-cockpit td.use .bar{width:84px;margin-bottom:3px}
 .nbaccel-cockpit td.use{white-space:nowrap}
 .nbaccel-cockpit .model{display:block;margin-left:0!important}
 .nbaccel-cockpit .measure{display:flex;gap:8px;align-items:center;white-space:nowrap}
-.nbaccel-cockpit .measure .bar{width:64px;height:8px}
+.nbaccel-cockpit .measure .bar{width:52px;height:8px}
 .nbaccel-cockpit .holders ul,.nbaccel-cockpit .lines,.nbaccel-cockpit .alerts{list-style:none;margin:0;padding:0}
-.nbaccel-cockpit .holders li{display:flex;gap:8px;align-items:center;margin:0;min-height:26px;white-space:nowrap}
+.nbaccel-cockpit .holders li{display:flex;gap:8px;align-items:center;margin:0;min-height:27px}
+.nbaccel-cockpit .holders .who{min-width:0;overflow-wrap:anywhere}
+.nbaccel-cockpit .holders .name{margin-right:8px}
+.nbaccel-cockpit .holders .facts{display:inline-block}
 .nbaccel-cockpit .holders li button{margin-left:auto}
-.nbaccel-cockpit .holders{padding-right:2px}
+.nbaccel-cockpit .holders{padding-right:2px;min-width:230px}
 .nbaccel-cockpit .swatch{width:10px;height:10px;border-radius:3px;flex:none}
 .nbaccel-cockpit .lines{margin-top:6px}
 .nbaccel-cockpit .alerts{margin-top:6px}
@@ -988,6 +1003,7 @@ font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-ed
 .nbaccel-cockpit .hatch-line{stroke:var(--edge);stroke-width:2}
 .nbaccel-cockpit .hatch{display:inline-block;width:22px;height:10px;border:1px solid var(--edge);vertical-align:middle;
 background:repeating-linear-gradient(135deg,var(--edge) 0 2px,transparent 2px 5px)}
+@container (max-width:700px){.nbaccel-cockpit .model,.nbaccel-cockpit .measure .bar{display:none}}
 @media (prefers-reduced-motion:reduce){.nbaccel-cockpit *{transition:none!important;animation:none!important}}
 @media (forced-colors:active){.nbaccel-cockpit,.nbaccel-cockpit button,.nbaccel-cockpit .chip{border-color:CanvasText}
 .nbaccel-cockpit .bar{outline-color:CanvasText;forced-color-adjust:none;background:Canvas}

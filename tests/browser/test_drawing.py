@@ -1,0 +1,126 @@
+"""Drawing by itself: big clusters, what is said to the kernel and when, focus, narrow pages, the end of a view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.browser.loose import LoosePage
+
+NOW = 1_700_000_000.0
+
+
+def cluster(devices: int = 2, tasks: int = 3, seq: int = 1) -> dict[str, Any]:
+    """A picture of so many devices, each held by a task."""
+    rows = [
+        {"task_id": f"t{number}", "name": f"task_{number}", "state": "RUNNING", "device_ids": {"GPU": [str(number)]},
+         "cell": "[7] line 3", "submitted_at": NOW + number, "started_at": NOW + number, "pid": 100 + number}
+        for number in range(tasks)
+    ]  # fmt: skip
+    held = [
+        {"resource": "GPU", "id": str(number), "name": "NVIDIA A100", "free": 0.0,
+         "metrics": {"utilisation_percent": (seq * 7 + number) % 100, "memory_used_bytes": 4 << 30},
+         "memory_bytes": 80 << 30,
+         "holders": [{"name": f"task_{number}", "task_id": f"t{number}", "cell": "[7] line 3", "since": NOW}]}
+        for number in range(devices)
+    ]  # fmt: skip
+    node = {"node_id": "n", "name": "box", "totals": {"GPU": devices}, "available": {"GPU": 0}}
+    runtime = {"engine": "local", "version": "0.1.0", "pid": 4711}
+    return {"runtime": runtime, "seq": seq, "time": NOW + 600 + seq, "nodes": [node], "devices": held, "tasks": rows,
+            "counts": {"RUNNING": tasks}}  # fmt: skip
+
+
+@pytest.fixture
+def loose(browser: Any) -> Iterator[Callable[..., LoosePage]]:
+    pages: list[LoosePage] = []
+
+    def page(snapshot: dict[str, Any], **options: Any) -> LoosePage:
+        pages.append(LoosePage(browser, snapshot, **options))
+        return pages[-1]
+
+    yield page
+    for each in pages:
+        each.close()
+
+
+def test_sixty_four_devices_and_five_hundred_tasks_are_drawn(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster(64, 500))
+    assert page.root.locator("tr[data-device]").count() == 64
+    page.root.get_by_role("tab", name="Tasks").click()
+    for _ in range(4):
+        page.root.get_by_role("button", name="Show 100 more").click()
+    page.root.locator("tr[data-task]").nth(499).wait_for()
+    page.push(cluster(64, 500, seq=2))
+    assert page.root.locator("tr[data-task]").count() == 500
+
+
+def test_a_new_picture_keeps_the_rows_and_the_focus(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster(8, 8))
+    row = page.root.locator('tr[data-device="GPU 3"]').element_handle()
+    page.root.get_by_role("button", name="Cancel task_3 on GPU 3").focus()
+    page.push(cluster(8, 8, seq=2))
+    assert row.evaluate("row => row.isConnected")
+    assert page.page.evaluate("document.activeElement.dataset.name") == "task_3"
+
+
+def test_focus_stays_near_when_its_row_goes(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster(2, 2))
+    page.root.get_by_role("button", name="Cancel task_1 on GPU 1").focus()
+    page.push(cluster(2, 1) | {"devices": cluster(1, 1)["devices"]})
+    assert page.page.evaluate("document.activeElement.getAttribute('role')") == "tab"
+
+
+def test_a_view_says_when_it_is_seen_and_when_it_ends(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster())
+    page.page.wait_for_function("sent.length > 0")
+    assert page.sent()[0]["say"] == "visible"
+    page.page.evaluate("() => { document.body.style.paddingTop = '5000px'; }")
+    page.page.wait_for_function("sent.at(-1).say === 'hidden'")
+    page.page.evaluate("() => { document.body.style.paddingTop = ''; }")
+    page.page.wait_for_function("sent.at(-1).say === 'visible'")
+    page.page.evaluate("end()")
+    assert page.sent()[-1]["say"] == "hidden"
+    assert page.root.count() == 0
+
+
+def test_a_kernel_that_does_not_answer_is_said_to_be_busy(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster())
+    page.root.get_by_role("button", name="Cancel task_0 on GPU 0").click()
+    assert page.sent()[-1] == {"say": "cancel", "id": "t0"}
+    page.root.get_by_text("asked…").wait_for()
+    page.root.get_by_text("is told when the running cell ends").wait_for()
+
+
+def test_a_kernel_that_answers_is_not(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster())
+    page.root.get_by_role("button", name="Cancel task_0 on GPU 0").click()
+    page.page.evaluate("tell({say: 'taken', id: 't0', words: ''})")
+    page.push(cluster(2, 3) | {"devices": []})
+    page.page.wait_for_timeout(2000)  # past the moment at which it would be said
+    assert page.root.get_by_text("is told when the running cell ends").count() == 0
+
+
+@pytest.mark.parametrize("width", [560, 620, 900])
+def test_every_cancel_is_in_sight_on_a_narrow_page(loose: Callable[..., LoosePage], width: int) -> None:
+    page = loose(cluster(), viewport={"width": width, "height": 700})
+    button = page.root.get_by_role("button", name="Cancel task_0 on GPU 0")
+    box, root = button.bounding_box(), page.root.bounding_box()
+    assert box is not None and root is not None
+    assert box["x"] + box["width"] <= root["x"] + root["width"]
+
+
+def test_an_unchanged_picture_is_drawn_without_a_change(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster(8, 20))
+    page.push(cluster(8, 20))
+    count = """async text => {
+        let changes = 0;
+        const observer = new MutationObserver(records => { changes += records.length; });
+        const every = {subtree: true, childList: true, attributes: true};
+        observer.observe(document.querySelector(".nbaccel-cockpit"), every);
+        push(text); await frame(); observer.disconnect(); return changes;
+    }"""
+    import json
+
+    assert page.page.evaluate(count, json.dumps(cluster(8, 20))) == 0
