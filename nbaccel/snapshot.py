@@ -123,6 +123,8 @@ class ActorRow(msgspec.Struct):
     pending_calls: int = 0
     why: str = ""
     detached: bool = False
+    choice: str = ""  # the fallback that was taken, "" for what was asked
+    choice_why: str = ""
 
 
 class WorkerRow(msgspec.Struct):

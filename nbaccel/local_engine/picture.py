@@ -256,7 +256,10 @@ class Picture:
         record = self._head.scheduler.actor_record(entry.actor_id)
         template = entry.record.template
         worker = self._head.workers.by_id.get(entry.worker_id)
-        demand = entry.record.running if entry.record.running is not None else entry.record.choices[0].demand
+        made: TaskEntry = entry.creation.payload
+        choice = entry.record.choices[made.choice]
+        as_asked = entry.record.running is not None and not made.choice
+        demand = entry.record.running if as_asked and entry.record.running is not None else choice.demand
         return ActorRow(
             actor_id=entry.actor_id.hex(),
             class_name=template.class_name,
@@ -275,6 +278,8 @@ class Picture:
             pending_calls=record.waiting + len(record.sent) if record is not None else 0,
             why=entry.why or self._why_it_waits(entry),
             detached=template.detached,
+            choice=choice.label,
+            choice_why=made.choice_why,
         )
 
     def _why_it_waits(self, entry: ActorEntry) -> str:

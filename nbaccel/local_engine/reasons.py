@@ -160,6 +160,8 @@ class Reasons:
     def _look(self) -> None:
         now = time.monotonic()
         devices = self._real()
+        if devices:  # other heads may have taken some since we last tried to
+            self._head.node.lending.begin(self._head.node.node_id)
         if not devices or now < self._looked_at + LOOK_AGAIN_S:
             return
         self._looked_at = now

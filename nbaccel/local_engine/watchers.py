@@ -99,11 +99,11 @@ class Watchers:
 
     def notice(self, job_number: int, message: wire.Notice) -> None:
         job = self._head.jobs.get(job_number)
-        if job is None or job.ended:
+        if job is None or (job.ended and message.message):  # what waited has ended too: its line is still taken away
             return
         if job.news is not None and not job.news.closed:
             self._head.send(job.news, message)
-        else:
+        elif not job.ended:
             job.notices.append(message)
 
     def warned(self, command: Warn) -> None:
