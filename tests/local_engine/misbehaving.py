@@ -151,6 +151,39 @@ def fork_a_pool() -> list[int]:
         return pool.map(square, range(4))
 
 
+@nbaccel.remote
+def submit_forever() -> None:
+    """Submit, get and put until we are cancelled."""
+    while True:
+        nbaccel.get(echo.options(num_cpus=0).remote(nbaccel.get(nbaccel.put(1))))
+
+
+INTERRUPTED_GET = """
+import os, signal, threading, time
+import numpy
+import nbaccel
+nbaccel.init(num_cpus=2)
+@nbaccel.remote
+class Gate:
+    def __init__(self): self.open = False
+    async def wait(self):
+        import asyncio
+        while not self.open: await asyncio.sleep(0.01)
+        return 1
+    async def let(self): self.open = True
+gate = Gate.remote()
+ref = gate.wait.remote()
+large = nbaccel.put(numpy.full(1_000_000, 5))
+threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    nbaccel.get([large, ref])
+except KeyboardInterrupt:
+    print("interrupted")
+gate.let.remote()
+print("finished", nbaccel.get(ref))
+print("array", nbaccel.get(large)[0])
+"""
+
 KILLED_LOG = """
 import os, psutil, time
 import nbaccel

@@ -1,0 +1,115 @@
+"""A program that is interrupted thousands of times while it talks to its head; then everything must still work.
+
+Run with the number of interrupts. A child of it sends them at random moments; the program gets, puts, submits and
+waits all the while, and checks every answer that it gets.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import threading
+from typing import Any
+
+import nbaccel
+from tests.local_engine import sharing
+
+
+class Calls:
+    """Calls of every kind; each answer is checked."""
+
+    def __init__(self) -> None:
+        import numpy
+
+        self.large = numpy.arange(100_000, dtype=numpy.uint8)
+        self.actor = sharing.Keeper.remote()
+        self.old = nbaccel.put(self.large)
+        self.kinds = (self.task, self.put, self.call, self.large_put, self.large_get, self.large_argument, self.wait)
+
+    def task(self) -> None:
+        assert nbaccel.get(sharing.same.remote(1)) == 1
+        assert nbaccel.get(sharing.same.options(name=f"named {random.random()}").remote(2)) == 2
+
+    def put(self) -> None:
+        assert nbaccel.get(nbaccel.put([3])) == [3]
+
+    def call(self) -> None:
+        assert nbaccel.get(self.actor.echo.remote(4)) == 4
+
+    def large_put(self) -> None:
+        assert nbaccel.get(nbaccel.put(self.large))[5] == 5
+
+    def large_get(self) -> None:
+        assert nbaccel.get(self.old)[6] == 6
+
+    def large_argument(self) -> None:
+        assert nbaccel.get(sharing.first.remote(self.large)) == 0
+
+    def wait(self) -> None:
+        ready, waiting = nbaccel.wait([sharing.same.remote(1), self.old], num_returns=2)
+        assert (len(ready), len(waiting)) == (2, 0)
+
+
+def pester(pid: int, count: int) -> None:
+    """Send so many SIGINTs, at random moments; the next one when the last was seen (a byte on stdin)."""
+    for _ in range(count):
+        for _pause in range(random.randrange(random.choice((50, 1_000, 30_000)))):
+            pass
+        os.kill(pid, signal.SIGINT)
+        if not os.read(0, 1):
+            return
+
+
+class Interrupts:
+    """Counts them, lets the sender go on, and raises one as Python's own handler does when `armed`."""
+
+    def __init__(self, answer_fd: int) -> None:
+        self.count = 0
+        self.raised = 0
+        self.armed = False
+        self._answer_fd = answer_fd
+        signal.signal(signal.SIGINT, self)
+
+    def __call__(self, number: int, frame: Any) -> None:
+        self.count += 1
+        os.write(self._answer_fd, b".")
+        if self.armed:
+            self.armed = False
+            self.raised += 1
+            raise KeyboardInterrupt
+
+
+def main(wanted: int) -> None:
+    nbaccel.init(num_cpus=2, object_store_memory=64 << 20)
+    calls = Calls()
+    read, write = os.pipe()
+    interrupts = Interrupts(write)
+    me, child = os.getpid(), os.fork()
+    if child == 0:
+        os.dup2(read, 0)
+        os.close(write)
+        pester(me, wanted)
+        os._exit(0)
+    os.close(read)
+    done = 0
+    while interrupts.count < wanted:
+        try:
+            interrupts.armed = True
+            random.choice(calls.kinds)()
+            done += 1
+            interrupts.armed = False
+        except KeyboardInterrupt:
+            continue
+    interrupts.armed = False
+    os.waitpid(child, 0)
+    for kind in calls.kinds * 10:
+        kind()
+    few = interrupts.raised < wanted // 2 or done < 100
+    print("too few" if few else "all well", interrupts.count, interrupts.raised, done, threading.active_count())
+
+
+if __name__ == "__main__":
+    sys.unraisablehook = len  # type: ignore[assignment]  # an interrupt inside a finaliser: Python can only report it
+    main(int(sys.argv[1]))
