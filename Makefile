@@ -25,7 +25,7 @@ bench: $(VENV)/.stamp-bench
 	$(PY) benchmarks/core.py
 
 # JupyterLab on the tutorials.
-lab: $(VENV)/.stamp-lab
+lab: $(VENV)/.stamp-tutorials
 	$(PY) -m jupyter lab notebooks
 
 clean:
