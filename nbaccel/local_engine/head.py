@@ -304,11 +304,6 @@ class Head:
         peer.job = job.number
         return job
 
-    def refuses_infeasible(self, job_number: int) -> bool:
-        """Whether the job's user wants an error at `get` for what can never be met here."""
-        job = self.jobs.get(job_number)
-        return job is not None and job.hello.infeasible == "raise"
-
     def driver_gone(self, peer: Peer, why: str) -> None:
         """A driver left or died: its tasks end, what it held is let go; an embedded head ends with its only driver."""
         job = self.jobs.get(peer.job)

@@ -152,6 +152,7 @@ class Intake:
         hello = job.hello if job else None
         zygote = self._head.zygotes.key_for(hello.prefix, f"{hello.prefix}/bin/python") if hello else ""
         record = template_record(number, template, peer.job, zygote)
+        record.refuse_infeasible = hello is not None and hello.infeasible == "raise"
         self._head.environments.learn(template.environment, template.runtime_env)
         self.templates[number] = record
         peer.templates[message.number] = record
@@ -233,7 +234,7 @@ class Intake:
             max_concurrency=template.max_concurrency,
             out_of_order=template.out_of_order,
             detached=template.detached,
-            refuse_infeasible=self._head.refuses_infeasible(peer.job),
+            refuse_infeasible=record.refuse_infeasible,
         )
 
     def _new_actor(

@@ -35,6 +35,7 @@ class TemplateRecord(msgspec.Struct):
     running: tuple[tuple[str, int], ...] | None
     functions: tuple[bytes, ...]
     returns: int  # objects that a task of it makes
+    refuse_infeasible: bool = False  # its user wants an error for what can never be met here
 
 
 class TaskEntry(msgspec.Struct):

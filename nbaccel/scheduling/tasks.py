@@ -302,13 +302,13 @@ class TaskTable:
         record.waiting_since = now
         shape.line.append(record)
         shape.size += 1
-        if shape.size == 1 or self._has_to_be_told(shape, record):
+        if shape.size == 1 or (shape.told and self._has_to_be_told(shape, record)):
             self._cluster.woken[shape] = None
         return shape
 
     def _has_to_be_told(self, shape: Shape, record: TaskRecord) -> bool:
         """Others wait already for what can never be met here, but the cell of this one has not been told."""
-        return bool(shape.told) and record.task.cell not in shape.told and not any(ask.places for ask in shape.asks)
+        return record.task.cell not in shape.told and not any(ask.places for ask in shape.asks)
 
     def fall_back(self, record: TaskRecord, why: str, now: float) -> None:
         """What it tried raised an error that its next choice is to answer: to the front of that choice's line."""
