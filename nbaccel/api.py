@@ -445,3 +445,17 @@ def observe(record: Any) -> Snapshot:
     from nbaccel import observing
 
     return observing.snapshot(record)
+
+
+def head_notes(record: Any) -> list[str]:
+    """The last lines of a head's own log. Raises ConnectionError."""
+    from nbaccel import observing
+
+    return observing.notes(record)
+
+
+def device_holder(key: str) -> str:
+    """Who holds a real device of this machine, whichever user's head it is: "held by …", or "". `key`: its UUID."""
+    from nbaccel.local_engine import leases
+
+    return leases.held_by(key)

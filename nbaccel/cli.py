@@ -20,6 +20,7 @@ from nbaccel.sessions import SessionRecord
 from nbaccel.snapshot import Snapshot
 
 NOTHING_RUNS = "No nbaccel head of yours runs on this machine. Start one: nbaccel start --head"
+MOST_NOTES = 10  # of each head's log
 _REFUSALS = (RayError, ValueError, ConnectionError, RuntimeError, OSError)
 
 
@@ -33,6 +34,8 @@ class Control:
     observe: Callable[[SessionRecord], Snapshot]
     wait: Callable[[int], None]
     pictures: Callable[[SessionRecord], Iterator[Snapshot]]
+    notes: Callable[[SessionRecord], Sequence[str]] = lambda record: ()
+    holder: Callable[[str], str] = lambda key: ""  # of a real device, whoever's head it is
 
 
 def real_control() -> Control:
@@ -46,6 +49,8 @@ def real_control() -> Control:
         api.observe,
         _wait,
         api.pictures,
+        api.head_notes,
+        api.device_holder,
     )
 
 
@@ -181,21 +186,37 @@ def devices(control: Control, as_json: bool) -> None:
     """Show every device of this machine and, while a head runs, who holds it."""
     pictures = _observed(control)
     if as_json:
-        rows = [row for picture in pictures for row in picture.as_dict()["devices"]] or _machine_rows()
+        rows = [row for picture in pictures for row in picture.as_dict()["devices"]] or _machine_rows(control)
         click.echo(json.dumps(rows))
         return
     for picture in pictures:
         _print(tables.headline(picture), tables.devices(picture, everything=True))
     if not pictures:
-        _print(_machine_devices())
+        _print(_machine_devices(control))
 
 
 @main.command()
-def doctor() -> None:
+@click.option("--simulate", help="As if these devices were here: nvidia:8xH100")
+@click.pass_obj
+def doctor(control: Control, simulate: str | None) -> None:
     """Say which accelerators were looked for, what was found, and why not the others."""
     from nbaccel.accelerators import report
 
-    click.echo(report.doctor())
+    click.echo(report.doctor(simulate=simulate, held=control.holder, log_errors=_last_notes(control)))
+
+
+def _last_notes(control: Control) -> list[str]:
+    """What each head has noted of late: it notes only what went wrong."""
+    lines = []
+    for record in control.find():
+        try:
+            notes = control.notes(record)
+        except (ConnectionError, FileNotFoundError):
+            continue
+        lines += [
+            f"pid {record.pid}: {wording.plain(line)}" for note in notes[-MOST_NOTES:] for line in note.splitlines()
+        ]
+    return lines
 
 
 @main.command()
@@ -254,17 +275,17 @@ def _drawn(part: str | tables.Table) -> Any:
     return drawn
 
 
-def _machine_devices() -> tables.Table:
+def _machine_devices(control: Control) -> tables.Table:
     from nbaccel.accelerators import report
 
-    found = report.devices()
+    found = report.devices(held=control.holder)
     rows = [tuple(str(row[column]) for column in report.COLUMNS) for row in found]
     return tables.Table(
         "Devices", report.COLUMNS, rows, empty="No accelerator. nbaccel doctor says what was looked for."
     )
 
 
-def _machine_rows() -> list[dict[str, Any]]:
+def _machine_rows(control: Control) -> list[dict[str, Any]]:
     from nbaccel.accelerators import report
 
-    return list(report.devices())
+    return list(report.devices(held=control.holder))

@@ -6,13 +6,14 @@ render with them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from nbaccel.accelerators.detection import Detection, detect
 from nbaccel.accelerators.machine import RealMachine
 from nbaccel.accelerators.metrics import DeviceMetrics, sample
+from nbaccel.accelerators.offering import NodeDevices
 from nbaccel.accelerators.table import vendor_of
 from nbaccel.accelerators.vendor import Device, DeviceKind, Finding, Machine
 
@@ -110,6 +111,22 @@ def _why_not_offered(detection: Detection, finding: Finding, device: Device) -> 
     return f"hidden by {finding.restricted_by}" if finding.restricted_by else "not offered"
 
 
+def unoffered(detection: Detection, node: NodeDevices) -> Iterator[tuple[Device, str]]:
+    """The devices found that a node does not offer, each with the reason."""
+    has = {_identity(device) for devices in node.devices.values() for device in devices}
+    for finding in detection.findings:
+        for device in finding.devices:
+            if _identity(device) not in has:
+                count = len(node.devices.get(device.resource, ()))
+                left_out = f"not offered: this node was started with {count} {device.resource}"
+                yield device, _why_not_offered(detection, finding, device) or left_out
+
+
+def _identity(device: Device) -> tuple[str, int | None, str | None]:
+    """What a device keeps when a node renames it after the user's own list; instances of a card share its number."""
+    return device.vendor, device.ordinal, device.uuid if device.profile else None
+
+
 def _users(metrics: DeviceMetrics) -> str:
     """The processes that have memory on a device, for those who wonder why it is full."""
     if metrics.lost:
@@ -189,22 +206,32 @@ def _size(size_bytes: int | None) -> str:
     return f"{size_bytes / _GIB:.0f} GiB"
 
 
-def devices(machine: Machine | None = None, *, simulate: str | None = None) -> list[dict[str, Any]]:
+Held = Callable[[str], str]
+"""By `Device.lease_key`, who holds a device: "held by notebook analysis.ipynb, pid 4711", or ""."""
+
+
+def devices(
+    machine: Machine | None = None, *, simulate: str | None = None, held: Held | None = None
+) -> list[dict[str, Any]]:
     """Every device of this machine as a row; COLUMNS names what a table shows of it."""
-    return [row.to_dict() for row in describe(detect(machine or RealMachine(), simulate=simulate)).devices]
+    return [row.to_dict() for row in _of_now(machine or RealMachine(), simulate, held).devices]
 
 
 def doctor(
     machine: Machine | None = None,
     *,
     simulate: str | None = None,
-    held: Mapping[str, str] | None = None,
+    held: Held | None = None,
     log_errors: Sequence[str] = (),
 ) -> str:
     """All about this machine's accelerators in plain lines: found, not found and why, used by whom, what to do next."""
-    asked = machine or RealMachine()
-    detection = detect(asked, simulate=simulate)
+    return as_text(_of_now(machine or RealMachine(), simulate, held), log_errors)
+
+
+def _of_now(machine: Machine, simulate: str | None, held: Held | None) -> MachineReport:
+    detection = detect(machine, simulate=simulate)
     real = [device for device in detection.devices if device.kind is DeviceKind.REAL]
-    measured = sample(real, asked) if real else []
+    measured = sample(real, machine) if real else []
     metrics = {device.lease_key: one for device, one in zip(real, measured, strict=True)}
-    return as_text(describe(detection, held, metrics), log_errors)
+    holders = {device.lease_key: held(device.lease_key) for device in real} if held is not None else {}
+    return describe(detection, holders, metrics)

@@ -44,9 +44,10 @@ class LeaseRecord:
     title: str
     amount: int  # in 1/10_000 of the device
     since: float  # seconds since 1970
+    owner_pid: int = 0  # the notebook or program that people know; 0: `pid` itself
 
     def __str__(self) -> str:
-        return f"{self.title}, pid {self.pid}" if self.pid else self.title
+        return f"{self.title}, pid {self.owner_pid or self.pid}" if self.pid else self.title
 
 
 class RecordLocked(Exception):
@@ -62,6 +63,17 @@ def default_directory() -> Path:
     return (shared if shared.is_dir() else Path(tempfile.gettempdir())) / "nbaccel-leases"
 
 
+def held_by(uuid: str) -> str:
+    """Who holds some of a device, for those who only ask: "held by notebook a.ipynb, pid 4711", "" if nobody does."""
+    holders: list[LeaseRecord] = []
+    with (
+        contextlib.suppress(OSError, RecordLocked),
+        _locked(default_directory(), _file_name(uuid), create=False) as file,
+    ):
+        holders = [holder for holder in _read(file) if _is_alive(holder)]
+    return "held by " + " and ".join(map(str, holders)) if holders else ""
+
+
 class Leases:
     """What one head holds of this machine's devices.
 
@@ -70,14 +82,14 @@ class Leases:
     >>> leases.release("GPU-4f2c", 5_000)
     """
 
-    def __init__(self, directory: Path | str | None = None, title: str = "nbaccel") -> None:
+    def __init__(self, directory: Path | str | None = None, title: str = "nbaccel", owner_pid: int = 0) -> None:
         self.directory = Path(directory) if directory is not None else default_directory()
         self.title = title
         self.problem: str | None = None
         self._held: dict[str, int] = {}
         self._unwritten: set[str] = set()  # devices whose record was locked when we gave something back
         pid = os.getpid()
-        self._self = LeaseRecord(pid, _start_of(pid) or 0, _boot_id(), secrets.token_hex(8), title, 0, 0.0)
+        self._self = LeaseRecord(pid, _start_of(pid) or 0, _boot_id(), secrets.token_hex(8), title, 0, 0.0, owner_pid)
         with self._noting_problems():
             _make_directory(self.directory)
 
@@ -259,6 +271,7 @@ def _parsed(holder: Any) -> LeaseRecord:
         title=title,
         amount=int(holder["amount"]),
         since=float(holder["since"]),
+        owner_pid=int(holder.get("owner_pid", 0)),
     )
     if record.pid <= 0 or not 0 < record.amount <= UNIT:
         raise ValueError(f"no possible holder: {record}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nbaccel import __version__
 from nbaccel.accelerators import Device
 from nbaccel.accelerators.metrics import DeviceMetrics as DeviceFacts
+from nbaccel.accelerators.report import unoffered
 from nbaccel.local_engine.records import ActorEntry, TaskEntry
 from nbaccel.scheduling.events import UNIT
 from nbaccel.snapshot import (
@@ -148,6 +149,19 @@ class Picture:
                 for device in devices:
                     state = states.get((resource, device.index))
                     rows.append(self._device(node_id, device, state, holders.get((resource, device.index), [])))
+        return rows + self._unoffered_rows()
+
+    def _unoffered_rows(self) -> list[DeviceRow]:
+        """Devices of this machine that were found, but that its node does not offer, with the reason."""
+        node = self._head.node
+        offered = node.devices.get(node.node_id)
+        if node.detection is None or offered is None:
+            return []
+        rows = []
+        for device, why in unoffered(node.detection, offered):
+            row = self._device(node.node_id, device, None, [])
+            row.offered, row.free_reason = False, why
+            rows.append(row)
         return rows
 
     def _holders(self, node_id: bytes) -> dict[tuple[str, int], list[Holder]]:

@@ -89,7 +89,13 @@ class Questions:
         }
 
     def ask(self, peer: Peer, message: wire.Ask) -> None:
-        """Answer a client."""
+        """Answer a client; one that wants to see the devices, when they have been looked at."""
+        if message.what == "snapshot":
+            self._head.node.watch.freshen(lambda: None if peer.closed else self._answer(peer, message))
+        else:
+            self._answer(peer, message)
+
+    def _answer(self, peer: Peer, message: wire.Ask) -> None:
         answer = wire.Answer(message.request)
         try:
             function = self._table.get(message.what)

@@ -237,7 +237,7 @@ class Watchers:
             return
         what = request.get("ask")
         if what == "snapshot":
-            self._send_picture(peer)
+            self._head.node.watch.freshen(lambda: None if peer.closed else self._send_picture(peer))
         elif what == "watch":
             self.watch(peer, wire.Watch(bool(request.get("on", True)), rows=int(request.get("rows", 0))))
         elif what is not None:

@@ -314,7 +314,13 @@ class WorkerProcesses:
         if worker.pid is not None:
             self.by_pid.pop(worker.pid, None)
         self._head.worker_gone(worker)
-        self._head.handle(WorkerDied(worker.worker_id, worker.stopping or words, intended=bool(worker.stopping)))
+        died = WorkerDied(worker.worker_id, worker.stopping or words, intended=bool(worker.stopping))
+        record = self._head.scheduler.worker_record(worker.worker_id)
+        hold = record.hold if record is not None and not died.intended else None
+        if hold is None:
+            self._head.handle(died)
+        else:
+            self._head.node.watch.after_failure(hold.place.node_id, hold.devices, lambda: self._head.handle(died))
 
     def kill_all(self) -> None:
         process.kill_sessions({worker.pid for worker in self.by_id.values() if worker.pid and worker.status is None})

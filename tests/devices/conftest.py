@@ -1,0 +1,77 @@
+"""A machine to be furnished by the test, on which this process's heads, their probers and the command line run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nbaccel
+from nbaccel.snapshot import DeviceRow
+from tests.accelerators.conftest import nvml_library  # noqa: F401 - the compiled NVML is one for both rooms
+from tests.accelerators.fake_nvml import FakeNvml
+from tests.accelerators.machines import MadeMachine
+from tests.census import Place, wait_until
+from tests.local_engine.conftest import inside
+
+
+class Lab:
+    """A machine of files and tools; heads that are started after it was furnished find what is there."""
+
+    def __init__(self, folder: Path, place: Place) -> None:
+        self.place = place
+        self.machine = MadeMachine(folder)
+        self._folder = folder
+        self.set(NBACCEL_MACHINE_ROOT=str(self.machine.tree), PATH=f"{self.machine.bin}:{os.defpath}")
+        self.nvml: FakeNvml
+
+    def set(self, **variables: str) -> None:
+        """Variables of everything that is started from now on."""
+        os.environ.update(variables)
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """For programs of the test: as this process's own, in the same place."""
+        return dict(os.environ)
+
+    def add_nvml(self, library: Path) -> None:
+        self.nvml = FakeNvml(library, self._folder)
+        self.set(LD_LIBRARY_PATH=str(library.parent), NVML_STATE_FILE=str(self.nvml.state))
+
+    def snapshot(self) -> nbaccel.snapshot.Snapshot:  # type: ignore[name-defined]
+        return nbaccel.api.snapshot()
+
+    def row(self, id: str) -> DeviceRow:
+        """The device that is shown with this id."""
+        return next(row for row in self.snapshot().devices if row.id == id)
+
+    def alerts(self, kind: str) -> list[str]:
+        return [alert.message for alert in self.snapshot().alerts if alert.kind == kind]
+
+    def wait_for_alert(self, kind: str) -> str:
+        wait_until(lambda: self.alerts(kind), f"an alert of kind {kind}")
+        return self.alerts(kind)[-1]
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    """A machine without accelerators; whatever a head leaves behind fails the test."""
+    with inside(Place()) as place:
+        yield Lab(tmp_path, place)
+
+
+@pytest.fixture
+def nvidia_lab(lab: Lab, nvml_library: Path) -> Lab:  # noqa: F811
+    """A machine with an NVIDIA driver, and no card yet."""
+    lab.add_nvml(nvml_library)
+    return lab
+
+
+@nbaccel.remote
+def look(*names: str) -> dict[str, Any]:
+    """What a task is told of its devices, and these variables."""
+    ids = {name: ids for name, ids in nbaccel.get_runtime_context().get_accelerator_ids().items() if ids}
+    return {"ids": ids, **{name: os.environ.get(name) for name in names}}
