@@ -44,7 +44,8 @@ ARROWS: dict[str, set[str]] = {
 CLOSED: dict[str, set[str]] = {
     "notebook": {"api", "__init__"},  # inside functions: the card of init(), and %load_ext
     "cli": {"__main__"},
-    "local_engine": {"engine", "api", "notebook"},  # api starts daemons, notebook/attaching takes its output
+    # api starts daemons, notebook/attaching takes over the output, the debug engine pickles as the local one does.
+    "local_engine": {"engine", "api", "notebook", "debug_engine"},
     "ray_engine": {"engine"},
 }
 BAD_NAMES = {"utils", "helpers", "common", "misc", "base", "manager"}
