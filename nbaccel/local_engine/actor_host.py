@@ -94,7 +94,7 @@ class ActorHost:
         template = running.template
         self.worker.output.begin(self._label, template.cell, template.parent, running.task_id)
         done = self.worker.guarded(running, self._work)
-        self.worker.output.flush()
+        self.worker.output.end()
         self._finish(running, done)
 
     def _work(self, running: Running) -> wire.Done:

@@ -28,13 +28,25 @@ _SPLICE_F_NONBLOCK = 2
 _tee = ctypes.CDLL(None, use_errno=True).tee
 
 
+class Owner(msgspec.Struct):
+    """Whose output it is."""
+
+    name: str
+    cell: str
+    parent: str
+    pid: int
+
+
+NO_OWNER = b'{"name": "worker", "cell": "", "parent": "", "pid": 0}'  # before the first task: an import's warnings
+
+
 class Add(msgspec.Struct, array_like=True, tag=True):
     """Watch this pipe from here on; its descriptor comes with the message."""
 
     pipe: int
     path: str
     rest: bytes = b""  # the beginning of a line that was taken already
-    owner: bytes = b"{}"
+    owner: bytes = NO_OWNER
     written: int = 0  # bytes in the file
 
 
@@ -48,15 +60,6 @@ class Drain(msgspec.Struct, array_like=True, tag=True):
     """Say Drained with this number once every pipe has been seen empty."""
 
     number: int
-
-
-class Owner(msgspec.Struct):
-    """Whose output it is."""
-
-    name: str = "worker"
-    cell: str = ""
-    parent: str = ""
-    pid: int = 0
 
 
 class Piece(msgspec.Struct, array_like=True):

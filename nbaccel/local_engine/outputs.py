@@ -24,7 +24,7 @@ class _Stream:
     fd: int
     path: str
     rest: bytes = b""
-    owner: bytes = b"{}"
+    owner: bytes = log.NO_OWNER
     written: int = 0
 
 

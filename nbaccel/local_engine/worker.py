@@ -180,7 +180,7 @@ class Worker(WorkerView, Client):
         self._running = None
         if running.run.devices and template.kind == 0:
             self._report_memory(done, template)
-        self.output.flush()
+        self.output.end()
         self.finish(done)
         self.execution.told(running)
         if template.kind == 0:

@@ -13,6 +13,7 @@ import io
 import json
 import os
 import sys
+from typing import Any
 
 BEGIN, END = b"\x1e\x1d", b"\x1d\n"
 
@@ -22,6 +23,7 @@ class WorkerOutput:
 
     def __init__(self) -> None:
         self._last: tuple[str, str, bytes] | None = None
+        self._marker = b""
 
     def begin(self, name: str, cell: str, parent: bytes, task_id: bytes) -> None:
         """What follows is printed by this task."""
@@ -31,12 +33,23 @@ class WorkerOutput:
         self._last = owner
         self.flush()
         facts = {"name": name, "cell": cell, "parent": parent.decode("latin-1"), "pid": os.getpid()}
-        marker = BEGIN + json.dumps(facts).encode() + END
+        self._marker = BEGIN + json.dumps(facts).encode() + END
         for fd in (1, 2):
-            try:
-                os.write(fd, marker)
-            except OSError:
-                pass  # the reader is gone: nobody listens
+            self._mark(fd)
+
+    def _mark(self, fd: int) -> None:
+        try:
+            os.write(fd, self._marker)
+        except OSError:
+            pass  # the reader is gone: nobody listens
+
+    def end(self) -> None:
+        """The task is over: a line that it has not ended is shown as it is."""
+        self.flush()
+        for pipe in _pipes:
+            if not pipe.at_line_start:
+                pipe.at_line_start = True
+                self._mark(pipe.fileno())
 
     def flush(self) -> None:
         for stream in (sys.stdout, sys.stderr):
@@ -44,6 +57,24 @@ class WorkerOutput:
                 stream.flush()
             except (OSError, ValueError):
                 pass  # closed by the task, or nobody listens
+
+
+class _Pipe(io.FileIO):
+    """One of our pipes: writes all of it, and knows whether a line is open."""
+
+    at_line_start = True
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        done = 0
+        while done < len(view):  # a signal may cut a write short
+            done += super().write(view[done:]) or 0
+        if done:
+            self.at_line_start = view[-1] == 0x0A
+        return done
+
+
+_pipes: list[_Pipe] = []
 
 
 def redirect(stdout_fd: int, stderr_fd: int) -> None:
@@ -54,11 +85,14 @@ def redirect(stdout_fd: int, stderr_fd: int) -> None:
     os.dup2(stderr_fd, 2)
     for fd in {null, stdout_fd, stderr_fd} - {0, 1, 2}:
         os.close(fd)
+    wrap()
+
+
+def wrap() -> None:
+    """Python's side of it: every print is in the pipe at once."""
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - lives as long as the process
-    sys.stdout = io.TextIOWrapper(
-        io.FileIO(1, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True, write_through=True
-    )
-    sys.stderr = io.TextIOWrapper(
-        io.FileIO(2, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True, write_through=True
+    _pipes[:] = [_Pipe(fd, "w", closefd=False) for fd in (1, 2)]
+    sys.stdout, sys.stderr = (
+        io.TextIOWrapper(pipe, "utf-8", "backslashreplace", line_buffering=True, write_through=True) for pipe in _pipes
     )
     sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc]

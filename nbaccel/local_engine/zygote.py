@@ -117,7 +117,8 @@ def _exec_worker(order: Order, fd: int, arena_fd: int) -> None:
     os.set_inheritable(arena_fd, True)
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     start = (
-        f"import sys; sys.path.insert(0, {root!r}); from nbaccel.local_engine import worker; "
+        f"import sys; sys.path.insert(0, {root!r}); from nbaccel.local_engine import worker, worker_output; "
+        "worker_output.wrap(); "
         f"worker.main({fd}, {arena_fd}, bytes.fromhex({order.id.hex()!r}))"
     )
     variables = {**os.environ, **order.env_vars}

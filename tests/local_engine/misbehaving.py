@@ -184,6 +184,83 @@ print("finished", nbaccel.get(ref))
 print("array", nbaccel.get(large)[0])
 """
 
+TALKING_ACTORS = """
+import nbaccel
+nbaccel.init(num_cpus=1)
+@nbaccel.remote
+class Plain:
+    def talk(self): print("hello")
+@nbaccel.remote
+class Named:
+    def __init__(self, number): self.number = number
+    def __repr__(self): return f"named {self.number}"
+    def talk(self): print("hello")
+plain, named = Plain.remote(), Named.remote(7)
+nbaccel.get(plain.talk.remote())
+nbaccel.get(named.talk.remote())
+"""
+
+FLOOD = """
+import nbaccel
+nbaccel.init(num_cpus=2)
+@nbaccel.remote
+def flood(task):
+    for i in range(50_000):
+        print(task, i, "x" * 60)
+nbaccel.get([flood.remote(0), flood.remote(1)])
+"""
+
+SLOW_READER = """
+import psutil, threading
+import nbaccel
+from nbaccel.local_engine import news
+nbaccel.init(num_cpus=2)
+free, blocked = threading.Event(), threading.Event()
+class Slow(news.Sinks):
+    lines_seen = 0
+    def lines(self, message):
+        blocked.set()
+        free.wait()
+        Slow.lines_seen += message.text.count(b"\\n")
+news.install_sinks(Slow())
+@nbaccel.remote
+def flood():
+    for i in range(300):
+        print("\\n".join(["y" * 100] * 1000))
+@nbaccel.remote
+def seven():
+    return 7
+ref = flood.remote()
+blocked.wait()
+for _ in range(200):
+    nbaccel.get(seven.remote())
+print("works:", nbaccel.get(seven.remote()))
+head = psutil.Process(nbaccel.snapshot().runtime.pid)
+small = head.memory_info().rss < 120 << 20
+free.set()
+nbaccel.get(ref)
+nbaccel.shutdown()
+print("all there:", Slow.lines_seen == 300_000)
+print("head small:", small)
+"""
+
+QUIET = """
+import glob, os
+import nbaccel
+context = nbaccel.init(num_cpus=1, log_to_driver=False)
+@nbaccel.remote
+def f():
+    print("quiet words")
+    return os.getpid()
+nbaccel.get(f.remote())
+directory = os.path.dirname(context.address_info["address"])
+def read():
+    return [text for path in glob.glob(directory + "/logs/*.out") if (text := open(path).read().strip())]
+while not read():
+    pass
+print(read())
+"""
+
 KILLED_LOG = """
 import os, psutil, time
 import nbaccel
