@@ -39,4 +39,4 @@ export function many(devices, tasks) {
   return snapshot;
 }
 
-export const ASKED = { filter: { state: "", cell: "", text: "" }, window: 60, tab: "tasks" };
+export const ASKED = { filter: { state: "", cell: "", text: "" }, window: 60, tab: "tasks", most: 1000 };

@@ -71,13 +71,14 @@ export function mount(place, source, options = {}) {
 
 /** @param {Element} root @param {Snapshot} snapshot @param {State} state @param {number} now */
 export function drawSnapshot(root, snapshot, state, now) {
-  const asked = { filter: state.filter, window: state.window, tab: state.details ? state.tab : "devices" };
+  const asked = { filter: state.filter, window: state.window, most: state.rowsShown, tab: state.details ? state.tab : "devices" };
   const shapes = drawFrame(pictureOf(snapshot, asked, now), state);
   draw(root, /** @type {import("./dom.js").Child[]} */ (shapes.filter(Boolean)));
 }
 
 /** What had been asked to end and is over needs no remembering. @param {State} state @param {Snapshot | null} snapshot */
 function forget(state, snapshot) {
+  if (state.rows.size > 4 * MORE_ROWS) state.rows.clear();
   if (!state.asked.size || !snapshot) return;
   const live = new Set((snapshot.actors ?? []).filter((row) => row.state !== "DEAD").map((row) => row.actor_id));
   for (const row of snapshot.tasks ?? []) if (row.state !== "FINISHED" && row.state !== "FAILED") live.add(row.task_id);

@@ -71,12 +71,15 @@ function update(node, child) {
     return;
   }
   const element = /** @type {Element} */ (node);
-  const before = /** @type {any} */ (element)[DRAWN].props;
+  const drawn = /** @type {any} */ (element)[DRAWN];
+  if (drawn.shape === child) return; // the very description that it was drawn from
+  const before = drawn.props;
   for (const name of Object.keys(before)) if (!(name in child.props)) set(element, name, null);
   for (const [name, value] of Object.entries(child.props)) if (before[name] !== value) set(element, name, value);
   // The person types into it: what was described last may not be what it shows.
   if ("value" in child.props && /** @type {any} */ (element).value !== child.props.value) set(element, "value", child.props.value);
-  /** @type {any} */ (element)[DRAWN].props = child.props;
+  drawn.props = child.props;
+  drawn.shape = child;
   if (child.children.length || element.firstChild) draw(element, child.children);
 }
 

@@ -32,17 +32,28 @@ function whyCell(task, all) {
 /** @param {Picture} picture @param {State} state */
 export function drawTasks(picture, state) {
   const measured = picture.tasks.some((task) => task.peak);
-  const rows = picture.tasks.slice(0, state.rowsShown).map((task) => taskRow(task, measured, picture, state));
+  const rows = picture.tasks.map((task) => knownRow(task, measured, picture, state));
   const columns = ["Task", "State", "Devices", "Pid", "Cell", "Age", ...(measured ? ["Peak memory"] : []), "Why", ""];
-  const hidden = picture.tasks.length - rows.length;
+  const hidden = picture.tasksFound - rows.length;
   const unsent = picture.taskTotal - picture.taskRows;
   return [
     filters(picture, state),
     rows.length ? table("Tasks", columns, rows) : empty(picture.taskTotal ? "No task of these rows passes the filter." : "No task yet."),
     hidden > 0 && h("p", { class: "more", key: "hidden" }, button(`Show ${Math.min(hidden, 100)} more`, { "data-act": "show-more" }),
-      h("span", { class: "quiet" }, ` ${rows.length} of ${picture.tasks.length} rows`)),
+      h("span", { class: "quiet" }, ` ${rows.length} of ${picture.tasksFound} rows`)),
     hidden <= 0 && unsent > 0 && moreLine(`${picture.taskRows} of ${picture.taskTotal} tasks are here`, state),
   ];
+}
+
+/** The row as it was drawn last, if nothing in it has changed: of hundreds, few change between two pictures.
+ * @param {TaskView} task @param {boolean} measured @param {Picture} picture @param {State} state */
+function knownRow(task, measured, picture, state) {
+  const content = [...Object.values(task), measured, picture.ended, state.asked.has(task.id)].join("\n");
+  const known = state.rows.get(task.id);
+  if (known?.content === content) return known.shape;
+  const shape = taskRow(task, measured, picture, state);
+  state.rows.set(task.id, { content, shape });
+  return shape;
 }
 
 /** @param {TaskView} task @param {boolean} measured @param {Picture} picture @param {State} state */

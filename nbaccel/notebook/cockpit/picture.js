@@ -10,7 +10,7 @@ import { age, amount, count, plain } from "./words.js";
 /** @typedef {{id: string, label: string, badge: number, urgent: boolean}} TabView */
 /** @typedef {{key: string, kind: string, message: string, age: string}} AlertView */
 /** @typedef {{key: string, name: string, sign: string, state: string, role: string, resources: string, why: string}} NodeView */
-/** @typedef {{filter: Filter, window: number, tab: string}} Asked what the person has chosen */
+/** @typedef {{filter: Filter, window: number, tab: string, most: number}} Asked what the person has chosen */
 
 const HIDDEN_RESOURCES = /^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
 
@@ -18,6 +18,7 @@ const HIDDEN_RESOURCES = /^(node:|accelerator_type:|bundle_)|^(memory|object_sto
 export function pictureOf(snapshot, asked, now) {
   const counts = taskCounts(snapshot);
   const tab = asked.tab;
+  const tasks = tab === "tasks" ? taskViews(snapshot, asked.filter, asked.most, now) : { views: [], number: 0 };
   return {
     title: titleOf(snapshot),
     ended: snapshot.ended === true,
@@ -28,7 +29,8 @@ export function pictureOf(snapshot, asked, now) {
     devices: deviceViews(snapshot, now),
     found: (snapshot.found ?? []).map(plain),
     waiting: waitingViews(snapshot, now),
-    tasks: tab === "tasks" ? taskViews(snapshot, asked.filter, now) : [],
+    tasks: tasks.views,
+    tasksFound: tasks.number,
     taskRows: (snapshot.tasks ?? []).length,
     taskTotal: Object.values(counts).reduce((sum, number) => sum + number, 0),
     cells: tab === "tasks" ? cellsOf(snapshot) : [],

@@ -13,6 +13,7 @@ import { LAST_MINUTE } from "./timeline.js";
  * @property {number} rowsShown
  * @property {boolean} wide more rows have been asked for
  * @property {number} window of the timeline, in seconds
+ * @property {Map<string, {content: string, shape: import("./dom.js").Shape}>} rows of tasks, as they were drawn last
  * @property {Set<string>} asked ids that have been asked to end
  * @property {string} said what the status line says
  * @property {{id: string, name: string, text: string} | null} log
@@ -31,6 +32,7 @@ export function newState(details) {
     rowsShown: 100,
     wide: false,
     window: LAST_MINUTE,
+    rows: new Map(),
     asked: new Set(),
     said: "",
     log: null,

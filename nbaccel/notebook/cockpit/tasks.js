@@ -60,14 +60,14 @@ export function waitingViews(snapshot, now) {
     .map((row) => taskView(row, snapshot, now));
 }
 
-/** The tasks that pass the filter, the newest first. @param {Snapshot} snapshot @param {Filter} filter
- * @param {number} now @returns {TaskView[]} */
-export function taskViews(snapshot, filter, now) {
+/** The tasks that pass the filter, the newest first: how many there are, and the first `most` of them.
+ * @param {Snapshot} snapshot @param {Filter} filter @param {number} most @param {number} now
+ * @returns {{views: TaskView[], number: number}} */
+export function taskViews(snapshot, filter, most, now) {
   const text = filter.text.trim().toLowerCase();
-  return (snapshot.tasks ?? [])
-    .filter((row) => passes(row, snapshot, filter, text))
-    .sort((a, b) => (b.submitted_at ?? 0) - (a.submitted_at ?? 0))
-    .map((row) => taskView(row, snapshot, now));
+  const rows = (snapshot.tasks ?? []).filter((row) => passes(row, snapshot, filter, text));
+  rows.sort((a, b) => (b.submitted_at ?? 0) - (a.submitted_at ?? 0));
+  return { views: rows.slice(0, most).map((row) => taskView(row, snapshot, now)), number: rows.length };
 }
 
 /** @param {TaskRow} row @param {Snapshot} snapshot @param {Filter} filter @param {string} text */

@@ -65,8 +65,8 @@ export function deviceWords(ids) {
 /** A task's id as people read and type it: the tasks of one driver share the start, so their number is named.
  * @param {string} id */
 export function shortId(id) {
-  const number = /^[0-9a-f]{48}$/.test(id) ? BigInt(`0x${id.slice(24, 40)}`) : 1n << 63n;
-  return number < 1n << 40n ? `${id.slice(0, 4)}-${number}` : id.slice(0, 12);
+  const numbered = id.length === 48 && id.startsWith("000000", 24);
+  return numbered ? `${id.slice(0, 4)}-${parseInt(id.slice(30, 40), 16)}` : id.slice(0, 12);
 }
 
 /** A state as a person says it. @param {string} state */

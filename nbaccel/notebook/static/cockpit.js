@@ -46,8 +46,8 @@ function deviceWords(ids) {
     .join("; ");
 }
 function shortId(id) {
-  const number = /^[0-9a-f]{48}$/.test(id) ? BigInt(`0x${id.slice(24, 40)}`) : 1n << 63n;
-  return number < 1n << 40n ? `${id.slice(0, 4)}-${number}` : id.slice(0, 12);
+  const numbered = id.length === 48 && id.startsWith("000000", 24);
+  return numbered ? `${id.slice(0, 4)}-${parseInt(id.slice(30, 40), 16)}` : id.slice(0, 12);
 }
 function stateWord(state) {
   if (RUNNING.has(state)) return "running";
@@ -241,11 +241,14 @@ function update(node, child) {
     return;
   }
   const element = (node);
-  const before = (element)[DRAWN].props;
+  const drawn = (element)[DRAWN];
+  if (drawn.shape === child) return;
+  const before = drawn.props;
   for (const name of Object.keys(before)) if (!(name in child.props)) set(element, name, null);
   for (const [name, value] of Object.entries(child.props)) if (before[name] !== value) set(element, name, value);
   if ("value" in child.props && (element).value !== child.props.value) set(element, "value", child.props.value);
-  (element)[DRAWN].props = child.props;
+  drawn.props = child.props;
+  drawn.shape = child;
   if (child.children.length || element.firstChild) draw(element, child.children);
 }
 function set(element, name, value) {
@@ -342,12 +345,11 @@ function waitingViews(snapshot, now) {
     .sort((a, b) => (a.submitted_at ?? 0) - (b.submitted_at ?? 0))
     .map((row) => taskView(row, snapshot, now));
 }
-function taskViews(snapshot, filter, now) {
+function taskViews(snapshot, filter, most, now) {
   const text = filter.text.trim().toLowerCase();
-  return (snapshot.tasks ?? [])
-    .filter((row) => passes(row, snapshot, filter, text))
-    .sort((a, b) => (b.submitted_at ?? 0) - (a.submitted_at ?? 0))
-    .map((row) => taskView(row, snapshot, now));
+  const rows = (snapshot.tasks ?? []).filter((row) => passes(row, snapshot, filter, text));
+  rows.sort((a, b) => (b.submitted_at ?? 0) - (a.submitted_at ?? 0));
+  return { views: rows.slice(0, most).map((row) => taskView(row, snapshot, now)), number: rows.length };
 }
 function passes(row, snapshot, filter, text) {
   if (filter.state && stateWord(row.state) !== filter.state) return false;
@@ -433,17 +435,25 @@ function whyCell(task, all) {
 }
 function drawTasks(picture, state) {
   const measured = picture.tasks.some((task) => task.peak);
-  const rows = picture.tasks.slice(0, state.rowsShown).map((task) => taskRow(task, measured, picture, state));
+  const rows = picture.tasks.map((task) => knownRow(task, measured, picture, state));
   const columns = ["Task", "State", "Devices", "Pid", "Cell", "Age", ...(measured ? ["Peak memory"] : []), "Why", ""];
-  const hidden = picture.tasks.length - rows.length;
+  const hidden = picture.tasksFound - rows.length;
   const unsent = picture.taskTotal - picture.taskRows;
   return [
     filters(picture, state),
     rows.length ? table("Tasks", columns, rows) : empty(picture.taskTotal ? "No task of these rows passes the filter." : "No task yet."),
     hidden > 0 && h("p", { class: "more", key: "hidden" }, button(`Show ${Math.min(hidden, 100)} more`, { "data-act": "show-more" }),
-      h("span", { class: "quiet" }, ` ${rows.length} of ${picture.tasks.length} rows`)),
+      h("span", { class: "quiet" }, ` ${rows.length} of ${picture.tasksFound} rows`)),
     hidden <= 0 && unsent > 0 && moreLine(`${picture.taskRows} of ${picture.taskTotal} tasks are here`, state),
   ];
+}
+function knownRow(task, measured, picture, state) {
+  const content = [...Object.values(task), measured, picture.ended, state.asked.has(task.id)].join("\n");
+  const known = state.rows.get(task.id);
+  if (known?.content === content) return known.shape;
+  const shape = taskRow(task, measured, picture, state);
+  state.rows.set(task.id, { content, shape });
+  return shape;
 }
 function taskRow(task, measured, picture, state) {
   return h("tr", { key: task.id, "data-task": task.id }, nameCell(task), stateCell(task.sign, task.state),
@@ -803,6 +813,7 @@ const HIDDEN_RESOURCES = /^(node:|accelerator_type:|bundle_)|^(memory|object_sto
 function pictureOf(snapshot, asked, now) {
   const counts = taskCounts(snapshot);
   const tab = asked.tab;
+  const tasks = tab === "tasks" ? taskViews(snapshot, asked.filter, asked.most, now) : { views: [], number: 0 };
   return {
     title: titleOf(snapshot),
     ended: snapshot.ended === true,
@@ -813,7 +824,8 @@ function pictureOf(snapshot, asked, now) {
     devices: deviceViews(snapshot, now),
     found: (snapshot.found ?? []).map(plain),
     waiting: waitingViews(snapshot, now),
-    tasks: tab === "tasks" ? taskViews(snapshot, asked.filter, now) : [],
+    tasks: tasks.views,
+    tasksFound: tasks.number,
     taskRows: (snapshot.tasks ?? []).length,
     taskTotal: Object.values(counts).reduce((sum, number) => sum + number, 0),
     cells: tab === "tasks" ? cellsOf(snapshot) : [],
@@ -901,6 +913,7 @@ function newState(details) {
     rowsShown: 100,
     wide: false,
     window: LAST_MINUTE,
+    rows: new Map(),
     asked: new Set(),
     said: "",
     log: null,
@@ -1092,11 +1105,12 @@ function mount(place, source, options = {}) {
   };
 }
 function drawSnapshot(root, snapshot, state, now) {
-  const asked = { filter: state.filter, window: state.window, tab: state.details ? state.tab : "devices" };
+  const asked = { filter: state.filter, window: state.window, most: state.rowsShown, tab: state.details ? state.tab : "devices" };
   const shapes = drawFrame(pictureOf(snapshot, asked, now), state);
   draw(root, (shapes.filter(Boolean)));
 }
 function forget(state, snapshot) {
+  if (state.rows.size > 4 * MORE_ROWS) state.rows.clear();
   if (!state.asked.size || !snapshot) return;
   const live = new Set((snapshot.actors ?? []).filter((row) => row.state !== "DEAD").map((row) => row.actor_id));
   for (const row of snapshot.tasks ?? []) if (row.state !== "FINISHED" && row.state !== "FAILED") live.add(row.task_id);
