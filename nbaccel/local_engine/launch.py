@@ -129,5 +129,6 @@ def start(config: Config, fds: list[int]) -> subprocess.Popen[bytes]:
             stderr=log,
             cwd="/",
             start_new_session=True,  # the Stop button signals the kernel's whole group
-            env={**os.environ, MARK: config.session},
+            # SPT_NOENV: else setproctitle writes over /proc/<pid>/environ, where the mark is looked for.
+            env={**os.environ, MARK: config.session, "SPT_NOENV": "1"},
         )
