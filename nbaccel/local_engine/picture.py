@@ -85,10 +85,11 @@ class Picture:
         lines = []
         for finding in detection.findings:
             unoffered = [device for device in finding.devices if not device.offered]
-            if finding.late:
+            if finding.asked and not finding.devices:  # there are signs of it, and nothing that works
                 lines.append(f"{finding.family}: {finding.reason}")
             elif unoffered:
                 lines.append(f"{finding.family}: {len(unoffered)} found, not offered")
+            lines += [f"{finding.family}: {error}" for error in finding.errors if finding.devices]
         return lines
 
     # ---- nodes and devices

@@ -5,6 +5,7 @@
      count|STATUS                    what nvmlDeviceGetCount returns
      hang|FUNCTION                   that function never returns
      fail|FUNCTION|STATUS            that function fails
+     crash|FUNCTION                  that function ends its process
      gpu|UUID|NAME|TOTAL|USED|UTIL|TEMP|MILLIWATTS|COMPUTE MODE|MIG MODE|STATUS|BUS
      mig|PARENT INDEX|UUID|NAME|TOTAL|USED        (an empty UUID is an empty slot)
      process|UUID|PID|BYTES
@@ -59,6 +60,7 @@ static int enter(const char *function) {
     row *hang = find("hang", function, 0), *fail = find("fail", function, 0);
     int status = fail ? (int)number(fail->cell[2]) : OK;
     if (!status && !users && strcmp(function, "nvmlInit")) status = UNINITIALIZED;
+    if (find("crash", function, 0)) _exit(3);
     pthread_mutex_unlock(&lock);
     while (hang) pause();
     return status;

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import nbaccel
-from nbaccel.snapshot import DeviceRow
+from nbaccel import api
+from nbaccel import engine as engines
+from nbaccel.snapshot import DeviceRow, Snapshot
 from tests.accelerators.conftest import nvml_library  # noqa: F401 - the compiled NVML is one for both rooms
 from tests.accelerators.fake_nvml import FakeNvml
 from tests.accelerators.machines import MadeMachine
-from tests.census import Place, wait_until
+from tests.census import Place, carriers, wait_until
 from tests.local_engine.conftest import inside
 
 
@@ -41,8 +45,27 @@ class Lab:
         self.nvml = FakeNvml(library, self._folder)
         self.set(LD_LIBRARY_PATH=str(library.parent), NVML_STATE_FILE=str(self.nvml.state))
 
-    def snapshot(self) -> nbaccel.snapshot.Snapshot:  # type: ignore[name-defined]
-        return nbaccel.api.snapshot()
+    def hide_driver(self) -> None:
+        """Take the signs of an NVIDIA driver away again."""
+        shutil.rmtree(self.machine.tree / "proc/driver/nvidia")
+
+    def helper(self, role: str) -> list[int]:
+        """Pids of a helper process of this test's heads."""
+        return [pid for pid, title in carriers(self.place.token).items() if title == f"nbaccel::{role}"]
+
+    def snapshot(self) -> Snapshot:
+        return api.snapshot()
+
+    @contextmanager
+    def watching(self) -> Iterator[list[Snapshot]]:
+        """The pictures that a view gets, while it is open."""
+        pictures: list[Snapshot] = []
+        engine: Any = engines.running()
+        engine.watch(lambda picture: pictures.append(picture) if picture is not None else None)
+        try:
+            yield pictures
+        finally:
+            engine.watch(None)
 
     def row(self, id: str) -> DeviceRow:
         """The device that is shown with this id."""
