@@ -62,6 +62,8 @@ class AnyOrder(RuleBasedStateMachine):
         job=st.sampled_from([1, 1, 2]),
         nested=st.booleans(),
         copies=st.sampled_from([1, 1, 5, 30]),
+        refuse=st.sampled_from([False, False, True]),
+        cell=st.sampled_from(["", "[1]", "[2]"]),
     )
     def submit(
         self,
@@ -74,6 +76,8 @@ class AnyOrder(RuleBasedStateMachine):
         job: int,
         nested: bool,
         copies: int,
+        refuse: bool,
+        cell: str,
     ) -> None:
         parent = self._running_parent(job) if nested else None
         for _ in range(copies):
@@ -85,6 +89,8 @@ class AnyOrder(RuleBasedStateMachine):
                 max_calls=max_calls,
                 retries_left=retries,
                 fallback_after_s=patience,
+                refuse_infeasible=refuse,
+                cell=cell,
                 missing=self._missing(wants and copies == 1),
                 parent_task_id=parent.task_id if parent else None,
             )
@@ -198,6 +204,29 @@ class AnyOrder(RuleBasedStateMachine):
         worker = data.draw(st.sampled_from(self._at_work()))
         self._return_one(worker, after_s, failed=failed, retry=failed and again)
 
+    @precondition(lambda self: self._with_another_choice())
+    @rule(data=st.data())
+    def task_raises_what_its_next_choice_answers(self, data: st.DataObject) -> None:
+        worker = data.draw(st.sampled_from(self._with_another_choice()))
+        self.world.returns(worker.queue[0], 0.01, failed=True, fall_back="MemoryError: no room")
+
+    @precondition(lambda self: self._on_devices())
+    @rule(data=st.data())
+    def task_leaves_memory_on_its_device(self, data: st.DataObject) -> None:
+        worker = data.draw(st.sampled_from(self._on_devices()))
+        self.world.returns(worker.queue[0], 0.01, retire="it kept 3 GiB")
+
+    def _with_another_choice(self) -> list[FakeWorker]:
+        found = []
+        for worker in self._at_work():
+            record = self.world.scheduler.task_record(worker.queue[0].task_id) if worker.queue else None
+            if record is not None and record.choice + 1 < len(record.task.choices):
+                found.append(worker)
+        return found
+
+    def _on_devices(self) -> list[FakeWorker]:
+        return [worker for worker in self._at_work() if worker.devices and worker.queue and worker.actor is None]
+
     @precondition(lambda self: self._at_work())
     @rule(rounds=st.integers(1, 40))
     def many_return_quickly(self, rounds: int) -> None:
@@ -278,7 +307,8 @@ class AnyOrder(RuleBasedStateMachine):
     def lease_is_refused(self) -> None:
         for command in reversed(self.world.sent[-5:]):
             worker = self.world.workers.get(command.worker_id)
-            if command.devices and worker and worker.queue == [command.task] and not worker.ran and not worker.blocked:
+            fresh = worker and worker.state == "ready" and not worker.ran and not worker.blocked
+            if command.devices and worker and fresh and worker.queue == [command.task]:
                 resource, parts = next(iter(command.devices.items()))
                 worker.queue.clear()
                 worker.devices.clear()
