@@ -174,7 +174,8 @@ def test_what_can_never_run_is_refused_where_the_user_wants_it_so() -> None:
     w = world(1)
     task = w.submit("f", choice(CPU=1, GPU=2), refuse_infeasible=True)
     assert w.outcomes[task.task_id] == "unschedulable"
-    assert w.messages[task.task_id] == "f asks for 1 CPU and 2 GPUs, but cannot be placed: this machine has 1 GPU, not 2."
+    sentence = "f asks for 1 CPU and 2 GPUs, but cannot be placed: this machine has 1 GPU, not 2."
+    assert w.messages[task.task_id] == sentence
     creation = w.actor("A", choice(GPU=2), refuse_infeasible=True)
     assert (w.outcomes[creation.task_id], w.actors[b"a"]) == ("unschedulable", "DEAD")
     assert not w.warnings
