@@ -64,7 +64,8 @@ class NotebookPage:
         dialog.locator("button.jp-mod-accept, button").last.click()
 
     def _listen(self, websocket: Any) -> None:
-        websocket.on("framereceived", lambda frame: self.frames.append((time.monotonic(), frame)))
+        if urlparse(websocket.url).path.endswith("/channels"):
+            websocket.on("framereceived", lambda frame: self.frames.append((time.monotonic(), frame)))
 
     def _ready(self) -> None:
         self.page.locator(".jp-Notebook .jp-Cell").first.wait_for()
