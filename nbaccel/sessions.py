@@ -75,7 +75,10 @@ def publish(record: SessionRecord) -> Path:
 
 def withdraw(session: str) -> None:
     """Remove a head's file."""
-    (directory() / f"{_PREFIX}{session}.json").unlink(missing_ok=True)
+    try:
+        (directory() / f"{_PREFIX}{session}.json").unlink(missing_ok=True)
+    except OSError:
+        pass  # a read-only disk: it could not be written either, or whoever looks next finds it stale
 
 
 def find() -> list[SessionRecord]:

@@ -102,9 +102,7 @@ class Driver(ClusterView, Client):
     def report_progress(self, done: float, total: float) -> None:
         """Outside of a task there is nobody to report to."""
 
-    def watch(
-        self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0
-    ) -> None:
+    def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
         assert self.news is not None
         self.news.watch(callback, metrics=metrics, rows=rows)
 
@@ -232,7 +230,11 @@ def _discard(process: subprocess.Popen[bytes], config: Config) -> None:
 def join(record: sessions.SessionRecord, options: InitOptions) -> Driver:
     """Connect to a head that runs already."""
     sock = _connect(record.socket)
-    arena_fd, welcome = _greet(sock, options, record.token)
+    try:
+        arena_fd, welcome = _greet(sock, options, record.token)
+    except ValueError as error:
+        sock.close()
+        raise ConnectionError(f"The head of pid {record.pid} refused: {error}") from error
     driver = Driver(sock, arena_fd, welcome, None, options)
     driver.news = News(driver, log_to_driver=options.log_to_driver, sock=_connect(record.socket), token=record.token)
     return driver
@@ -244,9 +246,10 @@ def _connect(path: str) -> socket.socket:
         sock.connect(path)
     except OSError as error:
         sock.close()
-        raise ConnectionError(
-            f"No head answers at {path}: {error.strerror}. `nbaccel status` shows those that run."
-        ) from error
+        hint = "`nbaccel status` shows those that run."
+        if isinstance(error, PermissionError):
+            hint = "It belongs to another user: call nbaccel.init() without an address for a head of your own."
+        raise ConnectionError(f"No head answers at {path}: {error.strerror}. {hint}") from error
     return sock
 
 
@@ -306,7 +309,10 @@ def _greet(sock: socket.socket, options: InitOptions, token: str) -> tuple[int, 
     """Say hello; returns the arena's descriptor and the head's welcome. Raises what the head objects to."""
     sock.settimeout(START_TIMEOUT_S)
     try:
-        sock.sendall(wire.frame([hello("driver", token, options)]))
+        try:
+            sock.sendall(wire.frame([hello("driver", token, options)]))
+        except BrokenPipeError:
+            pass  # it closed its end, but not without a word
         data, fds, _flags, _address = socket.recv_fds(sock, 1 << 16, 1)
     except TimeoutError:
         raise exceptions.RaySystemError(f"The head has not answered within {START_TIMEOUT_S:g} s.") from None

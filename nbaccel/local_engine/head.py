@@ -138,7 +138,7 @@ class Head:
     def _listen(self) -> None:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(os.path.join(self.config.directory, "head.sock"))
-        listener.listen(64)
+        listener.listen(512)
         listener.setblocking(False)
         self._listener = listener
         self.poll.register(listener, self._accept)
@@ -152,12 +152,17 @@ class Head:
         credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         uid = int.from_bytes(credentials[4:8], sys.byteorder)
         if uid not in (os.getuid(), 0):
+            why = (
+                f"This head belongs to user {os.getuid()}, and you are user {uid}. Call nbaccel.init() without an "
+                "address for a head of your own."
+            )
+            sock.send(wire.frame([wire.Refused(why)]))
             sock.close()
             return
         self.add_peer(Peer(sock, "new", self.next_client_id()))
 
     def ready(self) -> None:
-        """The node is known: be found by others."""
+        """The node is known: be found by others, and greet those who wait."""
         record = sessions.SessionRecord(
             session=self.config.session,
             socket=os.path.join(self.config.directory, "head.sock"),
@@ -184,10 +189,14 @@ class Head:
             )
             return
         self._say_ready("")
+        self.intake.welcome_waiting()
 
     def _say_ready(self, problem: str) -> None:
         if self.config.ready_fd >= 0:
-            os.write(self.config.ready_fd, (problem or "ready").encode())
+            try:
+                os.write(self.config.ready_fd, (problem or "ready").encode())
+            except BrokenPipeError:
+                pass  # whoever started us has gone
             os.close(self.config.ready_fd)
             self.config.ready_fd = -1
 
@@ -256,10 +265,14 @@ class Head:
         if messages is None:
             self._peer_ended(peer)
             return
-        handlers = self._handlers
         for message in messages:
+            handler = self._handlers[peer.role].get(type(message))
+            if handler is None:
+                self.note(f"a {peer.role} connection said {type(message).__name__}, which is not for it to say")
+                self._peer_ended(peer)
+                return
             try:
-                handlers[type(message)](peer, message)
+                handler(peer, message)
             except Exception:  # the loop's last line: whatever one message brings about, the others' work goes on
                 self.note(f"a {type(message).__name__} of a {peer.role} failed:\n{traceback.format_exc()}")
 

@@ -45,33 +45,40 @@ class Intake:
         self.templates: dict[int, TemplateRecord] = {}
         self._waiting_for_node: list[Peer] = []
 
-    def handlers(self) -> dict[type, Callable[[Peer, Any], None]]:
-        return {
+    def handlers(self) -> dict[str, dict[type, Callable[[Peer, Any], None]]]:
+        """What each role may say, and who hears it. Nobody is more than "new" before the token was shown."""
+        head = self._head
+        both = {
             wire.Submit: self._submit,
-            wire.Done: self._done,
             wire.Releases: self._releases,
             wire.Holds: self._holds,
             wire.Want: self._want,
             wire.WantReady: self._want_ready,
             wire.Put: self._put,
-            wire.Allocate: lambda peer, m: self._head.store.allocate(peer, m.request, m.size),
-            wire.GiveUp: lambda peer, m: self._head.store.give_up(m.offset, peer.client_id, m.request),
+            wire.Allocate: lambda peer, m: head.store.allocate(peer, m.request, m.size),
+            wire.GiveUp: lambda peer, m: head.store.give_up(m.offset, peer.client_id, m.request),
             wire.Unmapped: self._unmapped,
-            wire.Blocked: lambda peer, m: self._head.handle(WorkerBlocked(peer.worker.worker_id)),
-            wire.Unblocked: lambda peer, m: self._head.handle(WorkerUnblocked(peer.worker.worker_id)),
-            wire.GivenBack: lambda peer, m: self._head.handle(TasksGivenBack(peer.worker.worker_id, m.task_ids)),
             wire.DefineFunction: self._define_function,
             wire.DefineTemplate: self._define_template,
-            wire.Item: self._item,
             wire.Consumed: self._consumed,
-            wire.Cancel: lambda peer, m: self._head.handle(CancelAsked(m.task_id, m.force, m.recursive)),
-            wire.KillActor: lambda peer, m: self._head.handle(ActorKillAsked(m.actor_id, m.no_restart, why=m.why)),
-            wire.Ask: lambda peer, m: self._head.questions.ask(peer, m),
+            wire.Cancel: lambda peer, m: head.handle(CancelAsked(m.task_id, m.force, m.recursive)),
+            wire.KillActor: lambda peer, m: head.handle(ActorKillAsked(m.actor_id, m.no_restart, why=m.why)),
+            wire.Ask: lambda peer, m: head.questions.ask(peer, m),
+        }
+        worker = {
+            wire.WorkerHello: lambda peer, m: head.workers.introduced(peer.worker, m.pid),
+            wire.Done: self._done,
+            wire.Item: self._item,
+            wire.Blocked: lambda peer, m: head.handle(WorkerBlocked(peer.worker.worker_id)),
+            wire.Unblocked: lambda peer, m: head.handle(WorkerUnblocked(peer.worker.worker_id)),
+            wire.GivenBack: lambda peer, m: head.handle(TasksGivenBack(peer.worker.worker_id, m.task_ids)),
             wire.Progress: self._progress,
-            wire.Hello: self._hello,
-            wire.WorkerHello: lambda peer, m: self._head.workers.introduced(peer.worker, m.pid),
-            wire.Watch: lambda peer, m: self._head.watchers.watch(peer, m),
-            wire.Bye: self._bye,
+        }
+        return {
+            "new": {wire.Hello: self._hello},
+            "driver": {**both, wire.Bye: self._bye},
+            "worker": {**both, **worker},
+            "news": {wire.Watch: lambda peer, m: head.watchers.watch(peer, m)},
         }
 
     # ---- greetings
@@ -82,10 +89,12 @@ class Intake:
             self._head.send(peer, wire.Refused(problem))
             return
         peer.hello = hello
-        peer.role = hello.role
         if hello.role == "news":
+            peer.role = "news"
             self._head.watchers.news_came(peer, hello.job)
-        elif self._head.node.detection is None:
+            return
+        peer.role = "driver"
+        if self._head.node.detection is None:
             self._waiting_for_node.append(peer)
         else:
             self._welcome(peer)
@@ -93,10 +102,14 @@ class Intake:
     def _objection(self, hello: wire.Hello) -> str:
         if not hmac.compare_digest(hello.token, self._head.config.token):
             return "The token is wrong: this head belongs to another user or session."
+        if self._head.stopping:
+            return self._head.stopping
         if hello.version != wire.VERSION:
             return (
                 f"This head runs nbaccel {__version__} with another protocol; install the same version on both sides."
             )
+        if hello.role not in ("driver", "news"):
+            return f"This head does not know the role {hello.role!r}."
         ours = "{}.{}".format(*sys.version_info)
         if hello.role == "driver" and hello.python != ours:
             return (
@@ -104,6 +117,9 @@ class Intake:
                 "exchanged between "
                 f"the two. Start a head with this Python: {hello.prefix}/bin/python -m nbaccel start --head."
             )
+        python = f"{hello.prefix}/bin/python"
+        if hello.role == "driver" and hello.prefix != sys.prefix and not os.access(python, os.X_OK):
+            return f"The workers of this driver would run {python}, which cannot be executed here."
         return ""
 
     def welcome_waiting(self) -> None:

@@ -125,7 +125,6 @@ class NodeSetup:
         if self.watch.wanted:
             self.watch.begin()
         self._head.questions.reasons.first_look()
-        self._head.intake.welcome_waiting()
         for note in [*offered.notes, *_unknown(detection)]:
             self._head.note(note)
             self._head.warn_all("devices", note)

@@ -246,6 +246,7 @@ class Watchers:
     def _greeted(self, peer: Peer, request: dict[str, Any]) -> bool:
         if not hmac.compare_digest(str(request.get("token", "")), self._head.config.token):
             self._say_json(peer, {"kind": "error", "message": "The token is missing or wrong."})
+            peer.write()
             self._head.poll.at(time.monotonic(), lambda: None if peer.closed else self._head.drop_peer(peer))
             return False
         peer.hello = wire.Hello("observer", "", 0, wire.VERSION, "", "")

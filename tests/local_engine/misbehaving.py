@@ -261,6 +261,23 @@ while not read():
 print(read())
 """
 
+FULL_DISK = """
+import numpy
+import nbaccel
+nbaccel.init(num_cpus=1, object_store_memory=16 << 20)
+@nbaccel.remote
+def f(x):
+    return x
+refs = []
+try:
+    for i in range(4):
+        refs.append(nbaccel.put(numpy.full(6 << 20, i, dtype=numpy.uint8)))
+except nbaccel.exceptions.ObjectStoreFullError as error:
+    print(type(error).__name__, error)
+print("kept", [nbaccel.get(ref)[-1] for ref in refs] == list(range(len(refs))))
+print("after", nbaccel.get(f.remote(1)))
+"""
+
 KILLED_LOG = """
 import os, psutil, time
 import nbaccel

@@ -1,0 +1,35 @@
+"""Who watches a cluster is told once that it has ended, however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import nbaccel as ray
+from nbaccel import engine as engines
+from nbaccel.snapshot import Snapshot
+from tests.census import Place, wait_until
+
+
+def _watch() -> list[Snapshot | None]:
+    """What comes, from the first picture on."""
+    ray.init(num_cpus=1)
+    seen: list[Snapshot | None] = []
+    engines.current().watch(seen.append)
+    wait_until(lambda: bool(seen), "the first picture", 10)
+    return seen
+
+
+def test_a_shutdown_is_told_once(own_head: Place) -> None:
+    seen = _watch()
+    ray.shutdown()
+    wait_until(lambda: seen[-1] is None, "the end", 10)
+    assert seen.count(None) == 1
+
+
+def test_a_head_that_dies_is_told_once(own_head: Place) -> None:
+    seen = _watch()
+    assert seen[0] is not None and seen[0].runtime.pid is not None
+    os.kill(seen[0].runtime.pid, signal.SIGKILL)
+    wait_until(lambda: seen[-1] is None, "the end", 10)
+    assert seen.count(None) == 1
