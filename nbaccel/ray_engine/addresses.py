@@ -32,8 +32,8 @@ def _found(address: str) -> str:
         if where and where != "auto":
             return where
     raise ConnectionError(
-        f"address={address!r}: no Ray cluster found. Looked for RAY_ADDRESS in the environment, which is not set, and for "
-        f"{_note()}, which `ray start` writes. Start one with `ray start --head`, pass its address "
+        f"address={address!r}: no Ray cluster found. Looked for RAY_ADDRESS in the environment, which is not set, "
+        f"and for {_note()}, which `ray start` writes. Start one with `ray start --head`, pass its address "
         "('host:6379' or 'ray://host:10001'), or leave the address out for a Ray of your own."
     )
 
@@ -77,8 +77,8 @@ def _check(address: str) -> None:
 def _advice(address: str, port: int) -> str:
     if address.startswith("ray://"):
         return (
-            f"Ray Client listens on port {CLIENT_PORT} unless `ray start --head --ray-client-server-port` says otherwise, and "
-            "only where Ray was installed with pip install 'ray[client]'."
+            f"Ray Client listens on port {CLIENT_PORT} unless `ray start --head --ray-client-server-port` says "
+            "otherwise, and only where Ray was installed with pip install 'ray[client]'."
         )
     advice = "`ray start --head` listens on port 6379 unless told otherwise."
     if port == CLIENT_PORT:

@@ -34,13 +34,13 @@ class Choosing:
 def _refuse(options: ResourceOptions) -> None:
     if options.fallback_after_s:
         raise ValueError(
-            f"fallback_after_s={options.fallback_after_s:g}: once Ray has a task, its demand cannot be changed, so a fallback is "
-            "taken at once or never. Pass fallback_after_s=0, or use engine='local'."
+            f"fallback_after_s={options.fallback_after_s:g}: once Ray has a task, its demand cannot be changed, so a "
+            "fallback is taken at once or never. Pass fallback_after_s=0, or use engine='local'."
         )
     if options.fallback_on:
         raise ValueError(
-            "fallback_on= runs a task again elsewhere when it raises, which Ray cannot do for another demand. Catch the "
-            "exception and submit the fallback yourself, or use engine='local'."
+            "fallback_on= runs a task again elsewhere when it raises, which Ray cannot do for another demand. Catch "
+            "the exception and submit the fallback yourself, or use engine='local'."
         )
 
 

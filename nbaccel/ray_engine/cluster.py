@@ -16,7 +16,7 @@ from nbaccel.refs import ObjectRef
 
 
 class Facts(Mapping[str, Any]):
-    """What the running code may ask about itself; each fact is looked up when it is asked, since some ask the cluster."""
+    """What the running code may ask about itself; each fact is looked up when it is asked: some ask the cluster."""
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
@@ -172,8 +172,8 @@ class Cluster:
 
     def add_node(self: Any, options: dict[str, Any]) -> str:
         raise exceptions.EngineError(
-            "Nodes join a Ray cluster by `ray start --address=host:6379` on the machine; only the local engine has virtual ones. "
-            "For tests on one machine there is ray.cluster_utils.Cluster."
+            "Nodes join a Ray cluster by `ray start --address=host:6379` on the machine; only the local engine has "
+            "virtual ones. For tests on one machine there is ray.cluster_utils.Cluster."
         )
 
     def remove_node(self: Any, node_id: str) -> None:

@@ -77,6 +77,9 @@ class Objects:
     def reduce_actor(self: Any, actor: ActorHandle) -> tuple[Any, ...]:
         return self.shipped.received_actor, (actor._inner,)
 
+    def only_in_history(self: Any, ids: list[bytes]) -> None:
+        """Ray chooses by itself what it moves to disk first."""
+
     # ---- streams
 
     def next_item(self: Any, stream: ObjectRefGenerator, timeout_s: float | None) -> ObjectRef[Any] | None:

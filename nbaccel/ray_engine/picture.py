@@ -1,4 +1,4 @@
-"""A Ray cluster drawn as a Snapshot: Ray's own tables, what tasks have reported, and what this process has submitted."""
+"""A Ray cluster drawn as a Snapshot: Ray's own tables, what tasks have reported, what this process has submitted."""
 
 from __future__ import annotations
 

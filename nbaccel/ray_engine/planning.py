@@ -154,6 +154,11 @@ def state_rows(snapshot: Snapshot, tables: dict[str, Any], what: str) -> list[di
              "entrypoint": job["Entrypoint"], "start_time": job["StartTime"] / 1000}
             for job in tables["jobs"]
         ]  # fmt: skip
-    rows = {"tasks": snapshot.tasks, "actors": snapshot.actors, "workers": snapshot.workers, "nodes": snapshot.nodes}
-    found: list[Any] = list(rows.get(what, []))
+    rows: dict[str, list[Any]] = {
+        "tasks": snapshot.tasks,
+        "actors": snapshot.actors,
+        "workers": snapshot.workers,
+        "nodes": snapshot.nodes,
+    }
+    found = rows.get(what, [])
     return [dict(msgspec.to_builtins(row)) for row in found]

@@ -1,4 +1,4 @@
-"""Starting a Ray on this machine, or joining a cluster: what Ray's own init is given, and what it must find installed."""
+"""Starting a Ray on this machine, or joining a cluster: what Ray's own init is given, and what must be installed."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from nbaccel.ray_engine import addresses
 
 RAY_VERSION = "2.60"  # the engine reads Ray's records of actors and workers, which change between minor versions
 _SHIPPED = Path(__file__).parent / "shipped"
+_TOO_SLOW = "timed out during startup"
 _INSTALL = "pip install 'nbaccel[ray]'"
 
 
@@ -27,7 +28,8 @@ def import_ray() -> ModuleType:
     version = getattr(ray, "__version__", "unknown")
     if not version.startswith(f"{RAY_VERSION}."):
         raise ImportError(
-            f"engine='ray' needs Ray {RAY_VERSION}, but version {version} is installed: its records differ. Type: {_INSTALL}"
+            f"engine='ray' needs Ray {RAY_VERSION}, but version {version} is installed: its records differ. "
+            f"Type: {_INSTALL}"
         )
     return ray
 
@@ -50,8 +52,19 @@ def connect(options: InitOptions) -> tuple[str | None, bool]:
     if address is not None:
         _join(ray, address, options)
     else:
-        ray.init(**_start_keywords(options))
+        _start(ray, options)
     return address, True
+
+
+def _start(ray: ModuleType, options: InitOptions) -> None:
+    """Ray gives its own processes 30 s to start, too little on a busy machine: then once more."""
+    try:
+        ray.init(**_start_keywords(options))
+    except Exception as error:  # Ray raises nothing narrower
+        if _TOO_SLOW not in str(error):
+            raise
+        ray.shutdown()
+        ray.init(**_start_keywords(options))
 
 
 def _refuse_foreign(options: InitOptions) -> None:
@@ -63,8 +76,8 @@ def _refuse_foreign(options: InitOptions) -> None:
         )
     if options.shared:
         raise ValueError(
-            "shared=True starts an nbaccel head. A Ray that several notebooks share is started with `ray start --head`; "
-            "join it with address='auto', engine='ray'."
+            "shared=True starts an nbaccel head. A Ray that several notebooks share is started with "
+            "`ray start --head`; join it with address='auto', engine='ray'."
         )
 
 

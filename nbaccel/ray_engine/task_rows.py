@@ -158,7 +158,9 @@ def _nested(note: Note, known: Known) -> TaskRow:
 
 def shown(tasks: Iterable[TaskRow], more: int = 0) -> list[TaskRow]:
     """As many of each kind as a view shows: running, waiting, ended; `more` where a view asks for more."""
-    running, waiting, ended = [], [], []
+    running: list[TaskRow] = []
+    waiting: list[TaskRow] = []
+    ended: list[TaskRow] = []
     for row in tasks:
         (running if row.state == "RUNNING" else ended if row.state in _ENDED else waiting).append(row)
     ended.sort(key=lambda row: row.finished_at or 0)

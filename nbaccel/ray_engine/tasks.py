@@ -35,10 +35,7 @@ class Tasks:
         if cached is None or cached[0] is not options:
             cached = function._cache[self.serial] = self._prepared(function, options)
         bound, about = cached[1:]
-        if args or kwargs:
-            inner = bound.remote(*_unwrapped(args), **_unwrapped_named(kwargs))
-        else:
-            inner = bound.remote()
+        inner = bound.remote(*_unwrapped(args), **_unwrapped_named(kwargs))
         return self._returned(inner, about)
 
     def _prepared(self: Any, function: RemoteFunction, options: TaskOptions) -> tuple[Any, ...]:
@@ -51,6 +48,7 @@ class Tasks:
         return options if not options.fallback else None, bound, about
 
     def _fallback_of(self: Any, function: RemoteFunction) -> RemoteFunction:
+        assert function._fallback is not None
         key = (self.serial, "fallback")
         if key not in function._cache:
             function._cache[key] = RemoteFunction(function._fallback, function._default_options)
@@ -108,8 +106,8 @@ class Tasks:
             "already taken" in str(error) or isinstance(error, ray.exceptions.ActorAlreadyExistsError)
         ):
             return exceptions.ActorAlreadyExistsError(
-                f"The namespace {options.namespace or self.namespace!r} already has an actor named {options.name!r}. Get it "
-                "with get_actor, kill it, choose another name, or pass get_if_exists=True."
+                f"The namespace {options.namespace or self.namespace!r} already has an actor named {options.name!r}. "
+                "Get it with get_actor, kill it, choose another name, or pass get_if_exists=True."
             )
         return translate(error)
 
@@ -125,7 +123,7 @@ class Tasks:
             inner = bound.remote(*_unwrapped(args), **_unwrapped_named(kwargs))
         except ray.exceptions.RayError as error:
             raise translate(error) from None
-        about = (options.name or f"{handle._class_name}.{spec.name}", "actor call", {}, "", "")
+        about: tuple[Any, ...] = (options.name or f"{handle._class_name}.{spec.name}", "actor call", {}, "", "")
         return self._returned(inner, about, handle._actor_id_bytes)
 
     def cancel(self: Any, ref: Any, *, force: bool, recursive: bool) -> None:

@@ -21,7 +21,15 @@ def events(notes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         state = "RUNNING" if "ended_at" not in note else "FAILED" if "error" in note else "FINISHED"
         for group, lane in lanes:
             made.append(
-                {"cat": note["kind"], "name": note["name"], "ph": "X", "pid": group, "tid": lane, "ts": note["started_at"] * 1e6,
-                 "dur": max(end - note["started_at"], 0) * 1e6, "args": {"task_id": note["task_id"], "state": state}}
-            )  # fmt: skip
+                {
+                    "cat": note["kind"],
+                    "name": note["name"],
+                    "ph": "X",
+                    "pid": group,
+                    "tid": lane,
+                    "ts": note["started_at"] * 1e6,
+                    "dur": max(end - note["started_at"], 0) * 1e6,
+                    "args": {"task_id": note["task_id"], "state": state},
+                }
+            )
     return made

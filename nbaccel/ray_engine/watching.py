@@ -30,6 +30,7 @@ class Watching:
 
     def start_watching(self: Any) -> None:
         self._collector: Any = None
+        self._starting: tuple[Any, Any] | None = None
         self._notes: dict[str, Note] = {}
         self._ended: dict[str, int] = {}
         self._seen = 0
@@ -42,14 +43,16 @@ class Watching:
         if self._watcher is not None:
             self._watcher.stop(ended=True)
             self._watcher = None
-        if self._collector is not None and ray.is_initialized():
-            from ray.experimental.internal_kv import _internal_kv_del
+        collector = self._starting[0] if self._starting is not None else self._collector
+        if ray.is_initialized():
+            if collector is not None:
+                from ray.experimental.internal_kv import _internal_kv_del
 
-            _internal_kv_del(self._watched_key(), namespace=self.namespace_of_reports)
-            ray.kill(self._collector)
-        for agent in self._agents.values():
-            ray.kill(agent)
-        self._collector, self._agents = None, {}
+                _internal_kv_del(self._watched_key(), namespace=self.namespace_of_reports)
+                ray.kill(collector)
+            for agent in self._agents.values():
+                ray.kill(agent)
+        self._collector, self._starting, self._agents = None, None, {}
 
     # ---- the small actors
 
@@ -59,16 +62,22 @@ class Watching:
     def collector(self: Any) -> Any:
         """The actor that gathers reports; started, and the tasks told of it, when it is first needed."""
         if self._collector is None:
-            from ray.experimental.internal_kv import _internal_kv_put
-
-            kind = importlib.import_module("nbaccel_in_ray.collector").Collector
-            name = self.reporting.collector_name(ray.get_runtime_context().get_job_id())
-            options = {"name": name, "namespace": self.namespace_of_reports, "get_if_exists": True, "num_cpus": 0}
-            made = ray.remote(kind).options(**options).remote()
-            ray.get(made.since.remote(0, 0), timeout=COLLECTOR_TIMEOUT_S)
-            _internal_kv_put(self._watched_key(), b"1", namespace=self.namespace_of_reports)
-            self._collector = made
+            if self._starting is None:
+                self._starting = self._begin_collecting()
+            made, first_answer = self._starting  # kept over a timeout: an actor without a handle would end
+            ray.get(first_answer, timeout=COLLECTOR_TIMEOUT_S)
+            self._collector, self._starting = made, None
         return self._collector
+
+    def _begin_collecting(self: Any) -> tuple[Any, Any]:
+        from ray.experimental.internal_kv import _internal_kv_put
+
+        kind = importlib.import_module("nbaccel_in_ray.collector").Collector
+        name = self.reporting.collector_name(ray.get_runtime_context().get_job_id())
+        options = {"name": name, "namespace": self.namespace_of_reports, "get_if_exists": True, "num_cpus": 0}
+        made = ray.remote(kind).options(**options).remote()
+        _internal_kv_put(self._watched_key(), b"1", namespace=self.namespace_of_reports)
+        return made, made.since.remote(0, 0)
 
     def _agent(self: Any, node_id: str) -> Any:
         if node_id not in self._agents:
@@ -86,7 +95,8 @@ class Watching:
         already arrive within two seconds."""
         if self.submissions.all() or self._collector is not None:
             self.learn(0)
-        return self.picture(metrics=False)
+        drawn: Snapshot = self.picture(metrics=False)
+        return drawn
 
     def learn(self: Any, wait_s: float) -> None:
         """Take in what tasks have reported since the last time."""
@@ -94,7 +104,7 @@ class Watching:
             try:
                 answer = ray.get(self.collector().since.remote(self._seen, wait_s), timeout=wait_s + ASK_TIMEOUT_S)
             except ray.exceptions.RayActorError:
-                self._collector, self._seen = None, 0  # its node was lost: the next question starts another
+                self._collector, self._starting, self._seen = None, None, 0  # its node was lost: another will be started
                 return
             except ray.exceptions.GetTimeoutError:
                 return
@@ -168,8 +178,8 @@ class Watching:
 
     def recycle(self: Any) -> int:
         raise exceptions.EngineError(
-            "Ray keeps its idle workers to itself: there is no way to end them by hand. Tasks that ask for a device run in fresh "
-            "processes anyway; give others @remote(max_calls=1)."
+            "Ray keeps its idle workers to itself: there is no way to end them by hand. Tasks that ask for a device run "
+            "in fresh processes anyway; give others @remote(max_calls=1)."
         )
 
     def cancel_by_id(self: Any, task_id: str, *, force: bool = False) -> None:
@@ -177,8 +187,8 @@ class Watching:
         ref = found.inner() if found is not None and found.inner is not None else None
         if ref is None:
             raise ValueError(
-                f"Task {task_id} cannot be cancelled from here: only the process that submitted a task and still holds its ref "
-                "can tell Ray to."
+                f"Task {task_id} cannot be cancelled from here: only the process that submitted a task and still holds "
+                "its ref can tell Ray to."
             )
         self.cancel(ref, force=force, recursive=True)
 
@@ -214,8 +224,8 @@ class Watching:
     def state(self: Any, what: str, limit: int) -> list[dict[str, Any]]:
         if what == "objects":
             raise exceptions.EngineError(
-                "Which objects there are is known to each of Ray's processes for itself; only Ray's dashboard gathers it: "
-                "init(engine='ray', include_dashboard=True), then `ray memory`."
+                "Which objects there are is known to each of Ray's processes for itself; only Ray's dashboard gathers "
+                "it: init(engine='ray', include_dashboard=True), then `ray memory`."
             )
         snapshot = self.snapshot()
         return planning.state_rows(snapshot, self.tables(), what)[:limit]

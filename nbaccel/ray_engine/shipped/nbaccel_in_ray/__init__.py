@@ -32,7 +32,10 @@ def received_actor(inner: Any) -> Any:
 
 
 def nbaccel_here() -> ModuleType | None:
-    """The Ray engine of this process's nbaccel; None on a node that has only Ray. Raises RuntimeError for another version."""
+    """The Ray engine of this process's nbaccel; None on a node that has only Ray.
+
+    Raises RuntimeError when it is another version than the driver's.
+    """
     if not _rooms:
         _rooms.append(_found())
     return _rooms[0]
@@ -46,7 +49,7 @@ def _found() -> ModuleType | None:
         return None
     if nbaccel.__version__ != VERSION:
         raise RuntimeError(
-            f"This node has nbaccel {nbaccel.__version__} and the driver has {VERSION}: install the same version on both, "
-            "or remove nbaccel from the node (Ray's own refs are used there then)."
+            f"This node has nbaccel {nbaccel.__version__} and the driver has {VERSION}: install the same version on "
+            "both, or remove nbaccel from the node (Ray's own refs are used there then)."
         )
     return room

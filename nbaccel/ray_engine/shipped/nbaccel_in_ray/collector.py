@@ -49,15 +49,15 @@ class Collector:
         del self._tasks[next(iter(self._tasks))]
 
     async def since(self, seq: int, wait_s: float) -> tuple[int, list[Note], dict[str, int]]:
-        """What has changed after `seq`; waits so long for a first change. (seq, notes, number of ended tasks by state)"""
+        """(seq, what has changed after `seq`, number of ended tasks by state); waits so long for a first change."""
         if self._seq <= seq and wait_s > 0:
             if self._changed is None:
                 self._changed = asyncio.Event()
             try:
                 await asyncio.wait_for(self._changed.wait(), wait_s)
-            except asyncio.TimeoutError:
+            except TimeoutError:
                 return self._seq, [], self._ended
-        notes = []
+        notes: list[Note] = []
         for note in reversed(self._tasks.values()):
             if note["seq"] <= seq or len(notes) >= MOST_SENT:
                 break

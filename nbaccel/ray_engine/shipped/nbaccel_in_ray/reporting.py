@@ -1,7 +1,7 @@
 """What tasks tell of themselves: noted in their process, sent in batches by a thread, and only when somebody watches.
 
-A note costs a few microseconds. The thread sleeps while nothing runs. While something runs it looks every two seconds for
-the sign that somebody watches (one key in Ray's own store); then it sends what runs and the latest of what has run.
+A note costs a few microseconds. The thread sleeps while nothing runs. While something runs it looks every two seconds
+for the sign that somebody watches (one key in Ray's own store); then it sends what runs and the latest of what has run.
 """
 
 from __future__ import annotations

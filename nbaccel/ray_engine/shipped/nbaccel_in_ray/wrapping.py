@@ -91,7 +91,7 @@ def _generator(code: Callable[..., Any], about: About) -> Callable[..., Any]:
         with noted(about):
             items = code(*args, **kwargs)
             try:
-                for item in items:  # not `yield from`: what Ray sends in is not for the user's generator
+                for item in items:  # noqa: UP028  (with `yield from`, what Ray sends in would reach the user's generator)
                     yield item
             finally:
                 items.close()
@@ -144,7 +144,7 @@ def _constructor(cls: type, about: About) -> Callable[..., None]:
 
 
 def _as_itself(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Ray unwraps methods before it reads their options; this one is to be read as it is, with the signature it shows."""
+    """Ray unwraps methods before it reads their options; this one is to be read as it is, with its own signature."""
     method.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]
     del method.__wrapped__  # type: ignore[attr-defined]
     return method

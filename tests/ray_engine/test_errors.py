@@ -1,0 +1,57 @@
+"""Ray's errors become nbaccel's of the same name."""
+
+from __future__ import annotations
+
+import pytest
+
+from nbaccel import exceptions
+
+ray = pytest.importorskip("ray")
+
+from nbaccel.ray_engine import errors  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ray.exceptions.WorkerCrashedError(),
+        ray.exceptions.TaskCancelledError(),
+        ray.exceptions.NodeDiedError("gone"),
+        ray.exceptions.OutOfMemoryError("too much"),
+        ray.exceptions.ObjectLostError("ab" * 28, None, ""),
+        ray.exceptions.OwnerDiedError("ab" * 28, None, ""),
+        ray.exceptions.RuntimeEnvSetupError("no such wheel"),
+        ray.exceptions.TaskUnschedulableError("never"),
+        ray.exceptions.PendingCallsLimitExceeded("full"),
+        ray.exceptions.ActorDiedError(),
+        ray.exceptions.ActorUnavailableError("restarts", None),
+        ray.exceptions.RaySystemError("broken"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_each_error_arrives_under_its_own_name(error):
+    made = errors.translate(error)
+    assert type(made) is getattr(exceptions, type(error).__name__)
+    assert str(made).strip()
+
+
+def test_an_error_of_the_users_is_left_alone():
+    error = ValueError("mine")
+    assert errors.translate(error) is error
+
+
+def test_a_task_error_keeps_cause_pid_and_words():
+    text = '\x1b[36mray::f()\x1b[39m (pid=7, ip=10.0.0.1)\n  File "mine.py", line 1, in f\nValueError: no'
+    rays = ray.exceptions.RayTaskError("f", text, ValueError("no")).as_instanceof_cause()
+    made = errors.translate(rays)
+    assert isinstance(made, ValueError) and isinstance(made, exceptions.RayTaskError)
+    assert (made.function_name, made.pid, made.args) == ("f", 7, ("no",))
+    assert "mine.py" in str(made)
+
+
+def test_the_mark_of_the_wrapper_is_taken_off():
+    cause = ValueError("no")
+    cause.__dict__[errors.WHERE] = {"task_id": "ab", "device_ids": {"GPU": ["1"]}, "name": "Model.train", "pid": 9}
+    made = errors.translate(ray.exceptions.RayTaskError("train", "text", cause).as_instanceof_cause())
+    assert (made.actor, made.function_name, made.device_ids, made.pid) == ("Model", "train", {"GPU": ["1"]}, 9)
+    assert errors.WHERE not in made.cause.__dict__ and errors.WHERE not in made.__dict__

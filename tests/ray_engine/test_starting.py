@@ -1,0 +1,39 @@
+"""What must be installed, and which options belong to the other engine."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import pytest
+
+import nbaccel
+from nbaccel.options import init_options
+from nbaccel.ray_engine import starting
+
+
+def test_without_ray_the_error_says_what_to_type(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ImportError, match=r"pip install 'nbaccel\[ray\]'"):
+        starting.import_ray()
+
+
+def test_another_version_of_ray_is_refused_in_words(monkeypatch):
+    other = ModuleType("ray")
+    other.__version__ = "2.9.3"
+    monkeypatch.setitem(sys.modules, "ray", other)
+    with pytest.raises(ImportError, match=r"2\.9\.3"):
+        starting.import_ray()
+
+
+@pytest.mark.parametrize("option", [{"simulate": "nvidia:2xA100"}, {"shared": True}])
+def test_options_of_the_local_engine_are_not_ignored(option):
+    pytest.importorskip("ray")
+    with pytest.raises(ValueError, match=next(iter(option))):
+        nbaccel.init(engine="ray", **option)
+
+
+def test_joining_ships_what_the_workers_need():
+    keywords = starting._joining_keywords(init_options(runtime_env={"py_modules": ["mine"]}))
+    assert keywords["runtime_env"]["py_modules"][0] == "mine"
+    assert keywords["runtime_env"]["py_modules"][1].endswith("nbaccel_in_ray")
