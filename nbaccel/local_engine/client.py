@@ -83,7 +83,10 @@ class Client(ObjectClient):
         ref: ObjectRef[Any] = ObjectRef(id, self, None, cell)  # first: whatever interrupts us, its end is noted
         self.holdings.created(id)
         self.values.expect((id,))
-        self.link.say(message)
+        if self.values.expects_only_one():
+            self.link.say_at_once(message)
+        else:
+            self.link.say(message)
         del keep  # the refs to large arguments: from here on the head holds the objects for the task
         return ref
 

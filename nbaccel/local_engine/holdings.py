@@ -24,6 +24,7 @@ class Holdings:
         self._gone: deque[bytes] = deque()
         self._lock = threading.Lock()
         self.on_released: Callable[[list[bytes]], None] | None = None
+        self.is_inline: Callable[[bytes], bool] | None = None
         link.before_write = self.drain
 
     def created(self, id: bytes) -> None:
@@ -42,7 +43,10 @@ class Holdings:
     def gone(self, id: bytes) -> None:
         """A ref was finalised."""
         self._gone.append(id)
-        self._link.nudge()
+        if self.is_inline is not None and self.is_inline(id):
+            self._link.nudge_some_time()  # it holds little
+        else:
+            self._link.nudge()
 
     def drain(self) -> None:
         """Count what was finalised; called by the writer before it writes."""

@@ -4,8 +4,9 @@
   any thread ── say(message) ──► outbox ── writer thread ──► socket ──► head
   any thread ◄── receivers (called by the reader thread) ◄── reader thread ◄── socket
 ```
-Only these threads touch the socket: a KeyboardInterrupt, which Python raises in the main thread, can never tear a
-frame. Messages that gather while a write is under way leave together in the next one.
+Only these threads read, or write what the socket may take in parts: a KeyboardInterrupt, which Python raises in the
+main thread, can never tear a frame. Messages that gather while a write is under way leave together in the next one. A
+small message for whose answer its sender will wait is written by the sender, in one call that takes it whole or not.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ READ_BYTES = 1 << 18
 BATCH = 2_000  # messages in one frame
 FULL = 50_000  # waiting messages past which a sender is held back
 LAZY_S = 0.002  # releases may wait so long for company
+IDLE_S = 0.1  # small releases so long: waking the writer costs more than they free
+WHOLE_BYTES = 4096  # of a frame that a unix socket takes whole or not at all
 
 
 class Link:
@@ -39,6 +42,7 @@ class Link:
         self._kick: SimpleQueue[bool | None] = SimpleQueue()
         self._kicked = False
         self._lazy = False
+        self._dozing = False  # the writer will look by itself within IDLE_S
         self._write_lock = threading.Lock()
         self._room = threading.Event()
         self._room.set()
@@ -71,6 +75,26 @@ class Link:
         elif len(self._outbox) > FULL and threading.current_thread() is threading.main_thread():
             self._hold_back()
 
+    def say_at_once(self, message: Any) -> None:
+        """Write a message for whose answer this thread will wait, unless others wait to be written.
+
+        It saves waking the writer. An interrupt comes before the one system call that takes all of it, or after.
+        """
+        if not self._kicked and not self._outbox:
+            frame = wire.frame([message])
+            if len(frame) <= WHOLE_BYTES and self._wrote_whole(frame):
+                return
+        self.say(message)
+
+    def _wrote_whole(self, frame: bytearray) -> bool:
+        with self._write_lock:
+            if self._outbox:
+                return False  # it would overtake them
+            try:
+                return self._sock.send(frame, socket.MSG_DONTWAIT) > 0
+            except OSError:
+                return False  # it is full, or broken: the writer will see
+
     def say_now(self, message: Any) -> None:
         """Write a message and all that waits in this thread: waking the writer would cost more than the write.
 
@@ -83,6 +107,11 @@ class Link:
         """Queue a message that may wait for the next urgent one."""
         self._outbox.append(message)
         self.nudge()
+
+    def nudge_some_time(self) -> None:
+        """Let the writer look within IDLE_S; costs nothing while it is awake now and then anyway."""
+        if not self._dozing:
+            self.nudge()
 
     def nudge(self) -> None:
         """Let the writer look soon. Safe in a finaliser: a SimpleQueue's put may be re-entered."""
@@ -98,7 +127,7 @@ class Link:
     def _write_loop(self) -> None:
         _block_signals()
         while True:
-            urgent = self._kick.get()
+            urgent = self._next_kick()
             while urgent is False:
                 try:
                     urgent = self._kick.get(timeout=LAZY_S)
@@ -107,6 +136,16 @@ class Link:
             if urgent is None:
                 return
             self.flush()
+
+    def _next_kick(self) -> bool | None:
+        """Wait to be woken; soon after some work, look once unasked."""
+        self._dozing = True
+        try:
+            return self._kick.get(timeout=IDLE_S)
+        except Empty:
+            self._dozing = False  # before the look: what comes after it will wake us
+        self.flush()
+        return self._kick.get()
 
     def flush(self) -> None:
         """Write everything that waits. Not for a thread in which a signal handler may raise."""
@@ -147,8 +186,12 @@ class Link:
             except msgspec.DecodeError as error:
                 why = f"the head sent what this version of nbaccel cannot read: {error}"
                 break
-            for message in messages:
-                receivers[type(message)](message)
+            try:
+                for message in messages:
+                    receivers[type(message)](message)
+            except Exception as error:  # this thread's last line: whoever waits must not wait for ever
+                why = f"an answer of the head could not be taken: {type(error).__name__}: {error}"
+                break
         self._lose(why)
 
     def read_now(self) -> list[Any]:
@@ -179,7 +222,7 @@ class Link:
     def ask(self, what: str, body: Any = None, *, timeout_s: float | None = None, kind: Any = Any) -> Any:
         """Ask the head something and wait for the answer. Raises the error that the head names."""
         request, reply = self._question()
-        self.say(wire.Ask(request, what, wire.pack(body)))
+        self.say_at_once(wire.Ask(request, what, wire.pack(body)))
         answer = self._wait_for(request, reply, timeout_s)
         if answer.error:
             error = getattr(exceptions, answer.kind, None) or _BUILTIN.get(answer.kind, exceptions.RaySystemError)

@@ -44,7 +44,7 @@ class Rooms:
     def take(self, size: int) -> Room:
         """Room for `size` bytes. Raises ObjectStoreFullError."""
         request, reply = self._link._question()
-        self._link.say(wire.Allocate(request, size))
+        self._link.say_at_once(wire.Allocate(request, size))
         room: Room = self._link._wait_for(request, reply, None)
         if room.offset < 0:
             raise exceptions.ObjectStoreFullError(room.message)

@@ -43,12 +43,17 @@ class Values:
         self._raised: set[bytes] = set()  # stored in the arena, and an error
         self._mappings: weakref.WeakValueDictionary[bytes, mmap.mmap] = weakref.WeakValueDictionary()
         holdings.on_released = self._released
+        holdings.is_inline = self._known.__contains__
         link.receivers[wire.ObjectValue] = self._value_came
         link.receivers[wire.ObjectReady] = self._ready_came
 
     def expect(self, ids: Iterable[bytes]) -> None:
         """Results of a task submitted here: the head pushes them."""
         self._coming.update(ids)
+
+    def expects_only_one(self) -> bool:
+        """Whether nothing else is on its way: then somebody will wait for just this."""
+        return len(self._coming) == 1
 
     def know(self, id: bytes, value: wire.Value) -> None:
         """A value made here."""
@@ -72,7 +77,7 @@ class Values:
                 if id not in self._coming and id not in self._asked:
                     ask.append(id)
         if ask:
-            self._link.say(wire.Want(ask))
+            self._link.say_at_once(wire.Want(ask))
             self._note_asked(ask, self._for_value, self._asked)
         return missing
 
