@@ -9,6 +9,12 @@ from nbaccel.snapshot import Alert, DeviceMetrics, DeviceRow, Holder, NodeRow, R
 NOW = 1_700_000_000.0
 
 
+@pytest.fixture(scope="session", autouse=True)
+def folder_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Made before any test changes where temporary files go."""
+    tmp_path_factory.getbasetemp()
+
+
 @pytest.fixture
 def busy_snapshot() -> Snapshot:
     """GPU 0 is held by an actor, GPU 1 is shared by two halves, one task waits, one alert is raised."""
