@@ -284,8 +284,12 @@ import nbaccel
 from tests.local_engine import misbehaving
 
 def log():
-    titles = {" ".join(child.cmdline()).strip(): child.pid for child in head.children() if child.is_running()}
-    return titles.get("nbaccel::log")
+    for child in head.children():
+        try:
+            if "nbaccel::log" in " ".join(child.cmdline()):
+                return child.pid
+        except psutil.NoSuchProcess:  # also one that the head has not reaped yet
+            continue
 
 nbaccel.init(num_cpus=1)
 head = psutil.Process(nbaccel.snapshot().runtime.pid)
