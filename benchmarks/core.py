@@ -2,7 +2,7 @@
 
     python benchmarks/core.py                                    # everything that is installed, seven rounds
     python benchmarks/core.py --only nbaccel,ray --rows task,tasks --repeat 3
-    python benchmarks/core.py --json figures.json --markdown table.md
+    python benchmarks/core.py --json figures.json --docs docs/benchmarks.md
 
 A round starts each contender in a process of its own, one after the other, and measures every row; the next round goes
 in the other direction. A figure is the median over the rounds, a ratio to Ray the median of the rounds' ratios.
@@ -46,7 +46,7 @@ def arguments() -> argparse.Namespace:
         "--repeat", type=int, default=7, help="rounds; slow contenders take part in at most 3 (default: 7)"
     )
     parser.add_argument("--json", type=Path, help="write every figure of every round there")
-    parser.add_argument("--markdown", type=Path, help="write the tables there")
+    parser.add_argument("--docs", type=Path, help="put the tables into this page, between its two marks")
     parser.add_argument("--no-floor", action="store_true", help="leave out the system's own prices")
     return parser.parse_args()
 
@@ -149,32 +149,36 @@ def main() -> None:
     asked = arguments()
     missing = [name for name in asked.only if not is_installed(name)]
     present = [name for name in asked.only if name not in missing]
-    print(
-        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, Linux {platform.release()}"
-    )
-    print(f"{versions(present)}; figures are medians of {asked.repeat} rounds (at most 3 for slow contenders)")
+    conditions = described(present, asked.repeat)
+    print(conditions)
     for name in missing:
         print(f"{CONTENDERS[name].title} is missing: `pip install nbaccel[bench]` brings it.")
-    run = Run(present, asked.rows)
     floors = {} if asked.no_floor else floor.measure()
+    run = Run(present, asked.rows)
     for number in range(asked.repeat):
         print(f"round {number + 1} of {asked.repeat}", file=sys.stderr)
         run.round(number)
+    show(asked, run, floors, conditions)
+
+
+def described(names: list[str], rounds: int) -> str:
+    """What was compared with what, on what machine."""
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    versions = ", ".join(f"{CONTENDERS[name].title} {_version(name)}".rstrip() for name in names)
+    return f"{machine}; {versions}; medians of {rounds} rounds (of 3 for slow contenders)."
+
+
+def show(asked: argparse.Namespace, run: Run, floors: dict[str, float], conditions: str) -> None:
+    """The tables on the terminal, and wherever else they were asked for."""
     tables = [report.table(run.figures, asked.rows)] + ([report.floor_table(floors)] if floors else [])
-    print("\n" + "\n\n".join(tables))
+    print("", *tables, sep="\n\n")
     for where, problem in run.problems.items():
         print(f"{where}: {problem}")
     if asked.json:
-        asked.json.write_text(
-            json.dumps({"figures": run.figures, "floor": floors, "problems": run.problems}, indent=1) + "\n"
-        )
-    if asked.markdown:
-        asked.markdown.write_text("\n\n".join(tables) + "\n")
-
-
-def versions(names: list[str]) -> str:
-    """What was compared with what."""
-    return ", ".join(f"{CONTENDERS[name].title} {_version(name)}".rstrip() for name in names)
+        everything = {"conditions": conditions, "figures": run.figures, "floor": floors, "problems": run.problems}
+        asked.json.write_text(json.dumps(everything, indent=1) + "\n")
+    if asked.docs:
+        asked.docs.write_text(report.put_into(asked.docs.read_text(), [conditions, *tables]))
 
 
 def _version(name: str) -> str:

@@ -158,7 +158,7 @@ def large_objects(contender: Any) -> Measured:
         expect((back.nbytes, back[0], back[-1]) == ends, back[:3])
         return there - began
 
-    put()
+    yield "put_first", put()
     yield "put_large", typical_s(put, most=10)
     yield "get_large", median(get_s)
     kept = [contender.put(array)]
@@ -238,7 +238,7 @@ MEASURES: dict[str, list[tuple[tuple[str, ...], Callable[[Any], Measured]]]] = {
         (("actor",), starting_actors),
         (("device_task",), device_tasks),
         (("puts",), small_puts),
-        (("put_large", "get_large", "take_large", "return_large"), large_objects),
+        (("put_first", "put_large", "get_large", "take_large", "return_large"), large_objects),
     ],
     "torch": [(("torch_task",), torch_tasks)],
     "line": [(("line_memory", "line_short", "line_long", "line_ratio"), line)],

@@ -90,6 +90,18 @@ def floor_table(floor: dict[str, float]) -> str:
     )
 
 
+MARKS = ("<!-- figures -->", "<!-- end of figures -->")
+
+
+def put_into(page: str, parts: list[str]) -> str:
+    """The page with these parts between its marks. Raises ValueError when it has none."""
+    before, mark, rest = page.partition(MARKS[0])
+    _old, end, after = rest.partition(MARKS[1])
+    if not mark or not end:
+        raise ValueError(f"The page has no place for figures: put {MARKS[0]} and {MARKS[1]} where they belong.")
+    return before + "\n\n".join([mark, *parts, end]) + after
+
+
 def aligned(lines: list[list[str]]) -> str:
     """A Markdown table whose columns line up; all but the first and the last are numbers or short, to the right."""
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
