@@ -15,8 +15,8 @@ import nbaccel
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from tests.census import Place, wait_until
+from tests.heads import rows
 from tests.local_engine import sharing
-from tests.local_engine.conftest import rows
 
 MIB = 1 << 20
 

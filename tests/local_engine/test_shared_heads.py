@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import nbaccel
 from tests.census import Place, wait_until
+from tests.heads import rows
 from tests.local_engine import misbehaving
-from tests.local_engine.conftest import rows
 
 
 def test_a_driver_that_dies_on_a_shared_head_takes_only_its_own_along(own_head: Place) -> None:

@@ -1,0 +1,46 @@
+"""A head for a test module, in a place of its own, with nothing left at the end."""
+
+from __future__ import annotations
+
+import gc
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import nbaccel
+from nbaccel import engine as engines
+from tests.census import Place, wait_until
+
+
+@contextmanager
+def inside(place: Place) -> Iterator[Place]:
+    """This process's heads start in the place, and nothing of them may be left."""
+    before = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(place.environ)
+    directory, tempfile.tempdir = tempfile.tempdir, str(place.root / "tmp")
+    try:
+        yield place
+    finally:
+        nbaccel.shutdown()
+        os.environ.clear()
+        os.environ.update(before)
+        tempfile.tempdir = directory
+    place.assert_nothing_left()
+    place.clear()
+
+
+def rows(what: str) -> list[dict[str, Any]]:
+    """What the head has written down of its objects, tasks, workers, …"""
+    engine: Any = engines.running()
+    return list(engine.link.ask("state", [what, 10_000]))
+
+
+def assert_idle() -> None:
+    """The head holds nothing any more: no object, no running task, no resource."""
+    gc.collect()
+    wait_until(lambda: not rows("objects"), "the last object to go", 10)
+    wait_until(lambda: not any(row["state"] == "RUNNING" for row in rows("tasks")), "the tasks' end", 10)
+    wait_until(lambda: nbaccel.available_resources() == nbaccel.cluster_resources(), "all resources to be free", 10)

@@ -1,0 +1,310 @@
+"""What users hold: refs, handles and methods; how long what they stand for lives; names of actors."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import gc
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import nbaccel
+from nbaccel import exceptions
+from tests.census import Place, is_alive, wait_until
+from tests.heads import assert_idle, inside, rows
+
+
+@pytest.fixture(scope="module")
+def head() -> Iterator[Place]:
+    with inside(Place()) as place:
+        nbaccel.init(num_cpus=4, num_gpus=2, namespace="tests")
+        yield place
+
+
+@pytest.fixture(autouse=True)
+def cluster(head: Place) -> Iterator[Place]:
+    yield head
+    for row in nbaccel.util.list_named_actors(all_namespaces=True):
+        nbaccel.kill(nbaccel.get_actor(row["name"], row["namespace"]))
+    assert_idle()
+
+
+def free_gpus() -> float:
+    return nbaccel.available_resources().get("GPU", 0.0)
+
+
+@nbaccel.remote
+def echo(value: Any) -> Any:
+    return value
+
+
+@nbaccel.remote
+class Actor:
+    """Remembers what it was told, in order."""
+
+    def __init__(self, *said: Any) -> None:
+        self.said = list(said)
+
+    def pid(self) -> int:
+        return os.getpid()
+
+    def say(self, value: Any) -> None:
+        self.said.append(value)
+
+    def all(self) -> list[Any]:
+        return self.said
+
+    def ids(self) -> list[Any]:
+        return nbaccel.get_gpu_ids()
+
+    def fail(self) -> None:
+        raise LookupError("nothing there")
+
+    def leave(self) -> None:
+        nbaccel.actor.exit_actor()
+
+    @nbaccel.method(num_returns=2)
+    def two(self) -> tuple[int, int]:
+        return 1, 2
+
+    def call(self, other: Any) -> Any:
+        return nbaccel.get(other.all.remote())
+
+
+# ---- refs
+
+
+def test_refs_are_equal_and_hashed_by_their_id() -> None:
+    ref = nbaccel.put(1)
+    same = nbaccel.get(echo.remote([ref]))[0]
+    assert same == ref
+    assert hash(same) == hash(ref)
+    assert len({same, ref, nbaccel.put(1)}) == 2
+    assert ref != 1
+    assert ref.hex() == ref.binary().hex() == repr(ref)[len("ObjectRef(") : -1]
+    assert len(ref.hex()) == 56
+    assert copy.copy(ref) is ref
+    assert copy.deepcopy([ref])[0] is ref
+
+
+def test_refs_of_one_task_share_its_id() -> None:
+    first, second = echo.options(num_returns=2).remote((1, 2))
+    assert first.task_id() == second.task_id()
+    assert first.job_id() == nbaccel.put(1).job_id()
+    assert nbaccel.get([first, second]) == [1, 2]
+
+
+def test_a_ref_is_dropped_when_its_last_copy_is() -> None:
+    ref = nbaccel.put("x")
+    copies = [ref, copy.copy(ref), *nbaccel.get(echo.remote([ref, ref]))]
+    while copies:
+        assert any(row["object_id"] == ref.hex() for row in rows("objects"))
+        copies.pop()
+    del ref
+    wait_until(lambda: not rows("objects"))
+
+
+def test_dropped_results_of_tasks_that_still_run_are_never_kept() -> None:
+    for _ in range(100):
+        echo.remote("nobody wants me")
+    wait_until(lambda: not rows("objects"))
+
+
+# ---- actors
+
+
+def test_calls_run_in_the_order_in_which_they_were_made() -> None:
+    actor = Actor.remote("first")
+    for i in range(200):
+        actor.say.remote(i)
+    assert nbaccel.get(actor.all.remote()) == ["first", *range(200)]
+
+
+def test_a_temporary_handle_lives_until_its_call_has_ended() -> None:
+    assert nbaccel.get(Actor.remote("only me").all.remote()) == ["only me"]
+    assert nbaccel.get(Actor.options(num_gpus=1).remote().ids.remote()) in ([0], [1])
+    wait_until(lambda: free_gpus() == 2, "the temporary's GPU")
+
+
+def test_an_actor_out_of_scope_ends_and_gives_its_devices_back() -> None:
+    actor = Actor.options(num_gpus=2).remote()
+    pid = nbaccel.get(actor.pid.remote())
+    assert free_gpus() == 0
+    del actor
+    wait_until(lambda: not is_alive(pid), "the actor's end")
+    wait_until(lambda: free_gpus() == 2, "its GPUs")
+
+
+def test_an_actor_lives_while_anyone_holds_a_handle() -> None:
+    actor, keeper = Actor.remote("kept"), Actor.remote()
+    nbaccel.get(keeper.say.remote(actor))
+    pid = nbaccel.get(actor.pid.remote())
+    del actor
+    gc.collect()
+    assert nbaccel.get(nbaccel.get(keeper.all.remote())[0].all.remote()) == ["kept"]
+    nbaccel.kill(keeper)
+    wait_until(lambda: not is_alive(pid), "the actor's end with its last holder")
+
+
+def test_handles_can_be_passed_to_tasks_and_actors() -> None:
+    actor, other = Actor.remote(1), Actor.remote()
+
+    @nbaccel.remote
+    def use(handle: Any) -> Any:
+        return nbaccel.get(handle.all.remote()), handle
+
+    said, back = nbaccel.get(use.remote(actor))
+    assert said == [1]
+    assert back == actor
+    assert hash(back) == hash(actor)
+    assert nbaccel.get(other.call.remote(actor)) == [1]
+
+
+def test_a_killed_actor_fails_its_calls_and_gives_its_devices_back() -> None:
+    actor = Actor.options(num_gpus=1).remote()
+    nbaccel.get(actor.pid.remote())
+    nbaccel.kill(actor)
+    with pytest.raises(exceptions.ActorDiedError, match="kill"):
+        nbaccel.get(actor.pid.remote())
+    wait_until(lambda: free_gpus() == 2, "its GPU")
+
+
+def test_an_error_in_a_call_leaves_the_actor_as_it_was() -> None:
+    actor = Actor.remote("state")
+    with pytest.raises(LookupError, match="nothing there") as caught:
+        nbaccel.get(actor.fail.remote())
+    assert "Actor.fail" in str(caught.value)
+    assert nbaccel.get(actor.all.remote()) == ["state"]
+
+
+def test_an_actor_that_cannot_be_made_says_why_to_every_call() -> None:
+    @nbaccel.remote
+    class Broken:
+        def __init__(self) -> None:
+            raise LookupError("no such model")
+
+        def work(self) -> None: ...
+
+    broken = Broken.remote()
+    for _ in range(2):
+        with pytest.raises(exceptions.ActorDiedError, match="no such model"):
+            nbaccel.get(broken.work.remote())
+
+
+def test_an_actor_may_end_itself() -> None:
+    actor = Actor.remote()
+    pid = nbaccel.get(actor.pid.remote())
+    with pytest.raises(exceptions.ActorDiedError, match="exit_actor"):
+        nbaccel.get(actor.leave.remote())
+    wait_until(lambda: not is_alive(pid), "its end")
+
+
+def test_methods_have_options_of_their_own() -> None:
+    actor = Actor.remote()
+    assert nbaccel.get(actor.two.remote()) == [1, 2]
+    assert nbaccel.get(actor.two.options(num_returns=1).remote()) == (1, 2)
+
+
+def test_an_actor_class_is_not_derived_from() -> None:
+    with pytest.raises(TypeError, match="derive from the undecorated class"):
+
+        class Derived(Actor):  # type: ignore[misc,valid-type]
+            pass
+
+
+def test_async_actors_run_their_calls_at_the_same_time() -> None:
+    @nbaccel.remote
+    class Meeting:
+        def __init__(self) -> None:
+            self.arrived = 0
+            self.complete = asyncio.Event()
+
+        async def arrive(self, wanted: int) -> int:
+            self.arrived += 1
+            if self.arrived == wanted:
+                self.complete.set()
+            await self.complete.wait()
+            return self.arrived
+
+    meeting = Meeting.remote()
+    assert nbaccel.get([meeting.arrive.remote(20) for _ in range(20)]) == [20] * 20
+
+
+def test_threaded_actors_run_as_many_calls_as_they_may() -> None:
+    @nbaccel.remote(max_concurrency=3)
+    class Meeting:
+        def __init__(self) -> None:
+            self.barrier = threading.Barrier(3)
+
+        def arrive(self) -> bool:
+            self.barrier.wait(20)
+            return True
+
+    meeting = Meeting.remote()
+    assert nbaccel.get([meeting.arrive.remote() for _ in range(6)]) == [True] * 6
+
+
+# ---- names
+
+
+def test_a_named_actor_is_found_by_its_name() -> None:
+    actor = Actor.options(name="the one").remote("named")
+    found = nbaccel.get_actor("the one")
+    assert found == actor
+    assert nbaccel.get(found.all.remote()) == ["named"]
+    with pytest.raises(ValueError, match="Failed to look up actor with name 'nobody'"):
+        nbaccel.get_actor("nobody")
+    with pytest.raises(ValueError, match="non-empty"):
+        nbaccel.get_actor("")
+
+
+def test_a_name_is_taken_once_and_free_again_after_the_end() -> None:
+    actor = Actor.options(name="taken").remote(1)
+    with pytest.raises(ValueError, match="already") as caught:
+        Actor.options(name="taken").remote(2)
+    assert isinstance(caught.value, exceptions.ActorAlreadyExistsError)
+    assert nbaccel.get(Actor.options(name="taken", get_if_exists=True).remote(3).all.remote()) == [1]
+    nbaccel.kill(actor)
+    wait_until(lambda: "taken" not in nbaccel.util.list_named_actors(), "the name")
+    assert nbaccel.get(Actor.options(name="taken", get_if_exists=True).remote(4).all.remote()) == [4]
+
+
+def test_names_are_kept_apart_by_namespaces() -> None:
+    here, there = Actor.options(name="x").remote("here"), Actor.options(name="x", namespace="other").remote("there")
+    assert nbaccel.get(nbaccel.get_actor("x").all.remote()) == ["here"]
+    assert nbaccel.get(nbaccel.get_actor("x", namespace="other").all.remote()) == ["there"]
+    with pytest.raises(ValueError, match="lives in namespace"):
+        nbaccel.get_actor("x", namespace="nowhere")
+    del here, there
+
+
+def test_a_named_actor_ends_with_its_last_handle_unless_it_is_detached() -> None:
+    named = Actor.options(name="named").remote()
+    detached = Actor.options(name="detached", lifetime="detached").remote("still here")
+    pids = nbaccel.get([named.pid.remote(), detached.pid.remote()])
+    del named, detached
+    gc.collect()
+    wait_until(lambda: not is_alive(pids[0]), "the named actor's end")
+    assert nbaccel.get(nbaccel.get_actor("detached").all.remote()) == ["still here"]
+    nbaccel.kill(nbaccel.get_actor("detached"))
+    wait_until(lambda: not is_alive(pids[1]), "the detached actor's end")
+
+
+def test_a_detached_actor_needs_a_name_to_be_found_and_survives_its_driver(head: Place) -> None:
+    place = Place()
+    assert place.command("start", "--head", "--num-cpus=2").returncode == 0
+    join = "import nbaccel\nnbaccel.init(address='auto', namespace='n')\n"
+    make = join + (
+        "@nbaccel.remote\nclass A:\n    def n(self): return 7\n"
+        "a = A.options(name='stays', lifetime='detached').remote()\nprint(nbaccel.get(a.n.remote()))"
+    )
+    assert place.run(make).stdout.splitlines()[-1] == "7"
+    found = place.run(join + "print(nbaccel.get(nbaccel.get_actor('stays').n.remote()))")
+    assert found.stdout.splitlines()[-1] == "7", found.stderr
+    assert place.command("stop").returncode == 0
+    place.assert_nothing_left()
+    place.clear()
