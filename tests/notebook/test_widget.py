@@ -1,0 +1,109 @@
+"""The widget: what it displays, and that what pages say only queues a message to the head."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from nbaccel import engine as engines
+from nbaccel.snapshot import Snapshot
+
+pytest.importorskip("anywidget", reason="anywidget is not installed")
+
+from nbaccel.notebook.widget import Cockpit
+
+
+class Engine:
+    """Remembers what it is told, and on which thread."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str]] = []
+        self.callback: Callable[[Snapshot | None], None] | None = None
+        self.log_asked = threading.Event()
+
+    def watch(self, callback: Any, *, metrics: bool = True, rows: int = 0) -> None:
+        self.callback = callback
+
+    def cancel_by_id(self, task_id: str, *, force: bool = False) -> None:
+        if not task_id:
+            raise ValueError("non-hexadecimal number found")
+        self.told.append(("cancel", task_id))
+
+    def kill_by_id(self, actor_id: str) -> None:
+        self.told.append(("kill", actor_id))
+
+    def logs(self, task_id: str | None, *, tail: int) -> str:
+        self.told.append(("logs", threading.current_thread().name))
+        self.log_asked.set()
+        return "line 1\nline 2"
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    fake: Any = Engine()
+    engines.adopt(fake)
+    yield fake
+    engines.adopt(None)
+
+
+@pytest.fixture
+def cockpit(engine: Any, busy_snapshot: Snapshot) -> Iterator[Cockpit]:
+    widget = Cockpit()
+    widget.sent: list[Any] = []
+    widget.send = lambda content, buffers=None: widget.sent.append(content)  # type: ignore[method-assign]
+    widget.follow(engine, busy_snapshot, details=True)
+    yield widget
+    widget._reader.shutdown()
+    widget.close()
+
+
+def test_a_display_carries_the_widget_and_the_card_as_html_and_text(cockpit: Cockpit) -> None:
+    data, _metadata = cockpit._repr_mimebundle_()
+    assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == cockpit.model_id
+    assert "GPUActor" in data["text/html"] and "<script" not in data["text/html"]
+    assert "GPUActor" in data["text/plain"]
+
+
+def test_what_a_page_asks_to_end_is_queued_and_taken(cockpit: Cockpit, engine: Engine) -> None:
+    cockpit._heard(cockpit, {"say": "cancel", "id": "t1"}, [])
+    cockpit._heard(cockpit, {"say": "kill", "id": "a1"}, [])
+    assert engine.told == [("cancel", "t1"), ("kill", "a1")]
+    assert [message["say"] for message in cockpit.sent] == ["taken", "taken"]
+
+
+def test_what_cannot_be_ended_is_said(cockpit: Cockpit) -> None:
+    cockpit._heard(cockpit, {"say": "cancel"}, [])
+    assert cockpit.sent == [{"say": "taken", "id": "", "words": "non-hexadecimal number found"}]
+    engines.adopt(None)
+    cockpit._heard(cockpit, {"say": "cancel", "id": "t1"}, [])
+    assert "shut down" in cockpit.sent[-1]["words"]
+
+
+def test_logs_are_read_on_a_thread_of_their_own(cockpit: Cockpit, engine: Engine) -> None:
+    cockpit._heard(cockpit, {"say": "logs", "id": "t1"}, [])
+    assert engine.log_asked.wait(10)
+    cockpit._reader.shutdown()
+    assert engine.told[0][1].startswith("nbaccel-cockpit")
+    assert cockpit.sent == [{"say": "log", "id": "t1", "text": "line 1\nline 2"}]
+
+
+@pytest.mark.parametrize("nonsense", [None, "x", {}, {"say": "explode"}, {"say": "visible"}])
+def test_nonsense_from_a_page_changes_nothing(cockpit: Cockpit, engine: Engine, nonsense: Any) -> None:
+    cockpit._heard(cockpit, nonsense, [])
+    assert engine.told == []
+
+
+def test_the_page_chooses_the_subshell_of_its_messages() -> None:
+    """ipykernel 7.4 would send them to the main shell, which the cell keeps busy."""
+    from ipykernel.comm.comm import BaseComm
+
+    if not hasattr(BaseComm, "_reply_subshell_for"):
+        pytest.skip("this ipykernel leaves the choice to the page")
+    from nbaccel.notebook.widget import _keep_subshell
+
+    comm = BaseComm.__new__(BaseComm)
+    _keep_subshell(comm)
+    assert comm._reply_subshell_for({}, "of the page") == "of the page"
