@@ -31,7 +31,8 @@ from nbaccel.local_engine.rooms import Room
 from nbaccel.placement_group_handle import PlacementGroup
 from nbaccel.refs import DynamicObjectRefGenerator
 
-_OUR_DIRECTORIES = (os.path.dirname(__file__), os.path.dirname(cloudpickle.__file__))
+_HERE = os.path.dirname(__file__)
+_OUR_DIRECTORIES = (_HERE, os.path.join(os.path.dirname(_HERE), "debug_engine"), os.path.dirname(cloudpickle.__file__))
 current_run: contextvars.ContextVar[Running | None] = contextvars.ContextVar("current_run", default=None)
 
 
@@ -230,6 +231,10 @@ class Execution:
             )
             payload = codec.dump(plain, [])
             return wire.Value(wire.RAISED, payload if isinstance(payload, bytes) else payload.joined())
+
+    def _let_go_of(self, running: Running, error: BaseException) -> None:
+        """Its text is taken; the frames, and what they hold, go."""
+        release_frames(error)
 
     def _is_answered_by_fallback(self, running: Running, error: BaseException) -> bool:
         """Whether it raised one of `fallback_on`, and there is another choice. What has streamed items goes on no

@@ -1,0 +1,30 @@
+"""The debug engine: every task runs in this very process, in order, so that breakpoints and `%debug` work.
+
+```
+  f.remote() ──► Scheduler (the local engine's own) ── SendTask ──► Stage ──► the function, here and now
+                     ▲                                                │
+                     └──────────── TaskReturned ◄─────────────────────┘
+```
+Placement, devices, placement groups, actors and retries are decided as on the local engine; arguments and results are
+pickled as there, so that nothing is shared by accident. What differs: a call runs inside `.remote()`, streams run when
+they are read, and a deadlock is told instead of waited for. There is one process: `os._exit()` ends it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nbaccel.debug_engine.engine import DebugEngine
+    from nbaccel.options import InitOptions
+
+
+def start(options: InitOptions) -> DebugEngine:
+    """Raises ValueError for an address, and for devices that this machine cannot offer."""
+    from nbaccel.debug_engine.engine import DebugEngine
+
+    if options.address not in (None, "local"):
+        raise ValueError(
+            f"engine='debug' runs everything in this process and cannot join {options.address!r}: leave the address out."
+        )
+    return DebugEngine(options)

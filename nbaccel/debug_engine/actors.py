@@ -1,0 +1,73 @@
+"""Names and handles of this engine's actors: an actor ends with its last handle, as everywhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nbaccel import exceptions
+from nbaccel.handles import ActorHandle, MethodSpec
+from nbaccel.local_engine import wire
+from nbaccel.options import ActorOptions
+from nbaccel.scheduling.events import ActorKillAsked
+
+if TYPE_CHECKING:
+    from nbaccel.debug_engine.engine import DebugEngine
+
+
+class Actors:
+    """All actors of one engine."""
+
+    def __init__(self, engine: DebugEngine) -> None:
+        self._engine = engine
+        self.templates: dict[bytes, wire.Template] = {}
+        self._methods: dict[bytes, dict[str, MethodSpec]] = {}
+        self._names: dict[tuple[str, str], bytes] = {}
+
+    def handle(self, actor_id: bytes, class_name: str, methods: dict[str, MethodSpec]) -> ActorHandle:
+        self._engine.values.hold(actor_id)
+        return ActorHandle(actor_id, class_name, methods, self._engine, counted=True)
+
+    def out_of_scope(self, id: bytes) -> None:
+        """The last handle has gone, if this is an actor's id."""
+        template = self.templates.get(id)
+        if template is not None and not template.detached:
+            why = "its last handle went out of scope"
+            self._engine.stage.tell(ActorKillAsked(id, graceful=True, why=why))
+
+    def add(self, handle: ActorHandle, template: wire.Template) -> None:
+        self.templates[handle._actor_id_bytes] = template
+        self._methods[handle._actor_id_bytes] = handle._method_specs
+
+    def take_name(self, options: ActorOptions, namespace: str, actor_id: bytes) -> ActorHandle | None:
+        """The actor that has the name already, where that is asked for. Raises ActorAlreadyExistsError."""
+        if not options.name:
+            return None
+        key = (namespace, options.name)
+        if key not in self._names:
+            self._names[key] = actor_id
+            return None
+        if options.get_if_exists:
+            return self.named(options.name, namespace)
+        raise exceptions.ActorAlreadyExistsError(
+            f"The name {options.name} (namespace={namespace!r}) is already taken. Use another name, get the existing "
+            f"actor with get_actor({options.name!r}), kill it, or pass get_if_exists=True."
+        )
+
+    def named(self, name: str, namespace: str) -> ActorHandle:
+        """Raises ValueError."""
+        actor_id = self._names.get((namespace, name))
+        if actor_id is None:
+            raise ValueError(f"Failed to look up actor with name {name!r} in namespace {namespace!r}.")
+        return self.handle(actor_id, self.templates[actor_id].class_name, self._methods[actor_id])
+
+    def names(self, namespace: str | None) -> list[Any]:
+        """Names in a namespace; all of them with their namespaces."""
+        if namespace is None:
+            return [{"name": name, "namespace": space} for space, name in self._names]
+        return [name for space, name in self._names if space == namespace]
+
+    def ended(self, actor_id: bytes) -> None:
+        """Its name is free again."""
+        for key, id in list(self._names.items()):
+            if id == actor_id:
+                del self._names[key]

@@ -1,0 +1,315 @@
+"""The debug engine as users see it: what they submit runs before `.remote()` returns."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from nbaccel import engine as engines
+from nbaccel import exceptions
+from nbaccel.debug_engine.actors import Actors
+from nbaccel.debug_engine.groups import Groups
+from nbaccel.debug_engine.machine import Machine
+from nbaccel.debug_engine.reader import Streams
+from nbaccel.debug_engine.stage import Stage, deadlock
+from nbaccel.debug_engine.values import Values
+from nbaccel.debug_engine.view import View
+from nbaccel.debug_engine.workers import Entry
+from nbaccel.handles import ActorClass, ActorHandle, ActorMethod, ObjectRef, ObjectRefGenerator, RemoteFunction
+from nbaccel.local_engine import codec, environment_spec, templates, wire
+from nbaccel.local_engine.execution import current_run
+from nbaccel.local_engine.ids import IdMaker, return_id, task_of
+from nbaccel.local_engine.records import TemplateRecord, template_record
+from nbaccel.options import ActorOptions, InitOptions, MethodOptions, TaskOptions
+from nbaccel.scheduling import events as ev
+
+_KINDS = (ev.TaskKind.TASK, ev.TaskKind.ACTOR_CREATION, ev.TaskKind.ACTOR_CALL)
+JOB = 1
+
+
+class DebugEngine(View):
+    """Keeps the promise of an engine in one process and one thread."""
+
+    name = "debug"
+
+    def __init__(self, options: InitOptions) -> None:
+        self.options = options
+        self.namespace = options.namespace or os.urandom(16).hex()
+        self.started_at = time.time()
+        self.ids = IdMaker(JOB)
+        self.values = Values(lambda id: self.actors.out_of_scope(id))
+        self.machine = Machine(options)
+        self.groups = Groups(self)
+        self.actors = Actors(self)
+        self.streams = Streams(self)
+        self._environment = environment_spec.spelled_out(options.runtime_env)
+        self._keys: dict[int, tuple[bytes, Any]] = {}  # id of a function or class -> (its key, itself, to keep the id)
+        self._numbers = itertools.count(1)
+        self.stage = Stage(self, self.machine)
+        self.ref_gone = self.values.gone
+
+    # ---- submitting
+
+    def submit(
+        self, function: RemoteFunction, options: TaskOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        inherited = self._inheriting(options)
+        key = self._key_of(function._function)
+        fallback = [self._key_of(function._fallback)] if function._fallback else []
+        cell, parent = self.cell()
+        template = templates.task_template(function, inherited, key, fallback, cell=cell, parent=parent)
+        return self._send(template, inherited, args, kwargs, b"")
+
+    def create_actor(
+        self, actor_class: ActorClass, options: ActorOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> ActorHandle:
+        inherited = self._inheriting(options)
+        namespace = options.namespace or self.namespace
+        key = self._key_of(actor_class._class)
+        fallback = [self._key_of(actor_class._fallback)] if actor_class._fallback else []
+        cell, parent = self.cell()
+        template = templates.actor_template(
+            actor_class, inherited, key, fallback, cell=cell, parent=parent, namespace=namespace
+        )
+        actor_id = self.ids.actor_id()
+        there = self.actors.take_name(options, namespace, actor_id)
+        if there is not None:
+            return there
+        handle = self.actors.handle(actor_id, actor_class._name, actor_class._methods)
+        self.actors.add(handle, template)
+        try:
+            self._send(template, inherited, args, kwargs, actor_id)
+        except BaseException:
+            self.actors.ended(actor_id)
+            raise
+        return handle
+
+    def call(self, method: ActorMethod, options: MethodOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        cell, parent = self.cell()
+        template = templates.method_template(method, options, cell=cell, parent=parent)
+        return self._send(template, None, args, kwargs, method.handle._actor_id_bytes)
+
+    def _inheriting(self, options: Any) -> Any:
+        running = current_run.get()
+        outer = self._environment if running is None else running.environment or {}
+        return templates.inheriting(options, outer, self.groups.captured(running))
+
+    def _key_of(self, code: Any) -> bytes:
+        known = self._keys.get(id(code))
+        if known is None:
+            key = os.urandom(16)
+            known = self._keys[id(code)] = (key, code)
+        self.stage.execution.learn(*known)
+        return known[0]
+
+    def _send(
+        self, template: wire.Template, options: Any, args: tuple[Any, ...], kwargs: dict[str, Any], actor_id: bytes
+    ) -> Any:
+        self.values.sweep()
+        record = template_record(next(self._numbers), template, JOB, "")
+        payload, slots, refs = self._arguments(args, kwargs)
+        running = current_run.get()
+        parent = running.task_id if running is not None else b""
+        submit = wire.Submit(self.ids.task_id(), 0, payload, slots, refs, actor_id, parent)
+        entry = Entry(submit, record, time.time())
+        entry.environment = (options.runtime_env if options is not None else None) or {}
+        returned = self._returned(submit.task_id, record)
+        self._begin(self._task(entry, actor_id), slots)
+        return returned
+
+    def _arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[bytes, list[tuple[int | str, bytes]], list[bytes]]:
+        """Arguments are pickled, as they would be on their way to a worker; refs at the top become values."""
+        places: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
+        slots = [(place, value._id) for place, value in places if isinstance(value, ObjectRef)]
+        plain = [None if isinstance(value, ObjectRef) else value for value in args]
+        named = {name: None if isinstance(value, ObjectRef) else value for name, value in kwargs.items()}
+        refs: list[bytes] = []
+        payload = codec.dump((plain, named), refs)
+        self.values.keep([*refs, *(id for _place, id in slots)])
+        return payload if isinstance(payload, bytes) else payload.joined(), slots, refs
+
+    def _returned(self, task_id: bytes, record: TemplateRecord) -> Any:
+        returns = record.template.num_returns
+        if returns == wire.STREAMING:
+            return self.streams.open(task_id)
+        refs = [self.ref(return_id(task_id, index)) for index in range(record.returns)]
+        if record.template.kind == 1 or returns == 0:
+            return None
+        return refs if returns > 1 else refs[0]
+
+    def ref(self, id: bytes) -> ObjectRef[Any]:
+        """A new ref to an object."""
+        self.values.hold(id)
+        return ObjectRef(id, self)
+
+    def _task(self, entry: Entry, actor_id: bytes) -> ev.Task:
+        record, template, submit = entry.record, entry.record.template, entry.submit
+        actor = self.actors.templates.get(actor_id)
+        retries = template.max_retries
+        if retries == -2:
+            retries = actor.max_task_retries if actor is not None else 0
+        return ev.Task(
+            submit.task_id, template.name, _KINDS[template.kind], JOB, record.pool, record.choices,
+            fallback_after_s=template.fallback_after_s, running=record.running, function_key=template.function_key,
+            retries_left=retries, actor_id=actor_id or None, parent_task_id=submit.parent or None, caller=b"driver",
+            cell=template.cell, submitted_at=entry.submitted_at, payload=entry, max_restarts=template.max_restarts,
+            max_task_retries=template.max_task_retries, max_concurrency=template.max_concurrency,
+            out_of_order=template.out_of_order, detached=template.detached,
+        )  # fmt: skip
+
+    def _begin(self, task: ev.Task, slots: list[tuple[int | str, bytes]]) -> None:
+        """Hand it to the scheduler: it runs now, or waits for what it lacks."""
+        values = {id: self.values.value(id) for _place, id in slots}
+        broken = next((value for value in values.values() if value is not None and value.status != wire.OK), None)
+        if broken is not None and task.kind is not ev.TaskKind.ACTOR_CREATION:
+            self.stage.fail_for_argument(task, broken)
+            return
+        task.missing = {id for id, value in values.items() if value is None} or None
+        with self.stage.waiting():
+            self.stage.tell(ev.TaskSubmitted(task))
+
+    def cell(self) -> tuple[str, bytes]:
+        running = current_run.get()
+        if running is not None:
+            return running.template.cell, running.template.parent
+        return engines.cell_source() if engines.cell_source is not None else ("", b"")
+
+    def cancel(self, ref: ObjectRef[Any] | ObjectRefGenerator, *, force: bool, recursive: bool) -> None:
+        task_id = ref._task_id if isinstance(ref, ObjectRefGenerator) else task_of(ref._id)
+        record = self.stage.scheduler.task_record(task_id)
+        if force and record is not None and record.task.kind is ev.TaskKind.ACTOR_CALL:
+            raise ValueError("force=True is not supported for actor tasks: kill the actor instead.")
+        self.stage.tell(ev.CancelAsked(task_id, False, recursive))
+
+    def kill(self, actor: ActorHandle, *, no_restart: bool) -> None:
+        self.stage.tell(ev.ActorKillAsked(actor._actor_id_bytes, no_restart))
+
+    def get_actor(self, name: str, namespace: str | None) -> ActorHandle:
+        return self.actors.named(name, namespace or self.namespace)
+
+    def list_named_actors(self, all_namespaces: bool) -> list[Any]:
+        return self.actors.names(None if all_namespaces else self.namespace)
+
+    # ---- objects
+
+    def put(self, value: Any) -> ObjectRef[Any]:
+        refs: list[bytes] = []
+        payload = codec.dump(value, refs)
+        id = self.ids.put_id()
+        self.values.keep(refs)
+        self.values.fill(id, wire.Value(wire.OK, payload if isinstance(payload, bytes) else payload.joined()))
+        return self.ref(id)
+
+    def store(self, payload: Any, status: int = wire.OK) -> tuple[wire.Value, None]:
+        """A result on its way into the objects (asked by Execution)."""
+        return wire.Value(status, payload if isinstance(payload, bytes) else payload.joined()), None
+
+    def value_of(self, payload: tuple[int, Any]) -> Any:
+        """The value of an argument, or raise the error that it is (asked by Execution)."""
+        from nbaccel.local_engine import failures
+
+        if payload[0] == wire.OK:
+            return codec.load(payload[1])
+        raise failures.error_of(*payload)
+
+    def get(self, refs: Sequence[ObjectRef[Any]], timeout_s: float | None) -> list[Any]:
+        self.values.sweep()
+        for ref in refs:
+            if ref._id not in self.values and not self.await_object(ref._id):
+                raise self._never(ref._id, timeout_s)
+        return [self.values.got(ref._id) for ref in refs]
+
+    def await_object(self, id: bytes) -> bool:
+        """Let everything go on that can, until the object is there; False when it will never be."""
+        with self.stage.waiting():
+            while id not in self.values:
+                stream = self.stage.streams.get(task_of(id))
+                if stream is not None:
+                    self.streams.read_on(stream)
+                elif not self.stage.advance():
+                    return False
+        return True
+
+    def _never(self, id: bytes, timeout_s: float | None) -> Exception:
+        if timeout_s is not None:
+            return exceptions.GetTimeoutError(f"Get timed out: 1 object was not ready within {timeout_s} s.")
+        rows = self.explain(task_of(id).hex())
+        return deadlock(rows[0]["sentence"] if rows else f"object {id.hex()} does not exist any more.")
+
+    def wait(
+        self, refs: Sequence[ObjectRef[Any]], num_returns: int, timeout_s: float | None, fetch: bool
+    ) -> tuple[list[ObjectRef[Any]], list[ObjectRef[Any]]]:
+        if timeout_s != 0:
+            for ref in refs:
+                if sum(each._id in self.values for each in refs) >= num_returns:
+                    break
+                self.await_object(ref._id)
+        ready = [ref for ref in refs if ref._id in self.values][:num_returns]
+        if len(ready) < num_returns and timeout_s is None:
+            missing = next(ref for ref in refs if ref not in ready)
+            raise self._never(missing._id, None)
+        return ready, [ref for ref in refs if ref not in ready]
+
+    def call_when_ready(self, ref: ObjectRef[Any], callback: Callable[[], None]) -> None:
+        self.values.when_known(ref._id, callback)
+
+    def future(self, ref: ObjectRef[Any]) -> Future[Any]:
+        future: Future[Any] = Future()
+
+        def finish() -> None:
+            try:
+                future.set_result(self.values.got(ref._id))
+            except BaseException as error:  # the user's own exception belongs to the future
+                future.set_exception(error)
+
+        self.values.when_known(ref._id, finish)
+        return future
+
+    def reduce_ref(self, ref: ObjectRef[Any]) -> tuple[Any, ...]:
+        codec.note_ref(ref._id)
+        self.values.keep((ref._id,))
+        return received_ref, (ref._id,)
+
+    def reduce_actor(self, actor: ActorHandle) -> tuple[Any, ...]:
+        codec.note_ref(actor._actor_id_bytes)
+        self.values.keep((actor._actor_id_bytes,))
+        return received_actor, (actor._actor_id_bytes, actor._class_name, actor._method_specs)
+
+    # ---- streams
+
+    def next_item(self, stream: ObjectRefGenerator, timeout_s: float | None) -> ObjectRef[Any] | None:
+        return self.streams.next_item(stream)
+
+    def when_next_item(self, stream: ObjectRefGenerator, callback: Callable[[], None]) -> None:
+        callback()
+
+    def close_stream(self, stream: ObjectRefGenerator) -> None:
+        self.streams.close(stream)
+
+    def stream_ready(self, stream: ObjectRefGenerator) -> bool:
+        return True
+
+    def stream_end(self, stream: ObjectRefGenerator) -> ObjectRef[Any]:
+        return self.ref(return_id(stream._task_id, 0))
+
+    # ---- the end
+
+    def shutdown(self) -> None:
+        self.stage.tell(ev.JobEnded(JOB))
+        engines.adopt(None)
+
+
+def received_ref(id: bytes) -> ObjectRef[Any]:
+    engine: Any = engines.current()
+    return engine.ref(id)  # type: ignore[no-any-return]
+
+
+def received_actor(actor_id: bytes, class_name: str, methods: Any) -> ActorHandle:
+    engine: Any = engines.current()
+    return engine.actors.handle(actor_id, class_name, methods)  # type: ignore[no-any-return]

@@ -1,0 +1,96 @@
+"""Running user code as a worker would, but in this process, and without hiding from a debugger what it raised."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from nbaccel.local_engine import codec
+from nbaccel.local_engine.execution import Execution, Running
+
+
+class DebugExecution(Execution):
+    """The local engine's, which keeps tracebacks whole."""
+
+    def __init__(self, client: Any) -> None:
+        super().__init__(client)
+        self._may_set_threads = False  # this process is the user's own
+        self.raised: dict[bytes, BaseException] = {}  # task -> what it raised
+
+    def learn(self, key: bytes, code: Any) -> None:
+        """A function or class: the object itself, so that breakpoints in it are met."""
+        self._loaded[key] = code
+
+    def _let_go_of(self, running: Running, error: BaseException) -> None:
+        """Nothing goes: `%debug` looks at the frames."""
+        self.raised[running.task_id] = error
+
+    @contextmanager
+    def surroundings(self, running: Running) -> Iterator[None]:
+        """Variables, working directory and import path of the task, given back afterwards."""
+        environment = running.environment or {}
+        own = {name: str(value) for name, value in (environment.get("env_vars") or {}).items()}
+        variables = {**own, **(running.run.environ or {})}
+        with ExitStack() as stack:
+            stack.enter_context(_variables(variables))
+            if environment.get("working_dir"):
+                stack.enter_context(_directory(environment["working_dir"]))
+            stack.enter_context(_path([os.path.dirname(str(path)) for path in environment.get("py_modules") or []]))
+            yield
+
+
+def refusal(environment: dict[str, Any]) -> str:
+    """Why tasks cannot have this environment in this process; "" when they can."""
+    for field in ("pip", "uv", "conda", "py_executable"):
+        if environment.get(field):
+            return f"runtime_env has {field}, but engine='debug' runs everything in this process, as it was started."
+    return ""
+
+
+@contextmanager
+def _variables(variables: dict[str, str | None]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    _set(variables)
+    try:
+        yield
+    finally:
+        _set(before)
+
+
+def _set(variables: dict[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+@contextmanager
+def _directory(path: str) -> Iterator[None]:
+    before = os.getcwd()
+    os.chdir(path)
+    try:
+        with _path([path]):
+            yield
+    finally:
+        os.chdir(before)
+
+
+@contextmanager
+def _path(directories: list[str]) -> Iterator[None]:
+    sys.path[:0] = directories
+    try:
+        yield
+    finally:
+        for directory in directories:
+            if directory in sys.path:
+                sys.path.remove(directory)
+
+
+def payload(value: Any) -> bytes:
+    """A value as bytes."""
+    dumped = codec.dump(value, [])
+    return dumped if isinstance(dumped, bytes) else dumped.joined()

@@ -1,0 +1,54 @@
+"""An event loop that stops by itself when nothing is left to do but wait for others."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class _Selector(selectors.DefaultSelector):
+    """Tells when the loop would sleep without end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    def select(self, timeout: float | None = None) -> Any:
+        if timeout is None and self.loop is not None:  # no callback is due, no timer is set
+            self.loop.stop()
+            return super().select(0)
+        return super().select(timeout)
+
+
+class IdleLoop:
+    """The loop of one asyncio actor."""
+
+    def __init__(self) -> None:
+        selector = _Selector()
+        self.loop = asyncio.SelectorEventLoop(selector)
+        selector.loop = self.loop
+
+    def run(self) -> None:
+        """Go on until every task is done or waits for something that this loop cannot bring."""
+        with _no_loop_around():
+            self.loop.run_forever()
+
+    def close(self) -> None:
+        for task in asyncio.all_tasks(self.loop):
+            task.cancel()
+        self.run()
+        self.loop.close()
+
+
+@contextmanager
+def _no_loop_around() -> Iterator[None]:
+    """A notebook's cell runs inside of a loop; asyncio wants only one at a time in a thread."""
+    outer = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(outer)

@@ -1,0 +1,68 @@
+"""The reading side of streams: an item is made when it is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nbaccel.debug_engine.workers import Stream
+from nbaccel.handles import ObjectRef, ObjectRefGenerator
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.ids import return_id
+
+if TYPE_CHECKING:
+    from nbaccel.debug_engine.engine import DebugEngine
+
+
+class Streams:
+    """All streams that are read."""
+
+    def __init__(self, engine: DebugEngine) -> None:
+        self._engine = engine
+        self._made: dict[bytes, list[bytes]] = {}  # task -> items made and not taken
+        self._counts: dict[bytes, int] = {}  # task -> items made in all
+
+    def open(self, task_id: bytes) -> ObjectRefGenerator:
+        self._made[task_id] = []
+        self._counts[task_id] = 0
+        return ObjectRefGenerator(task_id, self._engine)
+
+    def next_item(self, handle: ObjectRefGenerator) -> ObjectRef[Any] | None:
+        made = self._made.get(handle._task_id)
+        if made is None:
+            return None
+        if not made:
+            stream = self._engine.stage.streams.get(handle._task_id)
+            if stream is None:
+                self._engine.await_object(return_id(handle._task_id, 0))  # it has not begun, or it has ended
+                stream = self._engine.stage.streams.get(handle._task_id)
+            if stream is not None and not made:
+                with self._engine.stage.waiting():
+                    self.read_on(stream)
+        if not made:
+            return self._end_error(handle._task_id)
+        return self._engine.ref(made.pop(0))
+
+    def read_on(self, stream: Stream) -> None:
+        """Make one more item."""
+        id = self._engine.stage.step(stream)
+        made = self._made.get(stream.running.task_id)
+        if id is not None and made is not None:
+            made.append(id)
+            self._counts[stream.running.task_id] += 1
+
+    def _end_error(self, task_id: bytes) -> ObjectRef[Any] | None:
+        """The last item of a stream that failed raises its error; then it is over."""
+        self._made.pop(task_id)
+        end = self._engine.values.value(return_id(task_id, 0))
+        if end is None or end.status == wire.OK:
+            return None
+        id = return_id(task_id, self._counts[task_id] + 1)
+        self._engine.values.fill(id, end, self._engine.values.raised(return_id(task_id, 0)))
+        return self._engine.ref(id)
+
+    def close(self, handle: ObjectRefGenerator) -> None:
+        """Nobody reads on."""
+        self._made.pop(handle._task_id, None)
+        stream = self._engine.stage.streams.get(handle._task_id)
+        if stream is not None:
+            self._engine.stage.abandon(stream)

@@ -1,0 +1,286 @@
+"""What may be asked of this engine: its node, what runs and waits, and what the running code is."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from nbaccel import __version__
+from nbaccel.handles import ObjectRef
+from nbaccel.local_engine import codec, wire
+from nbaccel.local_engine.execution import ActorExit, Running, current_run
+from nbaccel.local_engine.ids import return_id
+from nbaccel.options import ACCELERATORS
+from nbaccel.scheduling.events import UNIT, Choice
+from nbaccel.snapshot import ActorRow, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
+
+if TYPE_CHECKING:
+    from nbaccel.debug_engine.workers import Worker
+
+MOST_ROWS = 100
+
+
+class View:
+    """Mixed into the engine."""
+
+    # ---- what the running code may ask about itself
+
+    def context(self: Any) -> dict[str, Any]:
+        running = current_run.get()
+        template = running.template if running is not None else None
+        worker = self._worker()
+        creation = worker.creation if worker is not None else None
+        owner = creation or running
+        group_id = _spec(owner).group_id if owner is not None and owner.template.choices else None
+        devices = (owner.run.devices or {}) if owner is not None else {}
+        return {
+            "job_id": "00000001",
+            "node_id": self.machine.node_id.hex(),
+            "worker_id": (worker.worker_id if worker is not None else b"\xff" * 28).hex(),
+            "task_id": running.task_id.hex() if running is not None else None,
+            "task_name": template.name if template is not None else None,
+            "task_function_name": (template.method or template.name) if template is not None else None,
+            "actor_id": creation.run.actor_id.hex() if creation is not None else None,
+            "actor_name": creation.template.actor_name if creation is not None else None,
+            "class_name": creation.template.class_name if creation is not None else None,
+            "namespace": self.namespace,
+            "accelerator_ids": {name: [] for name in ACCELERATORS} | devices,
+            "assigned_resources": _assigned(owner),
+            "is_canceled": bool(running and running.cancelled),
+            "fallback_taken": bool(owner and owner.run.choice),
+            "fallback_label": _spec(owner).label if owner is not None and owner.run.choice else "",
+            "runtime_env": (owner.template.runtime_env if owner is not None else b"{}").decode(),
+            "attempt": running.run.attempt if running is not None else 0,
+            "reconstructed": bool(creation and creation.run.attempt),
+            "placement_group_id": group_id.hex() if group_id else None,
+            "captures": bool(owner and owner.template.capture),
+            "session_name": "debug",
+            "session_dir": os.getcwd(),
+            "address": "debug",
+            "is_worker": running is not None,
+        }
+
+    def _worker(self: Any) -> Worker | None:
+        running = current_run.get()
+        record = self.stage.scheduler.task_record(running.task_id) if running is not None else None
+        return self.stage.workers.get(record.task.payload.worker_id) if record is not None else None
+
+    def actor_devices(self: Any) -> dict[str, list[str]]:
+        worker = self._worker()
+        return dict((worker.creation.run.devices if worker is not None and worker.creation is not None else None) or {})
+
+    def current_actor(self: Any) -> Any:
+        worker = self._worker()
+        if worker is None or worker.creation is None:
+            raise RuntimeError("This code does not run in an actor.")
+        template = worker.creation.template
+        return self.actors.handle(worker.creation.run.actor_id, template.class_name, codec.load_code(template.methods))
+
+    def exit_actor(self: Any) -> None:
+        worker = self._worker()
+        if worker is None or worker.creation is None:
+            raise TypeError("exit_actor() was called, but this code does not run in an actor.")
+        raise ActorExit
+
+    def report_progress(self: Any, done: float, total: float) -> None:
+        """Whoever debugs sees where the code is."""
+
+    # ---- the cluster
+
+    def nodes(self: Any) -> list[dict[str, Any]]:
+        row = self._node()
+        return [
+            {"NodeID": row.node_id, "Alive": True, "NodeManagerAddress": row.address, "NodeManagerHostname": row.name,
+             "NodeName": row.name, "alive": True, "Resources": row.totals, "Labels": row.labels}
+        ]  # fmt: skip
+
+    def _node(self: Any) -> NodeRow:
+        spec, scheduler = self.machine.spec, self.stage.scheduler
+        totals = {name: amount / UNIT for name, amount in scheduler.node_totals(spec.node_id).items()}
+        available = {name: amount / UNIT for name, amount in scheduler.node_available(spec.node_id).items()}
+        return NodeRow(spec.node_id.hex(), spec.name, True, True, totals, available, dict(spec.labels), "127.0.0.1")
+
+    def cluster_resources(self: Any) -> dict[str, float]:
+        return dict(self._node().totals)
+
+    def available_resources(self: Any) -> dict[str, float]:
+        return {name: amount for name, amount in self._node().available.items() if amount}
+
+    def create_group(
+        self: Any, bundles: list[dict[str, float]], strategy: str, name: str, detached: bool, bundle_labels: Any
+    ) -> bytes:
+        return bytes(self.groups.create(bundles, strategy, name, detached, bundle_labels))
+
+    def group_ready(self: Any, group_id: bytes, value: Any) -> ObjectRef[Any]:
+        id = return_id(self.ids.task_id(), 0)
+        self.groups.ready(group_id, id, self.store(codec.dump(value, []))[0])
+        ref: ObjectRef[Any] = self.ref(id)
+        return ref
+
+    def find_group(self: Any, name: str) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = self.groups.find(name)
+        return found
+
+    def remove_group(self: Any, group_id: bytes) -> None:
+        self.groups.remove(group_id)
+
+    def group_table(self: Any, group_id: bytes | None) -> dict[str, Any]:
+        if group_id is not None:
+            return dict(self.groups.row(group_id))
+        return {row["placement_group_id"]: row for row in self.groups.rows()}
+
+    # ---- pictures and reasons
+
+    def snapshot(self: Any) -> Snapshot:
+        return Snapshot(
+            runtime=Runtime(
+                "debug", __version__, sys.version.split()[0], os.getpid(), "debug", started_at=self.started_at
+            ),
+            time=time.time(),
+            nodes=[self._node()],
+            devices=self._devices(),
+            tasks=self._task_rows(MOST_ROWS),
+            actors=self._actor_rows(),
+            counts=self.stage.scheduler.counts(),
+        )
+
+    def _devices(self: Any) -> list[DeviceRow]:
+        scheduler, node_id = self.stage.scheduler, self.machine.node_id
+        holders: dict[tuple[str, int], list[Holder]] = {}
+        for held in scheduler.device_holders(node_id):
+            creation = getattr(held.held_by, "creation", held.held_by)
+            name = creation.task.name if hasattr(creation, "task") else "placement group"
+            holders.setdefault((held.resource, held.index), []).append(Holder(name, held.amount / UNIT))
+        free = {(device.spec.resource, device.spec.index): device.room() / UNIT for device in scheduler.devices(node_id)}
+        return [
+            DeviceRow(
+                node_id.hex(), resource, device.index, device.id, device.vendor, device.family, device.kind.value,
+                device.type, device.name, device.uuid, free=free[resource, device.index],
+                holders=holders.get((resource, device.index), []),
+            )
+            for resource, devices in self.machine.offered.devices.items()
+            for device in devices
+        ]  # fmt: skip
+
+    def _task_rows(self: Any, most: int) -> list[TaskRow]:
+        scheduler = self.stage.scheduler
+        waiting = list(islice(scheduler.waiting(), most))
+        records = [*islice(scheduler.running(), most), *waiting, *islice(scheduler.ended(), most)]
+        return [self._task_row(record) for record in records]
+
+    def _task_row(self: Any, record: Any) -> TaskRow:
+        task, entry = record.task, record.task.payload
+        explanation = None if record.over else self.stage.scheduler.explain(task.task_id, time.monotonic())
+        function = task.name if entry.record.template.kind else entry.record.template.method
+        return TaskRow(
+            task.task_id.hex(), task.name, task.kind.value, record.state.name, task.job,
+            demand={name: amount / UNIT for name, amount in task.choices[record.choice].demand} if task.choices else {},
+            device_ids=entry.device_ids or {}, node_id=entry.node_id.hex() or None,
+            worker_id=entry.worker_id.hex() or None, pid=os.getpid(),
+            actor_id=task.actor_id.hex() if task.actor_id else None,
+            parent_task_id=task.parent_task_id.hex() if task.parent_task_id else None, cell=task.cell,
+            submitted_at=entry.submitted_at, started_at=entry.started_at, finished_at=entry.finished_at,
+            why=entry.note or (explanation.sentence if explanation is not None else ""), attempt=record.attempt,
+            function=function, error_type="TASK_EXECUTION_EXCEPTION" if entry.failed else "",
+        )  # fmt: skip
+
+    def _actor_rows(self: Any) -> list[ActorRow]:
+        states = {"PENDING": "PENDING_CREATION"}
+        return [
+            ActorRow(
+                actor_id.hex(), template.class_name,
+                states.get(self.stage.actor_states.get(actor_id, "PENDING"), self.stage.actor_states.get(actor_id, "")),
+                1, template.actor_name, template.namespace, node_id=self.machine.node_id.hex(), pid=os.getpid(),
+                cell=template.cell, detached=template.detached,
+            )
+            for actor_id, template in self.actors.templates.items()
+        ]  # fmt: skip
+
+    def state(self: Any, what: str, limit: int) -> list[dict[str, Any]]:
+        rows: list[Any] = {
+            "tasks": lambda: self._task_rows(limit),
+            "actors": self._actor_rows,
+            "nodes": lambda: [self._node()],
+            "groups": self.groups.rows,
+            "objects": self.values.rows,
+            "jobs": lambda: [
+                {"job_id": "00000001", "status": "RUNNING", "entrypoint": "debug", "start_time": self.started_at,
+                 "pid": os.getpid()}
+            ],
+        }.get(what, list)()  # fmt: skip
+        return list(msgspec.to_builtins(rows[:limit]))
+
+    def timeline(self: Any) -> list[dict[str, Any]]:
+        return [
+            {"cat": row.kind, "name": row.name, "ph": "X", "pid": "workers", "tid": "this process",
+             "ts": row.started_at * 1e6, "dur": ((row.finished_at or time.time()) - row.started_at) * 1e6}
+            for row in self._task_rows(MOST_ROWS)
+            if row.started_at is not None
+        ]  # fmt: skip
+
+    def explain(self: Any, what: str | None) -> list[dict[str, Any]]:
+        scheduler, now = self.stage.scheduler, time.monotonic()
+        if what is None:
+            ids = [record.task.task_id for record in islice(scheduler.waiting(), MOST_ROWS)]
+        else:
+            actor = scheduler.actor_record(bytes.fromhex(what))
+            ids = [actor.task.task_id if actor is not None else bytes.fromhex(what)[:24]]
+        found = [(id, scheduler.explain(id, now)) for id in ids]
+        return [_reason(id.hex(), explanation) for id, explanation in found if explanation is not None]
+
+    def probe(self: Any, demand: dict[str, float], accelerator_type: str | None, gpu_memory_bytes: int = 0) -> Any:
+        pairs = {name: round(amount * UNIT) for name, amount in demand.items()}
+        if accelerator_type:
+            pairs[f"accelerator_type:{accelerator_type}"] = 10
+        choice = Choice(tuple(sorted(pairs.items())), gpu_memory_bytes=gpu_memory_bytes)
+        explanation = self.stage.scheduler.explain_choice(choice, time.monotonic())
+        verdict = "now" if explanation.fits_now else "busy" if explanation.ever else "never"
+        return _reason("", explanation) | {"verdict": verdict}
+
+    def recycle(self: Any) -> int:
+        return 0
+
+    def watch(self: Any, callback: Callable[[Any], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
+        """One picture: while somebody looks, nothing runs, and while something runs, nobody looks."""
+        if callback is not None:
+            callback(self.snapshot())
+
+    def cancel_by_id(self: Any, task_id: str, *, force: bool = False) -> None:
+        """What a picture shows is over: a task runs while the picture waits."""
+
+    def kill_by_id(self: Any, actor_id: str) -> None:
+        from nbaccel.scheduling.events import ActorKillAsked
+
+        self.stage.tell(ActorKillAsked(bytes.fromhex(actor_id)))
+
+    def only_in_history(self: Any, ids: list[bytes]) -> None:
+        """Nothing is ever moved to disk here."""
+
+    def logs(self: Any, task_id: str | None, *, tail: int) -> str:
+        return ""
+
+
+def _reason(id: str, explanation: Any) -> dict[str, Any]:
+    return {
+        "id": id, "name": explanation.name, "state": explanation.state, "sentence": explanation.sentence,
+        "asks": explanation.asks, "fits_now": explanation.fits_now, "ever": explanation.ever,
+        "resources": list(explanation.resources), "fragmented": explanation.fragmented, "reason": explanation.reason,
+        "holders": [], "elsewhere": list(explanation.elsewhere), "missing": [id.hex() for id in explanation.missing],
+    }  # fmt: skip
+
+
+def _spec(owner: Running) -> wire.ChoiceSpec:
+    return owner.template.choices[owner.run.choice]
+
+
+def _assigned(owner: Running | None) -> dict[str, float]:
+    if owner is None or not owner.template.choices:
+        return {}
+    demand = owner.template.running if owner.template.running is not None else _spec(owner).demand
+    return {name: amount / UNIT for name, amount in demand}

@@ -1,0 +1,109 @@
+"""What stands for a worker process here: it has an id, runs one thing at a time, and may house an actor."""
+
+from __future__ import annotations
+
+import inspect
+from collections import deque
+from typing import Any
+
+import msgspec
+
+from nbaccel.debug_engine.idle_loop import IdleLoop
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.execution import ActorExit, Running
+
+
+class Worker(msgspec.Struct, eq=False):
+    """One of them."""
+
+    worker_id: bytes
+    node_id: bytes
+    creation: Running | None = None  # of the actor that lives here
+    instance: Any = None
+    loop: IdleLoop | None = None
+    waiting: deque[Running] = msgspec.field(default_factory=deque)  # sent, not begun
+    under_way: dict[bytes, Running] = {}
+    busy: bool = False  # its code is on the stack
+    ended: bool = False
+
+    @property
+    def label(self) -> str:
+        return self.creation.template.class_name if self.creation is not None else "worker"
+
+    def method(self, name: str) -> Any:
+        """A method of the actor, or one that every actor has."""
+        if name == "__ray_ready__":
+            return lambda *args, **kwargs: True
+        if name == "__ray_terminate__":
+            return _terminate
+        if name == "__ray_call__":
+            return lambda function, *args, **kwargs: function(self.instance, *args, **kwargs)
+        return getattr(self.instance, name)
+
+    def house(self, instance: Any) -> None:
+        """The constructor has returned."""
+        self.instance = instance
+        assert self.creation is not None
+        if self.creation.template.is_async:
+            self.loop = self.loop or IdleLoop()
+
+    def end(self) -> None:
+        self.ended = True
+        if self.loop is not None:
+            self.loop.close()
+        self.instance = None
+
+
+class Stream(msgspec.Struct, eq=False):
+    """A streaming task that runs as far as its reader has come."""
+
+    running: Running
+    worker: Worker
+    iterator: Any  # a generator, or an async generator of an asyncio actor
+    index: int = 0
+    ended: bool = False
+
+    def next(self) -> Any:
+        """The next value. Raises StopIteration at the end."""
+        if not inspect.isasyncgen(self.iterator):
+            return next(self.iterator)
+        assert self.worker.loop is not None
+        step = self.worker.loop.loop.create_task(_anext(self.iterator))
+        self.worker.loop.run()
+        if not step.done():
+            step.cancel()
+            raise RuntimeError("the async generator waits for something that nobody here will bring")
+        try:
+            return step.result()
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    def close(self) -> None:
+        if inspect.isgenerator(self.iterator):
+            self.iterator.close()
+
+
+async def _anext(iterator: Any) -> Any:
+    return await anext(iterator)
+
+
+def _terminate(*args: Any) -> None:
+    raise ActorExit
+
+
+class Entry(msgspec.Struct, eq=False):
+    """This engine's part of a task: Task.payload."""
+
+    submit: wire.Submit
+    record: Any  # TemplateRecord
+    submitted_at: float
+    code: Any = None
+    results: list[wire.Result] | None = None
+    failed: bool = False
+    note: str = ""
+    worker_id: bytes = b""
+    node_id: bytes = b""
+    device_ids: dict[str, list[str]] | None = None
+    started_at: float | None = None
+    finished_at: float | None = None
+    environment: dict[str, Any] = {}
