@@ -22,8 +22,9 @@ def shown(value: float | None, unit: Unit) -> str:
     if unit is Unit.TIMES:
         return f"{value:.2f} ×"
     for factor, name in ((1, "s"), (1e3, "ms"), (1e6, "µs")):
-        if value * factor >= 1 or name == "µs":
-            return f"{value * factor:.3g} {name}" if value * factor < 1000 else f"{value * factor:.0f} {name}"
+        scaled = float(f"{value * factor:.3g}")
+        if scaled >= 1 or name == "µs":
+            return f"{scaled:g} {name}"
     raise AssertionError
 
 

@@ -1,0 +1,62 @@
+"""The benchmark's arithmetic: pairs, medians, goals."""
+
+import pytest
+
+from benchmarks import report
+from benchmarks.measures import MEASURES
+from benchmarks.rows import BY_KEY, ROWS, SESSIONS, Unit
+
+
+def test_every_row_is_measured_in_the_session_that_it_names() -> None:
+    measured = {session: {key for keys, _ in MEASURES[session] for key in keys} for session in SESSIONS}
+    measured["main"] |= {"start", "shutdown"}
+    assert {row.key: row.session for row in ROWS} == {key: session for session in SESSIONS for key in measured[session]}
+
+
+def test_the_ratio_is_the_median_of_the_pairs_ratios_not_the_ratio_of_medians() -> None:
+    figures = {"nbaccel": {"task": [1.0, 1.0, 4.0]}, "ray": {"task": [2.0, 6.0, 8.0]}}
+    assert report.ratio(figures, BY_KEY["task"]) == 2.0
+    assert report.ratio({"nbaccel": {"tasks": [10.0]}, "ray": {"tasks": [2.0]}}, BY_KEY["tasks"]) == 5.0
+    assert report.ratio({"nbaccel": {"task": [1.0]}}, BY_KEY["task"]) is None
+
+
+@pytest.mark.parametrize(
+    ("ours", "rays", "others", "said"),
+    [
+        (30_000.0, 2_000.0, 12_000.0, "met"),
+        (15_000.0, 2_000.0, 12_000.0, "missed: 75% of the ratio"),
+        (30_000.0, 2_000.0, 40_000.0, "missed: behind ProcessPoolExecutor"),
+        (30_000.0, None, None, "no Ray to compare with"),
+    ],
+)
+def test_a_goal_is_met_when_each_part_of_it_is(
+    ours: float, rays: float | None, others: float | None, said: str
+) -> None:
+    given = {"nbaccel": ours, "ray": rays, "processes": others}
+    figures = {name: {"tasks": [value]} for name, value in given.items() if value is not None}
+    assert report.verdict(figures, BY_KEY["tasks"]) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.000_306, Unit.SECONDS, "306 µs"),
+        (0.0126, Unit.SECONDS, "12.6 ms"),
+        (4.4, Unit.SECONDS, "4.4 s"),
+        (0.9999, Unit.SECONDS, "1 s"),
+        (17_357.0, Unit.PER_SECOND, "17,357 /s"),
+        (45_300_000.0, Unit.BYTES, "45 MB"),
+        (None, Unit.SECONDS, "–"),
+    ],
+)
+def test_figures_have_three_digits_and_a_unit_that_fits(value: float | None, unit: Unit, text: str) -> None:
+    assert report.shown(value, unit) == text
+
+
+def test_tables_go_between_the_marks_of_a_page_and_replace_what_was_there() -> None:
+    page = f"before\n{report.MARKS[0]}\nold\n{report.MARKS[1]}\nafter"
+    once = report.put_into(page, ["| a |"])
+    assert once == f"before\n{report.MARKS[0]}\n\n| a |\n\n{report.MARKS[1]}\nafter"
+    assert report.put_into(once, ["| a |"]) == once
+    with pytest.raises(ValueError, match="no place for figures"):
+        report.put_into("a page", [])

@@ -1,0 +1,90 @@
+"""What leaves a process, in which order, and who writes it."""
+
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.holdings import Holdings
+from nbaccel.local_engine.link import Link
+
+
+class Other:
+    """The head's end of a connection."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._reader = wire.FrameReader(of_head=True)
+        self.messages: list[Any] = []
+
+    def read(self, count: int) -> list[Any]:
+        """The next messages, so many at least."""
+        while len(self.messages) < count:
+            data = self._sock.recv(1 << 20)
+            assert data, "the connection was closed"
+            self.messages += self._reader.feed(data)
+        taken, self.messages = self.messages, []
+        return taken
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[Link, Other]]:
+    ours, theirs = socket.socketpair()
+    theirs.settimeout(20)
+    link = Link(ours, on_lost=lambda why: None)
+    yield link, Other(theirs)
+    link.close()
+    theirs.close()
+
+
+def recall(number: int) -> wire.GiveUp:
+    return wire.GiveUp(number, 0)
+
+
+def offsets(messages: list[Any]) -> list[int]:
+    return [message.offset for message in messages]
+
+
+def test_a_lone_message_is_written_by_its_sender(ends: tuple[Link, Other]) -> None:
+    link, other = ends  # no thread of the link runs
+    link.say_at_once(recall(1))
+    assert offsets(other.read(1)) == [1]
+
+
+def test_nothing_overtakes_what_waits(ends: tuple[Link, Other]) -> None:
+    link, other = ends
+    link.say(recall(1))
+    link.say_at_once(recall(2))
+    link.start("test", read=False)
+    link.say_at_once(recall(3))
+    assert offsets(other.read(3)) == [1, 2, 3]
+
+
+def test_a_message_for_a_full_socket_or_too_large_to_be_taken_whole_waits_for_the_writer(
+    ends: tuple[Link, Other],
+) -> None:
+    link, other = ends
+    count = 0
+    while not link._kicked and count < 1_000_000:  # until one was refused
+        count += 1
+        link.say_at_once(recall(count))
+    large = wire.Put(b"i" * 28, wire.Value(wire.OK, b"x" * 10_000))
+    link.say_at_once(large)
+    link.start("test", read=False)
+    messages = other.read(count + 1)
+    assert offsets(messages[:-1]) == list(range(1, count + 1)) and messages[-1] == large
+
+
+def test_the_end_of_a_small_ref_is_told_though_nobody_says_anything_else(ends: tuple[Link, Other]) -> None:
+    link, other = ends
+    holdings = Holdings(link)
+    holdings.is_inline = lambda id: True
+    link.start("test", read=False)
+    for id in (b"a", b"b"):
+        holdings.created(id)
+        holdings.gone(id)
+    told: list[bytes] = []
+    while told != [b"a", b"b"]:
+        told += other.read(1)[0].ids
