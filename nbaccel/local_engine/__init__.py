@@ -15,9 +15,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nbaccel import sessions
-
 if TYPE_CHECKING:
+    from nbaccel import sessions
     from nbaccel.local_engine.driver import Driver
     from nbaccel.options import InitOptions
 
@@ -47,6 +46,8 @@ def start_shared(options: InitOptions, *, with_us: bool = False) -> sessions.Ses
 
 def _named(address: str) -> sessions.SessionRecord:
     """The head that an address names: "auto", a session's name, or the path of a socket or session file."""
+    from nbaccel import sessions
+
     records = sessions.find()
     if address == "auto":
         shared = [record for record in records if record.shared]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import socket
 import subprocess
@@ -51,7 +50,7 @@ def embedded(options: InitOptions) -> Started:
 
 
 def configure(options: InitOptions, *, shared: bool) -> Config:
-    session = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
+    session = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(4).hex()}"
     directory = _make_directory()
     asked = {
         name: getattr(options, name)
@@ -73,7 +72,7 @@ def configure(options: InitOptions, *, shared: bool) -> Config:
         arena_bytes=options.object_store_memory or _default_store_bytes(),
         options=asked,
         shared=shared,
-        token=secrets.token_hex(16),
+        token=os.urandom(16).hex(),
         title=title(),
         preload=list(options.preload),
     )
