@@ -66,7 +66,8 @@ class PlacementGroup:
         """Raise the ValueError that `.remote()` owes for a bundle that does not exist or is too small."""
         if bundle < -1 or bundle >= self.bundle_count:
             raise ValueError(
-                f"placement group bundle index {bundle} is invalid. Valid placement group indexes: 0-{self.bundle_count}"
+                f"placement group bundle index {bundle} is invalid. Valid placement group indexes: "
+                f"0-{self.bundle_count}"
             )
         bundles = self.bundle_specs if bundle == -1 else [self.bundle_specs[bundle]]
         if not any(_holds(each, demand) for each in bundles):

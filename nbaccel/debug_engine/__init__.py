@@ -25,6 +25,6 @@ def start(options: InitOptions) -> DebugEngine:
 
     if options.address not in (None, "local"):
         raise ValueError(
-            f"engine='debug' runs everything in this process and cannot join {options.address!r}: leave the address out."
+            f"engine='debug' runs all in this process and cannot join {options.address!r}: leave the address out."
         )
     return DebugEngine(options)

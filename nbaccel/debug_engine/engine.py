@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -221,18 +222,19 @@ class DebugEngine(View):
     def get(self, refs: Sequence[ObjectRef[Any]], timeout_s: float | None) -> list[Any]:
         self.values.sweep()
         for ref in refs:
-            if ref._id not in self.values and not self.await_object(ref._id):
+            if ref._id not in self.values and not self.await_object(ref._id, timeout_s):
                 raise self._never(ref._id, timeout_s)
         return [self.values.got(ref._id) for ref in refs]
 
-    def await_object(self, id: bytes) -> bool:
-        """Let everything go on that can, until the object is there; False when it will never be."""
+    def await_object(self, id: bytes, timeout_s: float | None = None) -> bool:
+        """Let everything go on that can, until the object is there; False when it will never be, or not in time."""
+        until = math.inf if timeout_s is None else time.monotonic() + timeout_s
         with self.stage.waiting():
             while id not in self.values:
                 stream = self.stage.streams.get(task_of(id))
                 if stream is not None:
                     self.streams.read_on(stream)
-                elif not self.stage.advance():
+                elif not self.stage.advance(until):
                     return False
         return True
 
@@ -249,7 +251,7 @@ class DebugEngine(View):
             for ref in refs:
                 if sum(each._id in self.values for each in refs) >= num_returns:
                     break
-                self.await_object(ref._id)
+                self.await_object(ref._id, timeout_s)
         ready = [ref for ref in refs if ref._id in self.values][:num_returns]
         if len(ready) < num_returns and timeout_s is None:
             missing = next(ref for ref in refs if ref not in ready)

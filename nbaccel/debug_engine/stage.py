@@ -26,6 +26,7 @@ from nbaccel.scheduling.scheduler import Scheduler
 if TYPE_CHECKING:
     from nbaccel.debug_engine.engine import DebugEngine
 
+NEVER_S = 1e9
 _ERRORS = {
     Failure.WORKER_CRASHED: "WorkerCrashedError",
     Failure.CANCELLED: "TaskCancelledError",
@@ -47,7 +48,9 @@ class Stage:
     def __init__(self, engine: DebugEngine, machine: Machine) -> None:
         self._engine = engine
         self._machine = machine
-        self.scheduler = Scheduler(new_id=lambda: os.urandom(28), spares=0, idle_worker_stop_s=1e9)
+        self.scheduler = Scheduler(
+            new_id=lambda: os.urandom(28), spares=0, idle_worker_stop_s=NEVER_S, waiting_notice_s=NEVER_S
+        )
         self.execution = DebugExecution(engine)
         self.workers: dict[bytes, Worker] = {}
         self.streams: dict[bytes, Stream] = {}
@@ -81,6 +84,8 @@ class Stage:
             self._acts[type(command)](command)
 
     def _wake(self, command: do.WakeAt) -> None:
+        if command.at - time.monotonic() > NEVER_S / 2:
+            return
         self._wake_at = command.at if self._wake_at is None else min(self._wake_at, command.at)
 
     @contextmanager
@@ -99,7 +104,7 @@ class Stage:
             if not worker.ended:
                 self.tell(ev.WorkerUnblocked(worker.worker_id))
 
-    def advance(self) -> bool:
+    def advance(self, until: float) -> bool:
         """Let pass what only needs time: loops of actors, the scheduler's timers. False when nothing moves any more."""
         before = self.scheduler.counts()
         for worker in list(self.workers.values()):
@@ -107,7 +112,7 @@ class Stage:
                 worker.loop.run()
         if self.scheduler.counts() != before:
             return True
-        if self._wake_at is None:
+        if self._wake_at is None or self._wake_at > until:
             return False
         wait_s, self._wake_at = self._wake_at - time.monotonic(), None
         time.sleep(max(wait_s, 0))
@@ -213,7 +218,9 @@ class Stage:
 
     def _is_threaded(self, worker: Worker) -> bool:
         creation = worker.creation
-        return creation is not None and (creation.template.max_concurrency > 1 or bool(creation.template.concurrency_groups))
+        return creation is not None and (
+            creation.template.max_concurrency > 1 or bool(creation.template.concurrency_groups)
+        )
 
     def _guarded(self, running: Running, work: Callable[[], wire.Done | None]) -> wire.Done | None:
         """Do the work; whatever the user's code raises becomes a Done."""
@@ -249,7 +256,9 @@ class Stage:
         args, kwargs = self.execution.arguments(running)
         if template.kind == 1:
             return self._construct(worker, running, args, kwargs)
-        code = worker.method(template.method) if template.kind == 2 else self.execution.code(template, running.run.choice)
+        code = (
+            worker.method(template.method) if template.kind == 2 else self.execution.code(template, running.run.choice)
+        )
         value = code(*args, **kwargs)
         if template.num_returns == wire.STREAMING:
             return self._open_stream(worker, running, value)

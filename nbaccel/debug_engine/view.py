@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from nbaccel.debug_engine.workers import Worker
 
 MOST_ROWS = 100
+_STATES = {"PENDING": "PENDING_CREATION"}
 
 
 class View:
@@ -154,10 +155,10 @@ class View:
         scheduler, node_id = self.stage.scheduler, self.machine.node_id
         holders: dict[tuple[str, int], list[Holder]] = {}
         for held in scheduler.device_holders(node_id):
-            creation = getattr(held.held_by, "creation", held.held_by)
-            name = creation.task.name if hasattr(creation, "task") else "placement group"
-            holders.setdefault((held.resource, held.index), []).append(Holder(name, held.amount / UNIT))
-        free = {(device.spec.resource, device.spec.index): device.room() / UNIT for device in scheduler.devices(node_id)}
+            holders.setdefault((held.resource, held.index), []).append(_holder(held))
+        free = {
+            (device.spec.resource, device.spec.index): device.room() / UNIT for device in scheduler.devices(node_id)
+        }
         return [
             DeviceRow(
                 node_id.hex(), resource, device.index, device.id, device.vendor, device.family, device.kind.value,
@@ -191,15 +192,17 @@ class View:
         )  # fmt: skip
 
     def _actor_rows(self: Any) -> list[ActorRow]:
-        states = {"PENDING": "PENDING_CREATION"}
+        runs = [worker.creation.run for worker in self.stage.workers.values() if worker.creation is not None]
+        devices = {run.actor_id: run.devices for run in runs}
+        states = self.stage.actor_states
         return [
             ActorRow(
-                actor_id.hex(), template.class_name,
-                states.get(self.stage.actor_states.get(actor_id, "PENDING"), self.stage.actor_states.get(actor_id, "")),
-                1, template.actor_name, template.namespace, node_id=self.machine.node_id.hex(), pid=os.getpid(),
-                cell=template.cell, detached=template.detached,
+                actor_id.hex(), template.class_name, _STATES.get(states[actor_id], states[actor_id]),
+                1, template.actor_name, template.namespace, device_ids=devices.get(actor_id) or {},
+                node_id=self.machine.node_id.hex(), pid=os.getpid(), cell=template.cell, detached=template.detached,
             )
             for actor_id, template in self.actors.templates.items()
+            if actor_id in states
         ]  # fmt: skip
 
     def state(self: Any, what: str, limit: int) -> list[dict[str, Any]]:
@@ -264,6 +267,16 @@ class View:
 
     def logs(self: Any, task_id: str | None, *, tail: int) -> str:
         return ""
+
+
+def _holder(held: Any) -> Holder:
+    creation = getattr(held.held_by, "creation", None)
+    task = getattr(creation or held.held_by, "task", None)
+    if task is None:
+        return Holder("placement group", held.amount / UNIT)
+    task_id = None if creation is not None else task.task_id.hex()
+    actor_id = task.actor_id.hex() if creation is not None else None
+    return Holder(task.name.removesuffix(".__init__"), held.amount / UNIT, task_id, actor_id, os.getpid(), task.cell)
 
 
 def _reason(id: str, explanation: Any) -> dict[str, Any]:

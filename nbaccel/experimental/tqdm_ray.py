@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -15,8 +16,8 @@ from typing import Any
 from nbaccel import engine as engines
 
 
-class tqdm:  # noqa: N801 - Ray's name, and tqdm's own
-    """A bar over an iterable, or over `total` steps told with `update`; in a driver it is tqdm's own, where installed."""
+class tqdm:
+    """A bar over an iterable, or over `total` steps told with `update`. In a driver it is tqdm's, where installed."""
 
     DEFAULT_FLUSH_INTERVAL_SECONDS = 0.1
 
@@ -118,4 +119,5 @@ def _drivers_bar(total: int | None, desc: str, unit: str, position: int | None) 
 
 def safe_print(*args: Any, **kwargs: Any) -> None:
     """print(), which here never tears a bar."""
-    print(*args, **kwargs)
+    sep, end = kwargs.pop("sep", " "), kwargs.pop("end", "\n")
+    (kwargs.pop("file", None) or sys.stdout).write(sep.join(map(str, args)) + end)

@@ -215,7 +215,7 @@ class Execution:
         cause = error if isinstance(error, BaseException) else None
         name = template.method or template.name.removeprefix(f"{template.class_name}.")
         failed = exceptions.RayTaskError(name, text, cause, **where)  # type: ignore[arg-type]
-        release_frames(error)
+        self._let_go_of(running, error)
         try:
             value: wire.Value
             value, room = self._client.store(codec.dump(failed, []), wire.RAISED)

@@ -25,7 +25,7 @@ class PendingCalls:
         if pending >= limit:
             raise exceptions.PendingCallsLimitExceeded(
                 f"The task {method._spec.name} could not be submitted to {handle!r} because {pending} calls are pending "
-                f"there and the actor's option max_pending_calls is {limit}. Wait for some of them, or raise the limit."
+                f"there and the actor's max_pending_calls is {limit}. Wait for some of them, or raise the limit."
             )
 
     def count(self, method: ActorMethod, returned: Any) -> None:

@@ -1,4 +1,4 @@
-"""Where a task or actor may run, as objects for `scheduling_strategy=`: in a placement group, on a node, on nodes with labels."""
+"""Where work may run, as objects for `scheduling_strategy=`: in a placement group, on a node, by labels."""
 
 from __future__ import annotations
 
@@ -140,8 +140,8 @@ def _checked_conditions(conditions: Mapping[str, Any] | None, name: str) -> dict
     for key, operator in conditions.items():
         if not isinstance(key, str):
             raise ValueError(
-                f'The map key of the {name} parameter must be of type str (e.g. {{"key1": In("value1")}}) but got {key} '
-                f"of type {type(key)}."
+                f'The map key of the {name} parameter must be of type str (e.g. {{"key1": In("value1")}}) but got '
+                f"{key} of type {type(key)}."
             )
         if not isinstance(operator, _OPERATORS):
             raise ValueError(

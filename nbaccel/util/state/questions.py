@@ -185,11 +185,15 @@ def groups() -> list[PlacementGroupState]:
 
 def _bundles(row: dict[str, Any]) -> list[dict[str, Any]]:
     nodes_of = row["bundles_to_node_id"]
+    group_id = row["placement_group_id"]
     return [
-        {"bundle_id": {"placement_group_id": row["placement_group_id"], "bundle_index": index}, "unit_resources": bundle,
-         "node_id": nodes_of[index]}
+        {
+            "bundle_id": {"placement_group_id": group_id, "bundle_index": index},
+            "unit_resources": bundle,
+            "node_id": nodes_of.get(index),
+        }
         for index, bundle in row["bundles"].items()
-    ]  # fmt: skip
+    ]
 
 
 def jobs() -> list[JobState]:
