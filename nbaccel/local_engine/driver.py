@@ -176,6 +176,7 @@ class Driver(ClusterView, Client):
         self.link.forget()
         if self.news is not None:
             self.news.link.forget()
+        os.close(self._arena_fd)
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:

@@ -275,6 +275,8 @@ class Head:
                 handler(peer, message)
             except Exception:  # the loop's last line: whatever one message brings about, the others' work goes on
                 self.note(f"a {type(message).__name__} of a {peer.role} failed:\n{traceback.format_exc()}")
+                if type(message) is wire.Submit:
+                    self.intake.submit_failed(peer, message)
 
     def send(self, peer: Peer, message: Any) -> None:
         peer.out.append(message)

@@ -205,6 +205,19 @@ class Intake:
             return
         self._head.handle(TaskSubmitted(task))
 
+    def submit_failed(self, peer: Peer, message: wire.Submit) -> None:
+        """The head could not take it: whoever waits for the results is told."""
+        record = peer.templates.get(message.template)
+        value = failures.failed(
+            "RaySystemError",
+            "The head could not take this task; `nbaccel doctor` shows the head's notes. Please report it.",
+            task_id=message.task_id.hex(),
+        )
+        for index in range(record.returns if record is not None else 1):
+            id = return_id(message.task_id, index)
+            self._objects.promise(id, peer.client_id)
+            self._head.orders.fill(id, value, [], peer.client_id)
+
     def _argument(self, id: bytes) -> tuple[wire.Value | None, bool]:
         """(the error that it is, whether it is still to come) of an argument."""
         record = self._objects.records.get(id)

@@ -274,7 +274,7 @@ class Link:
 
     def forget(self) -> None:
         """In a forked child: close our copy without a word."""
-        self.lost = f"this process ({os.getpid()}) was forked from a driver; call nbaccel.init() in it"
+        self.lost = f"this process ({os.getpid()}) was forked from one that is connected to a head, and is not itself"
         self._sock.close()
 
 

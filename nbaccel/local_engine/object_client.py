@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -129,24 +130,29 @@ class ObjectClient:
         return value
 
     def payloads(self, ids: list[bytes], timeout_s: float | None) -> list[tuple[int, Any]]:
-        """(status, payload) of each, waiting for those that are not there."""
+        """(status, payload) of each, waiting for those that are not there. Raises the first error that comes."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
         found = [self.values.payload(id) for id in ids]
         while None in found:
+            for id, payload in zip(ids, found, strict=True):
+                if payload is not None and payload[0] != wire.OK:
+                    self._loaded(id, *payload)
             missing = list(dict.fromkeys(id for id, payload in zip(ids, found, strict=True) if payload is None))
-            if not self._wait_for(missing, timeout_s):
-                raise exceptions.GetTimeoutError(
-                    f"Get timed out: {len(missing)} of {len(ids)} objects were not ready within {timeout_s} s. "
-                    "Their tasks go on; "
-                    "nbaccel.explain(ref) says why one waits."
-                )
+            left = None if deadline is None else max(deadline - time.monotonic(), 0)
+            in_time = self._wait_for(missing, left)
             found = [payload or self.values.payload(id) for id, payload in zip(ids, found, strict=True)]
+            if not in_time and None in found:
+                raise exceptions.GetTimeoutError(
+                    f"Get timed out: {found.count(None)} of {len(ids)} objects were not ready within {timeout_s} s. "
+                    "Their tasks go on; nbaccel.explain(ref) says why one waits."
+                )
         return found  # type: ignore[return-value]
 
     def _wait_for(self, ids: list[bytes], timeout_s: float | None) -> bool:
-        """Wait until each value has come; False after the timeout."""
+        """Wait until each value has come, or one that is an error; False after the timeout."""
         if self.link.lost is not None:
             raise exceptions.HeadDiedError(self.link.lost)
-        waiter = Waiter()
+        waiter = Waiter(self.values.is_error)
         try:
             missing = self.values.when_known(ids, waiter.arrived)
             if missing == 0:
@@ -154,7 +160,7 @@ class ObjectClient:
             with self.blocked():
                 return waiter.wait(missing, timeout_s)
         finally:
-            if not waiter.complete:
+            if len(waiter.ids) < len(ids):
                 self.values.forget_callback(ids, waiter.arrived)
 
     def value_of(self, payload: tuple[int, Any]) -> Any:
@@ -281,12 +287,13 @@ def received_actor(actor_id: bytes, class_name: str, methods: dict[str, MethodSp
 
 
 class Waiter:
-    """One waiting thread: counts arrivals and is woken by the last that it needs."""
+    """One waiting thread: counts arrivals and is woken by the last that it needs, or by one that is `enough`."""
 
-    __slots__ = ("_lock", "_needed", "complete", "ids")
+    __slots__ = ("_enough", "_lock", "_needed", "complete", "ids")
 
-    def __init__(self) -> None:
+    def __init__(self, enough: Callable[[bytes], bool] | None = None) -> None:
         self.ids: set[bytes] = set()
+        self._enough = enough
         self._needed = 1 << 60
         self._lock = threading.Lock()
         self._lock.acquire()
@@ -295,7 +302,7 @@ class Waiter:
     def arrived(self, id: bytes) -> None:
         """Called by the reader thread, once for each id."""
         self.ids.add(id)
-        if len(self.ids) >= self._needed:
+        if len(self.ids) >= self._needed or (self._enough is not None and self._enough(id)):
             self._wake()
 
     def _wake(self) -> None:
@@ -308,7 +315,7 @@ class Waiter:
     def wait(self, needed: int, timeout_s: float | None) -> bool:
         """Wait for so many arrivals; False after the timeout."""
         self._needed = needed
-        if len(self.ids) >= needed:
+        if self.complete or len(self.ids) >= needed:
             self.complete = True
             return True
         return interruptible.acquire(self._lock, timeout_s)

@@ -40,6 +40,7 @@ class Values:
         self._asked_ready: set[bytes] = set()
         self._for_value: dict[bytes, list[Callback]] = {}
         self._for_ready: dict[bytes, list[Callback]] = {}
+        self._lost: wire.Value | None = None  # the head has gone: what every wait ends with
         self._raised: set[bytes] = set()  # stored in the arena, and an error
         self._mappings: weakref.WeakValueDictionary[bytes, mmap.mmap] = weakref.WeakValueDictionary()
         holdings.on_released = self._released
@@ -72,6 +73,9 @@ class Values:
             for id in ids:
                 if id in self._known or id in self._mappings:
                     continue
+                if self._lost is not None:
+                    self._known[id] = self._lost
+                    continue
                 missing += 1
                 self._for_value.setdefault(id, []).append(callback)
                 if id not in self._coming and id not in self._asked:
@@ -92,7 +96,7 @@ class Values:
         there: list[bytes] = []
         with self._lock:
             for id in ids:
-                if id in self._known or id in self._ready or id in self._mappings:
+                if id in self._known or id in self._ready or id in self._mappings or self._lost is not None:
                     there.append(id)
                     continue
                 self._for_ready.setdefault(id, []).append(callback)
@@ -184,6 +188,11 @@ class Values:
 
     # ---- payloads
 
+    def is_error(self, id: bytes) -> bool:
+        """Whether a value is here, and an error."""
+        value = self._known.get(id)
+        return id in self._raised if value is None else value.status != wire.OK
+
     def payload(self, id: bytes) -> tuple[int, Any] | None:
         """(status, bytes or a mapping) of a value that is here; None when it has to be asked for again."""
         value = self._known.get(id)
@@ -225,6 +234,7 @@ class Values:
     def lose_all(self, failure: wire.Value) -> None:
         """The head is gone: every wait ends with this error."""
         with self._lock:
+            self._lost = failure
             waiting = [*self._for_value.items(), *self._for_ready.items()]
             for id, _callbacks in waiting:
                 self._known[id] = failure

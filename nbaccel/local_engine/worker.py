@@ -22,9 +22,8 @@ from typing import Any, NoReturn
 
 import setproctitle
 
-from nbaccel import device_memory
+from nbaccel import device_memory, exceptions
 from nbaccel import engine as engines
-from nbaccel import exceptions
 from nbaccel.local_engine import codec, failures, wire
 from nbaccel.local_engine.actor_host import ActorHost
 from nbaccel.local_engine.client import Client
@@ -171,6 +170,9 @@ class Worker(WorkerView, Client):
         setproctitle.setproctitle(f"nbaccel::{template.name}")
         self.output.begin(template.class_name or template.name, template.cell, template.parent, running.task_id)
         self._running = running
+        if self._blocked_count and template.kind == 0:  # an interrupt cut the last task's wait in two
+            self._blocked_count = 0
+            self.link.say(wire.Unblocked())
         if running.task_id in self._skip:
             self._skip.discard(running.task_id)
             running.cancelled = True
@@ -299,6 +301,16 @@ class Worker(WorkerView, Client):
                 self._blocked_count -= 1
                 if self._blocked_count == 0:
                     self.link.say(wire.Unblocked())
+
+
+def _after_fork() -> None:
+    """A process that a task forked must not speak on our connection, nor keep it open when we die."""
+    running: Any = engines.running()
+    if isinstance(running, Worker):
+        running.link.forget()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def main(fd: int, arena_fd: int, worker_id: bytes) -> None:

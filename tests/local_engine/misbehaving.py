@@ -158,6 +158,32 @@ def submit_forever() -> None:
         nbaccel.get(echo.options(num_cpus=0).remote(nbaccel.get(nbaccel.put(1))))
 
 
+@nbaccel.remote
+def get_in_a_fork() -> str:
+    """What a forked child of a task hears when it asks for an object."""
+    ref = nbaccel.put("ours")
+    later = echo.options(num_cpus=0).remote(1)
+    read, write = os.pipe()
+    if os.fork() == 0:
+        try:
+            os.write(write, repr(nbaccel.get(later)).encode())
+        except Exception as error:
+            os.write(write, str(error).encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        said = pipe.read()
+    assert nbaccel.get([ref, later]) == ["ours", 1]
+    return said
+
+
+@nbaccel.remote
+def wait_for_file(path: str) -> str:
+    while not os.path.exists(path):
+        time.sleep(0.01)
+    return "gone"
+
+
 INTERRUPTED_GET = """
 import os, signal, threading, time
 import numpy

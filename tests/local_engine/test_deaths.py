@@ -199,3 +199,21 @@ def test_signals_of_the_terminal_reach_the_driver_only(place: Place) -> None:
     os.killpg(program.pid, signal.SIGINT)
     out, _err = program.communicate(timeout=30)
     assert out == "interrupted\nstill here 7\n"
+
+
+def test_every_task_ends_while_processes_are_killed_at_random(place: Place) -> None:
+    done = place.run("from tests.local_engine import chaos\nchaos.main(seconds=5)")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].startswith("all ended"), done.stdout
+
+
+def test_a_process_that_a_task_forked_is_told_that_it_has_no_head(cluster: Place) -> None:
+    assert "was forked from" in nbaccel.get(misbehaving.get_in_a_fork.remote())
+
+
+def test_the_first_error_of_many_is_raised_before_the_others_are_there(cluster: Place) -> None:
+    slow = misbehaving.wait_for_file.remote(str(cluster.root / "go"))
+    with pytest.raises(misbehaving.Broken):
+        nbaccel.get([slow, misbehaving.raise_noted.remote(str(cluster.root / "runs"))])
+    (cluster.root / "go").touch()
+    assert nbaccel.get(slow) == "gone"
