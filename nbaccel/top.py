@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleDimensions, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -22,6 +22,8 @@ from nbaccel.snapshot import DeviceRow, Snapshot, TaskRow
 
 BAR_CELLS = 10
 WAITING_SHOWN = 5
+WIDE = 110  # columns of a screen that has room for the devices' models
+_COLUMNS = ("Device", "Model", "In use", "Load", "Memory", "Held by")
 # Names of the terminal's own colours, so that the user's theme decides what they look like.
 _COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red")
 
@@ -79,7 +81,7 @@ def watch(find: Find, pictures: Pictures, interval_s: float, console: Console | 
     with Live(console=console, screen=console.is_terminal, auto_refresh=False) as live:
         try:
             while heads.watching:
-                live.update(page(heads.newest(), time.time(), console.height), refresh=True)
+                live.update(page(heads.newest(), time.time(), console.size), refresh=True)
                 heads.wait(interval_s)
                 heads.watch(find())
         except KeyboardInterrupt:
@@ -87,14 +89,14 @@ def watch(find: Find, pictures: Pictures, interval_s: float, console: Console | 
     return False
 
 
-def page(pictures: Sequence[Snapshot], now: float, height: int) -> Group:
+def page(pictures: Sequence[Snapshot], now: float, size: ConsoleDimensions) -> Group:
     """What one screen shows of these heads: devices first, then what waits, then as many tasks as there is room for."""
     parts: list[RenderableType] = []
     for picture in pictures:
         picture.time = max(picture.time, now)  # ages grow between pictures
-        parts += _head(picture)
+        parts += _head(picture, size.width)
     used = sum(2 + _lines(part) for part in parts)
-    room = max(3, (height - used) // max(1, len(pictures)) - 2)
+    room = max(3, (size.height - used) // max(1, len(pictures)) - 2)
     for picture in pictures:
         parts += [Text(), _tasks(picture, room)]
     return Group(*parts)
@@ -104,17 +106,23 @@ def _lines(part: RenderableType) -> int:
     return part.row_count if isinstance(part, Table) else 1
 
 
-def _head(picture: Snapshot) -> list[RenderableType]:
+def _head(picture: Snapshot, width: int) -> list[RenderableType]:
     counts = tables.task_counts(picture) or "no task yet"
     parts: list[RenderableType] = [
-        Text(tables.headline(picture), style="bold"),
-        Text(f"{counts}   {tables.resources(picture)}"),
-        _devices(picture),
+        _line(tables.headline(picture), style="bold"),
+        _line(f"{counts}   {tables.resources(picture)}"),
+        _devices(picture, width),
     ]
-    waiting = tables.waiting(picture)
-    parts += [Text(f"◌ {_waiting(row, picture.time)}", style="dim") for row in waiting[:WAITING_SHOWN]]
-    parts += [Text(f"⚠ {wording.plain(alert.message)}", style="bold yellow") for alert in picture.alerts[-3:]]
+    reasons = {(row.name, row.why): row for row in reversed(tables.waiting(picture))}  # one line for all that are alike
+    first = list(reasons.values())[::-1][:WAITING_SHOWN]
+    parts += [_line(f"◌ {_waiting(row, picture.time)}", style="dim") for row in first]
+    parts += [_line(f"⚠ {wording.plain(alert.message)}", style="bold yellow") for alert in picture.alerts[-3:]]
     return parts
+
+
+def _line(words: str, style: str = "") -> Text:
+    """One line of the screen, cut at its edge."""
+    return Text(words, style=style, no_wrap=True, overflow="ellipsis")
 
 
 def _waiting(row: TaskRow, now: float) -> str:
@@ -122,15 +130,20 @@ def _waiting(row: TaskRow, now: float) -> str:
     return f"{wording.plain(row.name)} waits{since}: {wording.plain(row.why) or wording.demand(row.demand)}"
 
 
-def _devices(picture: Snapshot) -> RenderableType:
+def _devices(picture: Snapshot, width: int) -> RenderableType:
     rows = [row for row in picture.devices if row.offered]
     if not rows:
         return Text(" ".join(["No accelerator.", *map(wording.plain, picture.found)]), style="dim")
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("Device", "Model", "In use", "Load", "Memory", "Held by"):
-        table.add_column(name, overflow="ellipsis" if name == "Held by" else "fold", no_wrap=name != "Held by")
-    for row in rows:
-        table.add_row(*_device(row, picture.time))
+    cells = [_device(row, picture.time) for row in rows]
+    measured = any(row.metrics is not None for row in rows)
+    hidden = (set() if measured else {"Load", "Memory"}) | (set() if width >= WIDE else {"Model"})
+    shown = [place for place, name in enumerate(_COLUMNS) if name not in hidden]
+    table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
+    for place in shown:
+        last = place == len(_COLUMNS) - 1
+        table.add_column(_COLUMNS[place], no_wrap=True, overflow="ellipsis", ratio=1 if last else None)
+    for row_cells in cells:
+        table.add_row(*(row_cells[place] for place in shown))
     return table
 
 

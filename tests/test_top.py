@@ -16,7 +16,7 @@ from nbaccel.snapshot import Snapshot, TaskRow
 
 def _drawn(pictures: list[Snapshot], now: float = 0.0, height: int = 40, width: int = 140) -> str:
     console = Console(file=io.StringIO(), width=width, height=height)
-    console.print(top.page(pictures, now, height))
+    console.print(top.page(pictures, now, console.size))
     file: Any = console.file
     return str(file.getvalue())
 
@@ -40,6 +40,13 @@ def test_waiting_tasks_and_alerts_say_why(busy_snapshot: Snapshot) -> None:
 def test_the_page_fits_the_screen(busy_snapshot: Snapshot) -> None:
     busy_snapshot.tasks = [TaskRow(f"t{number}", f"task{number}", "task", "RUNNING") for number in range(200)]
     assert len(_drawn([busy_snapshot], height=30).splitlines()) <= 30
+
+
+def test_a_narrow_screen_keeps_who_holds_what_on_one_line(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.devices[1].metrics = None
+    lines = _drawn([busy_snapshot], width=80).splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert "GPUActor (pid 52420, cell [3] line 14" in next(line for line in lines if line.startswith("GPU 0"))
 
 
 def test_ages_grow_between_pictures(busy_snapshot: Snapshot) -> None:
