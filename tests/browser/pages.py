@@ -139,8 +139,8 @@ class NotebookPage:
         return sum(mark in frame or spaced in frame for frame in frames)
 
     def picture(self, name: str, what: Any) -> None:
-        """A picture for the docs, written where NBACCEL_PICTURES=1 asks for it."""
-        if os.environ.get("NBACCEL_PICTURES"):
+        """A picture, if the docs show it and NBACCEL_PICTURES=1 asks for new ones."""
+        if os.environ.get("NBACCEL_PICTURES") and f"images/{name}.png" in (ROOT / "docs" / "cockpit.md").read_text():
             PICTURES.mkdir(exist_ok=True)
             what.screenshot(path=str(PICTURES / f"{name}.png"))
 
