@@ -33,7 +33,7 @@ from benchmarks.census import TOKEN_VARIABLE  # noqa: E402
 from benchmarks.contenders import CONTENDERS, is_installed  # noqa: E402
 from benchmarks.rows import BY_KEY, SESSIONS  # noqa: E402
 
-SESSION_TIMEOUT_S = 300
+SESSION_TIMEOUT_S = 600
 
 
 def arguments() -> argparse.Namespace:
@@ -43,7 +43,7 @@ def arguments() -> argparse.Namespace:
         "--rows", type=_names(BY_KEY, "row"), default=list(BY_KEY), metavar="KEY,KEY", help=", ".join(BY_KEY)
     )
     parser.add_argument(
-        "--repeat", type=int, default=7, help="rounds; slow contenders take part in at most 3 (default: 7)"
+        "--repeat", type=int, default=7, help="rounds; slow contenders take part in 3 or 1 (default: 7)"
     )
     parser.add_argument("--json", type=Path, help="write every figure of every round there")
     parser.add_argument("--docs", type=Path, help="put the tables into this page, between its two marks")
@@ -102,32 +102,36 @@ def _takes_part(name: str, session: str) -> bool:
 def run_session(name: str, session: str, rows: list[str]) -> tuple[list[dict[str, Any]], str]:
     """(the figures, what went wrong) of one session; nothing of it is left running."""
     token = secrets.token_hex(8)
-    environment = {**os.environ, TOKEN_VARIABLE: token, "PYTHONPATH": str(ROOT)}
-    environment.pop(
-        "PYTHONDONTWRITEBYTECODE", None
-    )  # an installed package is compiled; a checkout's start would not be
     with tempfile.TemporaryDirectory() as directory:
         figures, said = Path(directory, "figures"), Path(directory, "output")
-        command = [sys.executable, "-m", "benchmarks.session", name, session, ",".join(rows), str(figures)]
-        with said.open("wb") as output:
-            process = subprocess.Popen(
-                command,
-                cwd=ROOT,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+        process = _started([name, session, ",".join(rows), str(figures)], token, said)
+        left = 0
         try:
             problem = "" if process.wait(SESSION_TIMEOUT_S) == 0 else _last_line(said)
         except subprocess.TimeoutExpired:
             problem = f"not done after {SESSION_TIMEOUT_S} s; it last said: {_last_line(said)}"
-        left = _end(process, token)
+        finally:
+            left = _end(process, token)
         if left and not problem:
             problem = f"{left} of its processes were still there at its end"
         lines = figures.read_text().splitlines() if figures.exists() else []
     return [json.loads(line) for line in lines], problem
+
+
+def _started(arguments: list[str], token: str, said: Path) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, TOKEN_VARIABLE: token, "PYTHONPATH": str(ROOT)}
+    # An installed package is compiled; a checkout's first start would not be, nor any of them with this variable.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    with said.open("wb") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.session", *arguments],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
 
 
 def _last_line(path: Path) -> str:
@@ -146,6 +150,7 @@ def _end(process: subprocess.Popen[bytes], token: str) -> int:
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what runs is ended then, too
     asked = arguments()
     missing = [name for name in asked.only if not is_installed(name)]
     present = [name for name in asked.only if name not in missing]
@@ -165,7 +170,7 @@ def described(names: list[str], rounds: int) -> str:
     """What was compared with what, on what machine."""
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     versions = ", ".join(f"{CONTENDERS[name].title} {_version(name)}".rstrip() for name in names)
-    return f"{machine}; {versions}; medians of {rounds} rounds (of 3 for slow contenders)."
+    return f"{machine}; {versions}; medians of {rounds} rounds (slow contenders: loky 3, Dask and ipyparallel 1)."
 
 
 def show(asked: argparse.Namespace, run: Run, floors: dict[str, float], conditions: str) -> None:

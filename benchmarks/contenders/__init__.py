@@ -58,10 +58,10 @@ class Entry(NamedTuple):
 CONTENDERS: dict[str, Entry] = {
     "nbaccel": Entry("nbaccel", "NBAccel", "nbaccel", "nbaccel"),
     "ray": Entry("ray", "RayCore", "ray", "Ray"),
-    "processes": Entry("processes", "Processes", "concurrent.futures", "ProcessPoolExecutor", 3),
+    "processes": Entry("processes", "Processes", "concurrent.futures", "ProcessPoolExecutor"),
     "loky": Entry("loky", "Loky", "loky", "loky", 3),
-    "dask": Entry("dask", "Dask", "distributed", "Dask LocalCluster", 3),
-    "ipyparallel": Entry("ipyparallel", "IPyParallel", "ipyparallel", "ipyparallel", 3),
+    "dask": Entry("dask", "Dask", "distributed", "Dask LocalCluster", 1),
+    "ipyparallel": Entry("ipyparallel", "IPyParallel", "ipyparallel", "ipyparallel", 1),
 }
 
 
