@@ -114,7 +114,9 @@ class Place:
             "leases": sorted(
                 path.name for path in (self.root / "leases").glob("*.lease") if b"pid" in path.read_bytes()
             ),
-            "shared memory": sorted(set(os.listdir("/dev/shm")) - self._shared_memory - {"nbaccel-leases"}),
+            "shared memory": sorted(
+                name for name in set(os.listdir("/dev/shm")) - self._shared_memory if name.startswith("nbaccel-arena")
+            ),
         }
         return {what: things for what, things in found.items() if things}
 

@@ -328,6 +328,7 @@ class Head:
         self.handle(JobEnded(job.number, why))
         self.client_gone(peer.client_id)
         self.questions.job_ended(job.number)
+        self.intake.job_ended(job.number)
         if self.config.driver_fd >= 0 and not any(not other.ended for other in self.jobs.values()):
             self.stop(why)
 

@@ -42,7 +42,8 @@ class Intake:
         self._head = head
         self._objects = head.objects
         self.functions: dict[bytes, wire.DefineFunction] = {}
-        self.templates: dict[int, TemplateRecord] = {}
+        self._functions_of: dict[int, set[bytes]] = {}  # job -> what it defined
+        self._template_count = 0
         self._waiting_for_node: list[Peer] = []
 
     def handlers(self) -> dict[str, dict[type, Callable[[Peer, Any], None]]]:
@@ -160,9 +161,20 @@ class Intake:
 
     def _define_function(self, peer: Peer, message: wire.DefineFunction) -> None:
         self.functions.setdefault(message.key, message)
+        self._functions_of.setdefault(peer.job, set()).add(message.key)
+
+    def job_ended(self, job: int) -> None:
+        """Forget the code that nobody runs any more: a head may outlive many drivers."""
+        gone = self._functions_of.pop(job, set())
+        gone.difference_update(*self._functions_of.values())
+        for actor in self._head.actors.values():
+            gone.difference_update(actor.record.functions)  # one that outlives its job may be started again
+        for key in gone:
+            del self.functions[key]
 
     def _define_template(self, peer: Peer, message: wire.DefineTemplate) -> None:
-        number = len(self.templates) + 1
+        self._template_count += 1
+        number = self._template_count
         template = message.template
         job = self._head.jobs.get(peer.job)
         hello = job.hello if job else None
@@ -170,7 +182,6 @@ class Intake:
         record = template_record(number, template, peer.job, zygote)
         record.refuse_infeasible = hello is not None and hello.infeasible == "raise"
         self._head.environments.learn(template.environment, template.runtime_env)
-        self.templates[number] = record
         peer.templates[message.number] = record
 
     def _submit(self, peer: Peer, message: wire.Submit) -> None:
