@@ -24,8 +24,8 @@ class PendingCalls:
         pending = self._counts.get(handle._actor_id_bytes, 0)
         if pending >= limit:
             raise exceptions.PendingCallsLimitExceeded(
-                f"The task {method._spec.name} could not be submitted to {handle!r} because {pending} calls are pending "
-                f"there and the actor's max_pending_calls is {limit}. Wait for some of them, or raise the limit."
+                f"The task {method._spec.name} could not be submitted to {handle!r} because {pending} calls are "
+                f"pending there and its max_pending_calls is {limit}. Wait for some of them, or raise the limit."
             )
 
     def count(self, method: ActorMethod, returned: Any) -> None:
