@@ -6,8 +6,10 @@ import json
 import os
 import re
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -156,4 +158,5 @@ class NotebookPage:
         for session in sessions:
             if session["path"].endswith(self.name):
                 request = urllib.request.Request(f"{address}/{session['id']}", method="DELETE")
-                urllib.request.urlopen(request).close()
+                with suppress(urllib.error.HTTPError):  # it is being restarted; it ends with the server
+                    urllib.request.urlopen(request).close()

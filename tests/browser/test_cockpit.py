@@ -173,6 +173,15 @@ def test_a_shut_down_cluster_says_so_and_a_new_one_takes_the_view_over(opened: C
     assert page.cockpit(0).get_by_text("shut down").count() == 0
 
 
+def test_a_view_whose_kernel_has_gone_says_so(opened: Callable[..., Any]) -> None:
+    page = opened(START, HOLD + "refs = held('orphan')").run_all()
+    device, _pid = said(page, 1)["orphan"]
+    page.until(lambda: page.holders().get(device) == "orphan")
+    page.menu("Kernel", "Restart Kernel…")
+    page.cockpit().get_by_text("the kernel has gone").wait_for()
+    assert page.cockpit().get_by_role("button", name="Cancel").count() == 0
+
+
 def test_a_hostile_name_stays_text(opened: Callable[..., Any]) -> None:
     hostile = "<img src=x onerror=alert(1)>"
     page = opened(START, HOLD + f"ref = hold.options(name={hostile!r}).remote('bad')").run_all()

@@ -35,7 +35,7 @@ export function mount(place, source, options = {}) {
     const snapshot = source.snapshot();
     const focused = root.contains(page.activeElement) ? page.activeElement : null;
     if (!snapshot) draw(root, drawEmpty("Waiting for the first picture of the cluster …"));
-    else drawSnapshot(root, snapshot, state, clock.now());
+    else drawSnapshot(root, snapshot, state, snapshot.ended ? (snapshot.time ?? 0) : clock.now());
     if (focused && !focused.isConnected) refocus(root, state);
   };
   const soon = () => {

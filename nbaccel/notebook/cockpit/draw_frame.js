@@ -41,7 +41,7 @@ function header(picture, state) {
   return h("header", { key: "header" },
     h("div", { class: "line" },
       h("strong", {}, "nbaccel"), h("span", { class: "quiet" }, [engine, ...facts].join(" · ")),
-      picture.ended && h("span", { class: "chip" }, "shut down"),
+      picture.ended && h("span", { class: "chip" }, picture.ended),
       picture.alerts.length > 0 && h("span", { class: "chip urgent" }, h("span", { "aria-hidden": "true" }, "⚠ "), picture.alerts.length === 1 ? "1 alert" : `${picture.alerts.length} alerts`),
       button(state.details ? "Less" : "Details", { "data-act": "details", "aria-expanded": String(state.details), class: "aside" })),
     h("div", { class: "line" }, h("span", {}, picture.summary), h("span", { class: "quiet" }, picture.resources.join(" · "))));

@@ -21,7 +21,7 @@ export function pictureOf(snapshot, asked, now) {
   const tasks = tab === "tasks" ? taskViews(snapshot, asked.filter, asked.most, now) : { views: [], number: 0 };
   return {
     title: titleOf(snapshot),
-    ended: snapshot.ended === true,
+    ended: snapshot.lost ? "the kernel has gone" : snapshot.ended ? "shut down" : "",
     counts,
     summary: summaryOf(counts),
     resources: resourcesOf(snapshot),

@@ -105,6 +105,7 @@
  * @property {Record<string, number>} [actor_counts]
  * @property {string[]} [found]
  * @property {boolean} [ended] the cluster has shut down; this is the last that was known of it
+ * @property {boolean} [lost] it ended with the kernel
  *
  * Where snapshots come from and messages go to: a widget's model, or the server's stream.
  * @typedef {object} Source

@@ -18,6 +18,7 @@ export function sourceOf(model) {
   let text = "";
   /** @type {Snapshot | null} */
   let parsed = null;
+  let lost = false; // the kernel has ended or restarted: its widgets do not come back
   return {
     snapshot() {
       const now = model.get("snapshot");
@@ -25,11 +26,19 @@ export function sourceOf(model) {
         text = now;
         parsed = now ? JSON.parse(now) : null;
       }
-      return parsed;
+      return lost && parsed ? { ...parsed, ended: true, lost } : parsed;
     },
     subscribe(changed) {
+      const unplugged = () => {
+        lost = true;
+        changed();
+      };
       model.on("change:snapshot", changed);
-      return () => model.off("change:snapshot", changed);
+      model.on("comm_live_update", unplugged);
+      return () => {
+        model.off("change:snapshot", changed);
+        model.off("comm_live_update", unplugged);
+      };
     },
     listen(heard) {
       model.on("msg:custom", heard);

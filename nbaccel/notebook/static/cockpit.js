@@ -765,7 +765,7 @@ function header(picture, state) {
   return h("header", { key: "header" },
     h("div", { class: "line" },
       h("strong", {}, "nbaccel"), h("span", { class: "quiet" }, [engine, ...facts].join(" · ")),
-      picture.ended && h("span", { class: "chip" }, "shut down"),
+      picture.ended && h("span", { class: "chip" }, picture.ended),
       picture.alerts.length > 0 && h("span", { class: "chip urgent" }, h("span", { "aria-hidden": "true" }, "⚠ "), picture.alerts.length === 1 ? "1 alert" : `${picture.alerts.length} alerts`),
       button(state.details ? "Less" : "Details", { "data-act": "details", "aria-expanded": String(state.details), class: "aside" })),
     h("div", { class: "line" }, h("span", {}, picture.summary), h("span", { class: "quiet" }, picture.resources.join(" · "))));
@@ -816,7 +816,7 @@ function pictureOf(snapshot, asked, now) {
   const tasks = tab === "tasks" ? taskViews(snapshot, asked.filter, asked.most, now) : { views: [], number: 0 };
   return {
     title: titleOf(snapshot),
-    ended: snapshot.ended === true,
+    ended: snapshot.lost ? "the kernel has gone" : snapshot.ended ? "shut down" : "",
     counts,
     summary: summaryOf(counts),
     resources: resourcesOf(snapshot),
@@ -1071,7 +1071,7 @@ function mount(place, source, options = {}) {
     const snapshot = source.snapshot();
     const focused = root.contains(page.activeElement) ? page.activeElement : null;
     if (!snapshot) draw(root, drawEmpty("Waiting for the first picture of the cluster …"));
-    else drawSnapshot(root, snapshot, state, clock.now());
+    else drawSnapshot(root, snapshot, state, snapshot.ended ? (snapshot.time ?? 0) : clock.now());
     if (focused && !focused.isConnected) refocus(root, state);
   };
   const soon = () => {
@@ -1123,6 +1123,7 @@ function refocus(root, state) {
 function sourceOf(model) {
   let text = "";
   let parsed = null;
+  let lost = false;
   return {
     snapshot() {
       const now = model.get("snapshot");
@@ -1130,11 +1131,19 @@ function sourceOf(model) {
         text = now;
         parsed = now ? JSON.parse(now) : null;
       }
-      return parsed;
+      return lost && parsed ? { ...parsed, ended: true, lost } : parsed;
     },
     subscribe(changed) {
+      const unplugged = () => {
+        lost = true;
+        changed();
+      };
       model.on("change:snapshot", changed);
-      return () => model.off("change:snapshot", changed);
+      model.on("comm_live_update", unplugged);
+      return () => {
+        model.off("change:snapshot", changed);
+        model.off("comm_live_update", unplugged);
+      };
     },
     listen(heard) {
       model.on("msg:custom", heard);
