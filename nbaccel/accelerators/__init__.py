@@ -9,7 +9,7 @@ Adding a vendor: copy the module of one that is like it, answer the questions of
 """
 
 from nbaccel.accelerators.assigning import environment_for, hidden_environment
-from nbaccel.accelerators.detection import Detection, detect, detections, evidence, unknown_detection
+from nbaccel.accelerators.detection import Detection, detect, detections, evidence, unknown_detection, usual_deadline_s
 from nbaccel.accelerators.machine import RealMachine
 from nbaccel.accelerators.offering import NodeDevices, resolve_resources
 from nbaccel.accelerators.quantities import check_quantity
@@ -36,6 +36,7 @@ __all__ = [
     "hidden_environment",
     "resolve_resources",
     "unknown_detection",
+    "usual_deadline_s",
     "vendor_for_resource",
     "vendor_of",
 ]

@@ -23,6 +23,7 @@ from nbaccel.accelerators.vendor import Device, Finding, Machine, PciDevice, Ven
 from nbaccel.accelerators.visibility import Selection, select
 
 DEADLINE_S = 10.0
+DEADLINE_VARIABLE = "NBACCEL_DETECTION_TIMEOUT_S"
 
 
 @dataclass(slots=True)
@@ -70,11 +71,12 @@ def evidence(machine: Machine) -> list[str]:
 
 
 def detect(
-    machine: Machine, *, gpu_vendor: str | None = None, simulate: str | None = None, deadline_s: float = DEADLINE_S
+    machine: Machine, *, gpu_vendor: str | None = None, simulate: str | None = None, deadline_s: float | None = None
 ) -> Detection:
     """Find all devices of this machine, or make them up (`simulate=`, else NBACCEL_SIMULATE, e.g. "nvidia:4xA100").
 
-    Raises ValueError for a `gpu_vendor` or a simulation that means nothing; everything else that goes wrong becomes a
+    Vendors that have not answered after `deadline_s` (else NBACCEL_DETECTION_TIMEOUT_S, else 10) are unknown. Raises
+    ValueError for a `gpu_vendor`, a simulation or a time that means nothing; everything else that goes wrong becomes a
     reason in its finding.
 
     >>> detect(RealMachine(), simulate="amd:2xMI300X").devices[1].type
@@ -85,7 +87,7 @@ def detect(
 
 
 def detections(
-    machine: Machine, *, gpu_vendor: str | None = None, simulate: str | None = None, deadline_s: float = DEADLINE_S
+    machine: Machine, *, gpu_vendor: str | None = None, simulate: str | None = None, deadline_s: float | None = None
 ) -> Iterator[Detection]:
     """As `detect`, in one step or two: what a node that begins must know, and then the rest, if there is any."""
     wanted = simulate if simulate is not None else machine.environ.get(SIMULATE_VARIABLE)
@@ -93,7 +95,7 @@ def detections(
         yield _settled(Detection(simulated_findings(wanted), simulated=wanted), machine.environ, gpu_vendor)
         return
     vendor = None if gpu_vendor is None else _gpu_vendor_named(gpu_vendor)
-    inquiry = _Inquiry(machine, deadline_s)
+    inquiry = _Inquiry(machine, usual_deadline_s(machine.environ) if deadline_s is None else deadline_s)
     if inquiry.wait(lambda answers: _can_begin(answers, machine.environ, vendor)):
         yield _settled(Detection(inquiry.findings(late=False)), machine.environ, vendor)
         inquiry.wait(lambda answers: False)
@@ -120,6 +122,22 @@ def _can_begin(answers: Mapping[str, Finding], environ: Mapping[str, str], gpu_v
         if _has_discrete(select(vendor, answers[vendor.name].devices, environ).devices):
             return True
     return True
+
+
+def usual_deadline_s(environ: Mapping[str, str]) -> float:
+    """How long the devices may take to answer; drivers of large machines can need more than the usual time."""
+    text = environ.get(DEADLINE_VARIABLE)
+    if not text:
+        return DEADLINE_S
+    try:
+        wanted = float(text)
+    except ValueError:
+        wanted = -1.0
+    if not 0 < wanted <= 3600:
+        raise ValueError(
+            f"{DEADLINE_VARIABLE}={text} is no number of seconds from above 0 to 3600. Write 30, or unset it."
+        )
+    return wanted
 
 
 def unknown_detection(reason: str, *, gpu_vendor: str | None = None) -> Detection:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from nbaccel import accelerators
@@ -28,8 +27,6 @@ from nbaccel.scheduling.events import UNIT, DeviceChanged, DeviceSpec, NodeAdded
 if TYPE_CHECKING:
     from nbaccel.local_engine.head import Head
 
-DEADLINE_S = 10.0
-DEADLINE_VARIABLE = "NBACCEL_DETECTION_TIMEOUT_S"
 GRACE_S = 1.0  # the prober's own answer says which vendor is late: it comes first
 MOST_DEATHS = 3  # of a prober that dies whenever it asks
 
@@ -50,7 +47,7 @@ class NodeSetup:
         self.watch = DeviceWatch(head)
         self.lending = DeviceLeases(head)
         self._machine = accelerators.RealMachine()
-        self._deadline_s = DEADLINE_S
+        self._deadline_s = 0.0
         self._prober_deaths = 0
         self.options = head.config.options
 
@@ -60,7 +57,7 @@ class NodeSetup:
         """Find out what this machine has; `Head.ready` follows."""
         simulate = self._text("simulate")
         try:
-            self._deadline_s = _deadline_s(self._machine.environ)
+            self._deadline_s = accelerators.usual_deadline_s(self._machine.environ)
             signs = [] if simulate else accelerators.evidence(self._machine)
             if not signs:
                 self._know(accelerators.detect(self._machine, gpu_vendor=self._text("gpu_vendor"), simulate=simulate))
@@ -218,22 +215,6 @@ def _unknown(detection: Detection) -> list[str]:
     if len(late) == len(detection.findings):
         return [f"Accelerators: {late[0].reason}"]
     return [f"{finding.family}: {finding.reason} {finding.advice or ''}".rstrip() for finding in late]
-
-
-def _deadline_s(environ: Mapping[str, str]) -> float:
-    """How long the devices may take to answer; drivers of large machines can need more than the usual time."""
-    text = environ.get(DEADLINE_VARIABLE)
-    if not text:
-        return DEADLINE_S
-    try:
-        wanted = float(text)
-    except ValueError:
-        wanted = -1.0
-    if not 0 < wanted <= 3600:
-        raise ValueError(
-            f"{DEADLINE_VARIABLE}={text} is no number of seconds from above 0 to 3600. Write 30, or unset it."
-        )
-    return wanted
 
 
 def _units(amount: float) -> int:

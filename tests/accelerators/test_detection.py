@@ -17,6 +17,7 @@ from nbaccel.accelerators import (
     Detection,
     NodeDevices,
     detect,
+    detections,
     evidence,
     resolve_resources,
     unknown_detection,
@@ -96,6 +97,62 @@ def test_one_family_that_hangs_is_unknown_and_holds_up_no_other(tmp_path: Path) 
     assert detection.finding("neuron").reason == "unknown: neuron-ls has not answered for 0.05 s."
     assert detection.finding("neuron").late
     assert len(detection.finding("amd").devices) == 2
+
+
+class SlowLibrary(MadeMachine):
+    """Intel's library is imported when the test says so."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.released = threading.Event()
+
+    def import_module(self, name: str) -> Any:
+        if name == "dpctl":
+            self.released.wait(60)
+        return super().import_module(name)
+
+
+def slow_intel_beside_amd(folder: Path) -> SlowLibrary:
+    machine = SlowLibrary(folder)
+    add_intel(machine)
+    add_amd(machine)
+    return machine
+
+
+def test_a_node_begins_without_the_answer_about_gpus_that_it_would_not_offer(tmp_path: Path) -> None:
+    machine = slow_intel_beside_amd(tmp_path)
+    steps = detections(machine)
+    first = next(steps)
+    assert (first.gpu_vendor, len(first.finding("amd").devices), first.finding("intel").devices) == ("amd", 2, [])
+    assert "does not wait for GPUs that it will not offer" in first.finding("intel").reason
+    machine.released.set()
+    (second,) = steps
+    assert (second.gpu_vendor, len(second.finding("intel").devices)) == ("amd", 2)
+    assert not any(device.offered for device in second.finding("intel").devices)
+
+
+@pytest.mark.parametrize("how", ["asked for by name", "the others are hidden"])
+def test_a_node_waits_for_gpus_that_it_may_offer(tmp_path: Path, how: str) -> None:
+    machine = slow_intel_beside_amd(tmp_path)
+    named = "intel" if how == "asked for by name" else None
+    if named is None:
+        machine.variables["ROCR_VISIBLE_DEVICES"] = ""
+    steps = detections(machine, gpu_vendor=named, deadline_s=0.1)
+    assert next(steps).finding("intel").late
+    assert list(steps) == []
+    machine.released.set()
+
+
+def test_one_answer_is_all_where_everything_is_known_at_once(machine: MadeMachine) -> None:
+    add_neuron(machine)
+    assert len(list(detections(machine))) == 1
+
+
+@pytest.mark.parametrize("text", ["soon", "0", "-1", "1e9", "nan"])
+def test_a_time_limit_that_is_none_is_refused(machine: MadeMachine, text: str) -> None:
+    machine.variables["NBACCEL_DETECTION_TIMEOUT_S"] = text
+    with pytest.raises(ValueError, match=f"NBACCEL_DETECTION_TIMEOUT_S={text} is no number of seconds"):
+        detect(machine)
 
 
 def test_a_tool_that_never_ends_is_stopped_by_its_own_limit(machine: MadeMachine) -> None:
