@@ -9,6 +9,7 @@
             │
             ▼
         views ► view ► card, markup, theme         a Snapshot becomes text/plain and text/html, nothing else is asked
+        dashboards ► widget ► publishing ► drawn   the same, live: cockpit/*.js draws it, joined in static/cockpit.js
 
 Only `nbaccel.load_ipython_extension` and the context that `init()` returns come here, and only when they are used.
 """
