@@ -1,0 +1,44 @@
+"""Bars inside of tasks tell the head how far the task is."""
+
+import pytest
+
+import nbaccel
+from nbaccel.experimental import tqdm_ray
+from tests.gates import Gate, wait_until
+
+
+@pytest.fixture(autouse=True)
+def engine():
+    nbaccel.init(num_cpus=2)
+    yield
+    nbaccel.shutdown()
+
+
+def test_a_tasks_bar_is_its_progress_in_the_picture():
+    @nbaccel.remote
+    def work(gate):
+        bar = tqdm_ray.tqdm(total=10, flush_interval_s=0)
+        bar.update(4)
+        nbaccel.get(gate.wait.remote())
+        bar.close()
+        return bar.n
+
+    gate = Gate.remote()
+    ref = work.remote(gate)
+    wait_until(lambda: [task for task in nbaccel.snapshot().tasks if task.progress == (4.0, 10.0)])
+    nbaccel.get(gate.open.remote())
+    assert nbaccel.get(ref) == 4
+
+
+def test_it_goes_around_an_iterable():
+    @nbaccel.remote
+    def work():
+        bar = tqdm_ray.tqdm([1, 2, 3], desc="items")
+        return list(bar), bar.n, bar.total
+
+    assert nbaccel.get(work.remote()) == ([1, 2, 3], 3, 3)
+
+
+def test_safe_print_prints(capsys):
+    tqdm_ray.safe_print("a", 1, sep="-")
+    assert capsys.readouterr().out == "a-1\n"

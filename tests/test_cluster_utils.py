@@ -1,0 +1,177 @@
+"""Virtual nodes: work goes where it must, and a lost node loses its workers and its objects."""
+
+import pytest
+
+import nbaccel
+from nbaccel import exceptions
+from nbaccel.cluster_utils import Cluster
+from nbaccel.util.placement_group import placement_group, placement_group_table, remove_placement_group
+from nbaccel.util.scheduling_strategies import In, NodeAffinitySchedulingStrategy, NodeLabelSchedulingStrategy
+from tests.gates import Gate, wait_until
+
+LARGE = 1_000_000
+
+
+@pytest.fixture
+def cluster():
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    yield cluster
+    cluster.shutdown()
+
+
+@pytest.fixture
+def joined(cluster):
+    nbaccel.init(address=cluster.address)
+    return cluster
+
+
+@nbaccel.remote
+def here():
+    return nbaccel.get_runtime_context().get_node_id()
+
+
+@nbaccel.remote(resources={"fragile": 0.1})
+def make(path, value):
+    with open(path, "a") as file:
+        file.write("x")
+    return bytes([value]) * LARGE
+
+
+@nbaccel.remote(resources={"fragile": 0.1})
+def joined_bytes(one, other):
+    return one[:10] + other
+
+
+def test_added_nodes_are_part_of_the_cluster(joined):
+    node = joined.add_node(num_cpus=3, num_gpus=2, resources={"blue": 4}, labels={"zone": "b"}, node_name="second")
+    rows = {row["NodeID"]: row for row in nbaccel.nodes()}
+    assert rows[node.node_id]["Labels"]["zone"] == "b" and rows[node.node_id]["NodeName"] == "second"
+    assert nbaccel.cluster_resources()["CPU"] == 4 and nbaccel.cluster_resources()["GPU"] == 2
+    assert nbaccel.get(here.options(resources={"blue": 1}).remote()) == node.node_id
+
+
+def test_work_goes_to_the_node_that_is_named_or_labelled(joined):
+    a = joined.add_node(num_cpus=1, labels={"zone": "a"})
+    b = joined.add_node(num_cpus=1, labels={"zone": "b"})
+    affinity = NodeAffinitySchedulingStrategy(a.node_id, soft=False)
+    assert nbaccel.get(here.options(scheduling_strategy=affinity).remote()) == a.node_id
+    assert nbaccel.get(here.options(label_selector={"zone": "b"}).remote()) == b.node_id
+    labels = NodeLabelSchedulingStrategy({"zone": In("b", "c")})
+    assert nbaccel.get(here.options(scheduling_strategy=labels).remote()) == b.node_id
+    soft = here.options(label_selector={"zone": "z"}, fallback_strategy=[{"label_selector": {"zone": "a"}}])
+    assert nbaccel.get(soft.remote()) == a.node_id
+
+
+def test_bundles_lie_as_the_strategy_says(joined):
+    for _ in range(2):
+        joined.add_node(num_cpus=2)
+
+    def nodes_of(strategy, count=2):
+        group = placement_group([{"CPU": 1}] * count, strategy=strategy)
+        nbaccel.get(group.ready())
+        nodes = set(placement_group_table(group)["bundles_to_node_id"].values())
+        remove_placement_group(group)
+        return len(nodes)
+
+    assert [nodes_of(name) for name in ("PACK", "STRICT_PACK", "SPREAD", "STRICT_SPREAD")] == [1, 1, 2, 2]
+    assert nodes_of("PACK", 5) == 3 and nodes_of("STRICT_SPREAD", 3) == 3
+    too_many = placement_group([{"CPU": 1}] * 4, strategy="STRICT_SPREAD")
+    assert too_many.wait(0) is False
+
+
+def test_lost_objects_are_made_again_with_what_they_were_made_from(joined, tmp_path):
+    node = joined.add_node(num_cpus=2, resources={"fragile": 1})
+    one, other = make.remote(tmp_path / "one", 1), make.remote(tmp_path / "other", 2)
+    both = joined_bytes.remote(one, other)
+    nbaccel.wait([both], fetch_local=False)
+    joined.remove_node(node)
+    joined.add_node(num_cpus=2, resources={"fragile": 1})
+    assert nbaccel.get(both)[:11] == b"\x01" * 10 + b"\x02"
+    assert (tmp_path / "one").read_text() == "xx" and (tmp_path / "other").read_text() == "xx"
+
+
+def test_what_was_read_here_before_is_not_lost(joined, tmp_path):
+    node = joined.add_node(num_cpus=1, resources={"fragile": 1})
+    ref = make.remote(tmp_path / "runs", 3)
+    nbaccel.get(ref)
+    joined.remove_node(node)
+    assert nbaccel.get(ref)[:1] == b"\x03" and (tmp_path / "runs").read_text() == "x"
+
+
+def test_an_object_that_cannot_be_made_again_fails_in_words(joined, tmp_path):
+    node = joined.add_node(num_cpus=1, resources={"fragile": 1})
+
+    @nbaccel.remote(resources={"fragile": 0.1})
+    def put():
+        return [nbaccel.put(bytes(LARGE))]
+
+    (inside,) = nbaccel.get(put.remote())
+    without_retries = make.options(max_retries=0).remote(tmp_path / "runs", 1)
+    nbaccel.wait([without_retries], fetch_local=False)
+    joined.remove_node(node)
+    with pytest.raises(exceptions.ObjectLostError, match="put"):
+        nbaccel.get(inside)
+    with pytest.raises(exceptions.ObjectReconstructionFailedError, match="max_retries=0"):
+        nbaccel.get(without_retries)
+
+
+def test_running_work_moves_to_another_node_if_it_may(joined, tmp_path):
+    node = joined.add_node(num_cpus=2, resources={"fragile": 1})
+    gate = Gate.options(num_cpus=0, scheduling_strategy=_on(joined.head_node)).remote()
+
+    @nbaccel.remote(num_cpus=0, resources={"fragile": 0.1})
+    def wait(gate):
+        nbaccel.get(gate.wait.remote())
+        return nbaccel.get_runtime_context().get_node_id()
+
+    again, never = wait.remote(gate), wait.options(max_retries=0).remote(gate)
+    wait_until(lambda: nbaccel.get(gate.arrived.remote()) == 2)
+    joined.remove_node(node)
+    with pytest.raises(exceptions.NodeDiedError):
+        nbaccel.get(never)
+    other = joined.add_node(num_cpus=2, resources={"fragile": 1})
+    nbaccel.get(gate.open.remote())
+    assert nbaccel.get(again) == other.node_id
+
+
+def _on(node):
+    return NodeAffinitySchedulingStrategy(node.node_id, soft=False)
+
+
+def test_actors_of_a_lost_node_restart_elsewhere_or_die(joined):
+    @nbaccel.remote(num_cpus=0, resources={"fragile": 0.1})
+    class Actor:
+        def where(self):
+            return nbaccel.get_runtime_context().get_node_id()
+
+    node = joined.add_node(num_cpus=1, resources={"fragile": 1})
+    lasting, mortal = Actor.options(max_restarts=1).remote(), Actor.remote()
+    assert nbaccel.get([lasting.where.remote(), mortal.where.remote()]) == [node.node_id] * 2
+    joined.remove_node(node)
+    other = joined.add_node(num_cpus=1, resources={"fragile": 1})
+    assert nbaccel.get(lasting.where.remote()) == other.node_id
+    with pytest.raises(exceptions.ActorDiedError, match="removed"):
+        nbaccel.get(mortal.where.remote())
+
+
+def test_a_removed_node_is_shown_dead_and_cannot_be_removed_again(joined):
+    node = joined.add_node(num_cpus=1)
+    joined.remove_node(node)
+    assert [row["Alive"] for row in nbaccel.nodes()] == [True, False]
+    with pytest.raises(ValueError):
+        joined.remove_node(node)
+
+
+def test_the_cluster_ends_with_all_its_processes(cluster):
+    nbaccel.init(address=cluster.address)
+    nbaccel.get(here.remote())
+    assert cluster.remaining_processes_alive()
+    cluster.shutdown()
+    cluster.shutdown()
+    assert not cluster.remaining_processes_alive() and not nbaccel.is_initialized()
+
+
+def test_a_cluster_without_a_head_cannot_be_joined():
+    with pytest.raises(RuntimeError):
+        Cluster(connect=True)
+    assert Cluster().address is None
