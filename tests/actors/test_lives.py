@@ -120,7 +120,7 @@ def test_a_constructor_that_raises_is_told_with_its_error():
 
     broken = Broken.remote()
     for _ in range(2):
-        with pytest.raises(exceptions.ActorDiedError, match="creation task.*(?s:.*)no weights") as caught:
+        with pytest.raises(exceptions.ActorDiedError, match=r"creation task.*(?s:.*)no weights") as caught:
             nbaccel.get(broken.call.remote())
         assert isinstance(caught.value.cause.cause, ValueError)
 
