@@ -18,6 +18,8 @@ check: $(VENV)/.stamp-dev
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m mypy
+	$(PY) tools/join_cockpit.py --check
+	if command -v npm >/dev/null; then npm --prefix tests/cockpit ci --silent && npm --prefix tests/cockpit run --silent check; fi
 	$(PY) -m pytest -q tests/test_architecture.py
 
 # nbaccel beside what users would pick instead, on this machine.

@@ -3,10 +3,10 @@
     python benchmarks/detection.py
     python benchmarks/detection.py --repeat 21 --json detection.json
 
-Each figure is the median over fresh processes: the time that passed, and the CPU time of the asking process, which other
-work on the machine changes little. The GPUs are those of a small NVML that the system's C compiler builds from the tests'
-source; the real bindings (nvidia-ml-py) ask it, and importing them counts. The other families are trees of files and small
-tools. `init()` is a program's whole first call, with its head, on both kinds of machine in turn.
+Each figure is the median over fresh processes: the time that passed, and the CPU time of the asking process, which
+other work on the machine changes little. The GPUs are those of a small NVML that the system's C compiler builds from
+the tests' source; the real bindings (nvidia-ml-py) ask it, and importing them counts. The other families are trees of
+files and small tools. `init()` is a program's whole first call, with its head, on both kinds of machine in turn.
 """
 
 from __future__ import annotations

@@ -261,7 +261,8 @@ class Stage:
         )
         value = code(*args, **kwargs)
         if template.num_returns == wire.STREAMING:
-            return self._open_stream(worker, running, value)
+            self._open_stream(worker, running, value)
+            return None
         return self.execution.results(running, value)
 
     def _construct(self, worker: Worker, running: Running, args: list[Any], kwargs: dict[str, Any]) -> wire.Done:
@@ -300,7 +301,8 @@ class Stage:
         if inspect.isawaitable(value):
             value = await value
         if running.template.num_returns == wire.STREAMING:
-            return self._open_stream(worker, running, value)
+            self._open_stream(worker, running, value)
+            return None
         return self.execution.results(running, value)
 
     # ---- streams
@@ -373,7 +375,8 @@ class Stage:
             self.tell(ev.ActorKillAsked(actor_id, True, why="it ended itself: exit_actor() was called"))
         if not worker.ended:
             retry = done.retry and record is not None and record.task.retries_left != 0
-            self.tell(ev.TaskReturned(worker.worker_id, done.task_id, done.failed, retry, fall_back=done.fall_back))
+            fall_back = done.note if done.fall_back else ""
+            self.tell(ev.TaskReturned(worker.worker_id, done.task_id, done.failed, retry, fall_back))
 
     def _finish(self, command: do.FinishTask) -> None:
         entry: Entry = command.task.payload

@@ -78,7 +78,9 @@ class ClusterView:
         ready = return_id(self.ids.task_id(), 0)
         self.holdings.created(ready)
         self.values.expect((ready,))
-        self.link.ask("group_ready", [group_id, ready, bytes(codec.dump(value, []))])
+        payload = codec.dump(value, [])
+        body = payload if isinstance(payload, bytes) else payload.joined()
+        self.link.ask("group_ready", [group_id, ready, body])
         return ObjectRef(ready, self)
 
     def remove_group(self: Any, group_id: bytes) -> None:

@@ -49,7 +49,7 @@ class Intake:
     def handlers(self) -> dict[str, dict[type, Callable[[Peer, Any], None]]]:
         """What each role may say, and who hears it. Nobody is more than "new" before the token was shown."""
         head = self._head
-        both = {
+        both: dict[type, Callable[[Peer, Any], None]] = {
             wire.Submit: self._submit,
             wire.Releases: self._releases,
             wire.Holds: self._holds,
@@ -66,7 +66,7 @@ class Intake:
             wire.KillActor: lambda peer, m: head.handle(ActorKillAsked(m.actor_id, m.no_restart, why=m.why)),
             wire.Ask: lambda peer, m: head.questions.ask(peer, m),
         }
-        worker = {
+        worker: dict[type, Callable[[Peer, Any], None]] = {
             wire.WorkerHello: lambda peer, m: head.workers.introduced(peer.worker, m.pid),
             wire.Done: self._done,
             wire.Item: self._item,

@@ -53,7 +53,9 @@ def test_an_edited_module_is_seen_by_the_next_task(kernel: Kernel, tmp_path: Pat
     module = tmp_path / "edited_here.py"
     module.write_text("def answer():\n    return 'old'\n")
     kernel.run(f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nnbaccel.shutdown()\nnbaccel.init(num_cpus=1)")
-    kernel.run("import edited_here\n\n@nbaccel.remote\ndef ask():\n    import edited_here\n    return edited_here.answer()")
+    kernel.run(
+        "import edited_here\n\n@nbaccel.remote\ndef ask():\n    import edited_here\n    return edited_here.answer()"
+    )
     assert "old" in kernel.run("print(nbaccel.get(ask.remote()))").stdout
 
     module.write_text("def answer():\n    return 'a longer new'\n")
