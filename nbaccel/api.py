@@ -148,11 +148,12 @@ engines.on_first_use(init)
 def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = False) -> None:
     """Leave the cluster; one that init() started ends, with all its processes. Safe to call twice."""
     engine = engines.running()
-    if engine is not None:
-        try:
-            engine.shutdown()
-        finally:
-            engines.adopt(None)
+    if engine is None or engine.context()["is_worker"]:
+        return  # a task's part of the cluster ends with the task
+    try:
+        engine.shutdown()
+    finally:
+        engines.adopt(None)
 
 
 def is_initialized() -> bool:

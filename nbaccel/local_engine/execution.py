@@ -188,21 +188,22 @@ class Execution:
             value = failures.failed(
                 "TaskCancelledError", f"Task {template.name} was cancelled.", task_id=running.task_id.hex()
             )
-            note = "cancelled"
+            result, note = wire.Result(value), "cancelled"
         else:
-            value, note = self._raised(running, error), _first_line(error)
+            result, note = self._raised(running, error), _first_line(error)
         count = template.num_returns if template.num_returns > 0 else 1
         fall_back = note != "cancelled" and self._is_answered_by_fallback(running, error)
         return wire.Done(
             running.task_id,
-            [wire.Result(value)] * count,
+            [result] * count,
             failed=True,
             retry=not fall_back and self._is_retryable(template, error),
             note=note,
             fall_back=fall_back,
         )
 
-    def _raised(self, running: Running, error: BaseException) -> wire.Value:
+    def _raised(self, running: Running, error: BaseException) -> wire.Result:
+        """An error as a result. It is never put into the arena: other objects may come to be the same error."""
         template, run = running.template, running.run
         text = user_traceback(error)
         where = {
@@ -217,20 +218,10 @@ class Execution:
         failed = exceptions.RayTaskError(name, text, cause, **where)  # type: ignore[arg-type]
         self._let_go_of(running, error)
         try:
-            value: wire.Value
-            value, room = self._client.store(codec.dump(failed, []), wire.RAISED)
-            if room is not None:
-                running.rooms.append(room)
-            return value
+            return _inline(failed)
         except Exception as problem:  # the user's exception (or what it holds) refuses to be pickled
-            plain = exceptions.RayTaskError(
-                name,
-                text,
-                RuntimeError(f"{type(error).__name__}: {error} (the exception itself could not be pickled: {problem})"),
-                **where,  # type: ignore[arg-type]
-            )
-            payload = codec.dump(plain, [])
-            return wire.Value(wire.RAISED, payload if isinstance(payload, bytes) else payload.joined())
+            said = f"{type(error).__name__}: {_said(error)} (the exception itself could not be pickled: {problem})"
+            return _inline(exceptions.RayTaskError(name, text, RuntimeError(said), **where))  # type: ignore[arg-type]
 
     def _let_go_of(self, running: Running, error: BaseException) -> None:
         """Its text is taken; the frames, and what they hold, go."""
@@ -292,9 +283,23 @@ def _set_environment(variables: dict[str, str | None]) -> None:
             os.environ[name] = value
 
 
+def _inline(error: exceptions.RayTaskError) -> wire.Result:
+    refs: list[bytes] = []
+    payload = codec.dump(error, refs)
+    return wire.Result(wire.Value(wire.RAISED, payload if isinstance(payload, bytes) else payload.joined()), refs)
+
+
 def _first_line(error: BaseException) -> str:
-    text = str(error)
+    text = _said(error)
     return f"{type(error).__name__}: {text.splitlines()[0][:200]}" if text else type(error).__name__
+
+
+def _said(error: BaseException) -> str:
+    """An error's own words, if it has any: a user's __str__ may raise as well."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
 
 
 def user_traceback(error: BaseException) -> str:

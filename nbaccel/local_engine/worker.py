@@ -38,7 +38,7 @@ class Worker(WorkerView, Client):
     """The engine as a task sees it, and the loop that runs tasks."""
 
     def __init__(self, sock: socket.socket, arena_fd: int, worker_id: bytes) -> None:
-        link = Link(sock, on_lost=lambda why: os._exit(0))
+        link = Link(sock, on_lost=_leave_lost)
         Client.__init__(self, link, 0, arena_fd, "")
         self.worker_id = worker_id
         self.setup: wire.Setup | None = None
@@ -168,6 +168,7 @@ class Worker(WorkerView, Client):
         """A plain task, or an actor's constructor."""
         template = running.template
         setproctitle.setproctitle(f"nbaccel::{template.name}")
+        self.output.restore()
         self.output.begin(template.class_name or template.name, template.cell, template.parent, running.task_id)
         self._running = running
         if self._blocked_count and template.kind == 0:  # an interrupt cut the last task's wait in two
@@ -301,6 +302,15 @@ class Worker(WorkerView, Client):
                 self._blocked_count -= 1
                 if self._blocked_count == 0:
                     self.link.say(wire.Unblocked())
+
+
+def _leave_lost(why: str) -> None:
+    """The head has gone, or a task has closed our connection to it."""
+    try:
+        os.write(2, f"This worker ends: {why}.\n".encode())
+    except OSError:
+        pass  # nobody listens any more
+    os._exit(1)
 
 
 def _after_fork() -> None:

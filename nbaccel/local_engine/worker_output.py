@@ -43,6 +43,11 @@ class WorkerOutput:
         except OSError:
             pass  # the reader is gone: nobody listens
 
+    def restore(self) -> None:
+        """A new task has its own print, whatever the last one did to sys.stdout."""
+        if (sys.stdout, sys.stderr) != _streams or sys.stdout.closed or sys.stderr.closed:
+            wrap()
+
     def end(self) -> None:
         """The task is over: a line that it has not ended is shown as it is."""
         self.flush()
@@ -55,8 +60,8 @@ class WorkerOutput:
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
-            except (OSError, ValueError):
-                pass  # closed by the task, or nobody listens
+            except (OSError, ValueError, AttributeError):
+                pass  # closed or replaced by the task, or nobody listens
 
 
 class _Pipe(io.FileIO):
@@ -75,6 +80,7 @@ class _Pipe(io.FileIO):
 
 
 _pipes: list[_Pipe] = []
+_streams: tuple[Any, ...] = ()
 
 
 def redirect(stdout_fd: int, stderr_fd: int) -> None:
@@ -90,9 +96,10 @@ def redirect(stdout_fd: int, stderr_fd: int) -> None:
 
 def wrap() -> None:
     """Python's side of it: every print is in the pipe at once."""
+    global _streams
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - lives as long as the process
     _pipes[:] = [_Pipe(fd, "w", closefd=False) for fd in (1, 2)]
-    sys.stdout, sys.stderr = (
+    _streams = tuple(
         io.TextIOWrapper(pipe, "utf-8", "backslashreplace", line_buffering=True, write_through=True) for pipe in _pipes
     )
-    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc]
+    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__ = _streams  # type: ignore[misc]
