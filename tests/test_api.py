@@ -184,6 +184,16 @@ def test_an_unpicklable_function_names_what_it_captured() -> None:
         nbaccel.remote(use).remote()
 
 
+def test_a_function_that_captured_a_large_array_is_refused_with_what_to_do() -> None:
+    data = bytes(100 << 20)
+
+    def use() -> int:
+        return len(data)
+
+    with pytest.raises(ValueError, match=r"use is too large.*data \(captured by use\), a bytes.*nbaccel\.put\(data\)"):
+        nbaccel.remote(use).remote()
+
+
 def test_an_unpicklable_argument_is_named_with_its_place() -> None:
     with pytest.raises(TypeError, match=r"argument 1 of echo: it\['deep'\]\[0\].*lock"):
         echo.remote(1, {"deep": [threading.Lock()]})

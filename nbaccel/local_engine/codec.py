@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -206,6 +207,15 @@ def _captured_by(function: Any, path: str) -> Iterator[tuple[Any, str]]:
     for global_name in code.co_names:
         if global_name in function.__globals__:
             yield function.__globals__[global_name], f"{global_name} (a global used by {path})"
+
+
+def largest_captured(code: Any, name: str) -> str:
+    """Name what makes a function or class large."""
+    parts = list(_parts_of(code, name))
+    if not parts:
+        return f"{name} itself"
+    part, label = max(parts, key=lambda pair: getattr(pair[0], "nbytes", sys.getsizeof(pair[0], 0)))
+    return f"{label}, a {type(part).__name__}"
 
 
 def can_pickle(value: Any) -> bool:

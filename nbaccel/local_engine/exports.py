@@ -10,6 +10,9 @@ from nbaccel.local_engine import codec, wire
 from nbaccel.local_engine.link import Link
 
 
+LARGEST_CODE_BYTES = 95 << 20  # as Ray: beyond it something large was captured by mistake
+
+
 class Exports:
     """What one client has sent, and for which cell it last looked whether that is still true."""
 
@@ -45,6 +48,12 @@ class Exports:
                 f"Could not serialize {name}: {codec.find_unpicklable(code, name)} cannot be pickled ({error}). "
                 "Create it inside the function, or pass what is needed to make it."
             ) from error
+        if len(blob) > LARGEST_CODE_BYTES:
+            raise ValueError(
+                f"{name} is too large to be sent: {len(blob) >> 20} MiB with what it captures "
+                f"({codec.largest_captured(code, name)}), and the limit is {LARGEST_CODE_BYTES >> 20} MiB. "
+                "Put the data into the store once, ref = nbaccel.put(data), and pass the ref as an argument."
+            )
         key = hashlib.blake2b(blob, digest_size=16).digest()
         if key not in self._sent:
             self._link.say(wire.DefineFunction(key, blob, name))
