@@ -9,7 +9,6 @@ from nbaccel import freshness
 from nbaccel.local_engine import codec, wire
 from nbaccel.local_engine.link import Link
 
-
 LARGEST_CODE_BYTES = 95 << 20  # as Ray: beyond it something large was captured by mistake
 
 
