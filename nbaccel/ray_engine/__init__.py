@@ -7,7 +7,8 @@
                     └── watching ◄── collector (one small actor for each job) ◄─┘
                           picture ◄── node agents (metrics, logs), Ray's tables of nodes, actors and workers
 ```
-Read in this order: starting (addresses), driver, tasks (exports, options_for_ray), objects (errors), watching, picture.
+Read in this order: starting (addresses, shipping), driver, tasks (exports, options_for_ray), objects (errors),
+watching, picture.
 """
 
 from __future__ import annotations

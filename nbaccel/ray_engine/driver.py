@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import time
 from typing import Any
 
 import ray
@@ -13,8 +14,9 @@ from nbaccel.options import InitOptions
 from nbaccel.ray_engine.choosing import Choosing
 from nbaccel.ray_engine.cluster import Cluster
 from nbaccel.ray_engine.objects import Objects
+from nbaccel.ray_engine.shipping import Shipping
 from nbaccel.ray_engine.starting import import_shipped
-from nbaccel.ray_engine.submissions import Submission, Submissions
+from nbaccel.ray_engine.submissions import About, Submissions
 from nbaccel.ray_engine.tasks import Tasks
 from nbaccel.ray_engine.watching import Watching
 
@@ -37,27 +39,26 @@ class RayEngine(Tasks, Choosing, Objects, Cluster, Watching):
         self.namespace = ray.get_runtime_context().namespace
         self.submissions = Submissions()
         self.stand_ins: dict[bytes, Any] = {}
+        self.shipping = Shipping(joined=address is not None, by_task=not ours and not in_worker)
         self.through_client = bool(address and address.startswith("ray://"))
         self._ours = ours
         self.start_watching()
 
-    def told_worker(self, submission: Submission) -> None:
-        """Inside a task: the driver learns of a nested submission from the task's own reports."""
+    def told(self, task_id: bytes, about: About, actor_id: bytes | None) -> None:
+        """Views learn of a new task before it runs; of a nested one by the reports of the task that submitted it."""
         if not self.in_worker:
-            self.submitted(submission)
+            self.submitted()
             return
-        parent = ray.get_runtime_context().get_task_id()
-        self.reporting.reporter.submitted(
-            {
-                "task_id": submission.task_id,
-                "name": submission.name,
-                "kind": submission.kind,
-                "demand": submission.demand,
-                "parent": parent,
-                "submitted_at": submission.submitted_at,
-                "submitted_actor": submission.actor_id.hex() if submission.actor_id else None,
-            }
-        )
+        note = {
+            "task_id": task_id,
+            "name": about.name,
+            "kind": about.kind,
+            "demand": about.demand,
+            "parent": ray.get_runtime_context().get_task_id(),
+            "submitted_at": time.time(),
+            "submitted_actor": actor_id.hex() if actor_id else None,
+        }
+        self.reporting.reporter.submitted(note)
 
     def shutdown(self) -> None:
         """Leave; a Ray that init() started ends with us. One that the program started itself goes on."""

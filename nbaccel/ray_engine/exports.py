@@ -23,15 +23,15 @@ def _wrapping() -> Any:
     return importlib.import_module("nbaccel_in_ray.wrapping")
 
 
-def function_with(function: RemoteFunction, options: TaskOptions, choice: str, job: Any) -> Any:
+def function_with(function: RemoteFunction, options: TaskOptions, choice: str, engine: Any) -> Any:
     """Ray's remote function with these options, ready for `.remote`.
 
-    `choice`: the words of a fallback that was taken; `job`: where it is exported to.
+    `choice`: the words of a fallback that was taken; `engine`: the one that it is exported by.
     """
-    keywords = options_for_ray.task_keywords(options)
+    keywords = options_for_ray.task_keywords(options, engine.shipping)
     calls = options.calls_of_a_worker()
     families = options_for_ray.families(options)
-    key = (job, calls, families, choice)
+    key = (engine.serial, calls, families, choice)
     exported = function._cache.get(key)
     if exported is None:
         exported = function._cache[key] = _export(function, calls, families, choice)
@@ -45,12 +45,12 @@ def _export(function: RemoteFunction, calls: int, families: tuple[str, ...], cho
     return ray.remote(max_calls=calls)(wrapped) if calls else ray.remote(wrapped)
 
 
-def class_with(actor_class: ActorClass, options: ActorOptions, choice: str, namespace: str | None, job: Any) -> Any:
+def class_with(actor_class: ActorClass, options: ActorOptions, choice: str, namespace: str | None, engine: Any) -> Any:
     """Ray's actor class with these options."""
-    keywords = options_for_ray.actor_keywords(options, namespace)
+    keywords = options_for_ray.actor_keywords(options, namespace, engine.shipping)
     families = options_for_ray.families(options)
     groups = tuple(options.concurrency_groups.items())
-    key = (job, families, groups, choice)
+    key = (engine.serial, families, groups, choice)
     exported = actor_class._cache.get(key)
     if exported is None:
         exported = actor_class._cache[key] = _export_class(actor_class, families, choice, dict(groups))

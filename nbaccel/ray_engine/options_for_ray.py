@@ -17,6 +17,7 @@ from nbaccel.options import (
     demand_of_actor,
     demand_of_task,
 )
+from nbaccel.ray_engine.shipping import Shipping
 
 Keywords = dict[str, Any]
 
@@ -24,9 +25,9 @@ Keywords = dict[str, Any]
 HIDE_UNASSIGNED = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
 
 
-def task_keywords(options: TaskOptions) -> Keywords:
+def task_keywords(options: TaskOptions, shipping: Shipping) -> Keywords:
     """For a remote function. Raises ValueError for quantities that cannot be, and for what Ray cannot do."""
-    keywords = _resources(options, demand_of_task(options))
+    keywords = _resources(options, demand_of_task(options), shipping)
     keywords |= {"name": options.name, "max_retries": options.max_retries}
     if options.num_returns is not None:
         keywords["num_returns"] = options.num_returns
@@ -37,9 +38,9 @@ def task_keywords(options: TaskOptions) -> Keywords:
     return _given(keywords)
 
 
-def actor_keywords(options: ActorOptions, namespace: str | None) -> Keywords:
+def actor_keywords(options: ActorOptions, namespace: str | None, shipping: Shipping) -> Keywords:
     """For an actor class."""
-    keywords = _resources(options, demand_of_actor(options)[0])
+    keywords = _resources(options, demand_of_actor(options)[0], shipping)
     keywords |= {
         "name": options.name,
         "namespace": options.namespace or (namespace if options.name else None),
@@ -94,7 +95,7 @@ def _listed(retry: bool | tuple[type[BaseException], ...]) -> bool | list[type[B
     return retry if isinstance(retry, bool) else list(retry)
 
 
-def _resources(options: ResourceOptions, demand: Demand) -> Keywords:
+def _resources(options: ResourceOptions, demand: Demand, shipping: Shipping) -> Keywords:
     check_demand_quantities(demand, _refusal)
     if options.gpu_memory:
         raise ValueError(
@@ -109,7 +110,7 @@ def _resources(options: ResourceOptions, demand: Demand) -> Keywords:
         "accelerator_type": options.accelerator_type,
         "label_selector": dict(options.label_selector) or None,
         "fallback_strategy": [dict(choice) for choice in options.fallback_strategy] or None,
-        "runtime_env": _environment(options),
+        "runtime_env": shipping.completed(_environment(options)),
         "enable_task_events": None if options.enable_task_events else False,
     }
     return keywords | _placement(options, demand)

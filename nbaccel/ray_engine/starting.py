@@ -5,22 +5,23 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from nbaccel import exceptions
 from nbaccel.options import InitOptions
 from nbaccel.ray_engine import addresses
+from nbaccel.ray_engine.shipping import PACKAGE
 
 RAY_VERSION = "2.60"  # the engine reads Ray's records of actors and workers, which change between minor versions
-_SHIPPED = Path(__file__).parent / "shipped"
 _TOO_SLOW = "timed out during startup"
 _INSTALL = "pip install 'nbaccel[ray]'"
 
 
 def import_ray() -> ModuleType:
     """Ray. Raises ImportError with what to type when it is not installed or is another version."""
+    # Ray holds lines back that differ in their numbers only, and forgets them at a cell's end.
+    os.environ.setdefault("RAY_DEDUP_LOGS", "0")
     try:
         ray = importlib.import_module("ray")
     except ModuleNotFoundError as error:
@@ -36,8 +37,8 @@ def import_ray() -> ModuleType:
 
 def import_shipped() -> ModuleType:
     """nbaccel_in_ray, under the name that it has inside Ray's workers."""
-    if str(_SHIPPED) not in sys.path:
-        sys.path.append(str(_SHIPPED))
+    if str(PACKAGE.parent) not in sys.path:
+        sys.path.append(str(PACKAGE.parent))
     return importlib.import_module("nbaccel_in_ray")
 
 
@@ -107,7 +108,7 @@ def _start_keywords(options: InitOptions) -> dict[str, Any]:
 
 def _joining_keywords(options: InitOptions) -> dict[str, Any]:
     environment = _environment(options)
-    modules = [*(environment.get("py_modules") or []), str(_SHIPPED / "nbaccel_in_ray")]
+    modules = [*(environment.get("py_modules") or []), str(PACKAGE)]
     environment["py_modules"] = modules
     return _given({"job_config": options.job_config}) | _common_keywords(options, environment)
 

@@ -42,7 +42,7 @@ def _mine(note: Note, known: Known) -> bool:
 
 def _ready(waiting: list[Submission]) -> set[bytes]:
     """Tasks whose refs we still hold and whose values are there."""
-    held = [(each.task_id, ref) for each in waiting[-MOST_ASKED:] if each.inner and (ref := each.inner()) is not None]
+    held = [(each.task_id, ref) for each in waiting[-MOST_ASKED:] if (ref := each.inner()) is not None]
     refs = {ref._inner: task_id for task_id, ref in held if isinstance(ref._inner, ray.ObjectRef)}
     if not refs:
         return set()
@@ -133,7 +133,7 @@ def _state(each: Submission, ready: set[bytes], actors: dict[str, str]) -> str |
     if each.kind == "actor creation":
         state = actors.get(each.actor_id.hex() if each.actor_id else "", "")
         return "PENDING_NODE_ASSIGNMENT" if state in _PENDING_ACTOR else None
-    if each.inner is None or each.inner() is None:
+    if each.inner() is None:
         return None
     if each.task_id in ready:
         return "FINISHED"

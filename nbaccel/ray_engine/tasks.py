@@ -21,12 +21,12 @@ from nbaccel.options import (
 )
 from nbaccel.ray_engine import exports, options_for_ray
 from nbaccel.ray_engine.errors import translate
-from nbaccel.ray_engine.submissions import Submission, now
+from nbaccel.ray_engine.submissions import About
 from nbaccel.refs import ObjectRef, ObjectRefGenerator
 
 
 class Tasks:
-    """Mixed into the engine; needs `serial`, `namespace`, `submissions`, `told_worker`."""
+    """Mixed into the engine; needs `serial`, `namespace`, `submissions`, `told`."""
 
     def submit(
         self: Any, function: RemoteFunction, options: TaskOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -43,8 +43,8 @@ class Tasks:
         running = function
         if label and function._fallback is not None:
             running = self._fallback_of(function)
-        bound = exports.function_with(running, chosen, label, self.serial)
-        about = (options.name or function._short_name, "task", _quantities(demand_of_task(chosen)), label, why)
+        bound = exports.function_with(running, chosen, label, self)
+        about = About(options.name or function._short_name, "task", _quantities(demand_of_task(chosen)), label, why)
         return options if not options.fallback else None, bound, about
 
     def _fallback_of(self: Any, function: RemoteFunction) -> RemoteFunction:
@@ -55,28 +55,25 @@ class Tasks:
         made: RemoteFunction = function._cache[key]
         return made
 
-    def _returned(self: Any, inner: Any, about: tuple[Any, ...], actor_id: bytes | None = None) -> Any:
+    def _returned(self: Any, inner: Any, about: About, actor_id: bytes | None = None) -> Any:
         """Ray's refs as nbaccel's, and a note of what was submitted."""
         cell, parent = engines.cell_source() if engines.cell_source is not None else ("", b"")
         if inner is None:
             return None
+        given: Any
         if isinstance(inner, list):
-            refs = [ObjectRef[Any](each.binary(), self, each, parent) for each in inner]
-            task_id, first, given = inner[0].task_id().binary(), refs[0], refs
+            given = [ObjectRef(each.binary(), self, each, parent) for each in inner]
+            task_id, first = given[0]._id[:24], given[0]
         elif isinstance(inner, ray.ObjectRefGenerator):
             task_id = inner.completed().task_id().binary()
-            first = given = ObjectRefGenerator(task_id, self, inner, parent)  # type: ignore[assignment]
+            first = given = ObjectRefGenerator(task_id, self, inner, parent)
         else:
-            first = given = ObjectRef[Any](inner.binary(), self, inner, parent)  # type: ignore[assignment]
-            task_id = first._id[:24]
-        self._note(task_id, about, cell, first, actor_id)
+            first = given = ObjectRef(inner.binary(), self, inner, parent)
+            task_id = given._id[:24]
+        self.submissions.note(task_id, about, cell, actor_id, first)
+        if self.in_worker or self._watcher is not None:
+            self.told(task_id, about, actor_id)
         return given
-
-    def _note(self: Any, task_id: bytes, about: tuple[Any, ...], cell: str, ref: Any, actor_id: bytes | None) -> None:
-        name, kind, demand, label, why = about
-        submission = Submission(task_id, name, kind, demand, cell, now(), actor_id, label, why)
-        self.submissions.note(submission, ref)
-        self.told_worker(submission)
 
     # ---- actors
 
@@ -87,7 +84,7 @@ class Tasks:
         running = actor_class
         if label and actor_class._fallback is not None:
             running = ActorClass(actor_class._fallback, actor_class._default_options)
-        bound = exports.class_with(running, chosen, label, self.namespace, self.serial)
+        bound = exports.class_with(running, chosen, label, self.namespace, self)
         try:
             inner = bound.remote(*_unwrapped(args), **_unwrapped_named(kwargs))
         except (ValueError, ray.exceptions.RayError) as error:
@@ -96,9 +93,12 @@ class Tasks:
             inner._actor_id.binary(), running._name, running._methods, self, counted=False, inner=inner
         )
         creation = _creation_of(handle._actor_id_bytes)
-        about = (f"{running._name}.__init__", "actor creation", _quantities(demand_of_actor(chosen)[0]), label, why)
+        demand = _quantities(demand_of_actor(chosen)[0])
+        about = About(f"{running._name}.__init__", "actor creation", demand, label, why)
         cell = engines.cell_source()[0] if engines.cell_source is not None else ""
-        self._note(creation, about, cell, handle, handle._actor_id_bytes)
+        self.submissions.note(creation, about, cell, handle._actor_id_bytes, handle)
+        if self.in_worker or self._watcher is not None:
+            self.told(creation, about, handle._actor_id_bytes)
         return handle
 
     def _name_taken(self: Any, error: Exception, options: ActorOptions) -> BaseException:
@@ -123,7 +123,10 @@ class Tasks:
             inner = bound.remote(*_unwrapped(args), **_unwrapped_named(kwargs))
         except ray.exceptions.RayError as error:
             raise translate(error) from None
-        about: tuple[Any, ...] = (options.name or f"{handle._class_name}.{spec.name}", "actor call", {}, "", "")
+        about = handle._cache.get((spec.name, options.name))
+        if about is None:
+            about = About(options.name or f"{handle._class_name}.{spec.name}", "actor call")
+            handle._cache[(spec.name, options.name)] = about
         return self._returned(inner, about, handle._actor_id_bytes)
 
     def cancel(self: Any, ref: Any, *, force: bool, recursive: bool) -> None:

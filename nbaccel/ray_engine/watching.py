@@ -13,7 +13,6 @@ import ray
 from nbaccel import exceptions
 from nbaccel.ray_engine import planning, tracing
 from nbaccel.ray_engine.picture import Known, draw
-from nbaccel.ray_engine.submissions import Submission
 from nbaccel.snapshot import Snapshot
 
 COLLECTOR_TIMEOUT_S = 10.0
@@ -74,7 +73,13 @@ class Watching:
 
         kind = importlib.import_module("nbaccel_in_ray.collector").Collector
         name = self.reporting.collector_name(ray.get_runtime_context().get_job_id())
-        options = {"name": name, "namespace": self.namespace_of_reports, "get_if_exists": True, "num_cpus": 0}
+        options = {
+            "name": name,
+            "namespace": self.namespace_of_reports,
+            "get_if_exists": True,
+            "num_cpus": 0,
+            **self.shipping.keywords(),
+        }
         made = ray.remote(kind).options(**options).remote()
         _internal_kv_put(self._watched_key(), b"1", namespace=self.namespace_of_reports)
         return made, made.since.remote(0, 0)
@@ -85,7 +90,8 @@ class Watching:
 
             kind = importlib.import_module("nbaccel_in_ray.node_agent").NodeAgent
             place = NodeAffinitySchedulingStrategy(node_id, soft=False)
-            self._agents[node_id] = ray.remote(kind).options(num_cpus=0, scheduling_strategy=place).remote()
+            options = {"num_cpus": 0, "scheduling_strategy": place, **self.shipping.keywords()}
+            self._agents[node_id] = ray.remote(kind).options(**options).remote()
         return self._agents[node_id]
 
     # ---- the picture
@@ -104,7 +110,11 @@ class Watching:
             try:
                 answer = ray.get(self.collector().since.remote(self._seen, wait_s), timeout=wait_s + ASK_TIMEOUT_S)
             except ray.exceptions.RayActorError:
-                self._collector, self._starting, self._seen = None, None, 0  # its node was lost: another will be started
+                self._collector, self._starting, self._seen = (
+                    None,
+                    None,
+                    0,
+                )  # its node was lost: another will be started
                 return
             except ray.exceptions.GetTimeoutError:
                 return
@@ -151,7 +161,7 @@ class Watching:
         if callback is not None:
             self._watcher = Watcher(self, callback, metrics=metrics, rows=rows)
 
-    def submitted(self: Any, submission: Submission) -> None:
+    def submitted(self: Any) -> None:
         """Views are told of new tasks before these run."""
         if self._watcher is not None:
             self._watcher.changed.set()
@@ -178,13 +188,13 @@ class Watching:
 
     def recycle(self: Any) -> int:
         raise exceptions.EngineError(
-            "Ray keeps its idle workers to itself: there is no way to end them by hand. Tasks that ask for a device run "
-            "in fresh processes anyway; give others @remote(max_calls=1)."
+            "Ray keeps its idle workers to itself: there is no way to end them by hand. Tasks that ask for a device "
+            "run in fresh processes anyway; give others @remote(max_calls=1)."
         )
 
     def cancel_by_id(self: Any, task_id: str, *, force: bool = False) -> None:
         found = self.submissions.get(bytes.fromhex(task_id))
-        ref = found.inner() if found is not None and found.inner is not None else None
+        ref = found.inner() if found is not None else None
         if ref is None:
             raise ValueError(
                 f"Task {task_id} cannot be cancelled from here: only the process that submitted a task and still holds "
@@ -194,7 +204,7 @@ class Watching:
 
     def kill_by_id(self: Any, actor_id: str) -> None:
         for each in self.submissions.all():
-            if each.kind == "actor creation" and each.actor_id == bytes.fromhex(actor_id) and each.inner is not None:
+            if each.kind == "actor creation" and each.actor_id == bytes.fromhex(actor_id):
                 handle = each.inner()
                 if handle is not None:
                     self.kill(handle, no_restart=True)

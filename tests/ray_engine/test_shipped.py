@@ -6,15 +6,13 @@ import ast
 import asyncio
 import inspect
 import sys
-from pathlib import Path
 
 import pytest
 
 import nbaccel
-from nbaccel.ray_engine import starting
+from nbaccel.ray_engine import shipping, starting
 
-SHIPPED = Path(starting.__file__).parent / "shipped" / "nbaccel_in_ray"
-FILES = sorted(SHIPPED.glob("*.py"))
+FILES = sorted(shipping.PACKAGE.glob("*.py"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -27,7 +25,7 @@ def test_it_imports_the_standard_library_and_ray_only(path):
 
 
 def test_it_has_the_version_of_the_package():
-    assert starting.import_shipped().VERSION == nbaccel.__version__
+    assert nbaccel.__version__ == starting.import_shipped().VERSION
 
 
 def _plain():

@@ -52,14 +52,16 @@ class Reporter:
 
     # ---- notes, taken by the threads that run tasks
 
-    def began(self, name: str, kind: str, families: tuple[str, ...]) -> Note:
+    def began(self, name: str, kind: str, families: tuple[str, ...], choice: str) -> Note:
         """A task starts here; returns its note."""
+        core = ray._private.worker.global_worker.core_worker
         note: Note = {
-            "task_id": current_task_id(),
-            "attempt": ray._private.worker.global_worker.core_worker.get_current_task_attempt_number(),
+            "task_id": core.get_current_task_id(),
+            "attempt": core.get_current_task_attempt_number(),
             "name": name,
             "kind": kind,
             "started_at": time.time(),
+            "choice": choice,
         }
         if families:
             note["devices"] = devices_here(families)
@@ -185,7 +187,7 @@ class Reporter:
 
 def current_task_id() -> Any:
     """The running task's id, also in an asyncio actor, where several run at once."""
-    return ray.get_runtime_context()._get_current_task_id()
+    return ray._private.worker.global_worker.core_worker.get_current_task_id()
 
 
 def devices_here(families: tuple[str, ...]) -> dict[str, list[str]]:

@@ -1,0 +1,157 @@
+"""What nbaccel costs on top of Ray: the same program written for Ray and for nbaccel, on one Ray, in turn.
+
+    python benchmarks/ray_engine.py [--tasks 2000] [--pairs 7]
+
+Seven pairs, the median of their ratios: of wall time, and of the CPU seconds of the driver and of all of Ray's processes,
+which a busy machine moves less.
+Every task returns its pid and its argument, and both are checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+GOALS = {"tasks": 1.10, "task round trip": 1.10, "actor calls": 1.25, "actor round trip": 1.25}
+START_GOAL_S = 0.3
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]  # started as a script, the directory above is not there
+
+Measured = tuple[float, float]  # wall seconds, CPU seconds of the driver and its descendants
+
+
+def work(value: int) -> tuple[int, int]:
+    return os.getpid(), value
+
+
+class Worker:
+    def work(self, value: int) -> tuple[int, int]:
+        return os.getpid(), value
+
+
+def measured(run: Callable[[], Any]) -> Measured:
+    wall, cpu = time.perf_counter(), cpu_seconds()
+    run()
+    return time.perf_counter() - wall, cpu_seconds() - cpu
+
+
+def cpu_seconds() -> float:
+    """Of this process and of Ray's, which are its descendants."""
+    me = psutil.Process()
+    total = 0.0
+    for process in (me, *me.children(recursive=True)):
+        try:
+            times = process.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        total += times.user + times.system
+    return total
+
+
+def all_at_once(get: Callable[[Any], Any], call: Callable[[int], Any], count: int) -> None:
+    results = get([call(i) for i in range(count)])
+    assert [value for _pid, value in results] == list(range(count))
+    assert os.getpid() not in {pid for pid, _value in results}
+
+
+def one_by_one(get: Callable[[Any], Any], call: Callable[[int], Any], count: int) -> None:
+    for i in range(count):
+        pid, value = get(call(i))
+        assert value == i and pid != os.getpid()
+
+
+def compare(name: str, ours: Callable[[], None], rays: Callable[[], None], pairs: int) -> None:
+    """Print the medians of both and of their ratio; each pair in the other order than the one before."""
+    ours(), rays()
+    wall, cpu, took = [], [], []
+    for pair in range(pairs):
+        first, second = (ours, rays) if pair % 2 else (rays, ours)
+        results = {first: measured(first), second: measured(second)}
+        wall.append(results[ours][0] / results[rays][0])
+        cpu.append(results[ours][1] / results[rays][1])
+        took.append((results[ours][0], results[rays][0]))
+    mine, theirs = (statistics.median(times) for times in zip(*took, strict=True))
+    ratio, ratio_cpu, goal = statistics.median(wall), statistics.median(cpu), GOALS[name]
+    words = ", ".join(
+        f"{what} {'met' if found <= goal else 'not met'}" for what, found in (("wall", ratio), ("CPU", ratio_cpu))
+    )
+    print(
+        f"{name:16} nbaccel {mine:7.3f} s  ray {theirs:7.3f} s  ratio {ratio:5.2f}  CPU {ratio_cpu:5.2f}  "
+        f"goal {goal:.2f}: {words}"
+    )
+
+
+def start_both(ray: Any, nbaccel: Any) -> None:
+    """Print what nbaccel's init takes beside the ray.init inside of it."""
+    original, inside = ray.init, []
+
+    def timed(*args: Any, **kwargs: Any) -> Any:
+        begun = time.perf_counter()
+        try:
+            return original(*args, **kwargs)
+        finally:
+            inside.append(time.perf_counter() - begun)
+
+    ray.init = timed
+    total, _cpu = measured(lambda: nbaccel.init(engine="ray", num_cpus=2, log_to_driver=False))
+    ray.init = original
+    extra = total - sum(inside)
+    met = "met" if extra <= START_GOAL_S else "not met"
+    print(f"{'init':16} nbaccel adds {extra:.3f} s to ray.init's {sum(inside):.1f} s  goal {START_GOAL_S:.2f}  {met}")
+
+
+def compare_calls(tasks: int, pairs: int) -> None:
+    import ray
+
+    import nbaccel
+
+    start_both(ray, nbaccel)
+    try:
+        mine, theirs = nbaccel.remote(work), ray.remote(work)
+        my_actor, their_actor = nbaccel.remote(Worker).remote(), ray.remote(Worker).remote()
+        calls = {
+            "tasks": (mine.remote, theirs.remote, all_at_once, tasks),
+            "task round trip": (mine.remote, theirs.remote, one_by_one, tasks // 10),
+            "actor calls": (
+                lambda i: my_actor.work.remote(i),
+                lambda i: their_actor.work.remote(i),
+                all_at_once,
+                tasks,
+            ),
+            "actor round trip": (
+                lambda i: my_actor.work.remote(i),
+                lambda i: their_actor.work.remote(i),
+                one_by_one,
+                tasks // 10,
+            ),
+        }
+        for name, (ours, rays, how, count) in calls.items():
+            compare(
+                name,
+                lambda ours=ours, how=how, count=count: how(nbaccel.get, ours, count),
+                lambda rays=rays, how=how, count=count: how(ray.get, rays, count),
+                pairs,
+            )
+    finally:
+        nbaccel.shutdown()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tasks", type=int, default=2000)
+    parser.add_argument("--pairs", type=int, default=7)
+    options = parser.parse_args()
+    compare_calls(options.tasks, options.pairs)
+
+
+if __name__ == "__main__":
+    main()

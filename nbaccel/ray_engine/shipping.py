@@ -1,0 +1,50 @@
+"""How nbaccel_in_ray comes to Ray's workers.
+
+```
+  a Ray of our own           by the job's search path: a runtime environment would cost every worker a second start
+  a cluster that we join     by the job's runtime environment
+  a Ray the program started  by the runtime environment of each task, since the job's own is settled already
+```
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from pathlib import Path
+from typing import Any
+
+PACKAGE = Path(__file__).parent / "shipped" / "nbaccel_in_ray"
+
+
+class Shipping:
+    """What of the package a task's own runtime environment has to carry."""
+
+    def __init__(self, *, joined: bool, by_task: bool) -> None:
+        self._joined = joined
+        self._by_task = by_task
+        self._uri = ""
+
+    def _uploaded(self) -> str:
+        """Where the package lies in Ray's own store; it is put there once."""
+        if not self._uri:
+            from ray._private.runtime_env.py_modules import upload_py_modules_if_needed
+
+            with tempfile.TemporaryDirectory() as scratch:
+                made = upload_py_modules_if_needed(
+                    {"py_modules": [str(PACKAGE)]}, True, scratch_dir=scratch, logger=logging.getLogger(__name__)
+                )
+            self._uri = made["py_modules"][0]
+        return self._uri
+
+    def completed(self, environment: dict[str, Any] | None) -> dict[str, Any] | None:
+        """The runtime environment of a task: one that brings modules of its own hides those of the job."""
+        own_modules = (environment or {}).get("py_modules")
+        if self._by_task or (self._joined and own_modules):
+            return {**(environment or {}), "py_modules": [*(own_modules or []), self._uploaded()]}
+        return environment
+
+    def keywords(self) -> dict[str, Any]:
+        """For nbaccel's own actors and tasks."""
+        environment = self.completed(None)
+        return {"runtime_env": environment} if environment else {}
