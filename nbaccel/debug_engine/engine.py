@@ -102,6 +102,7 @@ class DebugEngine(View):
     def _key_of(self, code: Any) -> bytes:
         known = self._keys.get(id(code))
         if known is None:
+            _check_pickles(code)
             key = os.urandom(16)
             known = self._keys[id(code)] = (key, code)
         self.stage.execution.learn(*known)
@@ -305,6 +306,18 @@ class DebugEngine(View):
     def shutdown(self) -> None:
         self.stage.tell(ev.JobEnded(JOB))
         engines.adopt(None)
+
+
+def _check_pickles(code: Any) -> None:
+    """What could not travel to a worker is refused here too. Raises TypeError, naming the part."""
+    name = getattr(code, "__name__", type(code).__name__)
+    try:
+        codec.dump_code(code)
+    except Exception as error:  # whatever a captured object's pickling raises
+        raise TypeError(
+            f"Could not serialize {name}: {codec.find_unpicklable(code, name)} cannot be pickled ({error}). Create it "
+            "inside the function, or pass what is needed to make it."
+        ) from error
 
 
 def received_ref(id: bytes) -> ObjectRef[Any]:

@@ -17,7 +17,7 @@ NUM_CPUS, NUM_GPUS = 4, 2
 DEADLINE_S = 60.0
 
 
-@pytest.fixture(scope="package", params=["local", pytest.param("ray", marks=pytest.mark.ray)])
+@pytest.fixture(scope="package", params=["local", "debug", pytest.param("ray", marks=pytest.mark.ray)])
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
     """The name of the engine that runs."""
     if request.param == "ray":

@@ -1,12 +1,51 @@
-"""What one engine does not do that the other does, with the reason of each. This list may only get shorter.
+"""What one engine does not do that others do, with the reason of each. This list may only get shorter.
 
 (engine, test) -> reason
 """
 
-SKIPS: dict[tuple[str, str], str] = {
-    ("ray", "test_an_actor_that_fails_to_start_names_the_cause"): (
-        "Ray keeps only the text of what an actor's constructor raised, not the exception"
-    ),
-    ("ray", "test_a_crashed_worker_is_told_with_its_signal"): "Ray does not say how a worker ended",
-    ("ray", "test_a_stream_is_slowed_down_by_its_reader"): "Ray starts the next item before the one before was taken",
-}
+SKIPS: dict[tuple[str, str], str] = (
+    {
+        ("ray", "test_an_actor_that_fails_to_start_names_the_cause"): (
+            "Ray keeps only the text of what an actor's constructor raised, not the exception"
+        ),
+        ("ray", "test_a_crashed_worker_is_told_with_its_signal"): "Ray does not say how a worker ended",
+        (
+            "ray",
+            "test_a_stream_is_slowed_down_by_its_reader",
+        ): "Ray starts the next item before the one before was taken",
+    }
+    | {
+        ("debug", test): "one process runs everything: there is no other pid, and what kills it kills the tests"
+        for test in (
+            "test_a_crashed_worker_is_told",
+            "test_a_crashed_worker_is_told_with_its_signal",
+            "test_a_task_error_tells_where_it_was_raised",
+            "test_a_task_runs_in_another_process",
+            "test_a_task_that_asks_by_options_or_another_family_is_fresh_too",
+            "test_a_task_whose_worker_dies_is_retried",
+            "test_an_actor_ends_with_its_last_handle",
+            "test_an_actor_is_restarted_as_often_as_it_may",
+            "test_an_actor_whose_process_dies_fails_its_call",
+            "test_each_accelerator_task_runs_in_a_fresh_process",
+            "test_every_error_is_an_nbaccel_error",
+            "test_max_calls_0_keeps_the_process",
+            "test_one_failed_task_leaves_the_others",
+        )
+    }
+    | {
+        ("debug", test): "calls run inside .remote(), one after the other: nothing goes on while code waits"
+        for test in (
+            "test_a_custom_resource_limits_how_many_run",
+            "test_a_running_task_is_cancelled",
+            "test_a_running_task_is_killed_by_force",
+            "test_a_waiting_task_is_cancelled",
+            "test_fractions_are_packed_before_the_next_device_is_opened",
+            "test_get_times_out",
+            "test_giving_up_on_an_awaited_ref_leaves_the_task_alone",
+            "test_pictures_are_pushed_to_a_watcher",
+            "test_the_picture_names_node_device_and_process_of_each_task",
+            "test_threads_run_calls_at_the_same_time",
+            "test_wait_returns_what_is_ready_in_the_given_order",
+        )
+    }
+)
