@@ -13,6 +13,7 @@ import asyncio
 import inspect
 import os
 import threading
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,9 @@ class ActorHost:
         self._pools: dict[str, ThreadPoolExecutor] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._limits: dict[str, asyncio.Semaphore] = {}
+        self._arrived: deque[Running] = deque()  # calls that the loop has not begun
+        self._woken = False
+        self._flush_due = False
         self._label = self._template.class_name
 
     def start(self) -> None:
@@ -78,13 +82,22 @@ class ActorHost:
         """Run a call, or hand it to its thread or loop; called by the main thread in order."""
         self._calls[running.task_id] = running
         if self._loop is not None:
-            asyncio.run_coroutine_threadsafe(self._call_async(running), self._loop)
+            self._arrived.append(running)
+            if not self._woken:  # one wake for all that have come since the last
+                self._woken = True
+                self._loop.call_soon_threadsafe(self._begin_arrived, self._loop)
         elif self._pools:
             self._pools.get(running.template.concurrency_group, self._pools[_DEFAULT_GROUP]).submit(
                 self._call_in_thread, running
             )
         else:
             self._call_sync(running)
+
+    def _begin_arrived(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._woken = False
+        while self._arrived:
+            running = self._arrived.popleft()
+            running.asyncio_task = loop.create_task(self._call_async(running))
 
     def _call_in_thread(self, running: Running) -> None:
         done = self.worker.guarded(running, self._work)
@@ -116,7 +129,6 @@ class ActorHost:
 
     async def _call_async(self, running: Running) -> None:
         limit = self._limits.get(running.template.concurrency_group) or self._limits[_DEFAULT_GROUP]
-        running.asyncio_task = asyncio.current_task()
         token = current_run.set(running)
         try:
             async with limit:
@@ -163,12 +175,22 @@ class ActorHost:
 
     def _finish(self, running: Running, done: wire.Done) -> None:
         self._calls.pop(running.task_id, None)
-        self.worker.finish(done)
+        if self._loop is None or done.exiting:
+            self.worker.finish(done)
+        else:
+            self.worker.link.say_later(done)
+            if not self._flush_due:  # what ends in the same turn of the loop is sent together
+                self._flush_due = True
+                self._loop.call_soon(self._flush)
         self.worker.execution.told(running)
         if done.exiting:
             self.worker.output.flush()
             self.worker.link.flush()
             os._exit(0)
+
+    def _flush(self) -> None:
+        self._flush_due = False
+        self.worker.link.flush()
 
 
 def _wait_for_reader(running: Running, index: int, limit: int) -> None:
