@@ -2,8 +2,8 @@
 
     python benchmarks/ray_engine.py [--tasks 2000] [--pairs 7]
 
-Seven pairs, the median of their ratios: of wall time, and of the CPU seconds of the driver and of all of Ray's processes,
-which a busy machine moves less.
+Seven pairs, the median of their ratios: of wall time, and of the CPU seconds of the driver and of all of Ray's
+processes, which a busy machine moves less.
 Every task returns its pid and its argument, and both are checked.
 """
 

@@ -124,11 +124,14 @@ def _found_by_auto() -> str:
     if ray_address:
         _say(f'nbaccel: address="auto" joins the Ray cluster of RAY_ADDRESS={ray_address}.')
         return "ray"
+    note = os.path.join(os.environ.get("RAY_TMPDIR", "/tmp"), "ray", "ray_current_cluster")
+    if os.path.exists(note):
+        _say(f'nbaccel: address="auto" joins the Ray that `ray start` has noted in {note}.')
+        return "ray"
     raise ConnectionError(
         f'address="auto": nothing to join. Looked for a shared nbaccel head in {sessions.directory()} (start one with '
-        "`nbaccel start --head`) and for RAY_ADDRESS in the environment, which is not set. Call init() without "
-        "an address for a "
-        "head of your own."
+        "`nbaccel start --head`), for RAY_ADDRESS in the environment, which is not set, and for "
+        f"{note}, which `ray start` writes. Call init() without an address for a head of your own."
     )
 
 

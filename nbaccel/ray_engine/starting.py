@@ -14,6 +14,7 @@ from nbaccel.ray_engine import addresses
 from nbaccel.ray_engine.shipping import PACKAGE
 
 RAY_VERSION = "2.60"  # the engine reads Ray's records of actors and workers, which change between minor versions
+_ATTEMPTS = 3
 _TOO_SLOW = "timed out during startup"
 _INSTALL = "pip install 'nbaccel[ray]'"
 
@@ -58,14 +59,15 @@ def connect(options: InitOptions) -> tuple[str | None, bool]:
 
 
 def _start(ray: ModuleType, options: InitOptions) -> None:
-    """Ray gives its own processes 30 s to start, too little on a busy machine: then once more."""
-    try:
-        ray.init(**_start_keywords(options))
-    except Exception as error:  # Ray raises nothing narrower
-        if _TOO_SLOW not in str(error):
-            raise
-        ray.shutdown()
-        ray.init(**_start_keywords(options))
+    """Ray gives its own processes 15 to 30 s to start, too little on a busy machine: then again."""
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            ray.init(**_start_keywords(options))
+            return
+        except Exception as error:  # Ray raises nothing narrower
+            if _TOO_SLOW not in str(error) or attempt == _ATTEMPTS:
+                raise
+            ray.shutdown()
 
 
 def _refuse_foreign(options: InitOptions) -> None:

@@ -9,10 +9,6 @@ SKIPS: dict[tuple[str, str], str] = (
             "Ray keeps only the text of what an actor's constructor raised, not the exception"
         ),
         ("ray", "test_a_crashed_worker_is_told_with_its_signal"): "Ray does not say how a worker ended",
-        (
-            "ray",
-            "test_a_stream_is_slowed_down_by_its_reader",
-        ): "Ray starts the next item before the one before was taken",
     }
     | {
         ("debug", test): "one process runs everything: there is no other pid, and what kills it kills the tests"

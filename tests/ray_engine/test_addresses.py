@@ -83,3 +83,12 @@ def test_init_tells_of_a_dead_address(closed_port):
     with pytest.raises(ConnectionError, match="nothing answers"):
         nbaccel.init(address=f"127.0.0.1:{closed_port}")
     assert not nbaccel.is_initialized()
+
+
+def test_init_auto_prefers_ray_where_no_head_is_shared(nowhere, closed_port, capsys):
+    pytest.importorskip("ray")
+    (nowhere / "ray").mkdir()
+    (nowhere / "ray" / "ray_current_cluster").write_text(f"127.0.0.1:{closed_port}")
+    with pytest.raises(ConnectionError, match="nothing answers"):
+        nbaccel.init(address="auto")
+    assert "ray_current_cluster" in capsys.readouterr().out
