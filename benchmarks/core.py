@@ -79,16 +79,16 @@ class Run:
                 continue
             for name in self.contenders if number % 2 == 0 else reversed(self.contenders):
                 if number < CONTENDERS[name].rounds and _takes_part(name, session):
-                    self._session(name, session, rows)
+                    self._session(name, session, rows, number)
 
-    def _session(self, name: str, session: str, rows: list[str]) -> None:
+    def _session(self, name: str, session: str, rows: list[str], number: int) -> None:
         began = time.monotonic()
         lines, problem = run_session(name, session, rows)
         for line in lines:
             if "problem" in line:
                 self.problems[f"{name}, {line['row']}"] = line["problem"]
             elif line["row"] in rows:
-                self.figures[name].setdefault(line["row"], []).append(line["value"])
+                self.figures[name].setdefault(line["row"], {})[number] = line["value"]
         if problem:
             self.problems[f"{name}, {session} session"] = problem
         print(f"  {session} session of {name}: {time.monotonic() - began:.1f} s", file=sys.stderr)
@@ -170,7 +170,7 @@ def described(names: list[str], rounds: int) -> str:
     """What was compared with what, on what machine."""
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     versions = ", ".join(f"{CONTENDERS[name].title} {_version(name)}".rstrip() for name in names)
-    return f"{machine}; {versions}; medians of {rounds} rounds (slow contenders: loky 3, Dask and ipyparallel 1)."
+    return f"{machine}; {versions}; medians of {rounds} rounds (loky at most 3, Dask and ipyparallel 1)."
 
 
 def show(asked: argparse.Namespace, run: Run, floors: dict[str, float], conditions: str) -> None:

@@ -7,8 +7,8 @@ from statistics import median
 from benchmarks.contenders import CONTENDERS
 from benchmarks.rows import ROWS, Row, Unit
 
-# contender -> row -> one figure for each round, in the order of the rounds
-Figures = dict[str, dict[str, list[float]]]
+# contender -> row -> round -> figure; a round in which a contender failed has none
+Figures = dict[str, dict[str, dict[int, float]]]
 
 
 def shown(value: float | None, unit: Unit) -> str:
@@ -30,16 +30,16 @@ def shown(value: float | None, unit: Unit) -> str:
 
 def middle(figures: Figures, contender: str, key: str) -> float | None:
     values = figures.get(contender, {}).get(key)
-    return median(values) if values else None
+    return median(values.values()) if values else None
 
 
 def ratio(figures: Figures, row: Row) -> float | None:
     """How many times better than Ray: the median over the pairs, each of one round."""
     ours, rays = figures.get("nbaccel", {}).get(row.key), figures.get("ray", {}).get(row.key)
-    if not ours or not rays:
+    if not ours or not rays or not ours.keys() & rays.keys():
         return None
     better = (lambda a, b: a / b) if row.unit is Unit.PER_SECOND else (lambda a, b: b / a)
-    return median(better(a, b) for a, b in zip(ours, rays, strict=False))
+    return median(better(ours[number], rays[number]) for number in ours.keys() & rays.keys())
 
 
 def goal(row: Row) -> str:

@@ -14,10 +14,16 @@ def test_every_row_is_measured_in_the_session_that_it_names() -> None:
 
 
 def test_the_ratio_is_the_median_of_the_pairs_ratios_not_the_ratio_of_medians() -> None:
-    figures = {"nbaccel": {"task": [1.0, 1.0, 4.0]}, "ray": {"task": [2.0, 6.0, 8.0]}}
+    figures = {"nbaccel": {"task": {0: 1.0, 1: 1.0, 2: 4.0}}, "ray": {"task": {0: 2.0, 1: 6.0, 2: 8.0}}}
     assert report.ratio(figures, BY_KEY["task"]) == 2.0
-    assert report.ratio({"nbaccel": {"tasks": [10.0]}, "ray": {"tasks": [2.0]}}, BY_KEY["tasks"]) == 5.0
-    assert report.ratio({"nbaccel": {"task": [1.0]}}, BY_KEY["task"]) is None
+    assert report.ratio({"nbaccel": {"tasks": {0: 10.0}}, "ray": {"tasks": {0: 2.0}}}, BY_KEY["tasks"]) == 5.0
+    assert report.ratio({"nbaccel": {"task": {0: 1.0}}}, BY_KEY["task"]) is None
+
+
+def test_a_round_in_which_one_of_a_pair_failed_makes_no_pair() -> None:
+    figures = {"nbaccel": {"task": {0: 1.0, 1: 1.0, 2: 1.0}}, "ray": {"task": {0: 2.0, 2: 4.0}}}
+    assert report.ratio(figures, BY_KEY["task"]) == 3.0
+    assert report.ratio({"nbaccel": {"task": {0: 1.0}}, "ray": {"task": {1: 2.0}}}, BY_KEY["task"]) is None
 
 
 @pytest.mark.parametrize(
@@ -33,7 +39,7 @@ def test_a_goal_is_met_when_each_part_of_it_is(
     ours: float, rays: float | None, others: float | None, said: str
 ) -> None:
     given = {"nbaccel": ours, "ray": rays, "processes": others}
-    figures = {name: {"tasks": [value]} for name, value in given.items() if value is not None}
+    figures = {name: {"tasks": {0: value}} for name, value in given.items() if value is not None}
     assert report.verdict(figures, BY_KEY["tasks"]) == said
 
 
