@@ -15,9 +15,11 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
+from types import FrameType
 from typing import Any, NoReturn
 
 import setproctitle
@@ -32,6 +34,8 @@ from nbaccel.local_engine.link import Link
 from nbaccel.local_engine.worker_output import WorkerOutput
 from nbaccel.local_engine.worker_setup import apply_runtime_env, apply_setup
 from nbaccel.local_engine.worker_view import WorkerView
+
+INSIST_S = 0.05  # between two signals to a task that is to be interrupted
 
 
 class Worker(WorkerView, Client):
@@ -50,7 +54,7 @@ class Worker(WorkerView, Client):
         self._skip: set[bytes] = set()
         self._running: Running | None = None  # what the main thread runs and an interrupt may hit
         self._interruptible = False
-        self._interrupt_asked = False
+        self._to_interrupt: Running | None = None
         self._blocked_count = 0
         self._blocked_lock = threading.Lock()
         self._main_thread = threading.main_thread().ident or 0
@@ -82,8 +86,14 @@ class Worker(WorkerView, Client):
         self._skip.discard(message.task_id)
         running.cancelled = True
         if running.template.kind != 2:  # a call of a sync actor only sees is_canceled()
-            self._interrupt_asked = True
+            self._to_interrupt = running
+            threading.Thread(target=self._insist, args=(running,), name="nbaccel-interrupt", daemon=True).start()
+
+    def _insist(self, running: Running) -> None:
+        """Signal until the task has taken it or is over; it does not take it in the middle of an import."""
+        while self._to_interrupt is running and self._running is running:
             signal.pthread_kill(self._main_thread, signal.SIGINT)
+            time.sleep(INSIST_S)
 
     def _recall_came(self, message: wire.Recall) -> None:
         given: list[bytes] = []
@@ -130,8 +140,9 @@ class Worker(WorkerView, Client):
     # ---- signals
 
     def _on_sigint(self, signum: int, frame: Any) -> None:
-        if self._interrupt_asked and self._interruptible:
-            self._interrupt_asked = False
+        wanted = self._to_interrupt
+        if wanted is not None and wanted is self._running and self._interruptible and not _is_importing(frame):
+            self._to_interrupt = None
             raise KeyboardInterrupt
 
     # ---- the main thread
@@ -302,6 +313,15 @@ class Worker(WorkerView, Client):
                 self._blocked_count -= 1
                 if self._blocked_count == 0:
                     self.link.say(wire.Unblocked())
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Whether a module is half imported now: interrupted there, it would be broken for the tasks to come."""
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _leave_lost(why: str) -> None:

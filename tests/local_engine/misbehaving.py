@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import multiprocessing
 import os
 import signal
@@ -182,6 +183,13 @@ def wait_for_file(path: str) -> str:
     while not os.path.exists(path):
         time.sleep(0.01)
     return "gone"
+
+
+@nbaccel.remote
+def import_and_hang(directory: str) -> None:
+    sys.path.insert(0, directory)
+    importlib.import_module("slow_to_import")
+    time.sleep(1000)
 
 
 INTERRUPTED_GET = """

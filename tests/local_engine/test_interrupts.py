@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 import nbaccel
-from tests.census import Place
+from tests.census import Place, wait_until
 from tests.local_engine import misbehaving
 
 
@@ -29,3 +33,29 @@ def test_a_cancelled_task_that_was_submitting_leaves_its_worker_usable(cluster: 
         except nbaccel.exceptions.TaskCancelledError:
             pass
     assert nbaccel.get([misbehaving.echo.remote(i) for i in range(50)]) == list(range(50))
+
+
+def test_an_import_is_never_cut_in_two_by_a_cancel(cluster: Place, tmp_path: Path) -> None:
+    (tmp_path / "slow_to_import.py").write_text(
+        "import pathlib, time\n"
+        "here = pathlib.Path(__file__).parent\n"
+        "(here / 'begun').touch()\n"
+        "while not (here / 'cancelled').exists(): time.sleep(0.01)\n"
+        "time.sleep(0.2)\n"
+        "(here / 'ended').touch()\n"
+    )
+    ref = misbehaving.import_and_hang.remote(str(tmp_path))
+    wait_until(lambda: (tmp_path / "begun").exists(), "the import")
+    nbaccel.cancel(ref)
+    (tmp_path / "cancelled").touch()
+    with pytest.raises(nbaccel.exceptions.TaskCancelledError):
+        nbaccel.get(ref)
+    assert (tmp_path / "ended").exists()
+
+
+def test_a_cancel_that_comes_too_late_hits_nobody_else(cluster: Place) -> None:
+    for _ in range(30):
+        refs = [misbehaving.echo.remote(i) for i in range(4)]
+        for ref in refs[:2]:
+            nbaccel.cancel(ref)
+        assert nbaccel.get(refs[2:]) == [2, 3]
