@@ -110,7 +110,16 @@ class ActorHost:
         self.worker.output.end()
         self._finish(running, done)
 
+    def _check_group(self, running: Running) -> None:
+        group, known = running.template.concurrency_group, self._template.concurrency_groups
+        if group and group not in known:
+            raise ValueError(
+                f"concurrency_group {group!r} is not one of {self._template.class_name}'s, which are {sorted(known)}: "
+                "declare it in @remote(concurrency_groups={...})."
+            )
+
     def _work(self, running: Running) -> wire.Done:
+        self._check_group(running)
         args, kwargs = self.worker.execution.arguments(running)
         value = self._method(running.template.method)(*args, **kwargs)
         if running.template.num_returns == wire.STREAMING:
@@ -146,6 +155,7 @@ class ActorHost:
     async def _await(self, running: Running) -> wire.Done:
         if running.cancelled:
             raise asyncio.CancelledError
+        self._check_group(running)
         args, kwargs = self.worker.execution.arguments(running)
         value = self._method(running.template.method)(*args, **kwargs)
         if inspect.isasyncgen(value):

@@ -124,3 +124,15 @@ def test_threads_of_an_actor_meet():
 
     meeting = Meeting.remote()
     assert len(set(nbaccel.get([meeting.come.remote() for _ in range(3)]))) == 3
+
+
+def test_an_unknown_concurrency_group_fails_the_call_and_not_the_actor():
+    @nbaccel.remote(concurrency_groups={"io": 1})
+    class Grouped:
+        def call(self):
+            return 1
+
+    grouped = Grouped.remote()
+    with pytest.raises(ValueError, match=r"compute.*io"):
+        nbaccel.get(grouped.call.options(concurrency_group="compute").remote())
+    assert nbaccel.get(grouped.call.options(concurrency_group="io").remote()) == 1
