@@ -10,13 +10,22 @@ from nbclient import NotebookClient
 from traitlets.config import Config
 
 TUTORIALS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
+ON_RAY = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(600)]  # Ray takes its time to start on a busy machine
+RUN = [pytest.param(path, marks=ON_RAY if "cluster" in path.name else []) for path in TUTORIALS]
 
 
-@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", RUN, ids=lambda path: path.name)
 def test_a_tutorial_runs_from_first_cell_to_last(path: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
+    if "cluster" in path.name:
+        pytest.importorskip("ray")
     unix = Config({"KernelManager": {"transport": "ipc", "ip": f"{tmp_path}/kernel"}})
-    NotebookClient(notebook, config=unix, timeout=100, resources={"metadata": {"path": str(path.parent)}}).execute()
+    NotebookClient(
+        notebook,
+        config=unix,
+        timeout=300 if "cluster" in path.name else 100,
+        resources={"metadata": {"path": str(path.parent)}},
+    ).execute()
     shown = [output.data for cell in notebook.cells for output in cell.get("outputs", []) if "data" in output]
     assert any("text/html" in data and "text/plain" in data for data in shown)
 

@@ -122,6 +122,12 @@ class Watching:
             for note in notes:
                 self._notes[note["task_id"]] = note
 
+    def next_news(self: Any) -> Any:
+        """Ray's ref of the collector's next answer; None while the collector starts."""
+        if self._collector is None:
+            return None
+        return self._collector.since.remote(self._seen, LONGEST_WAIT_S)
+
     def picture(self: Any, *, metrics: bool, rows: int = 0) -> Snapshot:
         self._picture_number += 1
         known = Known(
@@ -265,7 +271,7 @@ class Watcher:
     def _run(self) -> None:
         try:
             self._watch()
-        except (ray.exceptions.RayError, ConnectionError):
+        except (ray.exceptions.RayError, ConnectionError, RuntimeError):
             self._cluster_ends = True  # Ray's head is gone
         if self._cluster_ends:
             self._callback(None)
@@ -277,10 +283,11 @@ class Watcher:
             self._callback(self._engine.picture(metrics=self._metrics, rows=self._rows))
             time.sleep(SMALLEST_GAP_S)
             if waiting is None:
-                waiting = self._engine.collector().since.remote(self._engine._seen, LONGEST_WAIT_S)
-                waiting._on_completed(lambda _answer: self.changed.set())
-            self.changed.wait(METRICS_EVERY_S if self._metrics else LONGEST_WAIT_S)
+                waiting = self._engine.next_news()
+                if waiting is not None:
+                    waiting._on_completed(lambda _answer: self.changed.set())
+            self.changed.wait(METRICS_EVERY_S if self._metrics or waiting is None else LONGEST_WAIT_S)
             self.changed.clear()
-            if not self._ending and ray.wait([waiting], timeout=0)[0]:
+            if not self._ending and (waiting is None or ray.wait([waiting], timeout=0)[0]):
                 waiting = None
                 self._engine.learn(0)
