@@ -43,6 +43,7 @@ def main(text: str) -> None:
     arena_fd = os.memfd_create("nbaccel-arena", os.MFD_CLOEXEC)
     os.ftruncate(arena_fd, config.arena_bytes)
     zygote = _fork_zygote(config, arena_fd)
+    process.raise_descriptor_limit()  # after the fork: workers keep the user's own
 
     from nbaccel.local_engine.head import Head
 

@@ -45,6 +45,8 @@ from nbaccel.scheduling.events import ActorKillAsked, JobEnded
 from nbaccel.scheduling.moves import IllegalEvent
 from nbaccel.scheduling.scheduler import Scheduler
 
+MOST_TROUBLES = 100  # in a row: then nothing works any more
+
 
 class Head:
     """Everything that one head owns."""
@@ -100,9 +102,19 @@ class Head:
         if self.config.owner_pid:
             self._watch_owner(self.config.owner_pid)
         self.node.begin()
+        troubles = 0
         while not self._finished:
-            self.poll.once()
-            self.flush()
+            try:
+                self.poll.once()
+                self.flush()
+                troubles = 0
+            except (
+                Exception
+            ):  # the loop's last line: what one timer or child brings about must not end the others' work
+                troubles += 1
+                self.note(f"the loop goes on after:\n{traceback.format_exc()}")
+                if troubles > MOST_TROUBLES:
+                    raise
         self._leave()
 
     def _watch_children(self) -> None:
@@ -338,9 +350,10 @@ class Head:
         self.objects.client_gone(client_id)
 
     def worker_gone(self, worker: WorkerProcess) -> None:
-        if not worker.peer.closed:
-            self.drop_peer(worker.peer)
-        self.client_gone(worker.peer.client_id)
+        if worker.peer is not None:
+            if not worker.peer.closed:
+                self.drop_peer(worker.peer)
+            self.client_gone(worker.peer.client_id)
         self.leftovers.worker_gone(worker.worker_id)
         if self.stopping:
             self._finish_when_quiet()

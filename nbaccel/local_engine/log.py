@@ -19,6 +19,7 @@ import socket
 
 import msgspec
 
+from nbaccel.local_engine import process
 from nbaccel.local_engine.worker_output import BEGIN, END
 
 LOOK_BYTES = 1 << 15  # rest and lines together stay below what one message may hold (212,992 bytes)
@@ -81,12 +82,18 @@ class Chunk(msgspec.Struct, array_like=True, tag=True):
     ended: bool = False
 
 
+class NoRoom(msgspec.Struct, array_like=True, tag=True):
+    """The pipe could not be taken: too many files are open."""
+
+    pipe: int
+
+
 class Drained(msgspec.Struct, array_like=True, tag=True):
     number: int
 
 
 decode_order = msgspec.msgpack.Decoder(Add | Go | Drain).decode
-decode_report = msgspec.msgpack.Decoder(Chunk | Drained).decode
+decode_report = msgspec.msgpack.Decoder(Chunk | NoRoom | Drained).decode
 encode = msgspec.msgpack.encode
 
 
@@ -209,7 +216,9 @@ class LogProcess:
         if not body:
             os._exit(0)
         order = decode_order(body)
-        if type(order) is Add:
+        if type(order) is Add and not fds:
+            self._control.send(encode(NoRoom(order.pipe)))
+        elif type(order) is Add:
             pipe = self._pipes[order.pipe] = Pipe(order, fds[0])
             os.set_blocking(pipe.fd, False)
             self._look(pipe)
@@ -256,4 +265,5 @@ class LogProcess:
 def main(control: socket.socket, arena_fd: int, directory: str) -> None:
     """Run as the log process; `control` is a SOCK_SEQPACKET to the head."""
     os.close(arena_fd)
+    process.raise_descriptor_limit()
     LogProcess(control, directory).run()

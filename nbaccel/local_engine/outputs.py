@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ class Outputs:
         self._head = head
         self._directory = os.path.join(head.config.directory, "logs")
         self._streams: dict[int, _Stream] = {}
+        self._unwatched: list[int] = []  # the log process has no descriptors for them
         self._next_pipe = 1
         self._next_drain = 1
         self._after_drain: dict[int, Callable[[], None]] = {}
@@ -63,6 +65,9 @@ class Outputs:
         if type(report) is log.Chunk:
             self._take(report)
             return
+        if type(report) is log.NoRoom:
+            self._unwatched.append(report.pipe)
+            return
         then = self._after_drain.pop(report.number, None)
         if then is not None:
             then()
@@ -77,7 +82,13 @@ class Outputs:
         if chunk.ended:
             os.close(stream.fd)
             del self._streams[chunk.pipe]
+            self._head.poll.at(time.monotonic(), self._try_again)  # when the log process has closed it too
         self._head.watchers.lines(stream.worker, stream.number, chunk.pieces, lambda: self._go(chunk.pipe))
+
+    def _try_again(self) -> None:
+        unwatched, self._unwatched = self._unwatched, []
+        for pipe in unwatched:
+            self._add(pipe)
 
     def _go(self, pipe: int) -> None:
         self.process.say(log.encode(log.Go(pipe)))
@@ -85,6 +96,7 @@ class Outputs:
     def _tell_successor(self) -> None:
         """The log process died: the next one goes on where the head stands."""
         self._head.watchers.forget_gates()
+        self._unwatched.clear()
         for pipe in self._streams:
             self._add(pipe)
         for number in self._after_drain:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 from collections.abc import Collection
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _libc = ctypes.CDLL(None, use_errno=True)
 OOM_SCORE_ADJ = 300  # above a kernel's 0: when memory runs out, a worker goes first
+
+
+def raise_descriptor_limit() -> None:
+    """As many open files as the system allows: each worker costs the head and the log process a few."""
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def die_with_parent(parent_pid: int) -> None:

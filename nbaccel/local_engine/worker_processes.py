@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 EXIT_PATIENCE_S = 1.0  # between asking a process to leave and killing it
 RESTART_PAUSE_S = 0.5  # for a zygote that died as soon as it lived
 _MOST_ENDINGS = 1_000
+_DESCRIPTORS_TO_START = 16  # two sockets, two pipes, copies on their way to the zygote, and some to live on
 
 
 class Zygotes:
@@ -184,7 +186,17 @@ class WorkerProcesses:
     def start(self, command: StartWorker) -> None:
         worker = WorkerProcess(command.worker_id, command.node_id, None, command.pool)
         self.by_id[command.worker_id] = worker
-        self._order(worker)
+        self._try_to_order(worker)
+
+    def _try_to_order(self, worker: WorkerProcess) -> None:
+        try:
+            _check_descriptors()
+        except OSError as error:
+            limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+            why = f"could not be started: {error.strerror} (the head may have {limit}: raise `ulimit -n`)"
+            self._dead(worker, why)
+        else:
+            self._order(worker)
 
     def _order(self, worker: WorkerProcess) -> None:
         """Have its process forked; again, with new connections, when the zygote died before it came to that."""
@@ -247,7 +259,7 @@ class WorkerProcesses:
     def ended(self, worker: WorkerProcess) -> None:
         """Its connection closed: all that it said is read."""
         if worker.pid is None and not worker.stopping and self._head.zygotes.has_died(worker.zygote, worker.generation):
-            self._order(worker)
+            self._try_to_order(worker)
             return
         worker.ended = True
         if worker.pid is None:
@@ -328,6 +340,17 @@ class WorkerProcesses:
             worker.stopping = worker.stopping or "the cluster was shut down"
             if worker.pid is None:
                 self._kill(worker)
+
+
+def _check_descriptors() -> None:
+    """Raise OSError unless as many files can be opened as it takes to start a worker."""
+    opened: list[int] = []
+    try:
+        while len(opened) < _DESCRIPTORS_TO_START:
+            opened.append(os.dup(2))
+    finally:
+        for fd in opened:
+            os.close(fd)
 
 
 def _enlarge(sock: socket.socket) -> None:

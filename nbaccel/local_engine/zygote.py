@@ -62,12 +62,16 @@ def serve(control: socket.socket, head_pid: int, arena_fd: int, preload: list[st
         if not body:
             os._exit(0)
         order = msgspec.msgpack.decode(body, type=Order)
-        middle = os.fork()
+        try:
+            middle = os.fork()
+        except OSError:
+            middle = -1  # no more processes: the head sees the worker's connection end
         if middle == 0:
             _in_between(order, fds, control, head_pid, arena_fd)
         for fd in fds:
             os.close(fd)
-        os.waitpid(middle, 0)
+        if middle > 0:
+            os.waitpid(middle, 0)
 
 
 def _in_between(order: Order, fds: list[int], control: socket.socket, head_pid: int, arena_fd: int) -> None:

@@ -295,6 +295,29 @@ while not read():
 print(read())
 """
 
+MANY_ACTORS = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
+import nbaccel
+nbaccel.init(num_cpus=1)
+@nbaccel.remote(num_cpus=0)
+class Actor:
+    def limit(self): return resource.getrlimit(resource.RLIMIT_NOFILE)
+@nbaccel.remote
+def seven():
+    return 7
+actors = [Actor.remote() for _ in range(30)]
+try:
+    limits = nbaccel.get([actor.limit.remote() for actor in actors])
+    print(limits[0], len(limits))
+except nbaccel.exceptions.ActorDiedError as error:
+    print(error)
+del actors
+while nbaccel.snapshot().counts.get("RUNNING") or any(actor.state == "ALIVE" for actor in nbaccel.snapshot().actors):
+    pass
+print("after", nbaccel.get(seven.remote()))
+"""
+
 FULL_DISK = """
 import numpy
 import nbaccel

@@ -219,6 +219,20 @@ def test_a_temporary_directory_with_a_long_path_is_no_obstacle(place: Place) -> 
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
 
 
+def test_without_descriptors_to_spare_workers_are_refused_in_words_and_the_head_lives(place: Place) -> None:
+    done = place.run(misbehaving.MANY_ACTORS.format(soft=60, hard=60))
+    assert done.returncode == 0, done.stderr
+    refused, after = done.stdout.splitlines()
+    assert "could not be started: Too many open files (the head may have 60: raise `ulimit -n`)" in refused
+    assert after == "after 7"
+
+
+def test_the_usual_limit_of_descriptors_is_raised_for_the_head_only(place: Place) -> None:
+    done = place.run(misbehaving.MANY_ACTORS.format(soft=60, hard=1000))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["(60, 1000) 30", "after 7"]
+
+
 def test_more_of_a_device_than_is_visible_is_refused_with_both_numbers(place: Place) -> None:
     done = place.run("import nbaccel\nnbaccel.init(num_gpus=3)", CUDA_VISIBLE_DEVICES="1,3")
     assert done.returncode == 1
