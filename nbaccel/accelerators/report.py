@@ -122,6 +122,20 @@ def unoffered(detection: Detection, node: NodeDevices) -> Iterator[tuple[Device,
                 yield device, _why_not_offered(detection, finding, device) or left_out
 
 
+def absent(detection: Detection, node: NodeDevices) -> dict[str, str]:
+    """By resource, why a node has less of it than there are signs of: "NVIDIA GPU 0, 2: hidden by CUDA_…=1"."""
+    texts: dict[str, list[str]] = {}
+    for finding in detection.findings:
+        if finding.asked and not finding.devices:
+            texts.setdefault(finding.resource, []).append(f"{finding.family}: {finding.reason.removesuffix('.')}")
+    ids: dict[tuple[str, str, str], list[str]] = {}
+    for device, why in unoffered(detection, node):
+        ids.setdefault((device.resource, device.family, why), []).append(device.id)
+    for (resource, family, why), names in ids.items():
+        texts.setdefault(resource, []).append(f"{family} {', '.join(names)}: {why}")
+    return {resource: "; ".join(parts) for resource, parts in texts.items()}
+
+
 def _identity(device: Device) -> tuple[str, int | None, str | None]:
     """What a device keeps when a node renames it after the user's own list; instances of a card share its number."""
     return device.vendor, device.ordinal, device.uuid if device.profile else None

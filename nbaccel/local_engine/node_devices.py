@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from nbaccel import accelerators
-from nbaccel.accelerators import Detection, Device, NodeDevices
+from nbaccel.accelerators import Detection, Device, NodeDevices, report
 from nbaccel.local_engine import prober
 from nbaccel.local_engine.device_leases import Assigned, DeviceLeases, Key
 from nbaccel.local_engine.device_looks import DeviceLooks
@@ -117,7 +117,9 @@ class NodeSetup:
         except ValueError as error:
             self._head.refuse_start(str(error))
             return
-        self.add(self._head_spec(offered, resources), offered)
+        spec = self._head_spec(offered, resources)
+        spec.absent = report.absent(detection, offered)
+        self.add(spec, offered)
         self._head.ready()
         if self.watch.wanted:
             self.watch.begin()

@@ -111,6 +111,7 @@ class NodeSpec(msgspec.Struct):
     devices: list[DeviceSpec] = []
     labels: dict[str, str] = {}
     is_head: bool = False
+    absent: dict[str, str] = {}  # resource -> why devices of this machine are not among them, as a sentence part
 
 
 class TaskSubmitted(msgspec.Struct):

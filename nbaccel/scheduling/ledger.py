@@ -121,6 +121,7 @@ class Place(msgspec.Struct, eq=False):
     reserve: Hold | None = None  # a bundle's hold on its node
     closing: bool = False  # the group is removed: the reserve goes back with the last hold
     alive: bool = True
+    absent: dict[str, str] = {}  # resource -> why the node does not offer what its machine has
     holds: dict[Hold, None] = {}
     refused: dict[str, dict[Ask, None]] = {}  # resource -> who must wait for some of it
     demoted: dict[Ask, None] = {}  # whose order of places goes stale when we give back
@@ -139,6 +140,7 @@ class Place(msgspec.Struct, eq=False):
             devices,
             dict(spec.labels),
             spec.is_head,
+            absent=spec.absent,
         )
 
     def emptied(self, *, restored: bool = False) -> Place:

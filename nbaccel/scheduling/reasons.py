@@ -100,7 +100,7 @@ def _devices_too_few(places: list[Place], asked: Asked, resource: str, amount: i
     where = _where(places)
     devices = [device for place in places for device in place.devices.get(resource, ())]
     if not devices:
-        return f"there is no {resource} on {where}"
+        return f"there is no {resource} on {where}{_absent(places, resource)}"
     if amount > UNIT and amount % UNIT:
         return f"more than one {resource} must be a whole number, and {quantity(amount)} is asked for"
     fitting = [device for place in places for device in place.fitting(asked, resource)]
@@ -116,7 +116,14 @@ def _devices_too_few(places: list[Place], asked: Asked, resource: str, amount: i
         largest = max(device.amount for device in fitting)
         return f"no one {resource} on {where} offers {quantity(amount)} (the largest offers {quantity(largest)})"
     most = max(len(place.fitting(asked, resource)) for place in places)
-    return f"{where} has {amount_of(resource, most * UNIT)}{_types(fitting)}, not {quantity(amount)}"
+    have = f"{where} has {amount_of(resource, most * UNIT)}{_types(fitting)}, not {quantity(amount)}"
+    return f"{have}{_absent(places, resource)}"
+
+
+def _absent(places: list[Place], resource: str) -> str:
+    """Why devices that the machines have are not offered: a driver that fails, a variable that hides them."""
+    texts = dict.fromkeys(place.absent[resource] for place in places if resource in place.absent)
+    return f" ({'; '.join(texts)})" if texts else ""
 
 
 def _memory_too_small(devices: list[Device], asked: Asked, resource: str, where: str) -> str:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from nbaccel.accelerators import detect
+from nbaccel.accelerators import detect, resolve_resources
 from nbaccel.accelerators.metrics import DeviceMetrics
-from nbaccel.accelerators.report import COLUMNS, as_text, describe, devices, doctor
+from nbaccel.accelerators.report import COLUMNS, absent, as_text, describe, devices, doctor, unoffered
 from tests.accelerators.machines import GIB, MadeMachine, add_amd, add_intel, add_neuron
 
 
@@ -103,3 +103,24 @@ def test_simulated_devices_are_marked(tmp_path: Path) -> None:
     (row,) = devices(machine, simulate="tpu:1")
     assert (row["note"], row["kind"]) == ("simulated", "simulated")
     assert "1 found (simulated)" in doctor(machine, simulate="tpu:1")
+
+
+def test_what_a_node_lacks_is_told_by_resource(machine: MadeMachine) -> None:
+    add_amd(machine, 3)
+    machine.pci("0000:20:00.0", "0x8086", "0x0bd5")
+    machine.variables["ROCR_VISIBLE_DEVICES"] = "1"
+    detection = detect(machine)
+    node = resolve_resources(detection, num_gpus=None, resources=None, environ=machine.environ)
+    missing = absent(detection, node)
+    assert list(missing) == ["GPU"]
+    assert "AMD GPU 0, 2: hidden by ROCR_VISIBLE_DEVICES=1" in missing["GPU"]
+    assert "neither i915 nor xe drives it" in missing["GPU"]
+
+
+def test_devices_that_init_left_out_are_told(machine: MadeMachine) -> None:
+    add_amd(machine, 2)
+    detection = detect(machine)
+    node = resolve_resources(detection, num_gpus=1, resources=None, environ={})
+    assert [(device.id, why) for device, why in unoffered(detection, node)] == [
+        ("1", "not offered: this node was started with 1 GPU")
+    ]
