@@ -109,3 +109,21 @@ def test_the_memory_of_a_task_is_given_back_when_it_ends(session: Any, gpus: lis
     with Sampler(RealMachine()) as sampler:
         users = [process for metrics in sampler.sample(gpus) for process, _ in metrics.processes or []]
     assert pid not in users
+
+
+def test_a_running_head_shows_the_cards_with_their_metrics_and_leases_the_one_in_use(
+    session: Any, gpus: list[Device]
+) -> None:
+    @session.remote(num_gpus=1)
+    class Holder:
+        def ids(self) -> list[str]:
+            return list(session.get_runtime_context().get_accelerator_ids()["GPU"])
+
+    holder = Holder.remote()
+    (held,) = session.get(holder.ids.remote(), timeout=100)
+    rows = [row for row in session.snapshot().devices if row.offered]
+    assert [row.name for row in rows] == [device.name for device in gpus]
+    assert all(row.kind == "real" and row.metrics.memory_used_bytes is not None for row in rows)
+    (row,) = [row for row in rows if row.id == held]
+    assert row.holders[0].name == "Holder"
+    assert f"pid {os.getpid()}" in session.api.device_holder(row.uuid)
