@@ -291,11 +291,14 @@ class Worker(WorkerView, Client):
         os._exit(code)
 
     def finish(self, done: wire.Done) -> None:
-        """Send a task's end, with every borrow that it caused before it."""
-        if threading.get_ident() == self._main_thread and self._queue.empty():
-            self.link.say_now(done)  # somebody may wait for just this one; no signal handler raises here
+        """Send a task's end, with every borrow that it caused before it.
+
+        The main thread does so before it begins the next task: should that one end the process, it is the one to blame.
+        """
+        if threading.get_ident() == self._main_thread:
+            self.link.say_now(done)  # no signal handler raises here
         else:
-            self.link.say(done)  # more come at once: the writer sends them together
+            self.link.say(done)
 
     # ---- waiting for others
 

@@ -274,3 +274,15 @@ def test_a_sync_call_sees_that_it_is_cancelled():
         pass  # it had not begun
     with pytest.raises(ValueError, match="force"):
         nbaccel.cancel(Counter.remote().add.remote(), force=True)
+
+
+def test_a_call_that_ends_the_process_is_not_made_again_and_those_behind_it_are():
+    actor = Counter.options(max_restarts=5).remote()
+    before = [actor.add.remote() for _ in range(30)]
+    fatal = actor.die.remote()
+    behind = [actor.add.remote() for _ in range(3)]
+    assert nbaccel.get(before) == list(range(1, 31))
+    with pytest.raises(exceptions.ActorUnavailableError):
+        nbaccel.get(fatal)
+    assert nbaccel.get(behind) == [1, 2, 3]
+    assert [row.num_restarts for row in list_actors() if row.actor_id == actor._actor_id.hex()] == [1]

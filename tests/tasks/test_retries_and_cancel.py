@@ -185,3 +185,20 @@ def test_a_call_takes_ten_thousand_refs():
         return sum(values)
 
     assert nbaccel.get(total.remote(*[nbaccel.put(1) for _ in range(10_000)])) == 10_000
+
+
+def test_a_crash_is_blamed_on_the_task_that_crashed():
+    @nbaccel.remote(max_retries=0)
+    def quick(i, culprit):
+        if i == culprit:
+            os._exit(1)
+        return i
+
+    nbaccel.get([quick.remote(i, None) for i in range(50)])  # now it is known to be short, and is sent ahead
+    refs = [quick.remote(i, 60) for i in range(100)]
+    for i, ref in enumerate(refs):
+        if i == 60:
+            with pytest.raises(exceptions.WorkerCrashedError):
+                nbaccel.get(ref)
+        else:
+            assert nbaccel.get(ref) == i
