@@ -9,6 +9,7 @@ It runs no user code and unpickles nothing. Whatever is slow (devices, disks, ou
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 import shutil
@@ -90,6 +91,8 @@ class Head:
     def run(self) -> None:
         """Until the last driver of an embedded head has gone, or a daemon is told to stop."""
         setproctitle.setproctitle("nbaccel::head")
+        gc.freeze()  # what is imported stays: the collector need not look at it again
+        gc.set_threshold(20_000, 20, 50)  # 100,000 waiting tasks are not garbage: fewer, larger looks
         self._watch_children()
         try:
             self._listen()
