@@ -146,6 +146,8 @@ class Driver(ClusterView, Client):
         if self.embedded:
             self._end_head()
         self.link.close()
+        self.values.lose_all(failures.failed("HeadDiedError", "nbaccel.shutdown() was called while this was awaited."))
+        self.streams.lose_all()
         if self.news is not None:
             self.news.close()
         self._writer.close()

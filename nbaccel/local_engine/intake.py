@@ -427,7 +427,9 @@ class Intake:
             record = self._objects.records.get(id)
             if record is None:
                 lost = failures.failed(
-                    "ObjectLostError", f"Object {id.hex()} does not exist any more: its last ref was released."
+                    "ObjectLostError",
+                    f"Object {id.hex()} does not exist any more: its last ref was released, or it is of a cluster that "
+                    "has been shut down.",
                 )
                 self._head.send(peer, wire.ObjectValue(id, lost))
             elif record.value is None:

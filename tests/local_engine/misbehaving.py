@@ -418,6 +418,40 @@ running, waiting = hang.remote(), [hang.remote() for _ in range(5)]
 print("busy", flush=True)
 """
 
+WAITING_AT_SHUTDOWN = """
+import threading, time
+import nbaccel
+nbaccel.init(num_cpus=1, log_to_driver=False)
+@nbaccel.remote
+def hang():
+    time.sleep(1000)
+@nbaccel.remote
+class Actor:
+    def hang(self): time.sleep(1000)
+actor = Actor.remote()
+refs = [hang.remote(), hang.remote(), actor.hang.remote()]
+said = []
+started = threading.Barrier(4)
+def wait(ref):
+    started.wait()
+    try:
+        nbaccel.get(ref)
+    except nbaccel.exceptions.RayError as error:
+        said.append(str(error))
+threads = [threading.Thread(target=wait, args=(ref,)) for ref in refs]
+for thread in threads:
+    thread.start()
+started.wait()
+nbaccel.shutdown()
+for thread in threads:
+    thread.join()
+print(len(said), all("shut down" in words or "shutdown()" in words for words in said))
+try:
+    nbaccel.get(refs[0])
+except nbaccel.exceptions.RayError as error:
+    print(type(error).__name__, "a cluster that has been shut down" in str(error))
+"""
+
 HOLDER = """
 import signal
 import subprocess

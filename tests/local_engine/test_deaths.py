@@ -164,6 +164,12 @@ def test_a_driver_stopped_by_ctrl_c_leaves_nothing(place: Place) -> None:
     place.assert_nothing_left()
 
 
+def test_whoever_waits_when_the_cluster_is_shut_down_is_told(place: Place) -> None:
+    done = place.run(misbehaving.WAITING_AT_SHUTDOWN)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["3 True", "ObjectLostError True"]
+
+
 def test_two_heads_live_side_by_side(place: Place) -> None:
     programs = [place.start(misbehaving.BUSY + "sys.stdin.readline()") for _ in range(2)]
     for program in programs:
