@@ -20,6 +20,7 @@ class Streams:
         self._engine = engine
         self._made: dict[bytes, list[bytes]] = {}  # task -> items made and not taken
         self._counts: dict[bytes, int] = {}  # task -> items made in all
+        self._errors: dict[bytes, tuple[wire.Value, BaseException | None]] = {}  # task -> what its last item raises
 
     def open(self, task_id: bytes) -> ObjectRefGenerator:
         self._made[task_id] = []
@@ -53,12 +54,16 @@ class Streams:
     def _end_error(self, task_id: bytes) -> ObjectRef[Any] | None:
         """The last item of a stream that failed raises its error; then it is over."""
         self._made.pop(task_id)
-        end = self._engine.values.value(return_id(task_id, 0))
-        if end is None or end.status == wire.OK:
+        error = self._errors.pop(task_id, None)
+        if error is None:
             return None
-        id = return_id(task_id, self._counts[task_id] + 1)
-        self._engine.values.fill(id, end, self._engine.values.raised(return_id(task_id, 0)))
+        id = return_id(task_id, self._counts.pop(task_id) + 1)
+        self._engine.values.fill(id, *error)
         return self._engine.ref(id)
+
+    def failed(self, task_id: bytes, value: wire.Value, raised: BaseException | None) -> None:
+        """The stream ends with an error: its reader gets it as the last item."""
+        self._errors[task_id] = (value, raised)
 
     def close(self, handle: ObjectRefGenerator) -> None:
         """Nobody reads on."""

@@ -386,6 +386,10 @@ class Stage:
     def _write(self, task: ev.Task, results: list[wire.Result]) -> None:
         values, raised = self._engine.values, self.execution.raised.pop(task.task_id, None)
         returns = task.payload.record.returns
+        if task.payload.record.template.num_returns == wire.STREAMING and results[0].value.status != wire.OK:
+            self._engine.streams.failed(task.task_id, results[0].value, raised)
+            if results[0].value.status == wire.RAISED:  # that is the last item's; the stream has come to its end
+                results = [wire.Result(wire.Value(wire.OK, codec.NONE))]
         ready = []
         for index, result in enumerate(results[:returns]):
             id = return_id(task.task_id, index)

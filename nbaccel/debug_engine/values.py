@@ -75,10 +75,6 @@ class Values:
         raised = self._raised.get(id)
         raise error.with_traceback(raised.__traceback__) if raised is not None else error
 
-    def raised(self, id: bytes) -> BaseException | None:
-        """What the task of this object raised, with its traceback."""
-        return self._raised.get(id)
-
     def rows(self) -> list[dict[str, Any]]:
         """For `nbaccel.util.state`."""
         return [

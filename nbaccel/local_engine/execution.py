@@ -140,6 +140,8 @@ class Execution:
         template, task_id = running.template, running.run.task_id
         count = template.num_returns
         if count == 1:
+            if inspect.isgenerator(value):  # a generator function that was told to return one value: its first
+                value = next(value, None)
             return wire.Done(task_id, [self._result(running, value)])
         if count == wire.DYNAMIC:
             refs = DynamicObjectRefGenerator([self._client.put(item) for item in value])

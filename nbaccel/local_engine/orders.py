@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,8 @@ _ERRORS = {
     Failure.GROUP_REMOVED: "TaskPlacementGroupRemoved",
     Failure.PENDING_CALLS_EXCEEDED: "PendingCallsLimitExceeded",
 }
-_NONE: dict[bytes, str] = {}
+_NO_REFUSALS: dict[bytes, str] = {}
+_NOTHING = wire.Value(wire.OK, b"\x00" + pickle.dumps(None, 5))  # the value None, as codec writes it
 _ERROR_TYPES = {
     Failure.WORKER_CRASHED: "WORKER_DIED",
     Failure.CANCELLED: "TASK_CANCELLED",
@@ -248,7 +250,7 @@ class Orders:
             ),
         )
 
-    def _give(self, id: bytes, client_id: int, refused: dict[bytes, str] = _NONE) -> wire.Value:
+    def _give(self, id: bytes, client_id: int, refused: dict[bytes, str] = _NO_REFUSALS) -> wire.Value:
         """A value on its way to a process."""
         if id in refused:
             return failures.failed("ObjectStoreFullError", refused[id])
@@ -295,10 +297,14 @@ class Orders:
         if record.returns == 0:
             return
         task_id = task.task_id
+        if record.template.num_returns == wire.STREAMING:
+            value = results[0].value
+            # What the generator raised is its last item; the stream itself has come to its end all the same.
+            self.fill(return_id(task_id, 0), _NOTHING if value.status == wire.RAISED else value, [], entry.client_id)
+            self._end_stream(task_id, entry, value)
+            return
         for index, result in enumerate(results):
             self.fill(return_id(task_id, index), result.value, result.refs, entry.client_id)
-        if record.template.num_returns == wire.STREAMING:
-            self._end_stream(task_id, entry, results[0].value)
 
     def _end_stream(self, task_id: bytes, entry: TaskEntry, value: wire.Value) -> None:
         """The stream's reader gets the error, if there was one, as the last item."""

@@ -258,7 +258,9 @@ class Picture:
             peak_memory_bytes=entry.peak_memory,
             hint=entry.hint,
             progress=entry.progress,
-            function=template.name if template.kind == 1 else ".".join(filter(None, (template.class_name, template.method))),
+            function=template.name
+            if template.kind == 1
+            else ".".join(filter(None, (template.class_name, template.method))),
             error_type=entry.error_type,
         )
 

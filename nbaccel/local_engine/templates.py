@@ -29,6 +29,11 @@ def task_template(
 ) -> wire.Template:
     """The template of a remote function with these options."""
     demand = demand_of_task(options)
+    if options.num_returns in ("streaming", "dynamic") and not function._is_generator:
+        raise ValueError(
+            f"num_returns={options.num_returns!r} can only be used with generator functions (functions that use "
+            f"'yield'), and {function._name} is none."
+        )
     _check_group(options, demand, function._name)
     return wire.Template(
         name=options.name or function._short_name,
