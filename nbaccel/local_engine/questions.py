@@ -57,6 +57,7 @@ class Questions:
         self.nodes = VirtualNodes(head)
         self._reserved: dict[bytes, tuple[tuple[str, str], int]] = {}  # actor to come -> (its name, who makes it)
         self._later: dict[bytes, list[tuple[Peer, wire.Ask]]] = {}
+        self._pinned: dict[int, set[bytes]] = {}  # job -> refs that it pickled by hand
         self._table: dict[str, Callable[[Peer, Any], Any]] = {
             "sync": lambda peer, body: None,
             "pin": self._pin,
@@ -148,7 +149,10 @@ class Questions:
         """A ref was pickled outside of a task or value: it may come back at any time, so it is kept for the
         job's life.
         """
-        self._head.objects.pin((id,))
+        pinned = self._pinned.setdefault(peer.job, set())
+        if id not in pinned:
+            pinned.add(id)
+            self._head.objects.pin((id,))
 
     def _is_actor_task(self, peer: Peer, task_id: bytes) -> bool:
         record = self._head.scheduler.task_record(task_id)
@@ -215,7 +219,8 @@ class Questions:
         return [(n, s) for n, s in alive if namespace is None or s == namespace]
 
     def job_ended(self, job: int) -> None:
-        """Names of its actors are free again; pins of detached ones stay."""
+        """Names of its actors are free again, and what it pickled by hand is let go."""
+        self._head.objects.unpin(self._pinned.pop(job, ()))
         for (namespace, name), actor_id in list(self._head.names.items()):
             actor = self._head.actors.get(actor_id)
             if actor is not None and actor.job == job and not actor.record.template.detached:

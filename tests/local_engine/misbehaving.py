@@ -452,6 +452,24 @@ except nbaccel.exceptions.RayError as error:
     print(type(error).__name__, "a cluster that has been shut down" in str(error))
 """
 
+HOARDER = """
+import pickle
+import numpy
+import nbaccel
+nbaccel.init(address="auto")
+@nbaccel.remote
+class Keeper:
+    def keep(self, refs): self.refs = refs
+by_hand = pickle.dumps(nbaccel.put(numpy.zeros(1_000_000)))
+captured = nbaccel.put("captured")
+@nbaccel.remote
+def use(): return nbaccel.get(captured)
+keeper = Keeper.options(name="keeper").remote()
+views = [nbaccel.get(nbaccel.put(numpy.zeros(1_000_000))) for _ in range(3)]
+nbaccel.get(keeper.keep.remote([nbaccel.put(i) for i in range(10)]))
+print("hoarded", nbaccel.get(use.remote()), flush=True)
+"""
+
 HOLDER = """
 import signal
 import subprocess

@@ -30,3 +30,19 @@ def test_a_driver_that_dies_on_a_shared_head_takes_only_its_own_along(own_head: 
     finally:
         nbaccel.shutdown()
         assert place.command("stop").returncode == 0
+
+
+def test_what_a_driver_held_is_let_go_when_it_leaves(own_head: Place) -> None:
+    place = own_head
+    assert place.command("start", "--head", "--num-cpus=2").returncode == 0
+    try:
+        nbaccel.init(address="auto")
+        for ending in ("", "import os; os._exit(0)"):
+            done = place.run(misbehaving.HOARDER + ending)
+            assert "hoarded" in done.stdout, done.stderr
+            wait_until(lambda: not rows("objects"), "the hoarder's objects to go")
+            wait_until(lambda: not [row for row in rows("actors") if row["state"] != "DEAD"], "its actors to go")
+        assert nbaccel.available_resources() == nbaccel.cluster_resources()
+    finally:
+        nbaccel.shutdown()
+        assert place.command("stop").returncode == 0
