@@ -146,6 +146,8 @@ class ActorHost:
                 done = await self._await(running)
         except ActorExit:
             done = self.worker._exit_of_actor(running)
+        except SystemExit as exit:
+            self.worker._exit(exit)
         except BaseException as error:  # the user's coroutine may raise anything; it belongs to the caller
             done = self.worker.execution.failure(running, error)
         finally:

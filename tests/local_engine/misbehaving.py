@@ -116,6 +116,15 @@ class Fragile:
     def echo(self, value: Any) -> Any:
         return value
 
+    def exit(self) -> None:
+        sys.exit(3)
+
+
+@nbaccel.remote
+class AsyncFragile:
+    async def exit(self) -> None:
+        sys.exit(3)
+
 
 @nbaccel.remote
 def start_child() -> int:

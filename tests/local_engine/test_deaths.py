@@ -67,6 +67,16 @@ def test_an_actor_that_dies_says_so_to_its_callers(cluster: Place) -> None:
         nbaccel.get(actor.pid.remote())
 
 
+@pytest.mark.parametrize("options", [{}, {"max_concurrency": 2}])
+@pytest.mark.parametrize("kind", ["Fragile", "AsyncFragile"])
+def test_an_actor_that_exits_is_dead_in_whatever_way_it_runs(
+    cluster: Place, kind: str, options: dict[str, int]
+) -> None:
+    actor = getattr(misbehaving, kind).options(**options).remote()
+    with pytest.raises(exceptions.ActorDiedError, match="exited with code 3"):
+        nbaccel.get(actor.exit.remote())
+
+
 def test_an_actor_with_restarts_lives_again_in_a_new_process(cluster: Place) -> None:
     actor = misbehaving.Fragile.options(max_restarts=1, max_task_retries=1).remote()
     first = nbaccel.get(actor.pid.remote())
