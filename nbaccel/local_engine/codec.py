@@ -13,7 +13,7 @@ import io
 import pickle
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from struct import Struct
 from typing import Any
@@ -28,9 +28,6 @@ _SIMPLE = frozenset({type(None), bool, int, float, str, bytes, complex})
 _LOCAL = threading.local()
 _PROTOCOL = 5
 NONE = PLAIN + pickle.dumps(None, _PROTOCOL)
-
-# (type, serializer, deserializer) that the user registered with util.register_serializer
-custom_serializers: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
 
 
 def note_ref(id: bytes) -> bool:
@@ -53,21 +50,6 @@ def collecting(refs: list[bytes]) -> Iterator[None]:
         _LOCAL.refs = before
 
 
-class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """cloudpickle with the user's registered serializers."""
-
-    def reducer_override(self, obj: Any) -> Any:
-        if custom_serializers:
-            pair = custom_serializers.get(type(obj))
-            if pair is not None:
-                return _rebuild_custom, (pair[1], pair[0](obj))
-        return super().reducer_override(obj)
-
-
-def _rebuild_custom(deserialize: Callable[[Any], Any], data: Any) -> Any:
-    return deserialize(data)
-
-
 def _is_simple(value: Any, depth: int = 3) -> bool:
     """Whether plain pickle gives what cloudpickle would (it is ten times faster)."""
     kind = type(value)
@@ -83,13 +65,13 @@ def _is_simple(value: Any, depth: int = 3) -> bool:
 
 
 def _pickled(value: Any, buffers: list[pickle.PickleBuffer]) -> bytes | memoryview:
-    if _is_simple(value) and not custom_serializers:
+    if _is_simple(value):
         return pickle.dumps(value, _PROTOCOL)
     kind = type(value)
     if kind.__module__ == "numpy" and kind.__name__ == "ndarray" and not value.dtype.hasobject:
         return pickle.dumps(value, _PROTOCOL, buffer_callback=buffers.append)
     out = io.BytesIO()
-    _Pickler(out, _PROTOCOL, buffer_callback=buffers.append).dump(value)
+    cloudpickle.Pickler(out, _PROTOCOL, buffer_callback=buffers.append).dump(value)
     return out.getbuffer()
 
 
@@ -164,7 +146,7 @@ def load_code(blob: bytes) -> Any:
 def dump_code(code: Any) -> bytes:
     """Serialise a function or class, by value where a worker could not import it."""
     out = io.BytesIO()
-    _Pickler(out, _PROTOCOL).dump(code)
+    cloudpickle.Pickler(out, _PROTOCOL).dump(code)
     return out.getvalue()
 
 
