@@ -117,8 +117,7 @@ class Driver(ClusterView, Client):
         self.link.lost = message
         self.values.lose_all(failures.failed("HeadDiedError", message))
         self.streams.lose_all()
-        if self.embedded:
-            process.kill_marked(MARK, self.welcome.session)
+        process.kill_marked(MARK, self.welcome.session)  # what its workers had started; they themselves die with it
         self._remove_rest()
 
     def _last_words(self) -> str:

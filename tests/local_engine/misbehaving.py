@@ -133,6 +133,12 @@ def start_child() -> int:
 
 
 @nbaccel.remote
+def start_child_apart() -> int:
+    """A child in a session of its own, out of reach of whoever kills ours."""
+    return subprocess.Popen(["sleep", "1000"], start_new_session=True).pid
+
+
+@nbaccel.remote
 def fork_and_die() -> None:
     """Die while a forked child, out of reach, holds a copy of everything."""
     if os.fork() == 0:

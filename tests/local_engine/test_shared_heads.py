@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
+import pytest
+
 import nbaccel
-from tests.census import Place, wait_until
+from tests.census import Place, is_alive, wait_until
 from tests.heads import rows
 from tests.local_engine import misbehaving
 
@@ -46,3 +51,18 @@ def test_what_a_driver_held_is_let_go_when_it_leaves(own_head: Place) -> None:
     finally:
         nbaccel.shutdown()
         assert place.command("stop").returncode == 0
+
+
+def test_drivers_of_a_killed_daemon_are_told_and_sweep_up(own_head: Place) -> None:
+    place = own_head
+    assert place.command("start", "--head", "--num-cpus=2").returncode == 0
+    nbaccel.init(address="auto")
+    child = nbaccel.get(misbehaving.start_child_apart.remote())
+    ref = misbehaving.wait_for_file.remote("/nowhere")
+    os.kill(nbaccel.snapshot().runtime.pid, signal.SIGKILL)
+    with pytest.raises(nbaccel.exceptions.HeadDiedError):
+        nbaccel.get(ref)
+    wait_until(lambda: not is_alive(child), "the end of what a worker had started")
+    nbaccel.shutdown()
+    # Who looks next clears away the session of the dead.
+    assert "No nbaccel head of yours runs" in place.command("status").stderr
