@@ -89,7 +89,10 @@ class Objects:
         record = self.records.get(id)
         if record is not None and record.value is not None:
             self._drop_value(id, record)
-            record.value = None
+            record.value = record.mappers = None
+            contains, record.contains = record.contains, None
+            if contains:
+                self.unpin(contains)
 
     # ---- holding
 
