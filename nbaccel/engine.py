@@ -152,9 +152,7 @@ class Watching(Protocol):
     def recycle(self) -> int:
         """End the idle processes that have run user code, and what they may keep; returns how many."""
 
-    def watch(
-        self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0
-    ) -> None:
+    def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
         """Call back, from a thread of the engine's, with each new snapshot and with None at the cluster's end.
 
         The callback None stops. `rows` asks for more tasks than a snapshot usually has.
