@@ -179,7 +179,7 @@ class ActorHost:
             self.worker.execution.told(running)
             index += 1
             if limit > 0:
-                await asyncio.get_running_loop().run_in_executor(None, _wait_for_reader, running, index, limit)
+                await _reader_has_room(running, index - limit)
             if running.abandoned:
                 await items.aclose()
                 break
@@ -205,9 +205,13 @@ class ActorHost:
         self.worker.link.flush()
 
 
-def _wait_for_reader(running: Running, index: int, limit: int) -> None:
-    with running.progress:
-        running.progress.wait_for(lambda: running.abandoned or index - running.consumed < limit)
+async def _reader_has_room(running: Running, behind: int) -> None:
+    """Wait, without a thread, until the reader has taken more than so many items, or has gone."""
+    loop, there = asyncio.get_running_loop(), asyncio.Event()
+    running.on_progress = lambda: loop.call_soon_threadsafe(there.set)
+    while not running.abandoned and running.consumed <= behind:
+        await there.wait()
+        there.clear()
 
 
 def _terminate(*args: Any) -> None:

@@ -49,6 +49,7 @@ class Running(msgspec.Struct):
     abandoned: bool = False
     streamed: bool = False  # items of it have been sent
     progress: threading.Condition = msgspec.field(default_factory=threading.Condition)
+    on_progress: Callable[[], object] | None = None  # wakes the coroutine that waits for the reader
     environment: dict[str, Any] | None = None  # its runtime_env, decoded for what it submits
     captured: PlacementGroup | None = None  # where what it submits runs, if its placement group captures
 

@@ -125,6 +125,8 @@ class Worker(WorkerView, Client):
             running.consumed = max(running.consumed, message.count)
             running.abandoned = running.abandoned or message.count < 0
             running.progress.notify_all()
+        if running.on_progress is not None:
+            running.on_progress()
 
     def find_running(self, task_id: bytes) -> Running | None:
         running = self._running

@@ -136,3 +136,24 @@ def test_an_unknown_concurrency_group_fails_the_call_and_not_the_actor():
     with pytest.raises(ValueError, match=r"compute.*io"):
         nbaccel.get(grouped.call.options(concurrency_group="compute").remote())
     assert nbaccel.get(grouped.call.options(concurrency_group="io").remote()) == 1
+
+
+def test_many_streams_wait_for_their_readers_at_the_same_time():
+    @nbaccel.remote
+    class Source:
+        def __init__(self):
+            self.made = 0
+
+        @nbaccel.method(_generator_backpressure_num_objects=1)
+        async def count(self):
+            for i in range(3):
+                self.made += 1
+                yield i
+
+        async def total(self):
+            return self.made
+
+    source = Source.remote()
+    streams = [source.count.remote() for _ in range(50)]
+    wait_until(lambda: nbaccel.get(source.total.remote()) == 50)
+    assert [[nbaccel.get(ref) for ref in stream] for stream in streams] == [[0, 1, 2]] * 50
