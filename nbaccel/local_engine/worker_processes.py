@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.head import Head
 
 EXIT_PATIENCE_S = 1.0  # between asking a process to leave and killing it
+START_PAUSE_S = 0.2  # before the next try where descriptors are short: those of the dead may come free
 RESTART_PAUSE_S = 0.5  # for a zygote that died as soon as it lived
 _MOST_ENDINGS = 1_000
 _DESCRIPTORS_TO_START = 16  # two sockets, two pipes, copies on their way to the zygote, and some to live on
@@ -194,7 +195,7 @@ class WorkerProcesses:
         except OSError as error:
             limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
             why = f"could not be started: {error.strerror} (the head may have {limit}: raise `ulimit -n`)"
-            self._dead(worker, why)
+            self._head.poll.at(time.monotonic() + START_PAUSE_S, lambda: self._dead(worker, why))
         else:
             self._order(worker)
 

@@ -328,9 +328,13 @@ try:
 except nbaccel.exceptions.ActorDiedError as error:
     print(error)
 del actors
-while nbaccel.snapshot().counts.get("RUNNING") or any(actor.state == "ALIVE" for actor in nbaccel.snapshot().actors):
-    pass
-print("after", nbaccel.get(seven.remote()))
+while True:
+    try:
+        print("after", nbaccel.get(seven.remote()))
+        break
+    except nbaccel.exceptions.WorkerCrashedError:
+        pass  # the dead actors' descriptors have not come free yet
+
 """
 
 FULL_DISK = """
