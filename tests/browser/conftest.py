@@ -20,9 +20,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
             item.add_marker(pytest.mark.timeout(300))
+    items.sort(key=lambda item: here in item.path.parents)  # last: a failure elsewhere is told before the slow ones
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # its event loop runs in this thread: it must not outlive these tests
 def browser() -> Iterator[Any]:
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     pytest.importorskip("jupyterlab", reason="jupyterlab is not installed")
@@ -35,7 +36,7 @@ def browser() -> Iterator[Any]:
         running.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # its event loop runs in this thread: it must not outlive these tests
 def servers(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
     """Makes servers, each kind once."""
     from tests.browser.servers import Server
