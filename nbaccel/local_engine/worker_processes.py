@@ -195,9 +195,13 @@ class WorkerProcesses:
         except OSError as error:
             limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
             why = f"could not be started: {error.strerror} (the head may have {limit}: raise `ulimit -n`)"
-            self._head.poll.at(time.monotonic() + START_PAUSE_S, lambda: self._dead(worker, why))
+            self._head.poll.at(time.monotonic() + START_PAUSE_S, lambda: self._never_started(worker, why))
         else:
             self._order(worker)
+
+    def _never_started(self, worker: WorkerProcess, why: str) -> None:
+        if worker.worker_id in self.by_id:
+            self._dead(worker, why)
 
     def _order(self, worker: WorkerProcess) -> None:
         """Have its process forked; again, with new connections, when the zygote died before it came to that."""
@@ -236,7 +240,7 @@ class WorkerProcesses:
         if worker is None or worker.ended:
             return
         worker.stopping = worker.stopping or why
-        if force:
+        if force or worker.peer is None:
             self._kill(worker)
         else:
             worker.peer.out.append(wire.Exit())
@@ -253,6 +257,8 @@ class WorkerProcesses:
     def _kill(self, worker: WorkerProcess) -> None:
         if worker.pid is not None and worker.status is None:
             process.kill_sessions({worker.pid})
+        elif worker.peer is None:  # it waits for its start
+            self._dead(worker, worker.stopping)
         elif worker.pid is None:  # it has not introduced itself: its connection's end makes it leave
             self._head.drop_peer(worker.peer)
             self.ended(worker)
