@@ -16,7 +16,7 @@ import pytest
 import nbaccel
 from nbaccel import exceptions
 from tests.census import Place, is_alive, wait_until
-from tests.local_engine import misbehaving
+from tests.local_engine import misbehaving, programs
 
 # ---- workers
 
@@ -99,7 +99,7 @@ def test_a_worker_whose_forked_child_holds_its_connection_is_dead_nevertheless(c
 
 @pytest.mark.parametrize("how", ["shutdown", "sys.exit(0)", "os._exit(0)", "os.kill(os.getpid(), 9)", "kill the head"])
 def test_grandchildren_in_sessions_of_their_own_are_not_left(place: Place, how: str) -> None:
-    program = misbehaving.GRANDCHILDREN + {
+    program = programs.GRANDCHILDREN + {
         "shutdown": "nbaccel.shutdown()",
         "kill the head": "os.kill(nbaccel.snapshot().runtime.pid, 9)\nwait_for_loss()",
     }.get(how, how)
@@ -140,7 +140,7 @@ def test_a_dead_zygote_is_restarted_and_nobody_notices(cluster: Place, helpers: 
 
 
 def test_a_dead_log_process_loses_no_line_and_repeats_none(place: Place) -> None:
-    done = place.run(misbehaving.KILLED_LOG)
+    done = place.run(programs.KILLED_LOG)
     assert done.returncode == 0, done.stderr
     seen = re.findall(r"\(count_slowly pid=\d+\) (line \d+)\n", done.stdout)
     assert seen == [f"line {i}" for i in range(20_000)]
@@ -150,7 +150,7 @@ def test_a_dead_log_process_loses_no_line_and_repeats_none(place: Place) -> None
 
 
 def test_drivers_are_told_at_once_when_the_head_is_killed(place: Place) -> None:
-    done = place.run(misbehaving.KILLED_HEAD)
+    done = place.run(programs.KILLED_HEAD)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["HeadDiedError SIGKILL", "HeadDiedError SIGKILL", "again 1"]
 
@@ -159,13 +159,13 @@ def test_drivers_are_told_at_once_when_the_head_is_killed(place: Place) -> None:
     "ending", ["pass", "sys.exit(3)", "raise ValueError", "os._exit(4)", "os.kill(os.getpid(), 9)"]
 )
 def test_a_program_that_ends_without_shutdown_leaves_nothing(place: Place, ending: str) -> None:
-    done = place.run(misbehaving.BUSY + ending)
+    done = place.run(programs.BUSY + ending)
     assert done.returncode == {"pass": 0, "sys.exit(3)": 3, "raise ValueError": 1, "os._exit(4)": 4}.get(ending, -9)
     place.assert_nothing_left()
 
 
 def test_a_driver_stopped_by_ctrl_c_leaves_nothing(place: Place) -> None:
-    program = place.start(misbehaving.BUSY + "nbaccel.get(running)")
+    program = place.start(programs.BUSY + "nbaccel.get(running)")
     assert program.stdout is not None
     assert program.stdout.readline() == "busy\n"
     program.send_signal(signal.SIGINT)
@@ -175,13 +175,13 @@ def test_a_driver_stopped_by_ctrl_c_leaves_nothing(place: Place) -> None:
 
 
 def test_whoever_waits_when_the_cluster_is_shut_down_is_told(place: Place) -> None:
-    done = place.run(misbehaving.WAITING_AT_SHUTDOWN)
+    done = place.run(programs.WAITING_AT_SHUTDOWN)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["3 True", "ObjectLostError True"]
 
 
 def test_two_heads_live_side_by_side(place: Place) -> None:
-    programs = [place.start(misbehaving.BUSY + "sys.stdin.readline()") for _ in range(2)]
+    programs = [place.start(programs.BUSY + "sys.stdin.readline()") for _ in range(2)]
     for program in programs:
         assert program.stdout is not None
         assert program.stdout.readline() == "busy\n"
@@ -193,7 +193,7 @@ def test_two_heads_live_side_by_side(place: Place) -> None:
 
 
 def test_a_fork_of_the_driver_uses_a_head_of_its_own(place: Place) -> None:
-    done = place.run(misbehaving.FORKED)
+    done = place.run(programs.FORKED)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["child True 1", "parent 2"]
 
@@ -204,7 +204,7 @@ def test_a_task_that_forks_through_multiprocessing_works(cluster: Place) -> None
 
 def test_signals_of_the_terminal_reach_the_driver_only(place: Place) -> None:
     program = subprocess.Popen(
-        [sys.executable, "-c", misbehaving.INTERRUPTED],
+        [sys.executable, "-c", programs.INTERRUPTED],
         env=place.environ,
         stdout=subprocess.PIPE,
         text=True,

@@ -8,7 +8,7 @@ import pytest
 
 import nbaccel
 from tests.census import Place, wait_until
-from tests.local_engine import misbehaving
+from tests.local_engine import misbehaving, programs
 
 
 def test_ten_thousand_interrupts_at_random_moments_break_nothing(place: Place) -> None:
@@ -18,7 +18,7 @@ def test_ten_thousand_interrupts_at_random_moments_break_nothing(place: Place) -
 
 
 def test_an_interrupted_get_can_be_repeated(place: Place) -> None:
-    done = place.run(misbehaving.INTERRUPTED_GET)
+    done = place.run(programs.INTERRUPTED_GET)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["interrupted", "finished 1", "array 5"]
 

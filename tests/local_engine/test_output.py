@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.census import Place
-from tests.local_engine import misbehaving
+from tests.local_engine import programs
 
 PROGRAM = """
 import os, subprocess, sys
@@ -88,13 +88,13 @@ def test_an_open_line_belongs_to_the_task_that_began_it(place: Place) -> None:
 
 
 def test_actors_are_named_by_their_class_or_their_repr(place: Place) -> None:
-    done = place.run(misbehaving.TALKING_ACTORS)
+    done = place.run(programs.TALKING_ACTORS)
     assert done.returncode == 0, done.stderr
     assert lines(done.stdout) == ["(Plain pid=N) hello", "(named 7 pid=N) hello"]
 
 
 def test_a_flood_of_lines_is_shown_to_the_last(place: Place) -> None:
-    done = place.run(misbehaving.FLOOD)
+    done = place.run(programs.FLOOD)
     assert done.returncode == 0, done.stderr
     seen = re.findall(r"\(flood pid=\d+\) (\d) (\d+) x+\n", done.stdout)
     for task in "01":
@@ -102,13 +102,13 @@ def test_a_flood_of_lines_is_shown_to_the_last(place: Place) -> None:
 
 
 def test_a_driver_that_reads_slowly_holds_only_the_flood_back(place: Place) -> None:
-    done = place.run(misbehaving.SLOW_READER)
+    done = place.run(programs.SLOW_READER)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["works: 7", "all there: True", "head small: True"]
 
 
 def test_nothing_is_shown_when_log_to_driver_is_off_but_files_have_it(place: Place) -> None:
-    done = place.run(misbehaving.QUIET)
+    done = place.run(programs.QUIET)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["['quiet words']"]
 

@@ -18,7 +18,7 @@ from nbaccel import engine as engines
 from nbaccel import sessions
 from nbaccel.local_engine import wire
 from tests.census import Place, wait_until
-from tests.local_engine import misbehaving
+from tests.local_engine import misbehaving, programs
 
 NOBODY = 65534
 
@@ -203,7 +203,7 @@ def test_a_full_temporary_directory_costs_log_files_but_no_work(place: Place) ->
 
 def test_a_disk_too_full_to_spill_refuses_what_does_not_fit_and_loses_nothing(place: Place) -> None:
     with tiny_disk(place.root / "small", "size=4m,nr_inodes=1000") as small:
-        done = place.run(misbehaving.FULL_DISK, TMPDIR=str(small))
+        done = place.run(programs.FULL_DISK, TMPDIR=str(small))
     assert done.returncode == 0, done.stderr
     refused, kept, after = done.stdout.splitlines()
     assert refused.startswith("ObjectStoreFullError The object store is full, and moving objects to disk failed:")
@@ -220,7 +220,7 @@ def test_a_temporary_directory_with_a_long_path_is_no_obstacle(place: Place) -> 
 
 
 def test_without_descriptors_to_spare_workers_are_refused_in_words_and_the_head_lives(place: Place) -> None:
-    done = place.run(misbehaving.MANY_ACTORS.format(soft=60, hard=60))
+    done = place.run(programs.MANY_ACTORS.format(soft=60, hard=60))
     assert done.returncode == 0, done.stderr
     refused, after = done.stdout.splitlines()
     assert "could not be started: Too many open files (the head may have 60: raise `ulimit -n`)" in refused
@@ -228,7 +228,7 @@ def test_without_descriptors_to_spare_workers_are_refused_in_words_and_the_head_
 
 
 def test_the_usual_limit_of_descriptors_is_raised_for_the_head_only(place: Place) -> None:
-    done = place.run(misbehaving.MANY_ACTORS.format(soft=60, hard=1000))
+    done = place.run(programs.MANY_ACTORS.format(soft=60, hard=1000))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["(60, 1000) 30", "after 7"]
 

@@ -10,7 +10,7 @@ import pytest
 import nbaccel
 from tests.census import Place, is_alive, wait_until
 from tests.heads import rows
-from tests.local_engine import misbehaving
+from tests.local_engine import misbehaving, programs
 
 
 def test_a_driver_that_dies_on_a_shared_head_takes_only_its_own_along(own_head: Place) -> None:
@@ -21,7 +21,7 @@ def test_a_driver_that_dies_on_a_shared_head_takes_only_its_own_along(own_head: 
         nbaccel.init(address="auto")
         actor = misbehaving.Fragile.options(num_gpus=1).remote()
         pid = nbaccel.get(actor.pid.remote())
-        other = place.start(misbehaving.HOLDER)
+        other = place.start(programs.HOLDER)
         assert other.stdout is not None
         held = other.stdout.readline()
         while held and not held.startswith("holds"):
@@ -43,7 +43,7 @@ def test_what_a_driver_held_is_let_go_when_it_leaves(own_head: Place) -> None:
     try:
         nbaccel.init(address="auto")
         for ending in ("", "import os; os._exit(0)"):
-            done = place.run(misbehaving.HOARDER + ending)
+            done = place.run(programs.HOARDER + ending)
             assert "hoarded" in done.stdout, done.stderr
             wait_until(lambda: not rows("objects"), "the hoarder's objects to go")
             wait_until(lambda: not [row for row in rows("actors") if row["state"] != "DEAD"], "its actors to go")
