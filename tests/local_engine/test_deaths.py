@@ -181,14 +181,14 @@ def test_whoever_waits_when_the_cluster_is_shut_down_is_told(place: Place) -> No
 
 
 def test_two_heads_live_side_by_side(place: Place) -> None:
-    programs = [place.start(programs.BUSY + "sys.stdin.readline()") for _ in range(2)]
-    for program in programs:
+    both = [place.start(programs.BUSY + "sys.stdin.readline()") for _ in range(2)]
+    for program in both:
         assert program.stdout is not None
         assert program.stdout.readline() == "busy\n"
-    programs[0].kill()
-    programs[0].communicate()
-    _out, err = programs[1].communicate("go\n")
-    assert programs[1].returncode == 0, err
+    both[0].kill()
+    both[0].communicate()
+    _out, err = both[1].communicate("go\n")
+    assert both[1].returncode == 0, err
     place.assert_nothing_left()
 
 
