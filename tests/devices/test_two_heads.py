@@ -78,7 +78,7 @@ def test_the_second_head_takes_another_card(nvidia_lab: Lab, other: Callable[...
     assert nbaccel.get(look.options(num_gpus=1).remote())["ids"] == {"GPU": ["1"]}
     row = nvidia_lab.row("0")
     assert (row.free, row.free_reason) == (0, f"held by {first.name}")
-    assert nbaccel.available_resources()["GPU"] <= 1
+    assert nbaccel.available_resources().get("GPU", 0) <= 1  # not named where nothing of it is free
 
 
 def test_who_waits_is_told_who_holds_it_and_starts_when_it_is_given_back(
