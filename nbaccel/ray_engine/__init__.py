@@ -34,7 +34,7 @@ def start(options: InitOptions) -> RayEngine:
 
 
 def of_this_worker() -> RayEngine:
-    """The engine inside a process that Ray has started to run tasks."""
+    """The engine inside a process that Ray has started."""
     from nbaccel.ray_engine import driver
 
     return driver.of_this_worker()
@@ -55,4 +55,7 @@ def wrapped_actor(inner: Any) -> Any:
 def _here() -> Any:
     from nbaccel import engine as engines
 
-    return engines.current()
+    running = engines.running()
+    if running is not None and running.name == "ray":
+        return running
+    return of_this_worker()  # also in Ray Client's server, which unpickles what it passes on

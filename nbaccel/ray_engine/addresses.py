@@ -91,7 +91,11 @@ def why_not_joined(address: str, error: BaseException) -> str:
     host, _ = host_and_port(address)
     text = str(error).strip() or type(error).__name__
     if address.startswith("ray://"):
-        return f"address={address!r}: the cluster could not be joined through Ray Client: {text}"
+        return (
+            f"address={address!r}: the cluster could not be joined through Ray Client: {text}\n"
+            "A cluster may demand a token (Ray's default since 2.59): set RAY_AUTH_MODE=token here, and RAY_AUTH_TOKEN or "
+            "~/.ray/auth_token as on its head."
+        )
     return (
         f"address={address!r}: the cluster could not be joined: {text}\nAn address without ray:// needs Ray's own node "
         f"processes on this machine (`ray start --address={address}`). From a machine outside of the cluster use "

@@ -48,7 +48,7 @@ _ANYWHERE: dict[str, Callable[[Any], Any]] = {
     "runtime_env": lambda context: _own_environment(context.get_runtime_env_string()),
     "placement_group_id": lambda context: context.get_placement_group_id(),
     "session_name": lambda context: context.get_session_name(),
-    "session_dir": lambda context: context.get_temp_dir(),
+    "session_dir": lambda context: _session_dir(context),
     "address": lambda context: context.gcs_address,
 }
 
@@ -79,6 +79,13 @@ def _accelerator_ids(engine: Any, context: Any) -> dict[str, list[str]]:
 def _choice(engine: Any) -> str:
     note = engine.reporting.reporter.current()
     return note.get("choice", "") if note is not None else ""
+
+
+def _session_dir(context: Any) -> str:
+    try:
+        return str(context.get_temp_dir())
+    except AttributeError:
+        return ""  # Ray Client does not tell
 
 
 def _class_name(engine: Any) -> str | None:

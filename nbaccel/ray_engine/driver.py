@@ -70,7 +70,8 @@ class RayEngine(Tasks, Choosing, Objects, Cluster, Watching):
 
 
 def of_this_worker() -> RayEngine:
-    """The engine of a process that Ray has started to run tasks."""
-    engine = RayEngine(InitOptions(), None, ours=False, in_worker=True)
+    """The engine of a process that Ray has started: a worker, or the server of Ray Client."""
+    in_worker = ray._private.worker.global_worker.mode == ray.WORKER_MODE
+    engine = RayEngine(InitOptions(), None, ours=False, in_worker=in_worker)
     engines.adopt(engine)
     return engine

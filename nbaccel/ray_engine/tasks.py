@@ -39,6 +39,8 @@ class Tasks:
         return self._returned(inner, about)
 
     def _prepared(self: Any, function: RemoteFunction, options: TaskOptions) -> tuple[Any, ...]:
+        if self.through_client:
+            _refuse_stream(function._short_name, options.num_returns, function._is_generator)
         chosen, label, why = self.chosen(options, demand_of_task)
         running = function
         if label and function._fallback is not None:
@@ -115,6 +117,8 @@ class Tasks:
         self: Any, method: ActorMethod, options: MethodOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         handle, spec = method.handle, method._spec
+        if self.through_client:
+            _refuse_stream(spec.name, options.num_returns, spec.is_generator)
         bound = getattr(handle._inner, spec.name)
         if options is not spec.options:
             keywords = options_for_ray.method_keywords(options)
@@ -152,10 +156,13 @@ class Tasks:
 
     def actor_handle(self: Any, inner: Any) -> ActorHandle:
         """nbaccel's handle for Ray's, whoever made the actor."""
-        class_name = inner._ray_actor_creation_function_descriptor.class_name.rpartition(".")[2]
-        methods = {name: _spec(name, inner) for name in inner._ray_method_signatures}
+        if self.through_client:  # Ray Client's handles know the names of methods only
+            class_name, methods = "Actor", {name: _bare_spec(name) for name in dir(inner)}
+        else:
+            class_name = inner._ray_actor_creation_function_descriptor.class_name.rpartition(".")[2]
+            methods = {name: _spec(name, inner) for name in inner._ray_method_signatures}
         for name in ("__ray_terminate__", "__ray_ready__", "__ray_call__"):
-            methods[name] = MethodSpec(name, MethodOptions(), arity_of(_anything))
+            methods[name] = _bare_spec(name)
         return ActorHandle(inner._actor_id.binary(), class_name, methods, self, counted=False, inner=inner)
 
     def list_named_actors(self: Any, all_namespaces: bool) -> list[Any]:
@@ -167,8 +174,20 @@ class Tasks:
         return [row for row in list_named_actors(all_namespaces=True) if row["namespace"] != own]
 
 
+def _refuse_stream(name: str, num_returns: Any, is_generator: bool) -> None:
+    if num_returns == "streaming" or (num_returns is None and is_generator):
+        raise exceptions.EngineError(
+            f"{name} streams its results, which Ray Client (ray://) does not. Return a list, or join the cluster from "
+            "one of its machines with address='host:6379'."
+        )
+
+
 def _anything(*args: Any, **kwargs: Any) -> None:
     """Has the signature that takes everything."""
+
+
+def _bare_spec(name: str) -> MethodSpec:
+    return MethodSpec(name, MethodOptions(), arity_of(_anything))
 
 
 def _spec(name: str, inner: Any) -> MethodSpec:
