@@ -93,8 +93,8 @@ def why_not_joined(address: str, error: BaseException) -> str:
     if address.startswith("ray://"):
         return (
             f"address={address!r}: the cluster could not be joined through Ray Client: {text}\n"
-            "A cluster may demand a token (Ray's default since 2.59): set RAY_AUTH_MODE=token here, and RAY_AUTH_TOKEN or "
-            "~/.ray/auth_token as on its head."
+            "A cluster may demand a token (Ray's default since 2.59): set RAY_AUTH_MODE=token here, and RAY_AUTH_TOKEN "
+            "or ~/.ray/auth_token as on its head."
         )
     return (
         f"address={address!r}: the cluster could not be joined: {text}\nAn address without ray:// needs Ray's own node "

@@ -94,9 +94,7 @@ def client_port():
             sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--num-cpus=2", f"--port={ports[0]}",
             f"--ray-client-server-port={ports[1]}", "--include-dashboard=false", "--dashboard-agent-listen-port=0",
         ]  # fmt: skip
-        process = subprocess.Popen(
-            command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        process = subprocess.Popen(command, start_new_session=True, **quiet)
         try:
             if _listens(ports[1], process):
                 yield ports[1]
