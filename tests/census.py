@@ -6,9 +6,11 @@ session directory and the lease records go to directories that belong to the pla
 
 from __future__ import annotations
 
+import ctypes
 import os
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -51,6 +53,11 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+def _end_with_us() -> None:
+    """A test run that is killed leaves no program behind."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+
+
 @dataclass
 class Place:
     """Directories and a token of its own for the programs of one test."""
@@ -86,12 +93,18 @@ class Place:
             stderr=subprocess.PIPE,
             stdin=subprocess.PIPE,
             text=True,
+            preexec_fn=_end_with_us,
         )
 
     def run(self, code: str, **environ: str) -> subprocess.CompletedProcess[str]:
         """Run a program to its end."""
         process = self.start(code, **environ)
-        out, err = process.communicate(timeout=PATIENCE_S * 2)
+        try:
+            out, err = process.communicate(timeout=PATIENCE_S * 2)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def command(self, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
