@@ -90,10 +90,9 @@ def client_port():
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     for _ in range(3):
         ports = [_free_port() for _ in range(2)]
-        command = [
-            sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--num-cpus=2",
-            f"--port={ports[0]}", f"--ray-client-server-port={ports[1]}", "--include-dashboard=false", "--dashboard-agent-listen-port=0",
-        ]  # fmt: skip
+        command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--num-cpus=2"]
+        command += [f"--port={ports[0]}", f"--ray-client-server-port={ports[1]}"]
+        command += ["--include-dashboard=false", "--dashboard-agent-listen-port=0"]
         process = subprocess.Popen(command, start_new_session=True, **quiet)
         try:
             if _listens(ports[1], process):
