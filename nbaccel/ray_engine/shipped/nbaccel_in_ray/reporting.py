@@ -123,10 +123,9 @@ class Reporter:
                     self._send()
             except Exception:  # the cluster ends, or the collector has: reports are never worth a task
                 watched, self._collector = False, None
+            time.sleep(SEND_EVERY_S if watched else LOOK_EVERY_S)  # also when idle: waking for each short task is dear
             if not self._running and not self._lives_on and not (watched and self._news):
                 self._sleep()
-            else:
-                time.sleep(SEND_EVERY_S if watched else LOOK_EVERY_S)
 
     def _sleep(self) -> None:
         """Until the next task starts."""
