@@ -32,11 +32,12 @@ ARROWS: dict[str, set[str]] = {
     "wording": set(),
     "exceptions": set(),
     "snapshot": set(),
+    "sinks": set(),
     "scheduling": {"options", "option_checks", "exceptions"},
     "accelerators": {"exceptions"},
     "tables": {"snapshot", "wording"},
     # It tells the engine which cell runs, and takes over what workers print.
-    "notebook": PUBLIC | {"engine", "local_engine", "refs", "stopping"},
+    "notebook": PUBLIC | {"engine", "refs", "sinks", "stopping"},
     "cli": PUBLIC | {"top"},
     "top": {"sessions", "snapshot", "tables", "wording"},
 }
@@ -44,8 +45,8 @@ ARROWS: dict[str, set[str]] = {
 CLOSED: dict[str, set[str]] = {
     "notebook": {"api", "__init__"},  # inside functions: the card of init(), and %load_ext
     "cli": {"__main__"},
-    # api starts daemons, notebook/attaching takes over the output, the debug engine pickles as the local one does.
-    "local_engine": {"engine", "api", "notebook", "debug_engine"},
+    # api starts daemons, the debug engine pickles as the local one does.
+    "local_engine": {"engine", "api", "debug_engine"},
     "ray_engine": {"engine"},
 }
 BAD_NAMES = {"utils", "helpers", "common", "misc", "base", "manager"}

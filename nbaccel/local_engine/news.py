@@ -1,28 +1,24 @@
 """The driver's second connection: what workers print, notices, and pictures, shown as they come.
 
-A thread reads and shows; nothing here can hold up a call. Who shows what is decided by `sinks`, which the notebook room
-replaces to bring every line to its cell.
+A thread reads and shows; nothing here can hold up a call. `nbaccel.sinks` decides where it is shown.
 """
 
 from __future__ import annotations
 
-import os
 import socket
-import sys
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from nbaccel import sinks
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.link import Link
 from nbaccel.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.driver import Driver
-
-_CYAN, _RESET = "\x1b[36m", "\x1b[0m"
 
 
 class News:
@@ -49,10 +45,12 @@ class News:
 
     def _lines(self, message: wire.Lines) -> None:
         if self._show:
-            sinks.lines(message)
+            sinks.installed.lines(
+                sinks.Printed(message.name, message.pid, message.stream, message.text, message.parent)
+            )
 
     def _notice(self, message: wire.Notice) -> None:
-        sinks.notice(message)
+        sinks.installed.notice(sinks.Notice(message.kind, message.message, message.parent, message.task_id))
 
     def _picture(self, message: wire.Picture) -> None:
         watcher = self._watcher
@@ -79,62 +77,3 @@ class News:
 
     def close(self) -> None:
         self.link.close()
-
-
-class Sinks:
-    """Where lines and notices go. The terminal's way; a notebook installs its own."""
-
-    def __init__(self) -> None:
-        self._said: set[tuple[str, bytes]] = set()  # (kind, task that names the line)
-
-    def lines(self, message: wire.Lines) -> None:
-        """Print whole lines, each with Ray's prefix."""
-        stream = sys.stdout if message.stream == 1 else sys.stderr
-        prefix = f"({message.name} pid={message.pid})"
-        if _is_terminal(stream):
-            prefix = f"{_CYAN}{prefix}{_RESET}"
-        text = message.text.decode("utf-8", "replace")
-        lines = text.split("\n")
-        if lines[-1] == "":
-            lines.pop()
-        self._write(stream, "".join(f"{prefix} {line}\n" for line in lines))
-
-    def notice(self, message: wire.Notice) -> None:
-        """A line about work that waits is said again when it changes, to be drawn over; here lines only follow
-        each other, so it is printed once.
-        """
-        line = (message.kind, message.task_id)
-        if not message.message:
-            self._said = {said for said in self._said if said[1] != message.task_id}
-            return
-        if message.task_id and line in self._said:
-            return
-        if message.task_id:
-            self._said.add(line)
-        self._write(sys.stderr, f"nbaccel: {message.message}\n")
-
-    def _write(self, stream: Any, text: str) -> None:
-        try:
-            stream.write(text)
-            stream.flush()
-        except (OSError, ValueError, AttributeError):
-            pass  # the stream is closed, or there is none (pythonw)
-
-
-def _is_terminal(stream: Any) -> bool:
-    wanted = os.environ.get("RAY_COLOR_PREFIX")
-    if wanted is not None:
-        return wanted == "1"
-    try:
-        return bool(stream.isatty())
-    except (AttributeError, ValueError):
-        return False
-
-
-sinks = Sinks()
-
-
-def install_sinks(new: Any) -> None:
-    """Show lines and notices in another way."""
-    global sinks
-    sinks = new

@@ -5,7 +5,7 @@ from __future__ import annotations
 from IPython.core.getipython import get_ipython
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbaccel.local_engine import news
+from nbaccel import sinks
 from nbaccel.notebook import cells, history, interrupt, reprs, settings, tracebacks
 from nbaccel.notebook.output import CellOutput, sender
 
@@ -22,5 +22,5 @@ def attach(shell: InteractiveShell | None = None) -> None:
     history.install(shell)
     kernel = getattr(shell, "kernel", None)
     # In a terminal there is one place for output, and the engine prints there by itself.
-    if kernel is not None and not isinstance(news.sinks, CellOutput):
-        news.install_sinks(CellOutput(sender(kernel), settings.of(shell)))
+    if kernel is not None and not isinstance(sinks.installed, CellOutput):
+        sinks.install(CellOutput(sender(kernel), settings.of(shell)))

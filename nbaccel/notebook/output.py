@@ -23,6 +23,7 @@ from typing import Any
 from nbaccel import wording
 from nbaccel.notebook import markup
 from nbaccel.notebook.settings import NotebookSettings
+from nbaccel.sinks import Notice, Printed
 
 FOLD_UPDATE_S = 0.5
 CELLS_REMEMBERED = 200
@@ -76,14 +77,13 @@ class CellOutput:
             if shown.folded > shown.said_folded:
                 self._say_soon()
 
-    def lines(self, message: Any) -> None:
+    def lines(self, message: Printed) -> None:
         """Shows a worker's whole lines, each with Ray's prefix: "(train pid=51830) text"."""
-        prefix = f"({wording.plain(message.name)} pid={message.pid}) "
-        text = message.text.decode("utf-8", "replace")
+        prefix = f"{wording.plain(message.prefix)} " if message.prefix else ""
         stream = "stdout" if message.stream == 1 else "stderr"
-        self.write(message.parent, stream, "".join(f"{prefix}{line}\n" for line in text.removesuffix("\n").split("\n")))
+        self.write(message.parent, stream, "".join(f"{prefix}{line}\n" for line in message.lines()))
 
-    def notice(self, message: Any) -> None:
+    def notice(self, message: Notice) -> None:
         """Shows one sentence of the engine's under the cell that it is about; a flood of output does not fold it.
 
         One about work that waits names the task: it is changed in place as the reason does, and empty in the end.

@@ -57,16 +57,16 @@ nbaccel.get([flood.remote(0), flood.remote(1)])
 SLOW_READER = """
 import psutil, threading
 import nbaccel
-from nbaccel.local_engine import news
+from nbaccel import sinks
 nbaccel.init(num_cpus=2)
 free, blocked = threading.Event(), threading.Event()
-class Slow(news.Sinks):
+class Slow(sinks.Sinks):
     lines_seen = 0
     def lines(self, message):
         blocked.set()
         free.wait()
         Slow.lines_seen += message.text.count(b"\\n")
-news.install_sinks(Slow())
+sinks.install(Slow())
 @nbaccel.remote
 def flood():
     for i in range(300):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 from nbaccel.notebook.output import CellOutput
 from nbaccel.notebook.settings import NotebookSettings
+from nbaccel.sinks import Notice, Printed
 
 
 class FrontEnd:
@@ -85,23 +85,21 @@ def test_lines_that_look_alike_are_all_shown() -> None:
 
 def test_a_workers_lines_get_rays_prefix_each() -> None:
     front = FrontEnd()
-    front.output.lines(SimpleNamespace(name="train", pid=7, stream=1, text=b"one\n\ntwo\n", parent=_parent("a")))
+    front.output.lines(Printed("train", 7, 1, b"one\n\ntwo\n", _parent("a")))
     assert front.texts("a") == "(train pid=7) one\n(train pid=7) \n(train pid=7) two\n"
 
 
 def test_a_notice_is_shown_however_much_was_printed() -> None:
     front = FrontEnd()
     front.output.write(_parent("a"), "stdout", _lines(1000))
-    front.output.notice(
-        SimpleNamespace(message="Task train can never run: it asks 4 GPUs.", parent=_parent("a"), task_id=b"")
-    )
+    front.output.notice(Notice("infeasible", "Task train can never run: it asks 4 GPUs.", _parent("a")))
     assert "nbaccel: Task train can never run" in front.texts("a")
 
 
 def test_a_line_about_a_task_that_waits_changes_in_place_and_goes() -> None:
     front = FrontEnd()
     for text in ("train waits for 1 GPU", "train still waits", "", ""):
-        front.output.notice(SimpleNamespace(message=text, parent=_parent("a"), task_id=b"t1"))
+        front.output.notice(Notice("waiting", text, _parent("a"), b"t1"))
     shown = [(kind, content["data"]["text/plain"]) for kind, content, _ in front.messages]
     assert shown == [
         ("display_data", "nbaccel: train waits for 1 GPU"),
