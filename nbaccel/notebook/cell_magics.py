@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 import time
 from typing import Any
 
@@ -13,8 +14,9 @@ from IPython.display import publish_display_data
 import nbaccel
 from nbaccel import api, wording
 from nbaccel.exceptions import GetTimeoutError, RayError
-from nbaccel.notebook import arguments, cells, options, view
-from nbaccel.notebook.cell_body import Body, Outcome, prepare, run_body
+from nbaccel.notebook import arguments, cell_run, cells, options, view
+from nbaccel.notebook.cell_body import prepare
+from nbaccel.notebook.cell_run import Body, Outcome, run_body
 from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
 from nbaccel.snapshot import TaskRow
@@ -83,6 +85,7 @@ class CellMagics(Magics):
     def _submit(self, body: Body, asked: dict[str, Any], given: dict[str, Any]) -> Any:
         own = {name: value for name, value in asked.items() if name not in _OWN}
         name = own.pop("name", "accel")
+        _let_it_travel()
         task = api.remote(**own)(run_body) if own else api.remote(run_body)
         return task.options(name=name).remote(body, given)
 
@@ -98,6 +101,13 @@ class CellTasksFailed(RayError):
         super().__init__(f"{len(errors)} of {total} tasks failed.")
         self.errors = errors
         self.outcomes = outcomes
+
+
+def _let_it_travel() -> None:
+    """A node of a Ray cluster may have neither nbaccel nor IPython: what runs the body goes along with it."""
+    ray = sys.modules.get("ray")
+    if ray is not None:
+        ray.cloudpickle.register_pickle_by_value(cell_run)
 
 
 def _wait(refs: list[Any], timeout_s: float | None) -> list[Outcome]:

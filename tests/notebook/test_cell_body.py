@@ -9,7 +9,8 @@ import cloudpickle
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbaccel.notebook.cell_body import Outcome, prepare, run_body
+from nbaccel.notebook.cell_body import prepare
+from nbaccel.notebook.cell_run import Outcome, run_body
 
 
 @pytest.fixture(autouse=True)

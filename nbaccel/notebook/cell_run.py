@@ -1,0 +1,189 @@
+"""A cell's body in the worker: it runs as a cell does, in a namespace of its own, and what it shows is collected.
+
+This module travels by itself to nodes that have neither nbaccel nor IPython, so it imports the standard library only;
+where IPython is there, it shows things as IPython does.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import builtins
+import importlib.util
+import io
+import linecache
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+Bundle = tuple[dict[str, Any], dict[str, Any]]
+"""What IPython displays: data by mime type, and its metadata."""
+
+_SHOWN_BY = {
+    "text/html": "_repr_html_",
+    "text/markdown": "_repr_markdown_",
+    "text/latex": "_repr_latex_",
+    "image/svg+xml": "_repr_svg_",
+    "image/png": "_repr_png_",
+    "image/jpeg": "_repr_jpeg_",
+    "application/json": "_repr_json_",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """Code to run elsewhere, with the values that it needs."""
+
+    code: str
+    filename: str
+    reads: dict[str, Any]
+    wants: tuple[str, ...]  # names to send back
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a body left: `outcome.loss` is the name `loss` that it assigned, `outcome.result` its last line's value."""
+
+    names: dict[str, Any] = field(default_factory=dict)
+    shown: list[Bundle] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        names = object.__getattribute__(self, "names")
+        if name in names:
+            return names[name]
+        raise AttributeError(f"The cell assigned no '{name}'; it assigned {', '.join(sorted(names)) or 'nothing'}.")
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.names, self.shown
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.names, self.shown = state
+
+    def __repr__(self) -> str:
+        return f"Outcome({', '.join(f'{name}={value!r}' for name, value in self.names.items())})"
+
+
+def run_body(body: Body, given: dict[str, Any] | None = None) -> Outcome:
+    """Executes the body as IPython would and collects what it shows."""
+    outcome = Outcome()
+    screen = _Shell() if importlib.util.find_spec("IPython") else _PlainScreen()
+    namespace: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins, "display": screen.display}
+    namespace |= {"get_ipython": screen.get_ipython, **body.reads, **(given or {})}
+    # Without its lines, a traceback of the body would be line numbers only.
+    linecache.cache[body.filename] = (len(body.code), None, body.code.splitlines(keepends=True), body.filename)
+    with screen:
+        result = _execute(body, namespace)
+        screen.show_figures()
+        if result is not None:
+            screen.show_result(result)
+    outcome.shown = screen.shown
+    outcome.names = {name: namespace[name] for name in body.wants if name in namespace}
+    if body.wants and result is not None:
+        outcome.names.setdefault("result", result)
+    return outcome
+
+
+def _execute(body: Body, namespace: dict[str, Any]) -> Any:
+    """Runs all, and gives the value of a last line that is an expression, as a cell shows it."""
+    tree = ast.parse(body.code, body.filename)
+    last = tree.body[-1] if tree.body else None
+    if not isinstance(last, ast.Expr) or body.code.rstrip().endswith(";"):
+        exec(compile(tree, body.filename, "exec"), namespace)
+        return None
+    tree.body.pop()
+    exec(compile(tree, body.filename, "exec"), namespace)
+    return eval(compile(ast.Expression(last.value), body.filename, "eval"), namespace)
+
+
+class _Shell:
+    """IPython's own, with what it displays taken into `shown`."""
+
+    def __init__(self) -> None:
+        from IPython.core.interactiveshell import InteractiveShell
+        from IPython.display import display
+        from traitlets.config import Config
+
+        self.shown: list[Bundle] = []
+        self.display = display
+        # A history file of its own would be a thread and a lock in every worker.
+        self._shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+
+    def get_ipython(self) -> Any:
+        return self._shell
+
+    def __enter__(self) -> None:
+        from IPython.core.displaypub import CapturingDisplayPublisher
+
+        self._publisher = self._shell.display_pub
+        self._shell.display_pub = CapturingDisplayPublisher()  # type: ignore[no-untyped-call]
+
+    def __exit__(self, *error: object) -> None:
+        self._take()
+        self._shell.display_pub = self._publisher
+
+    def _take(self) -> None:
+        outputs: list[dict[str, Any]] = self._shell.display_pub.outputs  # type: ignore[attr-defined]
+        self.shown += [(output["data"], output["metadata"]) for output in outputs]
+        outputs.clear()
+
+    def show_result(self, value: Any) -> None:
+        self._take()
+        assert self._shell.display_formatter is not None
+        self.shown.append(self._shell.display_formatter.format(value))  # type: ignore[no-untyped-call]
+
+    def show_figures(self) -> None:
+        """The figures that the body drew and did not show, as a notebook does at the end of a cell."""
+        pyplot = sys.modules.get("matplotlib.pyplot")
+        if pyplot is None:
+            return
+        from IPython.core.pylabtools import print_figure
+        from IPython.display import Image
+
+        for number in pyplot.get_fignums():
+            self.display(Image(print_figure(pyplot.figure(number))))  # type: ignore[no-untyped-call]
+        pyplot.close("all")
+
+
+class _PlainScreen:
+    """Where IPython is not installed: values show what their own `_repr_html_` and the like say."""
+
+    def __init__(self) -> None:
+        self.shown: list[Bundle] = []
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def get_ipython(self) -> Any:
+        raise RuntimeError(
+            "This node has no IPython, which magics and shell commands in the body need. Install ipython there, or "
+            "write them in Python: subprocess.run(...) for !command."
+        )
+
+    def display(self, *values: Any, **options: Any) -> None:
+        """Stands for IPython's function of that name."""
+        self.shown += [_bundle(value) for value in values]
+
+    show_result = display
+
+    def show_figures(self) -> None:
+        pyplot = sys.modules.get("matplotlib.pyplot")
+        if pyplot is None:
+            return
+        for number in pyplot.get_fignums():
+            drawn = io.BytesIO()
+            pyplot.figure(number).savefig(drawn, format="png", bbox_inches="tight")
+            png = base64.b64encode(drawn.getvalue()).decode()
+            self.shown.append(({"image/png": png, "text/plain": f"Figure {number}"}, {}))
+        pyplot.close("all")
+
+
+def _bundle(value: Any) -> Bundle:
+    """A value in every form that it has."""
+    data: dict[str, Any] = {"text/plain": repr(value)}
+    for mime, name in _SHOWN_BY.items():
+        if not isinstance(value, type) and callable(getattr(type(value), name, None)):
+            made = getattr(value, name)()
+            if made is not None:
+                data[mime] = base64.b64encode(made).decode() if isinstance(made, bytes) else made
+    return data, {}
