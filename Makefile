@@ -1,6 +1,7 @@
 # Needs python3 (>= 3.11, with venv) and make, nothing else. The environment lives in .venv; a stamp says what is in it.
 PYTHON ?= python3
 VENV ?= .venv
+TEST_PROCESSES ?= 2
 PY := $(VENV)/bin/python
 
 .PHONY: demo test check bench lab clean
@@ -9,9 +10,9 @@ PY := $(VENV)/bin/python
 demo: $(VENV)/.stamp-demo
 	$(PY) notebooks/run_quickstart.py
 
-# All tests.
+# All tests, in as many processes as TEST_PROCESSES says; 0 is in this one.
 test: $(VENV)/.stamp-dev
-	$(PY) -m pytest $(PYTEST_ARGS)
+	$(PY) -m pytest -n $(TEST_PROCESSES) --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 # Format, lint, types, and who may import whom.
 check: $(VENV)/.stamp-dev
@@ -24,7 +25,7 @@ check: $(VENV)/.stamp-dev
 
 # nbaccel beside what users would pick instead, on this machine.
 bench: $(VENV)/.stamp-bench
-	$(PY) benchmarks/core.py
+	$(PY) benchmarks/core.py $(BENCH_ARGS)
 
 # JupyterLab on the tutorials.
 lab: $(VENV)/.stamp-tutorials

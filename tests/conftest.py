@@ -1,12 +1,39 @@
-"""What all tests share: a hand-made snapshot of a busy machine with two GPUs."""
+"""What all tests share: who runs beside whom, and a hand-made snapshot of a busy machine with two GPUs."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nbaccel.snapshot import Alert, DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
+from tests.engines.skips import SKIPS
 
 NOW = 1_700_000_000.0
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest lanes first: with several processes, Ray's tests run in one, the browser's in one, and each other
+    file's in one, since its tests share what they start.
+    """
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_lane(item)))
+    first = {"ray": 0, "browser": 1}
+    items.sort(key=lambda item: first.get(_lane(item), 2))
+
+
+def _lane(item: pytest.Item) -> str:
+    if item.get_closest_marker("ray") is not None:
+        return "ray"
+    file = item.path.relative_to(HERE)
+    return file.parts[0] if file.parts[0] in ("browser", "engines") else str(file)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """The length of the list of skips, so that a growing one is seen."""
+    terminalreporter.write_line(f"engines: {len(SKIPS)} promises are not kept by every engine (tests/engines/skips.py)")
 
 
 @pytest.fixture(scope="session", autouse=True)

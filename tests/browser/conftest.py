@@ -20,7 +20,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
             item.add_marker(pytest.mark.timeout(300))
-    items.sort(key=lambda item: here in item.path.parents)  # last: a failure elsewhere is told before the slow ones
 
 
 @pytest.fixture(scope="package")  # its event loop runs in this thread: it must not outlive these tests

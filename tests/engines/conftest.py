@@ -78,8 +78,3 @@ def gate(nb: ModuleType) -> Iterator[Any]:
     gate = Gate.remote()
     yield gate
     nb.kill(gate)
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """The length of the list of skips, so that a growing one is seen."""
-    terminalreporter.write_line(f"engines: {len(SKIPS)} promises are not kept by every engine (tests/engines/skips.py)")
