@@ -8,7 +8,7 @@
                           picture ◄── node agents (metrics, logs), Ray's tables of nodes, actors and workers
 ```
 Read in this order: starting (addresses, shipping), driver, tasks (exports, options_for_ray), objects (errors),
-watching, picture.
+watching, picture, output, notices.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def start(options: InitOptions) -> RayEngine:
     address, ours = starting.connect(options)
     from nbaccel.ray_engine.driver import RayEngine
 
-    return RayEngine(options, address, ours=ours)
+    engine = RayEngine(options, address, ours=ours)
+    engine.begin_telling()
+    return engine
 
 
 def of_this_worker() -> RayEngine:

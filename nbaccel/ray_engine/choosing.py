@@ -1,48 +1,110 @@
-"""Fallback on Ray: decided when a task is submitted, by the same books that explain why it would wait."""
+"""Which choices a task or an actor has on Ray, judged when it is submitted by the books that explain why it would wait.
+
+What can never be met with the nodes there are is left out at once. Between choices that could be met, `attempts` (in
+Ray's workers) decides by what happens.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from nbaccel.options import UNIT, Demand, ResourceOptions
 from nbaccel.ray_engine import planning
+from nbaccel.scheduling.reasons import Feasibility
+from nbaccel.snapshot import Snapshot
+
+BELIEVED_S = 1.0  # how long a verdict on a demand is believed: nodes come and go
+
+
+class Choice(NamedTuple):
+    """One way to run: its options, which fallback it is in words ("" for what was asked first), and why it is taken."""
+
+    options: Any
+    label: str = ""
+    why: str = ""
+
+
+class Choices(NamedTuple):
+    """What is left to choose between, in order."""
+
+    left: list[Choice]
+    busy: str = ""  # why the first of them does not start now; "" when it would
+    never: str = ""  # why nothing of it can ever be met; "" when something can
 
 
 class Choosing:
-    """Mixed into the engine; needs `picture`."""
+    """Mixed into the engine; needs `picture`, `options` and `verdicts`."""
 
-    def chosen(
-        self: Any, options: ResourceOptions, demand_of: Callable[[Any], Demand]
-    ) -> tuple[ResourceOptions, str, str]:
-        """(the options to use, the words of the fallback that was taken or "", why it was taken)."""
+    def choices(self: Any, options: ResourceOptions, demand_of: Callable[[Any], Demand]) -> Choices:
+        """The choices that can be met here; the one asked for when none can."""
         alternatives = options.fallbacks()
         if not alternatives:
-            return options, "", ""
-        _refuse(options)
+            only: Choices = self._only(options, demand_of)
+            return only
         snapshot = self.picture(metrics=False)
-        first = planning.verdict(snapshot, _quantities(demand_of(options)), options.label_selector)
-        if first.fits_now or (first.ever and options.fallback_after_s is None):
-            return options, "", ""
-        for position, other in enumerate(alternatives):
-            if planning.verdict(snapshot, _quantities(demand_of(other)), other.label_selector).ever:
-                label = "cpu" if options.fallback == "cpu" else str((options.fallback or ())[position])
-                return other, label, f"{label} was taken, because {first.reason}"
-        return options, "", ""
+        found = []
+        for asked, label in zip((options, *alternatives), ["", *_labels(options)], strict=True):
+            option = self.in_fractions(asked)
+            if option is None:
+                found.append((asked, label, Feasibility(False, False, self.why_no_device_is_large_enough(asked))))
+                continue
+            found.append((option, label, _verdict(snapshot, quantities(demand_of(option)), option.label_selector)))
+        return _sorted_out(found, options, demand_of)
+
+    def _only(self: Any, asked: ResourceOptions, demand_of: Callable[[Any], Demand]) -> Choices:
+        options = self.in_fractions(asked)
+        if options is None:
+            raise ValueError(f"{self.why_no_device_is_large_enough(asked)}; Ray cannot be asked to wait for one.")
+        asks_elsewhere = options.fallback_strategy or options.scheduling_strategy is not None
+        careless = self.options.infeasible != "raise" or asks_elsewhere
+        return Choices([Choice(options)], never="" if careless else self._never(options, demand_of))
+
+    def _never(self: Any, options: ResourceOptions, demand_of: Callable[[Any], Demand]) -> str:
+        """Why this can never be met; asked of the cluster once a second for each demand."""
+        demand = quantities(demand_of(options))
+        key = (*sorted(demand.items()), *sorted(options.label_selector.items()))
+        until, sentence = self.verdicts.get(key, (0.0, ""))
+        if time.monotonic() > until:
+            found = planning.verdict(self.picture(metrics=False), demand, options.label_selector)
+            sentence = "" if found.ever or planning.addable(self.autoscaler(), demand)[0] else refusal(demand, found)
+            self.verdicts[key] = (time.monotonic() + BELIEVED_S, sentence)
+        return str(sentence)
 
 
-def _refuse(options: ResourceOptions) -> None:
-    if options.fallback_after_s:
-        raise ValueError(
-            f"fallback_after_s={options.fallback_after_s:g}: once Ray has a task, its demand cannot be changed, so a "
-            "fallback is taken at once or never. Pass fallback_after_s=0, or use engine='local'."
-        )
-    if options.fallback_on:
-        raise ValueError(
-            "fallback_on= runs a task again elsewhere when it raises, which Ray cannot do for another demand. Catch "
-            "the exception and submit the fallback yourself, or use engine='local'."
-        )
+def _verdict(snapshot: Snapshot, demand: dict[str, float], labels: dict[str, str]) -> Feasibility:
+    found = planning.verdict(snapshot, demand, labels)
+    before = planning.line_before(snapshot, demand) if found.fits_now else ""
+    return Feasibility(False, True, before, found.resources, found.places) if before else found
 
 
-def _quantities(demand: Demand) -> dict[str, float]:
+def _sorted_out(
+    found: list[tuple[Any, str, Feasibility]], options: ResourceOptions, demand_of: Callable[[Any], Demand]
+) -> Choices:
+    first = found[0][2]
+    able = [(option, label, verdict) for option, label, verdict in found if verdict.ever]
+    if not able and options.gpu_memory:
+        raise ValueError(f"{first.reason}; Ray cannot be asked to wait for one.")
+    if not able:
+        return Choices([Choice(options)], never=refusal(quantities(demand_of(options)), first))
+    busy = "" if able[0][2].fits_now else able[0][2].reason
+    left = [Choice(option, label) for option, label, _ in able]
+    if left[0].label:
+        left[0] = left[0]._replace(why=f"{left[0].label} was taken, because {first.reason}")
+    if options.fallback_after_s is None and not options.fallback_on:
+        left = left[:1]
+    return Choices(left, busy)
+
+
+def refusal(demand: dict[str, float], found: Feasibility) -> str:
+    """What is said of a demand that can never be met, behind the name of who asks."""
+    return f"asks for {planning.asked(demand)}, but cannot be placed: {found.reason}."
+
+
+def _labels(options: ResourceOptions) -> list[str]:
+    return ["cpu"] if options.fallback == "cpu" else [str(choice) for choice in options.fallback or ()]
+
+
+def quantities(demand: Demand) -> dict[str, float]:
     return {name: amount / UNIT for name, amount in demand.items()}

@@ -29,6 +29,13 @@ def rows(nodes: list[NodeRow], tasks: list[TaskRow], actors: list[ActorRow], kno
     return made
 
 
+def unheld(nodes: list[NodeRow]) -> list[DeviceRow]:
+    """The devices that living nodes offer, with nobody on them."""
+    alive = [node for node in nodes if node.alive]
+    counts = [(node, name, int(node.totals.get(name, 0))) for node in alive for name in RESOURCES]
+    return [row for node, name, count in counts for row in _of_family(node, name, count, {}, [])]
+
+
 def _of_family(
     node: NodeRow,
     resource: str,
@@ -60,7 +67,7 @@ def _ids(count: int, held: list[str]) -> list[str]:
 
 
 def _row(node: NodeRow, resource: str, index: int, id: str, sample: dict[str, Any] | None) -> DeviceRow:
-    kind = _type_of(node)
+    kind = type_of(node)
     vendor = vendor_for_resource(resource) or vendor_of(_gpu_vendor(kind))
     row = DeviceRow(node.node_id, resource, index, id, vendor.name, vendor.family, "logical", type=kind)
     if sample is not None:
@@ -72,7 +79,8 @@ def _row(node: NodeRow, resource: str, index: int, id: str, sample: dict[str, An
     return row
 
 
-def _type_of(node: NodeRow) -> str | None:
+def type_of(node: NodeRow) -> str | None:
+    """The accelerator type of a node: Ray tells one for all of its devices."""
     label = node.labels.get(_TYPE_LABEL)
     named = [name.removeprefix(_TYPE_RESOURCE) for name in node.totals if name.startswith(_TYPE_RESOURCE)]
     return label or (named[0] if named else None)

@@ -13,6 +13,7 @@ from nbaccel import engine as engines
 from nbaccel.options import InitOptions
 from nbaccel.ray_engine.choosing import Choosing
 from nbaccel.ray_engine.cluster import Cluster
+from nbaccel.ray_engine.device_memory import DeviceMemory, Kind
 from nbaccel.ray_engine.objects import Objects
 from nbaccel.ray_engine.shipping import Shipping
 from nbaccel.ray_engine.starting import import_shipped
@@ -23,7 +24,7 @@ from nbaccel.ray_engine.watching import Watching
 _serials = itertools.count(1)
 
 
-class RayEngine(Tasks, Choosing, Objects, Cluster, Watching):
+class RayEngine(Tasks, Choosing, DeviceMemory, Objects, Cluster, Watching):
     """Ray under nbaccel's promise."""
 
     name = "ray"
@@ -39,6 +40,8 @@ class RayEngine(Tasks, Choosing, Objects, Cluster, Watching):
         self.namespace = ray.get_runtime_context().namespace
         self.submissions = Submissions()
         self.stand_ins: dict[bytes, Any] = {}
+        self.verdicts: dict[tuple[Any, ...], tuple[float, str]] = {}
+        self.gpu_kinds: tuple[tuple[str, ...], list[Kind]] = ((), [])
         self.shipping = Shipping(joined=address is not None, by_task=not ours and not in_worker)
         self.through_client = bool(address and address.startswith("ray://"))
         self._ours = ours
@@ -54,11 +57,17 @@ class RayEngine(Tasks, Choosing, Objects, Cluster, Watching):
             "name": about.name,
             "kind": about.kind,
             "demand": about.demand,
-            "parent": ray.get_runtime_context().get_task_id(),
+            "parent": self.parent_task(),
             "submitted_at": time.time(),
             "submitted_actor": actor_id.hex() if actor_id else None,
         }
         self.reporting.reporter.submitted(note)
+
+    def parent_task(self) -> str | None:
+        """The task that runs here, by the id that its user knows: an attempt stands for its supervisor."""
+        note = self.reporting.reporter.current() or {}
+        stands_for: str | None = note.get("stands_for")
+        return stands_for or ray.get_runtime_context().get_task_id()
 
     def shutdown(self) -> None:
         """Leave; a Ray that init() started ends with us. One that the program started itself goes on."""

@@ -14,6 +14,15 @@ from nbaccel import exceptions
 WHERE = "_nbaccel_where"  # what nbaccel_in_ray.wrapping leaves on an exception
 _OWN_FRAME = re.compile(r'^  File "[^"]*nbaccel_in_ray[^"]*", line \d+, in \w+\n(?:    .*\n)*', re.MULTILINE)
 
+_REFUSED = re.compile(r"^.*ActorUnschedulableError: (.*)$", re.MULTILINE)
+# What happened to an attempt, said by its supervisor (see supervising): it is the task's own fate.
+_OF_THE_RUNTIME = (
+    ray.exceptions.TaskUnschedulableError,
+    ray.exceptions.WorkerCrashedError,
+    ray.exceptions.OutOfMemoryError,
+    ray.exceptions.NodeDiedError,
+    ray.exceptions.RuntimeEnvSetupError,
+)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _HEADING = re.compile(r"ray::(?P<name>[^ ]+?)\(\)(?: \(pid=(?P<pid>\d+))?")
 
@@ -32,6 +41,8 @@ def translate(error: BaseException) -> BaseException:
     if isinstance(error, exceptions.RayError) or not isinstance(error, ray.exceptions.RayError):
         return error
     if isinstance(error, ray.exceptions.RayTaskError):
+        if isinstance(error.cause, _OF_THE_RUNTIME):
+            return _named(error.cause)
         return _task_error(error).as_instanceof_cause()
     if isinstance(error, ray.exceptions.RayActorError):
         return _actor_error(error)
@@ -66,6 +77,9 @@ def _where(cause: Any) -> dict[str, Any]:
 
 
 def _actor_error(error: Any) -> exceptions.RayError:
+    refused = _REFUSED.search(str(error)) if error.actor_init_failed else None
+    if refused:
+        return exceptions.ActorUnschedulableError(refused[1])
     kind = getattr(exceptions, type(error).__name__, exceptions.RayActorError)
     inner = getattr(error, "cause", None) or error.__cause__
     cause = translate(inner) if inner is not None else None

@@ -29,35 +29,59 @@ def function_with(function: RemoteFunction, options: TaskOptions, choice: str, e
     `choice`: the words of a fallback that was taken; `engine`: the one that it is exported by.
     """
     keywords = options_for_ray.task_keywords(options, engine.shipping)
+    return _exported(function, options, choice, engine, "wrap").options(**keywords)
+
+
+def attempt_with(function: RemoteFunction, options: TaskOptions, engine: Any) -> tuple[Any, dict[str, Any]]:
+    """(Ray's remote function that takes a claim before its arguments, the keywords of its `.options`)."""
+    keywords = options_for_ray.task_keywords(options, engine.shipping)
+    if not function._is_generator:
+        keywords["num_returns"] = 1  # the supervisor deals several out
+    return _exported(function, options, "", engine, "attempt"), keywords
+
+
+def _exported(function: RemoteFunction, options: TaskOptions, choice: str, engine: Any, kind: str) -> Any:
+    """`kind`: of what wrapping makes around the user's function."""
     calls = options.calls_of_a_worker()
     families = options_for_ray.families(options)
-    key = (engine.serial, calls, families, choice)
-    exported = function._cache.get(key)
-    if exported is None:
-        exported = function._cache[key] = _export(function, calls, families, choice)
-    return exported.options(**keywords)
+    key = (engine.serial, calls, families, choice, kind)
+    if key not in function._cache:
+        wrapping = _wrapping()
+        about = wrapping.About(function._short_name, "task", families, choice, last_of_process=calls == 1)
+        wrapped = getattr(wrapping, kind)(function._function, about)
+        function._cache[key] = ray.remote(max_calls=calls)(wrapped) if calls else ray.remote(wrapped)
+    return function._cache[key]
 
 
-def _export(function: RemoteFunction, calls: int, families: tuple[str, ...], choice: str) -> Any:
-    wrapping = _wrapping()
-    about = wrapping.About(function._short_name, "task", families, choice, last_of_process=calls == 1)
-    wrapped = wrapping.wrap(function._function, about)
-    return ray.remote(max_calls=calls)(wrapped) if calls else ray.remote(wrapped)
-
-
-def class_with(actor_class: ActorClass, options: ActorOptions, choice: str, namespace: str | None, engine: Any) -> Any:
-    """Ray's actor class with these options."""
+def class_with(
+    actor_class: ActorClass,
+    options: ActorOptions,
+    choice: str,
+    namespace: str | None,
+    engine: Any,
+    *,
+    claimed: bool = False,
+) -> Any:
+    """Ray's actor class with these options; `claimed`: its constructor takes a claim before its arguments."""
     keywords = options_for_ray.actor_keywords(options, namespace, engine.shipping)
     families = options_for_ray.families(options)
     groups = tuple(options.concurrency_groups.items())
-    key = (engine.serial, families, groups, choice)
+    key = (engine.serial, families, groups, choice, claimed)
     exported = actor_class._cache.get(key)
     if exported is None:
-        exported = actor_class._cache[key] = _export_class(actor_class, families, choice, dict(groups))
+        wrapped = _wrapped_class(actor_class, families, choice, claimed=claimed)
+        exported = ray.remote(concurrency_groups=dict(groups))(wrapped) if groups else ray.remote(wrapped)
+        actor_class._cache[key] = exported
     return exported.options(**keywords)
 
 
-def _export_class(actor_class: ActorClass, families: tuple[str, ...], choice: str, groups: dict[str, int]) -> Any:
+def _wrapped_class(actor_class: ActorClass, families: tuple[str, ...], choice: str, *, claimed: bool) -> type:
     marks = {name: options_for_ray.method_marks(spec.options) for name, spec in actor_class._methods.items()}
-    wrapped = _wrapping().wrap_class(actor_class._class, families, choice, marks)
-    return ray.remote(concurrency_groups=groups)(wrapped) if groups else ray.remote(wrapped)
+    wrapped: type = _wrapping().wrap_class(actor_class._class, families, choice, marks, claimed=claimed)
+    return wrapped
+
+
+def class_that_refuses(actor_class: ActorClass, engine: Any) -> Any:
+    """Ray's actor class with the methods of this one, whose constructor takes a sentence and raises it."""
+    wrapped = _wrapping().refusing(actor_class._class)
+    return ray.remote(num_cpus=0)(wrapped).options(**engine.shipping.keywords())

@@ -97,11 +97,6 @@ def _listed(retry: bool | tuple[type[BaseException], ...]) -> bool | list[type[B
 
 def _resources(options: ResourceOptions, demand: Demand, shipping: Shipping) -> Keywords:
     check_demand_quantities(demand, _refusal)
-    if options.gpu_memory:
-        raise ValueError(
-            f"gpu_memory={options.gpu_memory} asks for a part of a device by its memory, which Ray does not schedule "
-            "by. Ask for a fraction (num_gpus=0.25), or use engine='local'."
-        )
     keywords: Keywords = {
         "num_cpus": options.num_cpus,
         "num_gpus": options.num_gpus,

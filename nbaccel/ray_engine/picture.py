@@ -58,6 +58,13 @@ def draw(known: Known, seq: int) -> Snapshot:
     return snapshot
 
 
+def draw_nodes(rows: list[dict[str, Any]]) -> Snapshot:
+    """The nodes and their devices, as if all were free."""
+    available = {row["NodeID"]: row["Resources"] for row in rows}
+    nodes = [_node(row, available) for row in rows]
+    return Snapshot(Runtime("ray", __version__, sys.version.split()[0]), nodes=nodes, devices=device_rows.unheld(nodes))
+
+
 def _runtime(known: Known) -> Runtime:
     context = known.context
     return Runtime(
@@ -139,6 +146,8 @@ def _actor(row: dict[str, Any], note: Note, asked: Any) -> ActorRow:
         since=row["StartTime"] / 1000 if row["StartTime"] else None,
         restarts=row["NumRestarts"],
         why=row["why"] if state == "DEAD" else "",
+        choice=note.get("choice") or (asked.choice if asked is not None else ""),
+        choice_why=note.get("choice_why") or (asked.choice_why if asked is not None else ""),
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 
-from nbaccel.options import UNIT
+from nbaccel.options import ACCELERATORS, UNIT
 from nbaccel.scheduling.events import Choice, DeviceSpec, NodeSpec, Placement
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.reasons import Feasibility, choice_text, judge
@@ -44,24 +44,82 @@ def verdict(snapshot: Snapshot, demand: dict[str, float], labels: dict[str, str]
     return judge(books(snapshot), _choice(demand, labels))
 
 
+def asked(demand: dict[str, float]) -> str:
+    """The demand in words."""
+    return choice_text(_choice(demand))
+
+
 def _choice(demand: dict[str, float], labels: dict[str, str] | None = None) -> Choice:
     pairs = tuple(sorted((name, round(amount * UNIT)) for name, amount in demand.items()))
     return Choice(pairs, Placement(labels=tuple(sorted((labels or {}).items()))))
 
 
-def sentence(snapshot: Snapshot, row: TaskRow) -> dict[str, Any]:
+Autoscaler = Callable[[], dict[str, Any]]  # what Ray tells of it, see tables.autoscaler
+
+
+def _none() -> dict[str, Any]:
+    return {"scales": False}
+
+
+def sentence(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler = _none) -> dict[str, Any]:
     """Why this task waits, with those who hold what it asks for."""
     choice = _choice(row.demand)
     found = judge(books(snapshot), choice)
     answer = {"id": row.task_id, "name": row.name, "state": row.state, **_facts(snapshot, choice, found)}
     start = f"Task {row.name}{_of_cell(row.cell)} asks for {answer['asks']}"
+    word, more = ("", "") if found.ever else addable(autoscaler(), row.demand)
     if found.fits_now:
         answer["sentence"] = f"{start}, which is free: it is about to start, or waits for its arguments."
+    elif word:
+        answer["ever"] = True if word == "addable" else None
+        answer["sentence"] = f"{start}: {found.reason}; {more}."
     elif not found.ever:
         answer["sentence"] = f"{start}, which can never be met here: {found.reason}."
     else:
         answer["sentence"] = f"{start}: {found.reason}{_who(answer['holders'])}."
     return answer
+
+
+def never(name: str, cell: str, demand: dict[str, float], reason: str) -> str:
+    """What is said at once of a request that can never be met."""
+    return (
+        f"{_subject(name, cell)} asks for {asked(demand)}, which can never be met here: {reason}. It waits, because a "
+        "node may join. Ask for less, give a fallback such as fallback='cpu', or cancel it."
+    )
+
+
+def why_it_waits(snapshot: Snapshot, name: str, cell: str, demand: dict[str, float], more: str = "") -> tuple[str, str]:
+    """("waiting" or "deadlock", what is said of work that has waited for long); "" when it could start now.
+
+    `more`: what is known of the autoscaler where no node could ever meet it.
+    """
+    choice = _choice(demand)
+    found = judge(books(snapshot), choice)
+    asks = choice_text(choice)
+    if not found.ever and more:
+        return "waiting", f"{_subject(name, cell)} asks for {asks}: {found.reason}; {more}."
+    if found.fits_now or not found.ever:
+        return "waiting", ""
+    holders = list(_holders(snapshot, found.resources))
+    if all(_all_is_held(snapshot, resource, holders) for resource in found.resources):
+        return "deadlock", (
+            f"{_subject(name, cell)} waits for {asks}, but all of it is held by work that does not give it back by "
+            f"itself{_who(holders)}. End one of these, ask for less, or add {listed(found.resources)}."
+        )
+    return "waiting", f"{_subject(name, cell)} asks for {asks}: {found.reason}{_who(holders)}."
+
+
+def _all_is_held(snapshot: Snapshot, resource: str, holders: list[dict[str, Any]]) -> bool:
+    """Whether actors hold all of this resource that is not free, as they do for life; False where it is not known."""
+    alive = [node for node in snapshot.nodes if node.alive]
+    held = sum(node.totals.get(resource, 0.0) - node.available.get(resource, 0.0) for node in alive)
+    of_actors = [holder for holder in holders if holder["resource"] == resource]
+    known = sum(holder["amount"] for holder in of_actors)
+    return bool(of_actors) and all(holder.get("for_life") for holder in of_actors) and abs(held - known) < 0.001
+
+
+def _subject(name: str, cell: str) -> str:
+    return f"{name.removesuffix('.__init__')}{_of_cell(cell)}"
 
 
 def _facts(snapshot: Snapshot, choice: Choice, found: Feasibility) -> dict[str, Any]:
@@ -112,32 +170,76 @@ def _of_cell(cell: str) -> str:
     return f" (cell {cell})" if cell else ""
 
 
-def probe(snapshot: Snapshot, demand: dict[str, float]) -> dict[str, Any]:
-    """What a task of this demand would meet."""
+def addable(autoscaler: dict[str, Any], demand: dict[str, float]) -> tuple[str, str]:
+    """("addable", "unknown" or "", in words why): whether the cluster's autoscaler could add a node for this."""
+    if not autoscaler["scales"]:
+        return "", ""
+    if autoscaler["groups"] is None:
+        return (
+            "unknown",
+            "the cluster has an autoscaler, which may add such a node: Ray does not tell which kinds it has",
+        )
+    for group in autoscaler["groups"]:
+        if judge(_one_node(group), _choice(demand)).ever:
+            most = f", of which it may start {group['max_count']}" if group["max_count"] > 0 else ""
+            return "addable", f"the cluster's autoscaler could add a node of the kind {group['name']}{most}"
+    return "", ""
+
+
+def _one_node(group: dict[str, Any]) -> Cluster:
+    """The books of a cluster that has but one node of this kind."""
+    counted = {name: amount for name, amount in group["resources"].items() if name in ACCELERATORS}
+    totals = {name: round(amount * UNIT) for name, amount in group["resources"].items() if name not in counted}
+    devices = [DeviceSpec(name, index) for name, amount in counted.items() for index in range(int(amount))]
+    cluster = Cluster()
+    cluster.add_node(NodeSpec(b"\0" * 28, group["name"], totals, devices, group["labels"], False))
+    return cluster
+
+
+def line_before(snapshot: Snapshot, demand: dict[str, float]) -> str:
+    """What of a demand that the books call free is wanted already by those who wait in line; "" when enough is left.
+
+    Of devices only: tasks that were submitted a moment ago have not taken theirs yet.
+    """
+    for name, amount in demand.items():
+        free = [device.free for device in snapshot.devices if device.resource == name]
+        wanted = sum(row.demand.get(name, 0.0) for row in snapshot.tasks if row.state in _WAITING)
+        if free and wanted and wanted + amount > sum(free):
+            return f"{wanted:g} {name} of what is free is wanted by those who came before"
+    return ""
+
+
+def probe(snapshot: Snapshot, demand: dict[str, float], autoscaler: Autoscaler) -> dict[str, Any]:
+    """What a task of this demand would meet; the autoscaler is asked for only where it matters."""
     choice = _choice(demand)
     found = judge(books(snapshot), choice)
     answer = _facts(snapshot, choice, found)
-    word = "now" if found.fits_now else "busy" if found.ever else "never"
+    word, more = "now" if found.fits_now else "busy", ""
+    if not found.ever:
+        word, more = addable(autoscaler(), demand)
+        word = word or "never"
     texts = {
         "now": f"{answer['asks']}: free now.",
         "busy": f"{answer['asks']}: {found.reason}{_who(answer['holders'])}.",
         "never": f"{answer['asks']} can never be met here: {found.reason}.",
+        "addable": f"{answer['asks']} cannot be met now, because {found.reason}; but {more}.",
+        "unknown": f"{answer['asks']} cannot be met now, because {found.reason}; {more}.",
     }
     kept = {name: value for name, value in answer.items() if name not in ("fits_now", "ever")}
     return {"verdict": word, "sentence": texts[word], **kept}
 
 
-def explanations(snapshot: Snapshot, what: str | None) -> list[dict[str, Any]]:
+def explanations(snapshot: Snapshot, what: str | None, autoscaler: Autoscaler = _none) -> list[dict[str, Any]]:
     """Of one task or actor, or of all that wait."""
     rows = [row for row in snapshot.tasks if what in (None, row.task_id, row.actor_id)]
     if what is None:
         rows = [row for row in rows if row.state in _WAITING]
-    return [_explained(snapshot, row) for row in rows]
+    return [_explained(snapshot, row, autoscaler) for row in rows]
 
 
-def _explained(snapshot: Snapshot, row: TaskRow) -> dict[str, Any]:
+def _explained(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler) -> dict[str, Any]:
     if row.state in _WAITING and row.kind != "actor call":
-        return sentence(snapshot, row)
+        return sentence(snapshot, row, autoscaler)
     words = {"RUNNING": "runs", "FINISHED": "has ended", "FAILED": f"has failed: {row.why}"}
     where = f" (pid {row.pid})" if row.pid and row.state == "RUNNING" else ""
     text = f"{row.kind.capitalize()} {row.name} {words.get(row.state, 'waits for its actor')}{where}."

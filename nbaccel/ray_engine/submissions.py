@@ -6,11 +6,14 @@ import threading
 import time
 import weakref
 from collections import OrderedDict, deque
+from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 MOST_KEPT = 5_000
+MOST_PARENTS = 20_000  # tasks whose cell is known, for what they print
 
 
 class About(msgspec.Struct, frozen=True):
@@ -36,23 +39,37 @@ class Submission(msgspec.Struct):
     choice: str = ""
     choice_why: str = ""
     inner: Any = None  # a weak reference to nbaccel's ref: while it lives, Ray can be asked whether the task has ended
+    parent: bytes = b""  # of the messages of its cell
+    number: int = 0  # they are numbered in order, from 1
 
 
 class Submissions:
     """The latest of them, by task. Noting one is an append: the records are made when somebody asks."""
 
     def __init__(self) -> None:
-        self._new: deque[tuple[Any, ...]] = deque(maxlen=MOST_KEPT)
+        self._new: deque[tuple[Any, ...]] = deque(maxlen=MOST_PARENTS)
         self._by_task: OrderedDict[bytes, Submission] = OrderedDict()
+        self._parents: OrderedDict[bytes, bytes] = OrderedDict()
         self._lock = threading.Lock()
+        self._wake: Callable[[], None] | None = None
+        self.number = 0
 
-    def note(self, task_id: bytes, about: About, cell: str, actor_id: bytes | None, ref: Any) -> None:
+    def note(
+        self, task_id: bytes, about: About, cell: str, actor_id: bytes | None, ref: Any, parent: bytes = b""
+    ) -> None:
         """`ref`: nbaccel's ref, stream or handle of it; only a weak reference is kept."""
-        self._new.append((task_id, about, cell, time.time(), actor_id, weakref.ref(ref)))
+        self._new.append((task_id, about, cell, time.time(), actor_id, weakref.ref(ref), parent))
+        if self._wake is not None:
+            self._wake()
+
+    def wake_at_next(self, wake: Callable[[], None] | None) -> None:
+        """Call this with the next one, and each after that until it is given None."""
+        self._wake = wake
 
     def _take_in(self) -> None:
         while self._new:
-            task_id, about, cell, submitted_at, actor_id, inner = self._new.popleft()
+            task_id, about, cell, submitted_at, actor_id, inner, parent = self._new.popleft()
+            self.number += 1
             self._by_task[task_id] = Submission(
                 task_id,
                 about.name,
@@ -64,19 +81,44 @@ class Submissions:
                 about.choice,
                 about.choice_why,
                 inner,
+                parent,
+                self.number,
             )
+            if parent:
+                self._parents[task_id] = parent
         while len(self._by_task) > MOST_KEPT:
             self._by_task.popitem(last=False)
+        while len(self._parents) > MOST_PARENTS:
+            self._parents.popitem(last=False)
 
     def all(self) -> list[Submission]:
         with self._lock:
             self._take_in()
             return list(self._by_task.values())
 
+    def since(self, number: int) -> tuple[int, list[Submission]]:
+        """(the number of the last, those after `number` in order)."""
+        with self._lock:
+            self._take_in()
+            later = min(self.number - number, len(self._by_task))
+            newest = list(islice(reversed(self._by_task.values()), later))
+            return self.number, [each for each in reversed(newest) if each.number > number]
+
+    def has_later(self, number: int) -> bool:
+        """Whether there are any after this number."""
+        return bool(self._new) or self.number > number
+
     def get(self, task_id: bytes) -> Submission | None:
         with self._lock:
             self._take_in()
             return self._by_task.get(task_id)
+
+    def parent(self, task_id: bytes) -> bytes | None:
+        """Of the cell that submitted this task; None when it is not known to have been submitted here."""
+        with self._lock:
+            self._take_in()
+            found = self._by_task.get(task_id)
+            return found.parent if found is not None else self._parents.get(task_id)
 
     def forget(self, task_id: bytes) -> None:
         with self._lock:

@@ -58,7 +58,7 @@ def _of_note(note: Note, known: Known, nodes_alive: set[str]) -> TaskRow:
         kind=note["kind"],
         state="RUNNING",
         job=known.job,
-        demand=asked.demand if asked is not None else note.get("demand") or note.get("assigned") or {},
+        demand=note.get("demand") or (asked.demand if asked is not None else note.get("assigned") or {}),
         device_ids=_devices(note, known),
         node_id=note.get("node_id"),
         worker_id=note.get("worker_id"),
@@ -70,8 +70,8 @@ def _of_note(note: Note, known: Known, nodes_alive: set[str]) -> TaskRow:
         started_at=note["started_at"],
         finished_at=note.get("ended_at"),
         attempt=note["attempt"],
-        choice=asked.choice if asked is not None else "",
-        choice_why=asked.choice_why if asked is not None else "",
+        choice=note.get("choice") or (asked.choice if asked is not None else ""),
+        choice_why=note.get("choice_why") or (asked.choice_why if asked is not None else ""),
         progress=tuple(note["progress"]) if note.get("progress") else None,
     )
     _set_end(row, note, known, nodes_alive)

@@ -11,17 +11,17 @@ from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.handles import ActorClass, ActorHandle, ActorMethod, MethodSpec, RemoteFunction, arity_of
 from nbaccel.options import (
-    UNIT,
     ActorOptions,
-    Demand,
     MethodOptions,
     TaskOptions,
     demand_of_actor,
     demand_of_task,
 )
-from nbaccel.ray_engine import exports, options_for_ray
+from nbaccel.ray_engine import exports, options_for_ray, supervising
+from nbaccel.ray_engine.choosing import Choice, quantities
 from nbaccel.ray_engine.errors import translate
 from nbaccel.ray_engine.submissions import About
+from nbaccel.ray_engine.undecided import Deciding
 from nbaccel.refs import ObjectRef, ObjectRefGenerator
 
 
@@ -41,16 +41,24 @@ class Tasks:
     def _prepared(self: Any, function: RemoteFunction, options: TaskOptions) -> tuple[Any, ...]:
         if self.through_client:
             _refuse_stream(function._short_name, options.num_returns, function._is_generator)
-        chosen, label, why = self.chosen(options, demand_of_task)
-        running = function
-        if label and function._fallback is not None:
-            running = self._fallback_of(function)
-        bound = exports.function_with(running, chosen, label, self)
-        about = About(options.name or function._short_name, "task", _quantities(demand_of_task(chosen)), label, why)
-        return options if not options.fallback else None, bound, about
+        choices = self.choices(options, demand_of_task)
+        chosen, label, why = choices.left[0]
+        name = options.name or function._short_name
+        about = About(name, "task", quantities(demand_of_task(chosen)), label, why)
+        raises = choices.never and self.options.infeasible == "raise"
+        if raises:
+            bound = supervising.refusing(f"{name} {choices.never}", options, self)
+        elif len(choices.left) > 1:
+            bound = supervising.Supervised(function, options, choices, self)
+        else:
+            bound = exports.function_with(self.running_as(function, label), chosen, label, self)
+        lasts = not options.fallback and self.options.infeasible != "raise"
+        return options if lasts else None, bound, about
 
-    def _fallback_of(self: Any, function: RemoteFunction) -> RemoteFunction:
-        assert function._fallback is not None
+    def running_as(self: Any, function: RemoteFunction, label: str) -> RemoteFunction:
+        """The function that runs when the choice of this label is taken ("": what was asked first)."""
+        if not label or function._fallback is None:
+            return function
         key = (self.serial, "fallback")
         if key not in function._cache:
             function._cache[key] = RemoteFunction(function._fallback, function._default_options)
@@ -72,7 +80,7 @@ class Tasks:
         else:
             first = given = ObjectRef(inner.binary(), self, inner, parent)
             task_id = given._id[:24]
-        self.submissions.note(task_id, about, cell, actor_id, first)
+        self.submissions.note(task_id, about, cell, actor_id, first, parent)
         if self.in_worker or self._watcher is not None:
             self.told(task_id, about, actor_id)
         return given
@@ -82,26 +90,63 @@ class Tasks:
     def create_actor(
         self: Any, actor_class: ActorClass, options: ActorOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> ActorHandle:
-        chosen, label, why = self.chosen(options, lambda some: demand_of_actor(some)[0])
-        running = actor_class
-        if label and actor_class._fallback is not None:
-            running = ActorClass(actor_class._fallback, actor_class._default_options)
-        bound = exports.class_with(running, chosen, label, self.namespace, self)
-        try:
-            inner = bound.remote(*_unwrapped(args), **_unwrapped_named(kwargs))
-        except (ValueError, ray.exceptions.RayError) as error:
-            raise self._name_taken(error, options) from None
+        choices = self.choices(options, lambda some: demand_of_actor(some)[0])
+        if choices.never and self.options.infeasible == "raise":
+            return supervising.refused_actor(actor_class, f"{actor_class._name} {choices.never}", self)
+        given = (_unwrapped(args), _unwrapped_named(kwargs))
+        if len(choices.left) > 1:
+            return Deciding(self, actor_class, options, choices, given).start()
+        running = self.class_running_as(actor_class, choices.left[0].label)
+        inner = self.actor_of(running, choices.left[0], *given)
         handle = ActorHandle(
             inner._actor_id.binary(), running._name, running._methods, self, counted=False, inner=inner
         )
-        creation = _creation_of(handle._actor_id_bytes)
-        demand = _quantities(demand_of_actor(chosen)[0])
-        about = About(f"{running._name}.__init__", "actor creation", demand, label, why)
-        cell = engines.cell_source()[0] if engines.cell_source is not None else ""
-        self.submissions.note(creation, about, cell, handle._actor_id_bytes, handle)
-        if self.in_worker or self._watcher is not None:
-            self.told(creation, about, handle._actor_id_bytes)
+        self.note_actor(inner, running, choices.left[0], handle, engines.cell_source and engines.cell_source())
         return handle
+
+    def actor_of(
+        self: Any,
+        running: ActorClass,
+        choice: Choice,
+        args: list[Any],
+        kwargs: dict[str, Any],
+        *,
+        claimed: bool = False,
+    ) -> Any:
+        """Ray's handle of a new actor; `claimed`: its constructor takes a claim before the user's arguments."""
+        bound = exports.class_with(running, choice.options, choice.label, self.namespace, self, claimed=claimed)
+        try:
+            return bound.remote(*args, **kwargs)
+        except (ValueError, ray.exceptions.RayError) as error:
+            raise self._name_taken(error, choice.options) from None
+
+    def note_actor(
+        self: Any,
+        inner: Any,
+        running: ActorClass,
+        choice: Choice,
+        handle: ActorHandle,
+        source: tuple[str, bytes] | None,
+    ) -> None:
+        """Keep what Ray does not: what was asked, in which cell, on which choice."""
+        actor_id = inner._actor_id.binary()
+        demand = quantities(demand_of_actor(choice.options)[0])
+        about = About(f"{running._name}.__init__", "actor creation", demand, choice.label, choice.why)
+        creation = _creation_of(actor_id)
+        cell, parent = source or ("", b"")
+        self.submissions.note(creation, about, cell, actor_id, handle, parent)
+        if self.in_worker or self._watcher is not None:
+            self.told(creation, about, actor_id)
+
+    def class_running_as(self: Any, actor_class: ActorClass, label: str) -> ActorClass:
+        """The class of the actor when the choice of this label is taken ("": what was asked first)."""
+        if not label or actor_class._fallback is None:
+            return actor_class
+        key = (self.serial, "fallback")
+        if key not in actor_class._cache:
+            actor_class._cache[key] = ActorClass(actor_class._fallback, actor_class._default_options)
+        made: ActorClass = actor_class._cache[key]
+        return made
 
     def _name_taken(self: Any, error: Exception, options: ActorOptions) -> BaseException:
         if options.name and (
@@ -213,7 +258,3 @@ def _unwrapped(args: tuple[Any, ...]) -> list[Any]:
 
 def _unwrapped_named(kwargs: dict[str, Any]) -> dict[str, Any]:
     return {name: value._inner if isinstance(value, ObjectRef) else value for name, value in kwargs.items()}
-
-
-def _quantities(demand: Demand) -> dict[str, float]:
-    return {name: amount / UNIT for name, amount in demand.items()}

@@ -10,9 +10,14 @@ from typing import Any
 
 import ray
 
+from nbaccel import engine as engines
 from nbaccel import exceptions
+from nbaccel.options import ResourceOptions
 from nbaccel.ray_engine import planning, tracing
-from nbaccel.ray_engine.picture import Known, draw
+from nbaccel.ray_engine.notices import Notices
+from nbaccel.ray_engine.output import ClientOutput, Output
+from nbaccel.ray_engine.outstanding import Outstanding
+from nbaccel.ray_engine.picture import Known, draw, draw_nodes
 from nbaccel.snapshot import Snapshot
 
 COLLECTOR_TIMEOUT_S = 10.0
@@ -37,8 +42,20 @@ class Watching:
         self._agents: dict[str, Any] = {}
         self._watcher: Watcher | None = None
         self._asking = threading.Lock()
+        self._output: Output | ClientOutput | None = None
+        self._notices: Notices | None = None
+
+    def begin_telling(self: Any) -> None:
+        """Of a driver: show what workers print, and say what waits."""
+        self._output = (ClientOutput if self.through_client else Output)(self.parent_of)
+        self._output.begin()
+        self._notices = Notices(self, Outstanding(reaches_head=not self.through_client))
+        self._notices.begin()
 
     def stop_watching(self: Any) -> None:
+        if self._notices is not None:
+            self._notices.stop()
+            self._notices = None
         if self._watcher is not None:
             self._watcher.stop(ended=True)
             self._watcher = None
@@ -52,6 +69,20 @@ class Watching:
             for agent in self._agents.values():
                 ray.kill(agent)
         self._collector, self._starting, self._agents = None, None, {}
+        if self._output is not None:
+            self._output.end()
+            self._output = None
+
+    def parent_of(self: Any, task_id: str) -> bytes:
+        """Of the cell of a task, or of the task that submitted it, and so on; else of the cell that ran last."""
+        seen: set[str] = set()
+        while task_id and task_id not in seen:
+            seen.add(task_id)
+            parent: bytes | None = self.submissions.parent(bytes.fromhex(task_id))
+            if parent is not None:
+                return parent
+            task_id = self._notes.get(task_id, {}).get("parent") or ""
+        return engines.cell_source()[1] if engines.cell_source is not None else b""
 
     # ---- the small actors
 
@@ -122,6 +153,14 @@ class Watching:
             for note in notes:
                 self._notes[note["task_id"]] = note
 
+    def is_watched(self: Any) -> bool:
+        """Whether tasks report already."""
+        return self._collector is not None
+
+    def has_begun(self: Any, task_id: bytes) -> bool:
+        """Whether the task has said so."""
+        return "started_at" in self._notes.get(task_id.hex(), {})
+
     def next_news(self: Any) -> Any:
         """Ray's ref of the collector's next answer; None while the collector starts."""
         if self._collector is None:
@@ -131,15 +170,27 @@ class Watching:
     def picture(self: Any, *, metrics: bool, rows: int = 0) -> Snapshot:
         self._picture_number += 1
         known = Known(
-            self.tables(), self._notes, self._ended, self.submissions, self.context(), self.joined is not None
+            self.tables(), dict(self._notes), self._ended, self.submissions, self.context(), self.joined is not None
         )
         known.more_rows = rows
         if metrics:
             known.samples = self._samples([row["NodeID"] for row in known.tables["nodes"] if row["Alive"]])
         return draw(known, self._picture_number)
 
+    def nodes_only(self: Any) -> Snapshot:
+        """What the nodes have in all: enough to tell what can never be met, and one question to Ray."""
+        drawn: Snapshot = draw_nodes(ray.nodes())
+        return drawn
+
     def tables(self: Any) -> dict[str, Any]:
         ask = importlib.import_module("nbaccel_in_ray.tables").tables
+        if self.through_client:
+            return dict(ray.get(ray.remote(num_cpus=0)(ask).remote()))
+        return dict(ask())
+
+    def autoscaler(self: Any) -> dict[str, Any]:
+        """What Ray tells of the cluster's autoscaler (see tables)."""
+        ask = importlib.import_module("nbaccel_in_ray.tables").autoscaler
         if self.through_client:
             return dict(ray.get(ray.remote(num_cpus=0)(ask).remote()))
         return dict(ask())
@@ -177,7 +228,7 @@ class Watching:
     def explain(self: Any, what: str | None) -> list[dict[str, Any]]:
         snapshot = self.snapshot()
         wanted = what[:48] if what and len(what) == 56 else what
-        return planning.explanations(snapshot, wanted)
+        return planning.explanations(snapshot, wanted, self.autoscaler)
 
     def probe(
         self: Any, demand: dict[str, float], accelerator_type: str | None, gpu_memory_bytes: int = 0
@@ -186,11 +237,18 @@ class Watching:
         if accelerator_type:
             asked[f"accelerator_type:{accelerator_type}"] = 0.001
         if gpu_memory_bytes:
-            return {
-                "verdict": "unknown",
-                "sentence": "Ray does not schedule by the memory of devices: ask for a fraction.",
-            }
-        return planning.probe(self.picture(metrics=False), asked)
+            wanted = ResourceOptions(gpu_memory=gpu_memory_bytes, accelerator_type=accelerator_type)
+            try:
+                fraction = self.in_fractions(wanted)
+            except ValueError as error:
+                return {"verdict": "unknown", "sentence": str(error)}
+            if fraction is None:
+                reason = self.why_no_device_is_large_enough(wanted)
+                return {"verdict": "never", "sentence": f"It can never be met here: {reason}.", "reason": reason}
+            asked["GPU"] = fraction.num_gpus
+            if fraction.accelerator_type:
+                asked[f"accelerator_type:{fraction.accelerator_type}"] = 0.001
+        return planning.probe(self.picture(metrics=False), asked, self.autoscaler)
 
     def recycle(self: Any) -> int:
         raise exceptions.EngineError(

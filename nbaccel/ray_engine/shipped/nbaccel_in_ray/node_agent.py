@@ -9,6 +9,8 @@ from typing import Any
 
 Sample = dict[str, Any]
 
+_MARKS = (":task_name:", ":actor_name:", ":job_id:")  # whose lines follow, for Ray's log monitor
+
 
 class NodeAgent:
     """Answers questions on the machine that it lives on; keeps nothing."""
@@ -32,7 +34,7 @@ class NodeAgent:
         found: list[str] = []
         for path in sorted(glob.glob(pattern)):
             with open(path, errors="replace") as file:
-                found += [line for line in file.read().splitlines() if not line.startswith(":")]  # Ray's own marks
+                found += [line for line in file.read().splitlines() if not line.startswith(_MARKS)]
         return "\n".join(found[-lines:] if lines > 0 else found)
 
 

@@ -15,6 +15,8 @@ from typing import Any
 import ray
 from ray.experimental import internal_kv
 
+from nbaccel_in_ray import printing
+
 NAMESPACE = "nbaccel"
 LOOK_EVERY_S = 2.0
 SEND_EVERY_S = 0.1
@@ -80,6 +82,8 @@ class Reporter:
         if error is not None:
             note["error"] = first_line(error)
         self._running.pop(id(note), None)
+        for stream in printing.streams:
+            stream.ended(note)
         if note.pop("sent", False):
             self._news.append(note)
         if self._idle:
@@ -99,6 +103,15 @@ class Reporter:
                 return note
         return self.creation
 
+    def speaking(self) -> Note | None:
+        """The note of the task that prints here; in a thread of its own too, where it is the only one that runs."""
+        running = list(self._running.values())
+        return self.current() or (running[0] if len(running) == 1 else None)
+
+    def several_run(self) -> bool:
+        """Whether more than one task runs in this process: an actor's calls, in threads or in asyncio."""
+        return len(self._running) > 1
+
     def progress(self, done: float, total: float) -> None:
         """How far the running task is."""
         note = self.current()
@@ -111,6 +124,7 @@ class Reporter:
     def _start(self) -> None:
         with self._lock:
             if self._thread is None:
+                printing.install(self)
                 self._thread = threading.Thread(target=self._run, name="nbaccel-reports", daemon=True)
                 self._thread.start()
         self._wake.set()
@@ -159,7 +173,9 @@ class Reporter:
         for note in notes.values():
             if "ended_at" not in note and "started_at" in note:
                 note["sent"] = True  # before it is copied: an end that comes in between is then sent by itself
-            batch.append({name: _plain(value) for name, value in list(note.items()) if name != "sent"})
+            plain = {name: _plain(value) for name, value in list(note.items()) if name != "sent"}
+            plain["task_id"] = plain.pop("stands_for", plain["task_id"])
+            batch.append(plain)
         return self._collector.report.remote(self._where(), batch)
 
     def _where(self) -> Note:

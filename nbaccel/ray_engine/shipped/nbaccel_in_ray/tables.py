@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import ray
+from ray.experimental import internal_kv
 
 Row = dict[str, Any]
+_MIRRORED = "node_"  # how the types begin that Ray's monitor makes up where nothing scales
 
 
 def tables() -> dict[str, Any]:
@@ -20,6 +23,41 @@ def tables() -> dict[str, Any]:
         "groups": list(ray.util.placement_group_table().values()),
         "jobs": state.jobs(),
     }
+
+
+def autoscaler() -> Row:
+    """What Ray tells of the cluster's autoscaler.
+
+    groups   the kinds of nodes that it may add, with `name`, `resources`, `labels` and `max_count`; None: not told
+    scales   whether there is one at all
+    """
+    config = ray._private.state.state.get_cluster_config()
+    if config is not None and config.node_group_configs:
+        return {"groups": [_group(each) for each in config.node_group_configs], "scales": True}
+    status = internal_kv._internal_kv_get("__autoscaling_status")
+    report = (json.loads(status) if status else {}).get("autoscaler_report") or {}
+    kinds = [*(report.get("active_nodes") or {}), *_kinds_of_the_second()]
+    return {"groups": None, "scales": any(not kind.startswith(_MIRRORED) for kind in kinds)}
+
+
+def _group(config: Any) -> Row:
+    return {
+        "name": config.name,
+        "resources": {name: float(amount) for name, amount in config.resources.items()},
+        "labels": dict(getattr(config, "labels", {})),
+        "max_count": config.max_count,
+    }
+
+
+def _kinds_of_the_second() -> list[str]:
+    """Kinds of nodes by the word of Ray's second autoscaler, which writes no status of the first's kind."""
+    from ray.autoscaler.v2 import sdk
+    from ray.autoscaler.v2.utils import is_autoscaler_v2
+
+    if not is_autoscaler_v2():
+        return []
+    status = sdk.get_cluster_status(ray.get_runtime_context().gcs_address)
+    return [node.ray_node_type_name for node in (*status.active_nodes, *status.idle_nodes) if node.ray_node_type_name]
 
 
 def _actor(row: Row) -> Row:

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ray.exceptions import ActorUnschedulableError
+
 from nbaccel_in_ray.reporting import devices_here, reporter
 
 _WHERE = "_nbaccel_where"
@@ -28,15 +30,18 @@ class About:
 class noted:
     """Note the start and the end of the block. (A function under `contextmanager` would cost five times as much.)"""
 
-    __slots__ = ("_about", "_note")
+    __slots__ = ("_about", "_claim", "_note")
 
-    def __init__(self, about: About) -> None:
+    def __init__(self, about: About, claim: Any = None) -> None:
         self._about = about
+        self._claim = claim
 
     def __enter__(self) -> None:
         about = self._about
         families = () if about.kind == "actor call" else about.families  # its actor's note has them
         self._note = reporter.began(about.name, about.kind, families, about.choice)
+        if self._claim is not None:
+            self._note.update(self._claim.facts(self._note))
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         if isinstance(error, GeneratorExit):
@@ -54,7 +59,8 @@ def _mark(error: BaseException, about: About, note: dict[str, Any]) -> None:
         devices = note.get("devices")
         if devices is None and about.kind == "actor call" and about.families:
             devices = devices_here(about.families)
-        where = {"task_id": note["task_id"].hex(), "device_ids": devices or {}, "name": about.name, "pid": os.getpid()}
+        task_id = note.get("stands_for") or note["task_id"].hex()
+        where = {"task_id": task_id, "device_ids": devices or {}, "name": about.name, "pid": os.getpid()}
         error.__dict__[_WHERE] = where
 
 
@@ -73,6 +79,32 @@ def wrap(code: Callable[..., Any], about: About) -> Callable[..., Any]:
     except (TypeError, ValueError):  # compiled code that tells no signature
         wrapped.__signature__ = inspect.signature(_anything)  # type: ignore[attr-defined]
     return wrapped
+
+
+def attempt(code: Callable[..., Any], about: About) -> Callable[..., Any]:
+    """A remote function behind a claim (see attempts), its first argument: it runs only where the claim is won."""
+    if inspect.isgeneratorfunction(code):
+
+        def stream(claim: Any, *args: Any, **kwargs: Any) -> Any:
+            claim.check()
+            with noted(about, claim):
+                yield from code(*args, **kwargs)
+
+        return _called_as(stream, code)
+
+    def run(claim: Any, *args: Any, **kwargs: Any) -> Any:
+        claim.check()
+        with noted(about, claim):
+            return code(*args, **kwargs)
+
+    return _called_as(run, code)
+
+
+def _called_as(wrapper: Callable[..., Any], code: Callable[..., Any]) -> Callable[..., Any]:
+    """With the name of the user's function, but a signature of its own."""
+    functools.update_wrapper(wrapper, code)
+    del wrapper.__wrapped__  # type: ignore[attr-defined]
+    return wrapper
 
 
 def _anything(*args: Any, **kwargs: Any) -> None:
@@ -121,13 +153,17 @@ def _async_generator(code: Callable[..., Any], about: About) -> Callable[..., An
     return run
 
 
-def wrap_class(cls: type, families: tuple[str, ...], choice: str, marks: dict[str, dict[str, Any]]) -> type:
+def wrap_class(
+    cls: type, families: tuple[str, ...], choice: str, marks: dict[str, dict[str, Any]], *, claimed: bool = False
+) -> type:
     """A subclass of an actor's class whose constructor and methods are noted.
 
-    `marks` has the attributes by which Ray knows a method's options, by the method's name.
+    `marks` has the attributes by which Ray knows a method's options, by the method's name. `claimed`: the constructor
+    takes a claim before its own arguments and runs only where that is won.
     """
     members: dict[str, Any] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
-    members["__init__"] = _constructor(cls, About(f"{cls.__name__}.__init__", "actor creation", families, choice))
+    about = About(f"{cls.__name__}.__init__", "actor creation", families, choice)
+    members["__init__"] = _claimed_constructor(cls, about) if claimed else _constructor(cls, about)
     for name in dir(cls):
         member = inspect.getattr_static(cls, name)
         if inspect.isfunction(member) and (not name.startswith("__") or name == "__call__"):
@@ -144,6 +180,28 @@ def _constructor(cls: type, about: About) -> Callable[..., None]:
 
     own = cls.__init__  # type: ignore[misc]
     return _as_itself(functools.wraps(own)(construct)) if inspect.isfunction(own) else construct
+
+
+def _claimed_constructor(cls: type, about: About) -> Callable[..., None]:
+    def construct(self: Any, claim: Any, *args: Any, **kwargs: Any) -> None:
+        claim.check()
+        try:
+            with noted(about, claim):
+                cls.__init__(self, *args, **kwargs)  # type: ignore[misc]
+        except BaseException as error:
+            claim.raised(error)
+            raise
+
+    return construct
+
+
+def refusing(cls: type) -> type:
+    """A class with the methods of this one that can never be made: its constructor takes the sentence that says why."""
+
+    def construct(self: Any, sentence: str) -> None:
+        raise ActorUnschedulableError(sentence)
+
+    return type(cls)(cls.__name__, (cls,), {"__module__": cls.__module__, "__init__": construct})
 
 
 def _as_itself(method: Callable[..., Any]) -> Callable[..., Any]:

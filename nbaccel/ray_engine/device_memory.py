@@ -1,0 +1,86 @@
+"""`gpu_memory=` on Ray, which books fractions of devices only: bytes become a fraction of the device they fit best.
+
+How much memory a device has is asked of the small actor on each node that has GPUs, once for each set of nodes. Where
+kinds of different sizes stand in one cluster, the kind is asked for too, since half of one is not half of another.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+import ray
+
+from nbaccel.options import UNIT, ResourceOptions
+from nbaccel.ray_engine.device_rows import type_of
+from nbaccel.scheduling.resources import bytes_text
+from nbaccel.snapshot import NodeRow
+
+FIRST_ANSWER_S = 20.0  # the actors start first
+_GPU = "GPU"
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """GPUs of one accelerator type, and the memory of the smallest of them, in bytes."""
+
+    type: str | None
+    memory_bytes: int
+
+
+class DeviceMemory:
+    """Mixed into the engine; needs `picture` and `_agent`."""
+
+    def in_fractions(self: Any, options: ResourceOptions) -> ResourceOptions | None:
+        """The same options in Ray's terms; None when no device of the cluster is large enough.
+
+        Raises ValueError when no node tells how much memory its GPUs have.
+        """
+        if not options.gpu_memory:
+            return options
+        kinds = self.kinds_of_gpus()
+        if not kinds:
+            raise ValueError(
+                f"gpu_memory={bytes_text(options.gpu_memory)} cannot be turned into a fraction: no node of "
+                "this cluster tells how much memory its GPUs have (they are logical, or their driver does not answer). Ask "
+                "for a fraction yourself: num_gpus=0.25."
+            )
+        able = [
+            kind
+            for kind in kinds
+            if kind.memory_bytes >= options.gpu_memory and options.accelerator_type in (None, kind.type)
+        ]
+        if not able:
+            return None
+        best = min(able, key=lambda kind: kind.memory_bytes)
+        fraction = math.ceil(options.gpu_memory / best.memory_bytes * UNIT) / UNIT
+        asked_type = options.accelerator_type or (best.type if len(kinds) > 1 else None)
+        return msgspec.structs.replace(options, gpu_memory=None, num_gpus=fraction, accelerator_type=asked_type)
+
+    def why_no_device_is_large_enough(self: Any, options: ResourceOptions) -> str:
+        """For a sentence."""
+        asked = bytes_text(options.gpu_memory or 0)
+        largest = bytes_text(max(kind.memory_bytes for kind in self.kinds_of_gpus()))
+        return f"no GPU here has {asked} of memory (the largest has {largest})"
+
+    def kinds_of_gpus(self: Any) -> list[Kind]:
+        """What the nodes tell of their GPUs; [] when none tells."""
+        nodes = [node for node in self.picture(metrics=False).nodes if node.alive and node.totals.get(_GPU)]
+        key = tuple(sorted(node.node_id for node in nodes))
+        known: tuple[tuple[str, ...], list[Kind]] = self.gpu_kinds
+        if known[0] != key:
+            known = self.gpu_kinds = (key, self._asked_kinds(nodes))
+        return known[1]
+
+    def _asked_kinds(self: Any, nodes: list[NodeRow]) -> list[Kind]:
+        answers = [(node, self._agent(node.node_id).devices.remote()) for node in nodes]
+        refs = [ref for _, ref in answers]
+        ready, _ = ray.wait(refs, num_returns=len(refs), timeout=FIRST_ANSWER_S) if refs else ([], [])
+        smallest: dict[str | None, int] = {}
+        for node, ref in answers:
+            for sample in ray.get(ref) if ref in ready else ():
+                total = sample["metrics"]["memory_total_bytes"]
+                if total:
+                    kind = type_of(node)
+                    smallest[kind] = min(total, smallest.get(kind, total))
+        return [Kind(kind, total) for kind, total in smallest.items()]

@@ -1,0 +1,213 @@
+"""What is said without being asked: that a request can never be met, and why work waits that has waited for long.
+
+A thread sleeps while nothing is out. While something is, it looks once a second: at demands that are new (one question
+to Ray), and at work that has been out for `PATIENCE_S`. Only where Ray says that such a demand is queued are the tasks
+asked to report, which tells those that run from those that wait.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+import msgspec
+import ray
+
+from nbaccel import sinks
+from nbaccel.ray_engine import planning
+from nbaccel.ray_engine.outstanding import Demand, Outstanding, demand_of
+from nbaccel.ray_engine.submissions import Submission
+
+LOOK_EVERY_S = 1.0
+PATIENCE_S = 5.0  # what waits longer has a line under its cell
+REPORTS_COME_S = 3.0  # after the first question, until every task that runs has said so
+QUIET_S = 2.0  # until what is out for long and is not queued is looked at again: it runs, or waits for its arguments
+MOST_ASKED = 500  # of the tasks that ask the same, how many Ray is asked about at once
+MOST_OUT = 5_000
+MOST_REMEMBERED = 1_000
+
+
+class Line(msgspec.Struct):
+    """What was said under a cell about those of its tasks that ask the same."""
+
+    id: bytes  # the task that names it
+    message: str = ""
+
+
+class Group(msgspec.Struct):
+    """Work that asks for the same and is not known to have begun, in order."""
+
+    demand: Demand
+    out: OrderedDict[bytes, Submission] = msgspec.field(default_factory=OrderedDict)
+    ever: bool = True
+    more: str = ""  # what is known of the autoscaler where no node could meet it
+    lines: dict[bytes, Line] = {}  # by the parent of the cell
+    quiet_until: float = 0.0
+
+    def is_late(self, now: float) -> bool:
+        """Whether its first has been out for long, and it is time to look why."""
+        first = next(iter(self.out.values()), None)
+        return self.ever and first is not None and now > max(first.submitted_at + PATIENCE_S, self.quiet_until)
+
+    def first_of_cells(self, number: int) -> dict[bytes, Submission]:
+        """Of the last so many, which are those that wait, the first of each cell."""
+        found: dict[bytes, Submission] = {}
+        for each in islice(self.out.values(), max(0, len(self.out) - number), None):
+            found.setdefault(each.parent, each)
+        return found
+
+    def say(self, kind: str, parent: bytes, each: Submission, message: str) -> None:
+        """One line under the cell, in the place of the one that was there."""
+        line = self.lines.setdefault(parent, Line(each.task_id))
+        if line.message != message:
+            line.message = message
+            sinks.installed.notice(sinks.Notice(kind, message, parent, line.id))
+
+    def take_away(self, *, but: dict[bytes, Submission]) -> None:
+        """The lines of the cells of which nothing waits any more."""
+        for parent in [parent for parent in self.lines if parent not in but]:
+            sinks.installed.notice(sinks.Notice("waiting", "", parent, self.lines.pop(parent).id))
+
+
+class Notices:
+    """Of one driver."""
+
+    def __init__(self, engine: Any, outstanding: Outstanding, clock: Callable[[], float] = time.time) -> None:
+        self._engine = engine
+        self._outstanding = outstanding
+        self._clock = clock
+        self._groups: dict[Demand, Group] = {}
+        self._can: set[Demand] = set()  # demands that can be met here
+        self._seen = 0
+        self._reports_since = 0.0
+        self._submitted = threading.Event()
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="nbaccel-notices", daemon=True)
+
+    def begin(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Nothing is said any more, and nothing waits."""
+        self._ending.set()
+        self._submitted.set()
+        self._thread.join(LOOK_EVERY_S)
+        for group in self._groups.values():
+            group.take_away(but={})
+
+    def _run(self) -> None:
+        while not self._ending.is_set():
+            if not self._groups:
+                self._sleep()
+            try:
+                self.look()
+            except (ray.exceptions.RayError, ConnectionError, RuntimeError):
+                if not ray.is_initialized():
+                    return  # the program has left Ray
+            self._ending.wait(LOOK_EVERY_S)
+
+    def _sleep(self) -> None:
+        """Until something is submitted; only then does a submission pay for more than a look at one attribute."""
+        self._submitted.clear()
+        self._engine.submissions.wake_at_next(self._submitted.set)
+        if not self._engine.submissions.has_later(self._seen) and not self._ending.is_set():
+            self._submitted.wait()
+        self._engine.submissions.wake_at_next(None)
+
+    # ---- one look
+
+    def look(self) -> None:
+        """Say what is new, change what has changed, take away what is over."""
+        self._seen, new = self._engine.submissions.since(self._seen)
+        self._take_in(new)
+        self._judge([group for group in self._groups.values() if group.demand not in self._can])
+        for group in self._groups.values():
+            self._forget_ended(group)
+        self._look_at_late()
+        for group in list(self._groups.values()):
+            group.take_away(but={each.parent: each for each in group.out.values()})
+            if not group.out:
+                del self._groups[group.demand]
+
+    def _take_in(self, new: list[Submission]) -> None:
+        for each in new:
+            demand = demand_of(each.demand)
+            if demand and each.kind != "actor call":
+                group = self._groups.setdefault(demand, Group(demand))
+                if len(group.out) < MOST_OUT:
+                    group.out[each.task_id] = each
+
+    def _forget_ended(self, group: Group) -> None:
+        """From the front, as far as it has ended. What can never be met stays out, also when nobody holds its ref."""
+        while group.out:
+            asked = list(islice(group.out.values(), MOST_ASKED))
+            over = self._outstanding.over(asked, or_let_go=group.ever)
+            for task_id in over:
+                del group.out[task_id]
+            if len(over) < MOST_ASKED:
+                return
+
+    # ---- never
+
+    def _judge(self, groups: list[Group]) -> None:
+        """Those whose demand is not known to be one that can be met here; a node may have joined."""
+        if not groups:
+            return
+        nodes = self._engine.nodes_only()
+        for group in groups:
+            demand = dict(group.demand)
+            found = planning.verdict(nodes, demand)
+            word, group.more = ("", "") if found.ever else planning.addable(self._engine.autoscaler(), demand)
+            group.ever = found.ever or bool(word)
+            if group.ever:
+                if len(self._can) >= MOST_REMEMBERED:
+                    self._can.clear()
+                self._can.add(group.demand)
+                group.take_away(but={})
+            elif self._engine.options.infeasible != "raise":
+                for parent, each in group.first_of_cells(len(group.out)).items():
+                    group.say("infeasible", parent, each, planning.never(each.name, each.cell, demand, found.reason))
+
+    # ---- for long
+
+    def _look_at_late(self) -> None:
+        now = self._clock()
+        late = [group for group in self._groups.values() if group.is_late(now)]
+        if not late:
+            return
+        in_line = self._outstanding.in_line()
+        for group in late:
+            group.quiet_until = 0.0 if group.demand in in_line else now + QUIET_S
+            if group.quiet_until:
+                group.take_away(but={})
+        late = [group for group in late if not group.quiet_until]
+        if late and self._reports_are_in(now):
+            self._tell(late, in_line)
+
+    def _reports_are_in(self, now: float) -> bool:
+        """The first question makes the tasks report; those that run have done so a little later."""
+        if not self._reports_since:
+            self._reports_since = now if not self._engine.is_watched() else now - REPORTS_COME_S
+            self._engine.learn(0)
+        return now - self._reports_since >= REPORTS_COME_S
+
+    def _tell(self, late: list[Group], in_line: dict[Demand, int]) -> None:
+        """Why each of these waits, under each of its cells."""
+        self._engine.learn(0)
+        for group in late:
+            for task_id in [id for id in group.out if self._engine.has_begun(id)]:
+                del group.out[task_id]
+        snapshot = self._engine.picture(metrics=False)
+        for group in late:
+            waiting = group.first_of_cells(in_line[group.demand])
+            size = min(len(group.out), in_line[group.demand])
+            more = f" {size - 1} more that ask the same wait too." if size > 1 else ""
+            for parent, each in waiting.items():
+                kind, message = planning.why_it_waits(snapshot, each.name, each.cell, each.demand, group.more)
+                if message:
+                    group.say(kind, parent, each, message + more * (kind == "waiting"))
+            group.take_away(but=waiting)

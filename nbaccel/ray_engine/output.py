@@ -1,0 +1,122 @@
+"""What Ray's workers print, shown where nbaccel shows output: every line at the cell that submitted its task.
+
+```
+  worker: printing ─► Ray's log monitor ─► Ray's thread in the driver ─► Output ─► sinks (notebook's, terminal's)
+                                                                            └────► Ray's own: raylet, autoscaler
+```
+With each batch of lines Ray hands over the name of their task, behind which stands its id.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ray._private import ray_logging, worker
+
+from nbaccel import sinks
+
+Batch = dict[str, Any]
+
+_RAYS_NAME = "ray_print_logs"  # of Ray's own handler: Ray takes off whatever has it when it shuts down
+_NAMED = re.compile(r"(?P<name>.*?) ?task=(?P<id>[0-9a-f]{48})", re.DOTALL)
+
+
+class Output:
+    """Stands in the place of Ray's own printing. `cell_of` tells the parent of the cell of a task ("": not known)."""
+
+    def __init__(self, cell_of: Callable[[str], bytes]) -> None:
+        self._cell_of = cell_of
+        self._rays: Callable[[Batch], None] | None = None
+
+    def begin(self) -> None:
+        """Take over, unless the program has asked for silence: Ray prints nothing then either."""
+        dispatcher = ray_logging.global_worker_stdstream_dispatcher
+        rays = [handler for name, handler in dispatcher.handlers if name == _RAYS_NAME]
+        if rays:
+            self._rays = rays[0]
+            self._replace(self.show)
+
+    def end(self) -> None:
+        """Give it back to Ray, which goes on when the program has started it itself."""
+        if self._rays is not None:
+            self._replace(self._show_rays_way)
+
+    def _replace(self, handler: Callable[[Batch], None]) -> None:
+        ray_logging.global_worker_stdstream_dispatcher.remove_handler(_RAYS_NAME)
+        ray_logging.global_worker_stdstream_dispatcher.add_handler(_RAYS_NAME, handler)
+
+    def show(self, batch: Batch) -> None:
+        """One batch of lines of one process; Ray's thread."""
+        bars = [line for line in batch["lines"] if worker.RAY_TQDM_MAGIC in line]
+        if not str(batch["pid"]).isdigit() or bars:
+            self._show_rays_way(batch if not bars else {**batch, "lines": bars})
+        if not str(batch["pid"]).isdigit() or not worker._worker_logs_enabled:
+            return
+        merger = ray_logging.stderr_deduplicator if batch["is_err"] else ray_logging.stdout_deduplicator
+        for part in merger.deduplicate(batch):
+            lines = [line for line in part["lines"] if worker.RAY_TQDM_MAGIC not in line]
+            if lines:
+                self._show_lines(part, lines)
+
+    def _show_lines(self, batch: Batch, lines: list[str]) -> None:
+        name, task_id = split(batch.get("task_name") or "")
+        message = sinks.Printed(
+            name=batch.get("actor_name") or name,
+            pid=int(batch["pid"]),
+            stream=2 if batch["is_err"] else 1,
+            text="".join(f"{line}\n" for line in lines).encode(),
+            parent=self._cell_of(task_id),
+            ip="" if batch["ip"] == batch.get("localhost") else batch["ip"],
+            bare=worker._should_ignore_worker_log_prefix(worker.global_worker),
+        )
+        worker.hide_tqdm()
+        sinks.installed.lines(message)
+        worker.restore_tqdm()
+
+    def _show_rays_way(self, batch: Batch) -> None:
+        assert self._rays is not None
+        self._rays({**batch, "task_name": split(batch.get("task_name") or "")[0]})
+
+
+def split(named: str) -> tuple[str, str]:
+    """(the task's name as Ray shows it, its id or "")."""
+    found = _NAMED.fullmatch(named)
+    return (found["name"], found["id"]) if found else (named, "")
+
+
+_FROM_CLIENT = re.compile(
+    r"(?P<colour>\x1b\[\d+m)?\((?P<name>.*?) ?task=(?P<id>[0-9a-f]{48}) pid=(?P<pid>\d+)(?:, ip=(?P<ip>[^)]*))?\)"
+    r"(?:\x1b\[0m)? (?P<text>.*)"
+)
+
+
+class ClientOutput:
+    """The same through Ray Client, whose server sends lines that have their prefix already."""
+
+    def __init__(self, cell_of: Callable[[str], bytes]) -> None:
+        self._cell_of = cell_of
+        self._stream: Any = None
+
+    def begin(self) -> None:
+        from ray.util.client import ray as client
+
+        self._stream = client.worker.log_client
+        self._stream.stdstream = self.show
+
+    def end(self) -> None:
+        if self._stream is not None:
+            del self._stream.stdstream  # the class's own shows again
+
+    def show(self, level: int, msg: str) -> None:
+        """Some lines; Ray Client's thread."""
+        for line in msg.splitlines():
+            found = _FROM_CLIENT.fullmatch(line)
+            if found is None:
+                type(self._stream).stdstream(self._stream, level, f"{line}\n")
+                continue
+            stream = 2 if level == -2 else 1
+            text = f"{found['text']}\n".encode()
+            parent, ip = self._cell_of(found["id"]), found["ip"] or ""
+            sinks.installed.lines(sinks.Printed(found["name"], int(found["pid"]), stream, text, parent, ip))

@@ -1,0 +1,155 @@
+"""Actors with more than one choice on Ray: a thread here tries them in order; whoever uses the handle waits for it.
+
+Ray cannot change what an actor asks for once it has been asked. So the actor of a busy choice is called off and that of
+the next one made, and whether a constructor had begun is settled where it begins, by a claim (see attempts).
+"""
+
+from __future__ import annotations
+
+import importlib
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+import ray
+from ray.experimental import internal_kv
+
+from nbaccel import engine as engines
+from nbaccel.handles import ActorClass, ActorHandle
+from nbaccel.options import ActorOptions, demand_of_actor
+from nbaccel.ray_engine.choosing import Choice, Choices, quantities
+
+_NAME_IS_FREE_AFTER_S = 10.0  # Ray gives a name back a moment after the actor that had it was killed
+
+
+class Settled(NamedTuple):
+    """The choice that the actor lives on."""
+
+    inner: Any  # Ray's handle
+    class_name: str
+    methods: dict[str, Any]
+
+
+class UndecidedActor(ActorHandle):
+    """A handle of an actor whose choice is not settled yet: what needs the actor itself waits for that."""
+
+    def __init__(self, settled: Future[Settled], actor_class: ActorClass, engine: Any) -> None:
+        self._settled = settled
+        self._class_name = actor_class._name
+        self._method_specs = actor_class._methods
+        self._engine = engine
+        self._counted = False
+        self._cache = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("_inner", "_actor_id_bytes"):
+            inner, self._class_name, self._method_specs = self._settled.result()
+            self._inner, self._actor_id_bytes = inner, inner._actor_id.binary()
+            return self.__dict__[name]
+        return super().__getattr__(name)
+
+    def __repr__(self) -> str:
+        return super().__repr__() if self._settled.done() else f"Actor({self._class_name}, not placed yet)"
+
+
+class Deciding:
+    """Makes the actor of each choice in turn until one may begin."""
+
+    def __init__(
+        self, engine: Any, actor_class: ActorClass, options: ActorOptions, choices: Choices, call: tuple[Any, Any]
+    ) -> None:
+        self._engine = engine
+        self._actor_class = actor_class
+        self._options = options
+        self._choices = choices
+        self._args, self._kwargs = call
+        self._attempts = importlib.import_module("nbaccel_in_ray.attempts")
+        self._settled: Future[Settled] = Future()
+        self._begun_at = time.monotonic()
+        self._failed: list[str] = []
+        self._source = engines.cell_source and engines.cell_source()
+        self._handle: Callable[[], ActorHandle | None] = lambda: None
+
+    def start(self) -> UndecidedActor:
+        """The handle, at once."""
+        handle = UndecidedActor(self._settled, self._actor_class, self._engine)
+        self._handle = weakref.ref(handle)
+        threading.Thread(target=self._run, name="nbaccel-choices", daemon=True).start()
+        return handle
+
+    def _run(self) -> None:
+        try:
+            self._settled.set_result(self._decide())
+        except BaseException as error:  # whoever uses the handle is told
+            self._settled.set_exception(error)
+
+    def _decide(self) -> Settled:
+        for number, choice in enumerate(self._choices.left):
+            key = f"nbaccel:begins:{secrets.token_hex(14)}".encode()
+            running = self._engine.class_running_as(self._actor_class, choice.label)
+            because = choice._replace(why=self._why(choice, number))
+            inner = self._make(because, running, key, number)
+            if (handle := self._handle()) is not None:
+                self._engine.note_actor(inner, running, because, handle, self._source)
+            last = number + 1 == len(self._choices.left)
+            if last or handle is None or self._stays(inner, key, number):
+                return Settled(inner, running._name, running._methods)
+        raise AssertionError("an actor has at least one choice")
+
+    def _why(self, choice: Choice, number: int) -> str:
+        if self._failed:
+            return f"{choice.label} was taken, because the choice before raised {self._failed[-1]}"
+        if number:
+            waited_s = time.monotonic() - self._begun_at
+            busy = self._choices.busy or "the first choice was busy"
+            return f"{choice.label} was taken after {waited_s:.1f} s, because {busy}"
+        return choice.why
+
+    def _make(self, choice: Choice, running: ActorClass, key: bytes, number: int) -> Any:
+        demand = quantities(demand_of_actor(choice.options)[0])
+        claim = self._attempts.Claim(
+            key, b"actor", "", choice.label, choice.why, demand, len(self._failed), self._options.fallback_on
+        )
+        deadline = time.monotonic() + _NAME_IS_FREE_AFTER_S
+        while True:
+            try:
+                return self._engine.actor_of(running, choice, [claim, *self._args], self._kwargs, claimed=True)
+            except ValueError:
+                if not number or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+
+    def _stays(self, inner: Any, key: bytes, number: int) -> bool:
+        """Whether the actor is kept: its constructor has begun in time, and raised nothing that the next answers."""
+        ready = inner.__ray_ready__.remote()
+        after_s = self._options.fallback_after_s
+        if after_s is not None and not number and not self._choices.busy:
+            after_s = max(after_s, self._attempts.STARTS_WITHIN_S)
+        deadline = None if after_s is None else time.monotonic() + after_s
+        while not ray.wait([ready], timeout=self._attempts.LOOK_EVERY_S, fetch_local=False)[0]:
+            if self._begun(key):
+                if not self._options.fallback_on:
+                    return True
+                deadline = None
+            elif deadline is not None and time.monotonic() >= deadline and self._call_off(inner, key):
+                return False
+        failed = internal_kv._internal_kv_get(key + b":raised", namespace=self._engine.namespace_of_reports)
+        if failed is not None:
+            self._failed.append(failed.decode())
+        return failed is None
+
+    def _begun(self, key: bytes) -> bool:
+        return internal_kv._internal_kv_get(key, namespace=self._engine.namespace_of_reports) is not None
+
+    def _call_off(self, inner: Any, key: bytes) -> bool:
+        """Whether it had not begun, and now will not."""
+        if internal_kv._internal_kv_put(
+            key, b"called off", overwrite=False, namespace=self._engine.namespace_of_reports
+        ):
+            return False  # Ray answers whether the key was there already
+        ray.kill(inner)
+        return True
