@@ -1,0 +1,73 @@
+"""Choices, probes and reasons, on every engine."""
+
+from __future__ import annotations
+
+import pytest
+
+import nbaccel
+
+
+class NoRoom(RuntimeError):
+    """What a device's own code raises."""
+
+
+@nbaccel.remote(num_gpus=1, fallback="cpu", fallback_on=NoRoom, max_retries=0)
+def grow(where):
+    with open(where, "a") as file:
+        file.write("x")
+    if nbaccel.get_gpu_ids():
+        raise NoRoom("tried to allocate 80 GiB")
+    return nbaccel.get_runtime_context().fallback_taken
+
+
+def test_an_error_of_the_device_is_answered_by_the_next_choice(nb, tmp_path):
+    assert nb.get(grow.remote(str(tmp_path / "marks"))) is True
+    assert (tmp_path / "marks").read_text() == "xx"
+
+
+def test_an_error_that_no_choice_answers_is_the_users(nb, tmp_path):
+    with pytest.raises(NoRoom, match="80 GiB") as error:
+        nb.get(grow.options(fallback_on=KeyError).remote(str(tmp_path / "marks")))
+    assert isinstance(error.value, nb.exceptions.RayTaskError)
+    assert (tmp_path / "marks").read_text() == "x"
+
+
+def test_choices_are_tried_in_order(nb):
+    @nb.remote(num_gpus=3, fallback=[{"resources": {"NPU": 1}}, {"num_gpus": 0.5}, {"num_cpus": 2}])
+    def where():
+        return nbaccel.get_runtime_context().fallback_choice
+
+    assert nb.get(where.remote()) == "{'num_gpus': 0.5}"
+
+
+def test_an_actor_whose_constructor_fails_on_the_device_is_made_without_it(nb):
+    @nb.remote(num_gpus=1, fallback="cpu", fallback_on=NoRoom)
+    class Picky:
+        def __init__(self):
+            if nbaccel.get_gpu_ids():
+                raise NoRoom("of the device")
+
+        def fell(self):
+            return nbaccel.get_runtime_context().fallback_taken
+
+    picky = Picky.remote()
+    assert nb.get(picky.fell.remote()) is True
+    nb.kill(picky)
+
+
+def test_a_probe_says_what_a_request_would_meet(nb, wait_until):
+    assert wait_until(lambda: nb.probe(num_gpus=2))
+    never = nb.probe(num_gpus=3)
+    assert never.verdict.name == "NEVER"
+    assert "2 GPUs" in never.sentence
+    assert nb.probe(resources={"blue": 3}).verdict.name == "NEVER"
+
+
+def test_a_probe_proves_that_the_device_works(nb):
+    assert nb.probe(num_gpus=1, verify=lambda: 40 + 2).value == 42
+
+    def broken():
+        raise NoRoom("no driver")
+
+    answer = nb.probe(num_gpus=1, verify=broken)
+    assert (answer.verdict.name, isinstance(answer.error, NoRoom)) == ("BROKEN", True)
