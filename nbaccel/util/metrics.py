@@ -10,7 +10,7 @@ import bisect
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,15 +70,26 @@ def _merge(into: dict[str, Series], changes: Mapping[str, Series]) -> None:
                 mine.add(tags, change)
 
 
-class _Outbox:
-    """What this process has recorded and not sent."""
+def _after(seconds: float, action: Callable[[], Any]) -> None:
+    timer = threading.Timer(seconds, action)
+    timer.daemon = True
+    timer.start()
 
-    def __init__(self) -> None:
+
+class Outbox:
+    """What this process has recorded and not sent. `now` is its clock, `after` calls a function some seconds later."""
+
+    def __init__(
+        self,
+        now: Callable[[], float] = time.monotonic,
+        after: Callable[[float, Callable[[], Any]], None] = _after,
+    ) -> None:
+        self._now, self._after = now, after
         self._lock = threading.Lock()
         self._changes: dict[str, Series] = {}
-        self._window_began = 0.0
+        self._window_began = now() - SEND_EVERY_S
         self._sent_in_window = 0
-        self._timer: threading.Timer | None = None
+        self._due = False  # a sending is agreed upon
         self._collector: tuple[Any, Any] = None, None  # the engine it belongs to, its handle
 
     def record(self, metric: "Metric", tags: Tags, change: Any) -> None:
@@ -86,17 +97,16 @@ class _Outbox:
             new = Series(metric.kind, metric.info["description"], metric.boundaries)
             self._changes.setdefault(metric.info["name"], new).add(tags, change)
             wait_s = self._seconds_to_wait()
-            if wait_s > 0 and self._timer is None:
-                self._timer = threading.Timer(wait_s, self.send)
-                self._timer.daemon = True
-                self._timer.start()
+            if wait_s > 0 and not self._due:
+                self._due = True
+                self._after(wait_s, self.send)
         if wait_s <= 0:
             self.send()
 
     def _seconds_to_wait(self) -> float:
-        left = self._window_began + SEND_EVERY_S - time.monotonic()
+        left = self._window_began + SEND_EVERY_S - self._now()
         if left <= 0:
-            self._window_began, self._sent_in_window = time.monotonic(), 0
+            self._window_began, self._sent_in_window = self._now(), 0
         return 0 if self._sent_in_window < BURST else left
 
     def send(self) -> Any:
@@ -105,7 +115,7 @@ class _Outbox:
         Before init() nothing is: what is recorded then goes with the first record or reading after it.
         """
         with self._lock:
-            self._timer = None
+            self._due = False
             if not self._changes or not nbaccel.is_initialized():
                 return None
             changes, self._changes = self._changes, {}
@@ -125,7 +135,7 @@ class _Outbox:
         return self._changes
 
 
-_outbox = _Outbox()
+_outbox = Outbox()
 
 
 def flush() -> None:
