@@ -208,6 +208,13 @@ class DebugEngine(View):
         self.values.fill(id, wire.Value(wire.OK, payload if isinstance(payload, bytes) else payload.joined()))
         return self.ref(id)
 
+    def put_raised(self, value: wire.Value, refs: list[bytes]) -> ObjectRef[Any]:
+        """A ref to an error (asked by Execution)."""
+        id = self.ids.put_id()
+        self.values.keep(refs)
+        self.values.fill(id, value)
+        return self.ref(id)
+
     def store(self, payload: Any, status: int = wire.OK) -> tuple[wire.Value, None]:
         """A result on its way into the objects (asked by Execution)."""
         return wire.Value(status, payload if isinstance(payload, bytes) else payload.joined()), None

@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from types import TracebackType
 from typing import Any
 
@@ -145,10 +146,11 @@ class Execution:
                 value = next(value, None)
             return wire.Done(task_id, [self._result(running, value)])
         if count == wire.DYNAMIC:
-            refs = DynamicObjectRefGenerator([self._client.put(item) for item in value])
-            return wire.Done(task_id, [self._result(running, refs)])
+            return wire.Done(task_id, [self._result(running, self._as_many_refs(running, value))])
         if count in (0, wire.STREAMING):
             return wire.Done(task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
+        if inspect.isgenerator(value):
+            return self._yielded(running, value, count)
         try:
             values = list(value)
         except TypeError:
@@ -159,6 +161,39 @@ class Execution:
         if len(values) != count:
             raise ValueError(f"Task {template.name} returned {len(values)} values, but num_returns={count}.")
         return wire.Done(task_id, [self._result(running, part) for part in values])
+
+    def _yielded(self, running: Running, items: Any, count: int) -> wire.Done:
+        """A value for each ref, as they come; where the generator raises or ends early, the other refs get that."""
+        made: list[wire.Result] = []
+        try:
+            for item in islice(items, count):
+                made.append(self._result(running, item))
+            if len(made) < count:
+                raise ValueError(
+                    f"Task {running.template.name} yielded {len(made)} values, but num_returns={count}: get() of the "
+                    "others raises this."
+                )
+        except Exception as error:  # the user's generator may raise anything; it belongs to the reader
+            rooms = list(running.rooms)
+            done = self.failure(running, error)
+            if not done.retry and not done.fall_back:
+                done.results[: len(made)] = made
+                running.rooms = rooms
+            return done
+        return wire.Done(running.task_id, made)
+
+    def _as_many_refs(self, running: Running, items: Any) -> DynamicObjectRefGenerator:
+        """A ref for each item; what the generator raises in between is what the last ref raises."""
+        refs: list[Any] = []
+        try:
+            for item in items:
+                refs.append(self._client.put(item))
+        except Exception as error:  # the user's generator may raise anything; it belongs to the reader
+            if self._is_retryable(running.template, error) or self._is_answered_by_fallback(running, error):
+                raise
+            raised = self._raised(running, error)
+            refs.append(self._client.put_raised(raised.value, raised.refs))
+        return DynamicObjectRefGenerator(refs)
 
     def _result(self, running: Running, value: Any) -> wire.Result:
         refs: list[bytes] = []
@@ -187,6 +222,7 @@ class Execution:
     def failure(self, running: Running, error: BaseException) -> wire.Done:
         """The Done of a task that raised."""
         template = running.template
+        running.rooms.clear()  # what it had stored for results is not sent: the room goes back
         if running.cancelled and isinstance(error, (KeyboardInterrupt, asyncio.CancelledError)):
             value = failures.failed(
                 "TaskCancelledError", f"Task {template.name} was cancelled.", task_id=running.task_id.hex()
@@ -221,7 +257,9 @@ class Execution:
         failed = exceptions.RayTaskError(name, text, cause, **where)  # type: ignore[arg-type]
         self._let_go_of(running, error)
         try:
-            return _inline(failed)
+            result = _inline(failed)
+            codec.load(result.value.data)  # what cannot be rebuilt here cannot be rebuilt by its reader
+            return result
         except Exception as problem:  # the user's exception (or what it holds) refuses to be pickled
             said = f"{type(error).__name__}: {_said(error)} (the exception itself could not be pickled: {problem})"
             return _inline(exceptions.RayTaskError(name, text, RuntimeError(said), **where))  # type: ignore[arg-type]

@@ -91,8 +91,15 @@ class ObjectClient:
         return self._put(self._dump(value, refs, "the value"), refs)
 
     def _put(self, payload: bytes | codec.Parts, refs: list[bytes]) -> ObjectRef[Any]:
-        id = self.ids.put_id()
         value, room = self.store(payload)
+        return self._put_value(value, room, refs)
+
+    def put_raised(self, value: wire.Value, refs: list[bytes]) -> ObjectRef[Any]:
+        """A ref to an error: `get` of it raises."""
+        return self._put_value(value, None, refs)
+
+    def _put_value(self, value: wire.Value, room: Room | None, refs: list[bytes]) -> ObjectRef[Any]:
+        id = self.ids.put_id()
         ref: ObjectRef[Any] = ObjectRef(id, self)
         self.holdings.created(id)
         self.values.know(id, value)
@@ -121,6 +128,11 @@ class ObjectClient:
         try:
             value = codec.load(data) if status == wire.OK else failures.error_of(status, data)
         except Exception as error:  # whatever a user's class raises while it is unpickled
+            if status != wire.OK:
+                raise exceptions.UnserializableException(
+                    f"The task of object {id.hex()} raised an exception that cannot be rebuilt in this process, where "
+                    f"unpickling it raised {type(error).__name__}: {error}."
+                ) from error
             raise exceptions.RaySystemError(
                 f"Object {id.hex()} was computed, but unpickling it here raised {type(error).__name__}: {error}. "
                 "Its class is imported and rebuilt in this process: return plain data if it cannot be."

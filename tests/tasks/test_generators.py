@@ -1,6 +1,7 @@
 """Tasks that return several values, none, or a stream of them."""
 
 import asyncio
+import itertools
 import os
 
 import pytest
@@ -82,6 +83,49 @@ def test_completed_is_ready_at_the_end_and_none():
 def test_a_generator_can_fill_a_fixed_number_of_refs():
     assert nbaccel.get(count.options(num_returns=3).remote(3)) == [0, 1, 2]
     assert nbaccel.get(count.options(num_returns=1).remote(3)) == 0
+
+
+def test_what_a_generator_has_yielded_for_its_refs_is_there_and_the_others_raise_what_it_raised():
+    first, second, third = count.options(num_returns=3).remote(3, fail_at=1)
+    assert nbaccel.get(first) == 0
+    for ref in (second, third):
+        with pytest.raises(ValueError, match="in the middle"):
+            nbaccel.get(ref)
+
+
+def test_a_generator_that_ends_before_its_refs_are_filled_is_an_error_of_the_others():
+    first, second = count.options(num_returns=2).remote(1)
+    assert nbaccel.get(first) == 0
+    with pytest.raises(ValueError, match="yielded 1 values, but num_returns=2"):
+        nbaccel.get(second)
+
+
+def test_a_generator_yields_no_further_than_its_refs():
+    @nbaccel.remote(num_returns=2)
+    def endless():
+        yield from itertools.count()
+
+    assert nbaccel.get(endless.remote()) == [0, 1]
+
+
+def test_a_generator_with_refs_to_fill_may_be_run_again(tmp_path):
+    @nbaccel.remote(num_returns=2, retry_exceptions=True, max_retries=1)
+    def second_time_lucky(path):
+        yield "x" * 200_000
+        if not path.exists():
+            path.touch()
+            raise ValueError("the first time")
+        yield "y"
+
+    first, second = nbaccel.get(second_time_lucky.remote(tmp_path / "ran"))
+    assert (len(first), second) == (200_000, "y")
+
+
+def test_what_a_dynamic_task_raises_in_the_middle_is_its_last_ref():
+    *values, failed = nbaccel.get(count.options(num_returns="dynamic").remote(5, fail_at=2))
+    assert nbaccel.get(values) == [0, 1]
+    with pytest.raises(ValueError, match="in the middle"):
+        nbaccel.get(failed)
 
 
 def test_a_dynamic_task_returns_a_generator_of_refs():
