@@ -10,9 +10,11 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import inspect
 import os
 import threading
+import traceback
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -42,6 +44,7 @@ class ActorHost:
         self._woken = False
         self._flush_due = False
         self._label = self._template.class_name
+        self._ending = False
 
     def start(self) -> None:
         """After the constructor: make the threads or the loop that the calls run in."""
@@ -62,6 +65,27 @@ class ActorHost:
         loop = self._loop = asyncio.new_event_loop()
         self._limits = {name: asyncio.Semaphore(size) for name, size in groups.items()}
         threading.Thread(target=loop.run_forever, name="nbaccel-asyncio", daemon=True).start()
+
+    def say_goodbye(self) -> None:
+        """The last thing of an actor that ends itself or is needed no more: what it has written down for its end runs.
+
+        That is `__ray_shutdown__`, the instance's `__del__` and what was registered with atexit. A kill leaves no time.
+        """
+        self._ending = True
+        instance, self.instance = self.instance, None
+        if instance is None:
+            return
+        template = self._template
+        self.worker.output.begin(self._label, template.cell, template.parent, self.creation.task_id)
+        try:
+            last_wish = getattr(type(instance), "__ray_shutdown__", None)
+            if last_wish is not None:
+                last_wish(instance)
+        except BaseException:  # user code, and nobody is there to be told but whoever reads its output
+            traceback.print_exc()
+        del instance
+        atexit._run_exitfuncs()
+        self.worker.output.end()
 
     def find(self, task_id: bytes) -> Running | None:
         return self._calls.get(task_id)
@@ -125,9 +149,12 @@ class ActorHost:
         if running.template.num_returns == wire.STREAMING:
             self.worker.execution.stream(running, value, self.worker.link.say, self.worker.blocked)
             return _ended(running)
+        _raise_if_cancelled(running)
         return self.worker.execution.results(running, value)
 
     def _method(self, name: str) -> Any:
+        if self._ending:
+            threading.Event().wait()  # a call that another thread begins while the process ends
         if name == "__ray_ready__":
             return lambda *args, **kwargs: True
         if name == "__ray_terminate__":
@@ -169,6 +196,7 @@ class ActorHost:
             execution, worker = self.worker.execution, self.worker
             await loop.run_in_executor(None, execution.stream, running, value, worker.link.say, worker.blocked)
             return _ended(running)
+        _raise_if_cancelled(running)
         return self.worker.execution.results(running, value)
 
     async def _stream_async(self, running: Running, items: Any) -> wire.Done:
@@ -187,6 +215,8 @@ class ActorHost:
 
     def _finish(self, running: Running, done: wire.Done) -> None:
         self._calls.pop(running.task_id, None)
+        if done.exiting:
+            self.say_goodbye()
         if self._loop is None or done.exiting:
             self.worker.finish(done)
         else:
@@ -212,6 +242,12 @@ async def _reader_has_room(running: Running, behind: int) -> None:
     while not running.abandoned and running.consumed <= behind:
         await there.wait()
         there.clear()
+
+
+def _raise_if_cancelled(running: Running) -> None:
+    """What a call returns that was asked to stop is not its value, as in Ray: whoever cancelled it has said so."""
+    if running.cancelled:
+        raise asyncio.CancelledError
 
 
 def _terminate(*args: Any) -> None:

@@ -66,7 +66,7 @@ class Worker(WorkerView, Client):
         receivers[wire.Interrupt] = self._interrupt_came
         receivers[wire.Recall] = self._recall_came
         receivers[wire.Consumed] = self._consumed_came
-        receivers[wire.Exit] = lambda message: self._leave()
+        receivers[wire.Exit] = lambda message: self._asked_to_leave()
 
     # ---- the reader thread
 
@@ -134,8 +134,15 @@ class Worker(WorkerView, Client):
             return running
         return self.actor.find(task_id) if self.actor is not None else None
 
+    def _asked_to_leave(self) -> None:
+        """The head wants us gone. An actor says goodbye first, in the main thread, as its methods run there."""
+        if self.actor is not None and self.actor.instance is not None:
+            self._queue.put(None)
+        else:
+            self._leave()
+
     def _leave(self) -> None:
-        """The head wants us gone: what was printed is written, then the process ends without ceremony."""
+        """What was printed is written, then the process ends without ceremony."""
         self.output.flush()
         os._exit(0)
 
@@ -161,6 +168,8 @@ class Worker(WorkerView, Client):
             if type(item) is wire.Setup:
                 self._set_up(item)
                 continue
+            if item is None:
+                self._end_of_actor()
             running = self.execution.begin(item)
             if item.task_id in self._skip:  # cancelled while it was queued here
                 self._skip.discard(item.task_id)
@@ -276,6 +285,13 @@ class Worker(WorkerView, Client):
         setproctitle.setproctitle(f"nbaccel::{running.template.class_name}")
         return wire.Done(run.task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
 
+    def _end_of_actor(self) -> NoReturn:
+        assert self.actor is not None
+        self.actor.say_goodbye()
+        self.output.flush()
+        self.link.flush()
+        os._exit(0)
+
     def _exit_of_actor(self, running: Running) -> wire.Done:
         value = failures.failed(
             "ActorDiedError", "The actor ended itself: exit_actor() was called.", actor_id=running.run.actor_id.hex()
@@ -288,6 +304,8 @@ class Worker(WorkerView, Client):
         code = exit.code if isinstance(exit.code, int) else (0 if exit.code is None else 1)
         if isinstance(exit.code, str):
             sys.stderr.write(exit.code + "\n")
+        if self.actor is not None:
+            self.actor.say_goodbye()
         self.output.flush()
         self.link.flush()
         os._exit(code)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.head import Head
 
 EXIT_PATIENCE_S = 1.0  # between asking a process to leave and killing it
+GOODBYE_PATIENCE_S = 30.0  # the same for an actor, whose own last words are user code
 START_PAUSE_S = 0.2  # before the next try where descriptors are short: those of the dead may come free
 RESTART_PAUSE_S = 0.5  # for a zygote that died as soon as it lived
 _MOST_ENDINGS = 1_000
@@ -245,10 +246,10 @@ class WorkerProcesses:
         else:
             worker.peer.out.append(wire.Exit())
             self._head.touched.add(worker.peer)
-            self._watch(worker)
+            self._watch(worker, GOODBYE_PATIENCE_S if worker.running_actor else EXIT_PATIENCE_S)
 
-    def _watch(self, worker: WorkerProcess) -> None:
-        self._head.poll.at(time.monotonic() + EXIT_PATIENCE_S, lambda: self._kill_if_there(worker))
+    def _watch(self, worker: WorkerProcess, patience_s: float = EXIT_PATIENCE_S) -> None:
+        self._head.poll.at(time.monotonic() + patience_s, lambda: self._kill_if_there(worker))
 
     def _kill_if_there(self, worker: WorkerProcess) -> None:
         if worker.worker_id in self.by_id and worker.status is None:

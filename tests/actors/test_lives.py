@@ -1,5 +1,6 @@
 """How actors begin and end: restarts, retries, kills, exits, names, and what their handles keep alive."""
 
+import atexit
 import os
 
 import pytest
@@ -259,19 +260,17 @@ def test_an_actor_that_waits_says_why():
     assert row.state == "PENDING_CREATION" and "50" in row.why
 
 
-def test_a_sync_call_sees_that_it_is_cancelled():
+def test_a_sync_call_sees_that_it_is_cancelled_and_whoever_waits_for_it_is_told():
     @nbaccel.remote
     class Patient:
         def work(self):
             wait_until(lambda: nbaccel.get_runtime_context().is_canceled())
-            return "saw it"
+            return "not what is returned"
 
     ref = Patient.remote().work.remote()
     nbaccel.cancel(ref)
-    try:
-        assert nbaccel.get(ref) == "saw it"
-    except exceptions.TaskCancelledError:
-        pass  # it had not begun
+    with pytest.raises(exceptions.TaskCancelledError):
+        nbaccel.get(ref)
     with pytest.raises(ValueError, match="force"):
         nbaccel.cancel(Counter.remote().add.remote(), force=True)
 
@@ -286,3 +285,88 @@ def test_a_call_that_ends_the_process_is_not_made_again_and_those_behind_it_are(
         nbaccel.get(fatal)
     assert nbaccel.get(behind) == [1, 2, 3]
     assert [row.num_restarts for row in list_actors() if row.actor_id == actor._actor_id.hex()] == [1]
+
+
+@nbaccel.remote
+class Diarist:
+    """Writes down how it ends."""
+
+    def __init__(self, diary):
+        self.diary = diary
+        atexit.register(self._write, diary, "atexit")
+
+    @staticmethod
+    def _write(diary, word):
+        with diary.open("a") as file:
+            file.write(word + " ")
+
+    def __ray_shutdown__(self):
+        self._write(self.diary, "shutdown")
+        print(nbaccel.get(Counter.remote().add.remote()))  # it can still ask for things
+
+    def ready(self):
+        return True
+
+    def leave(self):
+        nbaccel.actor.exit_actor()
+
+    def exit(self):
+        raise SystemExit(3)
+
+
+ENDS = {
+    "exit_actor": lambda actor: actor.leave.remote(),
+    "__ray_terminate__": lambda actor: actor.__ray_terminate__.remote(),
+    "sys.exit": lambda actor: actor.exit.remote(),
+    "out of scope": lambda actor: None,
+}
+
+
+@pytest.mark.parametrize("end", list(ENDS))
+def test_an_actor_that_is_not_killed_says_goodbye(end, tmp_path):
+    diary = tmp_path / "diary"
+    actor = Diarist.remote(diary)
+    nbaccel.get(actor.ready.remote())
+    ENDS[end](actor)
+    del actor
+    wait_until(lambda: diary.exists() and diary.read_text() == "shutdown atexit ")
+
+
+def test_an_async_actor_says_goodbye_too(tmp_path):
+    @nbaccel.remote
+    class Async:
+        async def ready(self):
+            return True
+
+        def __ray_shutdown__(self):
+            (tmp_path / "seen").touch()
+
+    actor = Async.remote()
+    nbaccel.get(actor.ready.remote())
+    del actor
+    wait_until(lambda: (tmp_path / "seen").exists())
+
+
+def test_a_killed_actor_has_no_last_words(tmp_path):
+    diary = tmp_path / "diary"
+    actor = Diarist.remote(diary)
+    nbaccel.get(actor.ready.remote())
+    nbaccel.kill(actor)
+    with pytest.raises(exceptions.ActorDiedError):
+        nbaccel.get(actor.ready.remote())
+    assert not diary.exists()
+
+
+def test_last_words_that_fail_are_printed_and_the_actor_ends_all_the_same(tmp_path):
+    @nbaccel.remote
+    class Grumpy:
+        def pid(self):
+            return os.getpid()
+
+        def __ray_shutdown__(self):
+            raise ValueError("not yet")
+
+    actor = Grumpy.remote()
+    pid = nbaccel.get(actor.pid.remote())
+    del actor
+    _gone(pid)
