@@ -173,7 +173,10 @@ def _class_of_both(kind: type[Exception]) -> type[RayTaskError] | None:
 
 
 def _fused(both: type[RayTaskError], task_error: RayTaskError, cause: Exception) -> RayTaskError:
-    error: RayTaskError = both.__new__(both, *cause.args)
+    try:
+        error: RayTaskError = both.__new__(both, *cause.args)
+    except TypeError:  # MemoryError's own __new__ refuses classes of two bases
+        error = BaseException.__new__(both, *cause.args)
     BaseException.__setattr__(error, "args", cause.args)
     _copy_slots(cause, error)
     error.__dict__.update(cause.__dict__)

@@ -242,3 +242,9 @@ def test_a_users_exception_with_fields_of_our_names_keeps_them_on_its_cause():
     cause.pid = "theirs"
     error = failed(cause, pid=5).as_instanceof_cause()
     assert (error.pid, error.cause.pid) == (5, "theirs")
+
+
+def test_a_memory_error_is_caught_as_one_though_its_class_refuses_company():
+    error = RayTaskError("f", "Traceback", MemoryError("8 PiB")).as_instanceof_cause()
+    assert isinstance(error, MemoryError) and error.args == ("8 PiB",)
+    assert isinstance(pickle.loads(pickle.dumps(error)), MemoryError)
