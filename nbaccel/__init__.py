@@ -24,7 +24,6 @@ from nbaccel.api import (
     get,
     get_actor,
     get_gpu_ids,
-    get_runtime_context,
     init,
     is_initialized,
     kill,
@@ -48,6 +47,7 @@ from nbaccel.handles import (
     WorkerID,
 )
 from nbaccel.refs import DynamicObjectRefGenerator
+from nbaccel.runtime_context import get_runtime_context
 
 if TYPE_CHECKING:
     from nbaccel import actor, util
@@ -105,15 +105,18 @@ __all__ = [
 _ROOMS = {
     "actor",
     "autoscaler",
+    "cloudpickle",
     "cluster_utils",
     "experimental",
+    "job_config",
+    "remote_function",
     "runtime_context",
     "runtime_env",
-    "train",
-    "tune",
     "types",
     "util",
 }
+# Libraries that nbaccel does not have: their modules raise an ImportError that says so.
+_NOT_HERE = {"dag", "data", "job_submission", "rllib", "serve", "train", "tune", "workflow"}
 
 
 _LAZY = {
@@ -131,12 +134,13 @@ def __getattr__(name: str) -> Any:
     """What is not needed by everyone is imported when it is first named."""
     if name in _LAZY:
         return getattr(importlib.import_module(f"nbaccel.{_LAZY[name]}"), name)
-    if name in _ROOMS:
+    if name in _ROOMS or name in _NOT_HERE:
         try:
             return importlib.import_module(f"nbaccel.{name}")
         except ModuleNotFoundError as error:
             if error.name != f"nbaccel.{name}":
                 raise
+            raise AttributeError(str(error)) from None
     raise AttributeError(f"module 'nbaccel' has no attribute {name!r}")
 
 

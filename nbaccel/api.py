@@ -7,30 +7,47 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.handles import ActorClass, ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction
+from nbaccel.job_config import JobConfig
 from nbaccel.options import InitOptions, actor_options, init_options, method_options, task_options
-from nbaccel.runtime_context import RuntimeContext
 from nbaccel.snapshot import Snapshot
 
 T = TypeVar("T")
 
 
-class ClusterContext:
+# What Ray calls the facts of a cluster's address, and what RuntimeContext's engine calls them.
+_ADDRESS_INFO = {
+    "address": "address",
+    "gcs_address": "address",
+    "node_id": "node_id",
+    "session_name": "session_name",
+    "session_dir": "session_dir",
+}
+
+
+class ClusterContext(Mapping[str, Any]):
     """What init() returns: a card of the cluster in a notebook, a few facts in code. A `with` block ends in
     shutdown().
     """
 
-    def __init__(self, address: str, node_id: str, session: str) -> None:
-        self.address_info = {"address": address, "node_id": node_id, "session_name": session, "webui_url": None}
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self.address_info = {name: facts[fact] for name, fact in _ADDRESS_INFO.items()} | {"webui_url": None}
         self.dashboard_url = None
+        self.python_version = "{}.{}.{}".format(*sys.version_info)
 
     def __getitem__(self, key: str) -> Any:
         return self.address_info[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.address_info)
+
+    def __len__(self) -> int:
+        return len(self.address_info)
 
     def __enter__(self) -> ClusterContext:
         return self
@@ -68,7 +85,8 @@ def init(address: str | None = None, **given: Any) -> ClusterContext:
 
     >>> nbaccel.init(num_gpus=2)
     """
-    options = init_options(address=address, **given)
+    job = given.get("job_config")
+    options = init_options(address=address, **(job.keywords(given) if isinstance(job, JobConfig) else given))
     running = engines.running()
     if running is not None:
         if options.ignore_reinit_error:
@@ -141,8 +159,7 @@ def _say(text: str) -> None:
 
 
 def _context(engine: engines.Engine) -> ClusterContext:
-    facts = engine.context()
-    return ClusterContext(facts["address"], facts["node_id"], facts["session_name"])
+    return ClusterContext(engine.context())
 
 
 engines.on_first_use(init)
@@ -176,14 +193,15 @@ def remote(*args: Any, **options: Any) -> Any:
     """
     if len(args) == 1 and not options and _is_code(args[0]):
         return _made_remote(args[0], {})
+    # Both are AssertionErrors in Ray.
     if args:
-        raise TypeError(
+        raise AssertionError(
             "The @remote decorator is applied bare (@remote) or with keyword options (@remote(num_gpus=1)) to a "
             "function or class; "
-            f"it got {args[0]!r}."
+            f"it got {_short(args[0])}."
         )
     if not options:
-        raise TypeError("@remote() has no options: write @remote, or name an option such as @remote(num_gpus=1).")
+        raise AssertionError("@remote() has no options: write @remote, or name an option such as @remote(num_gpus=1).")
     return lambda code: _made_remote(code, options)
 
 
@@ -201,21 +219,24 @@ def _made_remote(code: Any, options: dict[str, Any]) -> RemoteFunction | ActorCl
     raise TypeError(f"The @remote decorator makes functions and classes remote, not {type(code).__name__} objects.")
 
 
-def method(*args: Any, **options: Any) -> Callable[[Any], Any]:
+def method(*args: Any, **options: Any) -> Any:
     """Decorator for methods of actor classes: num_returns, concurrency_group, max_task_retries, retry_exceptions.
 
     >>> @nbaccel.method(num_returns=2)
     ... def halves(self): ...
     """
-    if args or not options:
-        raise TypeError("@method needs keyword options, for example @method(num_returns=2).")
+    bare = len(args) == 1 and not options and callable(args[0])
+    if args and not bare:
+        raise AssertionError(
+            f"@method takes keyword options, for example @method(num_returns=2), but got {_short(args[0])}."
+        )
     checked = method_options(**options)
 
     def mark(function: Any) -> Any:
         function.__nbaccel_method__ = checked
         return function
 
-    return mark
+    return mark(args[0]) if bare else mark
 
 
 # ---- objects
@@ -236,6 +257,8 @@ def get(refs: Any, *, timeout: float | None = None, _use_object_store: bool = Fa
     """
     if isinstance(refs, ObjectRefGenerator):
         return refs
+    if timeout == -1:  # Ray's other word for no timeout
+        timeout = None
     _check_timeout(timeout)
     engine = engines.current()
     if isinstance(refs, ObjectRef):
@@ -249,9 +272,9 @@ def get(refs: Any, *, timeout: float | None = None, _use_object_store: bool = Fa
         )
     for ref in refs:
         if not isinstance(ref, ObjectRef):
-            raise ValueError(
+            raise TypeError(
                 f"Invalid type of object refs: get() takes ObjectRefs, but the list holds a {type(ref).__name__}: "
-                f"{_short(ref)}."
+                f"{_short(ref)}, which is not an ObjectRef."
             )
     if progress:
         _show_progress(refs)
@@ -319,6 +342,9 @@ def wait(
         return [], []
     if len(refs) != len(set(refs)):
         raise ValueError("Wait requires a list of unique ObjectRefs.")
+    if not isinstance(num_returns, (int, float)) or num_returns != int(num_returns):
+        raise TypeError(f"num_returns must be a whole number, not {num_returns!r}.")
+    num_returns = int(num_returns)
     if num_returns <= 0:
         raise ValueError(f"Invalid number of objects to return {num_returns}.")
     if num_returns > len(refs):
@@ -362,12 +388,13 @@ def get_actor(name: str, namespace: str | None = None) -> ActorHandle:
     """A named actor. Raises ValueError when there is none of that name in the namespace."""
     if not name:
         raise ValueError("Please supply a non-empty value to get_actor")
+    if not isinstance(name, str):
+        raise TypeError(f"get_actor takes the actor's name, a string, not {_short(name)}.")
+    if namespace is not None and not isinstance(namespace, str):
+        raise TypeError(f"namespace must be None or a string, not {_short(namespace)}.")
+    if namespace == "":
+        raise ValueError('"" is not a valid namespace: leave it out for your own one.')
     return engines.current().get_actor(name, namespace)
-
-
-def get_runtime_context() -> RuntimeContext:
-    """What the running code may ask about itself."""
-    return RuntimeContext(engines.current())
 
 
 def get_gpu_ids() -> list[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from types import GenericAlias
 from typing import Any, NoReturn
 
 import msgspec
@@ -187,6 +188,8 @@ class ActorClassInheritanceException(TypeError):
 class ActorClass:
     """What `@nbaccel.remote` makes of a class: start an actor with `.remote(...)`."""
 
+    __class_getitem__: Any = classmethod(GenericAlias)  # for annotations: ActorClass[Counter]
+
     def __init__(self, cls: type, options: ActorOptions) -> None:
         self._class = cls
         self._name = self._short_name = cls.__name__
@@ -215,8 +218,15 @@ class ActorClass:
 
     def remote(self, *args: Any, **kwargs: Any) -> ActorHandle:
         """Start an actor; returns its handle at once."""
-        self._arity.check(args, kwargs)
+        self._check_call(args, kwargs)
         return engines.current().create_actor(self, self._default_options, args, kwargs)
+
+    def _check_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raise the TypeError that a direct call of the class would raise."""
+        if inspect.isabstract(self._class):
+            missing = ", ".join(sorted(getattr(self._class, "__abstractmethods__", ())))
+            raise TypeError(f"Can't instantiate abstract class {self._name}: it does not define {missing}.")
+        self._arity.check(args, kwargs)
 
     def options(self, **given: Any) -> _BoundActorClass:
         return _BoundActorClass(self, self._default_options.merged(**given))
@@ -256,7 +266,7 @@ class _BoundActorClass:
         self._options = options
 
     def remote(self, *args: Any, **kwargs: Any) -> ActorHandle:
-        self._actor_class._arity.check(args, kwargs)
+        self._actor_class._check_call(args, kwargs)
         return engines.current().create_actor(self._actor_class, self._options, args, kwargs)
 
     def options(self, **given: Any) -> _BoundActorClass:
@@ -265,6 +275,8 @@ class _BoundActorClass:
 
 class ActorHandle:
     """A handle of an actor: `handle.method.remote(...)`. When the last handle goes, the actor ends."""
+
+    __class_getitem__: Any = classmethod(GenericAlias)  # for annotations: ActorHandle[Counter]
 
     def __init__(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 
@@ -11,7 +12,14 @@ class _Id:
     _size = 0
 
     def __init__(self, id: bytes) -> None:
+        if len(id) != self._size:
+            raise ValueError(f"{type(self).__name__} needs to have a length of {self._size} bytes, got {len(id)}.")
         self._bytes = id
+
+    @classmethod
+    def size(cls) -> int:
+        """How many bytes it has."""
+        return cls._size
 
     def hex(self) -> str:
         return self._bytes.hex()
@@ -25,6 +33,10 @@ class _Id:
     @classmethod
     def from_hex(cls, text: str) -> Any:
         return cls(bytes.fromhex(text))
+
+    @classmethod
+    def from_random(cls) -> Any:
+        return cls(os.urandom(cls._size))
 
     @classmethod
     def nil(cls) -> Any:

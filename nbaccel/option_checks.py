@@ -260,11 +260,17 @@ def backpressure(name: str, value: Any) -> int | None:
 def concurrency_groups(name: str, value: Any) -> dict[str, int]:
     if value is None:
         return {}
-    if isinstance(value, list):
-        value = {group["name"]: group["max_concurrency"] for group in value}
+    if isinstance(value, list) and all(isinstance(group, Mapping) and "name" in group for group in value):
+        value = {group["name"]: group.get("max_concurrency", 1) for group in value}
     if not isinstance(value, Mapping):
         raise wrong_type(name, value, "a dict from group names to how many calls may run at once")
     return {str(group): whole_number(1)(f"{name}[{group!r}]", limit) for group, limit in value.items()}
+
+
+def job_config(name: str, value: Any) -> Any:
+    if value is not None and not hasattr(value, "ray_namespace"):
+        raise wrong_type(name, value, "a JobConfig")
+    return value
 
 
 # --- where it may run --------------------------------------------------------------------------------------------
@@ -315,6 +321,12 @@ def scheduling_strategy(name: str, value: Any) -> Any:
     if value not in ("DEFAULT", "SPREAD"):
         raise ValueError(f"Invalid {name} {value!r}: it must be 'DEFAULT' or 'SPREAD', or a strategy object.")
     return value
+
+
+def placement_group(name: str, value: Any) -> Any:
+    if value is None or value == "default" or hasattr(value, "bundle_specs"):
+        return value
+    raise wrong_type(name, value, "a PlacementGroup, None or 'default'")
 
 
 def runtime_env(name: str, value: Any) -> dict[str, Any] | None:

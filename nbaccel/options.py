@@ -66,7 +66,7 @@ OPTIONS: tuple[tuple[str, Where, Check], ...] = (
     ("label_selector", BOTH | Where.CHOICE, checks.label_selector),
     ("fallback_strategy", BOTH, checks.fallback_strategy),
     ("scheduling_strategy", BOTH, checks.scheduling_strategy),
-    ("placement_group", BOTH, checks.anything),
+    ("placement_group", BOTH, checks.placement_group),
     ("placement_group_bundle_index", BOTH, checks.whole_number(-1, none=-1)),
     ("placement_group_capture_child_tasks", BOTH, checks.switch_or_none),
     ("runtime_env", BOTH | Where.INIT, checks.runtime_env),
@@ -108,7 +108,7 @@ OPTIONS: tuple[tuple[str, Where, Check], ...] = (
     ("include_dashboard", Where.INIT, checks.switch_or_none),
     ("dashboard_host", Where.INIT, checks.word),
     ("dashboard_port", Where.INIT, checks.whole_number(0)),
-    ("job_config", Where.INIT, checks.anything),
+    ("job_config", Where.INIT, checks.job_config),
     ("configure_logging", Where.INIT, checks.switch),
     ("logging_level", Where.INIT, checks.logging_level),
     ("logging_format", Where.INIT, checks.word),
@@ -197,6 +197,11 @@ class ResourceOptions(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.placement_group not in (None, "default") and self.scheduling_strategy is not None:
             raise ValueError("placement_group and scheduling_strategy both say where to run: give only one of them.")
+        if self.placement_group in (None, "default") and self.placement_group_bundle_index != -1:
+            raise ValueError(
+                f"placement_group_bundle_index={self.placement_group_bundle_index} names a bundle, but no "
+                "placement_group is given: without one the index must be -1."
+            )
 
     def asks_accelerator(self) -> bool:
         """Whether any device of any family is asked, by num_gpus, by gpu_memory or by a name in resources."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from nbaccel import engine as engines
 from nbaccel.engine import Engine
 from nbaccel.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID
+from nbaccel.runtime_env import RuntimeEnv
 
 
 class RuntimeContext:
@@ -97,8 +98,9 @@ class RuntimeContext:
         return str(self._fact("namespace"))
 
     @property
-    def runtime_env(self) -> dict[str, Any]:
-        return dict(json.loads(self._fact("runtime_env") or "{}"))
+    def runtime_env(self) -> RuntimeEnv:
+        """A dict, with the methods of RuntimeEnv."""
+        return RuntimeEnv.deserialize(self._fact("runtime_env") or "{}")
 
     def get_runtime_env_string(self) -> str:
         return str(self._fact("runtime_env") or "{}")
@@ -149,3 +151,8 @@ class RuntimeContext:
 
     def get_resource_ids(self) -> dict[str, list[str]]:
         return self.get_accelerator_ids()
+
+
+def get_runtime_context() -> RuntimeContext:
+    """What the running code may ask about itself."""
+    return RuntimeContext(engines.current())

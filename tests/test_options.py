@@ -15,6 +15,7 @@ from nbaccel.options import (
     method_options,
     task_options,
 )
+from nbaccel.placement_group_handle import PlacementGroup
 
 
 class NodeAffinitySchedulingStrategy:
@@ -159,7 +160,7 @@ def test_messages_about_quantities_say_what_ray_says():
 
 def test_placement_group_and_scheduling_strategy_exclude_each_other():
     with pytest.raises(ValueError, match="only one"):
-        task_options(placement_group=object(), scheduling_strategy="SPREAD")
+        task_options(placement_group=PlacementGroup.empty(), scheduling_strategy="SPREAD")
 
 
 def test_legal_values_are_kept_in_one_form():

@@ -64,3 +64,13 @@ def test_an_actor_knows_its_name_and_itself():
     assert facts["name"] == "Actor.facts" and facts["objects"][3] == actor._actor_id
     assert resources == {"CPU": 1.0, "GPU": 1.0} and gpus == ["0"]
     assert nbaccel.get(actor.labels.remote())["ray.io/node-id"] == facts["node"]
+
+
+def test_the_runtime_environment_is_one():
+    @nbaccel.remote(runtime_env={"env_vars": {"A": "1"}})
+    def own():
+        environment = nbaccel.get_runtime_context().runtime_env
+        return type(environment).__name__, environment.env_vars()
+
+    assert nbaccel.get(own.remote()) == ("RuntimeEnv", {"A": "1"})
+    assert nbaccel.get_runtime_context().runtime_env == {}

@@ -12,6 +12,9 @@ _HOMES = {
     "inspect_serializability": "check_serialize",
     "register_serializer": "serialization",
     "deregister_serializer": "serialization",
+    "disable_log_once_globally": "debug",
+    "enable_periodic_logging": "debug",
+    "log_once": "debug",
     "list_named_actors": "lookup",
     "get_node_ip_address": "lookup",
     "placement_group_table": "placement_group",
@@ -19,7 +22,19 @@ _HOMES = {
     "get_current_placement_group": "placement_group",
     "remove_placement_group": "placement_group",
 }
-_ROOMS = ("accelerators", "metrics", "multiprocessing", "queue", "scheduling_strategies", "state")
+_ROOMS = (
+    "accelerators",
+    "actor_pool",
+    "annotations",
+    "debug",
+    "joblib",
+    "metrics",
+    "multiprocessing",
+    "queue",
+    "scheduling_strategies",
+    "serialization",
+    "state",
+)
 
 __all__ = ["placement_group", *_HOMES, *_ROOMS]
 

@@ -12,11 +12,22 @@ def list_named_actors(all_namespaces: bool = False) -> list[Any]:
 
 
 def get_node_ip_address(address: str | None = None) -> str:
-    """The address under which other machines reach this one; 127.0.0.1 without a network.
+    """This node's address, as nodes() and the resource `node:<address>` name it.
 
-    `address` is a host whose side of the network is meant; nothing is sent to it.
+    Before init(), or towards a host `address`: the one under which other machines reach this one, 127.0.0.1 without a
+    network. Nothing is sent to the host.
     """
-    host, _, port = (address or "192.0.2.1:80").partition(":")  # a documentation address: routed, never reached
+    running = engine.running()
+    if address is None and running is not None:
+        node_id = running.context()["node_id"]
+        for row in running.nodes():
+            if row["NodeID"] == node_id:
+                return str(row["NodeManagerAddress"])
+    return _address_towards(address or "192.0.2.1:80")  # a documentation address: routed, never reached
+
+
+def _address_towards(address: str) -> str:
+    host, _, port = address.partition(":")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((host, int(port or 80)))

@@ -81,7 +81,13 @@ def _labels(selectors: Any, count: int) -> list[dict[str, str]] | None:
 
 def remove_placement_group(placement_group: PlacementGroup) -> None:
     """Give the bundles back; tasks and actors in them end."""
+    _check_is_group(placement_group)
     engines.current().remove_group(placement_group.id.binary())
+
+
+def _check_is_group(thing: Any) -> None:
+    if not isinstance(thing, PlacementGroup):
+        raise TypeError(f"This takes a PlacementGroup, as placement_group() returns it, not {thing!r}.")
 
 
 def get_placement_group(placement_group_name: str) -> PlacementGroup:
@@ -97,6 +103,7 @@ def get_placement_group(placement_group_name: str) -> PlacementGroup:
 def placement_group_table(placement_group: PlacementGroup | None = None) -> dict[str, Any]:
     """Facts on one group (name, bundles, nodes, strategy, state), or on each by its id."""
     if placement_group is not None:
+        _check_is_group(placement_group)
         return _row(placement_group)
     return engines.current().group_table(None)
 

@@ -40,3 +40,9 @@ def test_importing_util_loads_none_of_its_rooms():
 
 def test_an_address_of_this_machine_is_known():
     assert nbaccel.util.get_node_ip_address().count(".") == 3
+
+
+def test_this_nodes_address_is_the_one_that_its_resources_name():
+    here = nbaccel.util.get_node_ip_address()
+    assert here == nbaccel.nodes()[0]["NodeManagerAddress"]
+    assert f"node:{here}" in nbaccel.cluster_resources()

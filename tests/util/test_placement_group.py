@@ -181,3 +181,16 @@ def test_what_a_removed_group_held_is_free_again():
     assert nbaccel.available_resources()["CPU"] == before["CPU"] - 1
     remove_placement_group(group)
     wait_until(lambda: nbaccel.available_resources() == before)
+
+
+@pytest.mark.parametrize("ask", [remove_placement_group, placement_group_table])
+def test_what_is_no_group_is_refused_in_words(ask):
+    with pytest.raises(TypeError, match=r"takes a PlacementGroup.*not 3"):
+        ask(3)
+
+
+def test_a_bundle_of_no_group_is_refused():
+    with pytest.raises(ValueError, match="bundle_index=1 names a bundle, but no placement_group"):
+        nbaccel.remote(placement_group_bundle_index=1)(len)
+    with pytest.raises(TypeError, match="Option placement_group takes a PlacementGroup"):
+        nbaccel.remote(placement_group=3)(len)

@@ -6,7 +6,7 @@ from typing import Any
 
 import nbaccel
 from nbaccel.util.multiprocessing.dispatcher import Chunk, Dispatcher, PoolActor
-from nbaccel.util.multiprocessing.results import AsyncResult, StreamedResult
+from nbaccel.util.multiprocessing.results import AsyncResult, StreamedResult, TimeoutError
 
 _CHUNKS_OF_A_MAP_PER_ACTOR = 4  # as multiprocessing: small enough to even out, large enough to be cheap
 _CHUNKS_AHEAD_PER_ACTOR = 2  # of a streamed map: one running, one waiting
@@ -178,3 +178,6 @@ def _checked_chunksize(chunksize: int | None) -> int | None:
     if chunksize is not None and chunksize < 1:
         raise ValueError(f"Chunksize must be 1+, not {chunksize}.")
     return chunksize
+
+
+__all__ = ["AsyncResult", "Pool", "TimeoutError"]

@@ -1,0 +1,5 @@
+"""Where Ray has Ray Data: importing this raises an ImportError that says what to do."""
+
+from nbaccel.elsewhere import refuse
+
+refuse(__name__, "Ray Data")

@@ -1,0 +1,59 @@
+"""Ray's `ray.job_config` path: the settings of a driver as one object, for `init(job_config=...)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class JobConfig:
+    """A namespace and a runtime environment for everything that this driver starts, and notes of your own.
+
+    >>> nbaccel.init(job_config=JobConfig(ray_namespace="analysis", runtime_env={"env_vars": {"A": "1"}}))
+    """
+
+    def __init__(
+        self,
+        *,
+        runtime_env: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, str] | None = None,
+        ray_namespace: str | None = None,
+        default_actor_lifetime: str = "non_detached",
+    ) -> None:
+        self.set_runtime_env(runtime_env)
+        self.metadata = dict(metadata or {})
+        self.ray_namespace = ray_namespace
+        self.set_default_actor_lifetime(default_actor_lifetime)
+
+    def set_runtime_env(self, runtime_env: Mapping[str, Any] | None, validate: bool = False) -> None:
+        """Its fields are checked by init()."""
+        self.runtime_env = dict(runtime_env or {})
+
+    def set_metadata(self, key: str, value: str) -> None:
+        self.metadata[key] = value
+
+    def set_ray_namespace(self, ray_namespace: str) -> None:
+        self.ray_namespace = ray_namespace
+
+    def set_default_actor_lifetime(self, default_actor_lifetime: str) -> None:
+        """Raises ValueError for anything but "non_detached": which actors outlive their driver is said at the actor."""
+        if default_actor_lifetime == "detached":
+            raise ValueError(
+                "default_actor_lifetime='detached' is not supported: give lifetime='detached' and a name to the actors "
+                "that are to outlive this driver."
+            )
+        if default_actor_lifetime != "non_detached":
+            raise ValueError(
+                f"Default actor lifetime must be one of `detached`, `non_detached`, but is {default_actor_lifetime!r}."
+            )
+
+    def keywords(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The keywords of init() with what this adds; what is written there itself wins."""
+        merged = {name: value for name, value in given.items() if name != "job_config"}
+        for name, value in (("namespace", self.ray_namespace), ("runtime_env", self.runtime_env)):
+            if value and merged.get(name) is None:
+                merged[name] = value
+        return merged
+
+
+__all__ = ["JobConfig"]

@@ -1,0 +1,5 @@
+"""Ray's `ray.remote_function` path: the class of remote functions, for annotations and isinstance."""
+
+from nbaccel.handles import RemoteFunction
+
+__all__ = ["RemoteFunction"]
