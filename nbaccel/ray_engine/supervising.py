@@ -6,6 +6,7 @@ is copied once more.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import Any
 
@@ -27,6 +28,12 @@ def _attempts() -> Any:
     return importlib.import_module("nbaccel_in_ray.attempts")
 
 
+@functools.cache
+def _without_cpu(name: str) -> Any:
+    """One of the functions of attempts as Ray's remote one, exported once for each cluster."""
+    return ray.remote(num_cpus=0)(getattr(_attempts(), name))
+
+
 class Supervised:
     """Stands where Ray's remote function stands for a task with one choice."""
 
@@ -38,10 +45,8 @@ class Supervised:
             )
         self._plan = _plan(function, options, choices, engine)
         keywords = _without(options_for_ray.task_keywords(options, engine.shipping), _SCHEDULED)
-        owner = _attempts().supervise_stream if function._is_generator else _attempts().supervise
-        self._bound = ray.remote(num_cpus=0)(owner).options(
-            **{"name": options.name or function._short_name, **keywords}
-        )
+        owner = _without_cpu("supervise_stream" if function._is_generator else "supervise")
+        self._bound = owner.options(**{"name": options.name or function._short_name, **keywords})
 
     def remote(self, *args: Any, **kwargs: Any) -> Any:
         """As of Ray's remote functions; refs among the arguments stay refs until an attempt takes them."""
@@ -64,7 +69,7 @@ def _plan(function: RemoteFunction, options: TaskOptions, choices: Choices, engi
 def refusing(sentence: str, options: TaskOptions, engine: Any) -> Any:
     """Ray's remote function whose tasks fail with TaskUnschedulableError and this sentence."""
     keywords = _without(options_for_ray.task_keywords(options, engine.shipping), _SCHEDULED)
-    return _Refused(ray.remote(num_cpus=0)(_attempts().refuse).options(**keywords), sentence)
+    return _Refused(_without_cpu("refuse").options(**keywords), sentence)
 
 
 class _Refused:

@@ -137,7 +137,7 @@ class Rounds:
             won = self._begun(key, racing, self._patience_s(number, first))
         for number, answer in racing.items():
             if number != won:
-                ray.cancel(answer)
+                _call_off(answer)
         return won, racing[won]
 
     def _begin(self, number: int, first: int, key: bytes, waited_s: float) -> Any:
@@ -180,7 +180,7 @@ class Rounds:
         """Nothing of the task goes on. A key is taken away only when nobody is left who could win it a second time."""
         for key, answers in self._raced.items():
             for answer in answers:
-                ray.cancel(answer)
+                _call_off(answer)
             ends = [_end_of(answer) for answer in answers]
             if len(ray.wait(ends, num_returns=len(ends), timeout=0, fetch_local=False)[0]) == len(ends):
                 internal_kv._internal_kv_del(key, namespace=NAMESPACE)
@@ -222,6 +222,12 @@ def refuse(sentence: str, *unused: Any) -> None:
 def _one(answer: Any) -> Any:
     """Attempts return one value or a stream."""
     return answer[0] if isinstance(answer, list) else answer
+
+
+def _call_off(answer: Any) -> None:
+    """Cancel an attempt that goes on. Ray's process may crash when a task is cancelled at the moment of its end."""
+    if not ray.wait([_end_of(answer)], timeout=0, fetch_local=False)[0]:
+        ray.cancel(answer)
 
 
 def _end_of(answer: Any) -> Any:
