@@ -105,12 +105,28 @@ def test_an_object_that_cannot_be_made_again_fails_in_words(joined, tmp_path):
     def put():
         return [nbaccel.put(bytes(LARGE))]
 
+    @nbaccel.remote(num_cpus=0, resources={"fragile": 0.1})
+    class Maker:
+        def make(self):
+            return bytes(LARGE)
+
+    @nbaccel.remote(resources={"fragile": 0.1})
+    def stream():
+        yield bytes(LARGE)
+
     (inside,) = nbaccel.get(put.remote())
+    maker = Maker.remote()
+    of_a_call, item = maker.make.remote(), next(stream.remote())
+    nbaccel.wait([of_a_call, item], num_returns=2, fetch_local=False)
     without_retries = make.options(max_retries=0).remote(tmp_path / "runs", 1)
     nbaccel.wait([without_retries], fetch_local=False)
     joined.remove_node(node)
     with pytest.raises(exceptions.ObjectLostError, match="put"):
         nbaccel.get(inside)
+    with pytest.raises(exceptions.ObjectReconstructionFailedError, match=r"Maker\.make is a call of an actor"):
+        nbaccel.get(of_a_call)
+    with pytest.raises(exceptions.ObjectReconstructionFailedError, match="it is an item of a stream"):
+        nbaccel.get(item)
     with pytest.raises(exceptions.ObjectReconstructionFailedError, match="max_retries=0"):
         nbaccel.get(without_retries)
 

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 
 class Maker(msgspec.Struct):
-    """A task that can be run again, and which of its results still live."""
+    """A task, which of its large results still live, and why it cannot run again; "" when it can."""
 
     task: Task
     results: set[bytes]
+    why_not: str
 
 
 class Lineage:
@@ -56,11 +57,11 @@ class Lineage:
             self.placed(id, entry.node_id)
         records = self._head.objects.records
         large = {id for id in ids if id in records and records[id].nodes is not None}
-        repeatable = task.kind is TaskKind.TASK and not entry.failed and entry.record.template.max_retries != 0
-        if not large or not repeatable or entry.record.template.num_returns < 0:
+        if not large or entry.failed:
             return False
-        self._makers[task.task_id] = Maker(task, large)
-        return True
+        why_not = _why_not_again(task, entry.record.template)
+        self._makers[task.task_id] = Maker(task, large, why_not)
+        return not why_not
 
     def forget(self, ids: list[bytes]) -> None:
         """Nobody holds these objects any more."""
@@ -71,6 +72,8 @@ class Lineage:
             maker.results.discard(id)
             if not maker.results:
                 del self._makers[task_of(id)]
+                if maker.why_not:
+                    continue
                 self._head.orders.unpin(maker.task.payload, maker.task)
 
     # ---- a loss
@@ -91,11 +94,15 @@ class Lineage:
 
     def make_again(self, lost: list[bytes], node: str) -> None:
         """Run the tasks again that made these objects; those that have none fail in words."""
-        again = {task_of(id): self._makers.pop(task_of(id)) for id in lost if task_of(id) in self._makers}
+        again: dict[bytes, Maker] = {}
         for id in lost:
-            if task_of(id) not in again:
-                self._fail(id, node)
-        for maker in again.values():
+            maker = self._makers.get(task_of(id))
+            if maker is None or maker.why_not:
+                self._fail(id, node, maker)
+            else:
+                again[task_of(id)] = maker
+        for task_id, maker in again.items():
+            del self._makers[task_id]
             self._run_again(maker)
 
     def _run_again(self, maker: Maker) -> None:
@@ -107,11 +114,11 @@ class Lineage:
         entry.results, entry.finished_at, entry.note = None, None, "it runs again: its result was lost with its node"
         self._head.handle(TaskSubmitted(task))
 
-    def _fail(self, id: bytes, node: str) -> None:
+    def _fail(self, id: bytes, node: str, maker: Maker | None) -> None:
         if index_of(id) >= PUT_INDEX:
             why = "it was made by put(), and not by a task that could run again"
         else:
-            why = "the task that made it cannot run again (max_retries=0, an actor's method or a stream)"
+            why = maker.why_not if maker is not None else "it is an item of a stream, and streams are not run again"
         message = f"Object {id.hex()} was lost with {node}, where its only copy was: {why}."
         lost = failures.failed("ObjectReconstructionFailedError", message)
         self._head.orders.fill(id, wire.Value(wire.FAILED, lost.data), [], self._head.objects.records[id].owner)
@@ -120,3 +127,14 @@ class Lineage:
         """Arguments of a task that are on their way once more."""
         records = self._head.objects.records
         return {id for _place, id in submit.slots if id in records and records[id].value is None}
+
+
+def _why_not_again(task: Task, template: wire.Template) -> str:
+    """Why this task is not run a second time to make its results again; "" when it is."""
+    if task.kind is TaskKind.ACTOR_CALL:
+        return f"{template.name} is a call of an actor, which is not made again: the actor may be another by now"
+    if template.num_returns < 0:
+        return f"{template.name} is a generator, and streams are not run again"
+    if template.max_retries == 0:
+        return f"the task that made it, {template.name}, cannot run again (max_retries=0)"
+    return ""
