@@ -10,10 +10,13 @@ from typing import Any
 import ray
 
 from nbaccel import engine as engines
+from nbaccel import sinks
 from nbaccel.options import InitOptions
+from nbaccel.ray_engine.addresses import host_and_port
 from nbaccel.ray_engine.choosing import Choosing
 from nbaccel.ray_engine.cluster import Cluster
 from nbaccel.ray_engine.device_memory import DeviceMemory, Kind
+from nbaccel.ray_engine.head_watch import HeadWatch
 from nbaccel.ray_engine.objects import Objects
 from nbaccel.ray_engine.shipping import Shipping
 from nbaccel.ray_engine.starting import import_shipped
@@ -45,7 +48,13 @@ class RayEngine(Tasks, Choosing, DeviceMemory, Objects, Cluster, Watching):
         self.shipping = Shipping(joined=address is not None, by_task=not ours and not in_worker)
         self.through_client = bool(address and address.startswith("ray://"))
         self._ours = ours
+        self.head = HeadWatch(_head_of(address), self._lost, ray.shutdown)
         self.start_watching()
+        if not in_worker:
+            self.head.start()
+
+    def _lost(self, sentence: str) -> None:
+        sinks.installed.notice(sinks.Notice("lost", sentence))
 
     def told(self, task_id: bytes, about: About, actor_id: bytes | None) -> None:
         """Views learn of a new task before it runs; of a nested one by the reports of the task that submitted it."""
@@ -73,9 +82,18 @@ class RayEngine(Tasks, Choosing, DeviceMemory, Objects, Cluster, Watching):
         """Leave; a Ray that init() started ends with us. One that the program started itself goes on."""
         if self.in_worker:
             return
+        self.head.stop()
+        if self.head.lost:
+            ray.shutdown()  # first: whatever else is asked of a dead head waits for a minute
         self.stop_watching()
         if self._ours:
             ray.shutdown()
+
+
+def _head_of(address: str | None) -> tuple[str, int]:
+    """Where the cluster's head listens; for Ray Client, where its server does."""
+    joined_as_client = address is not None and address.startswith("ray://")
+    return host_and_port(address if joined_as_client and address else ray.get_runtime_context().gcs_address)
 
 
 def of_this_worker() -> RayEngine:

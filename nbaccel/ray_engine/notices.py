@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import ray
 
-from nbaccel import sinks
+from nbaccel import exceptions, sinks
 from nbaccel.ray_engine import planning
 from nbaccel.ray_engine.outstanding import Demand, Outstanding, demand_of
 from nbaccel.ray_engine.submissions import Submission
@@ -105,7 +105,7 @@ class Notices:
                 self._sleep()
             try:
                 self.look()
-            except (ray.exceptions.RayError, ConnectionError, RuntimeError):
+            except (ray.exceptions.RayError, exceptions.RayError, ConnectionError, RuntimeError):
                 if not ray.is_initialized():
                     return  # the program has left Ray
             self._ending.wait(LOOK_EVERY_S)

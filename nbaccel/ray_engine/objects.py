@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
 import ray
@@ -18,12 +19,14 @@ class Objects:
     """Mixed into the engine; needs `shipped` (the module nbaccel_in_ray) and `stand_ins`."""
 
     def put(self: Any, value: Any) -> ObjectRef[Any]:
+        self.head.check()
         inner = ray.put(value)
         return ObjectRef(inner.binary(), self, inner)
 
     def get(self: Any, refs: Sequence[ObjectRef[Any]], timeout_s: float | None) -> list[Any]:
+        inner = [ref._inner for ref in refs]
         try:
-            values = ray.get([ref._inner for ref in refs], timeout=timeout_s)
+            values = self.head.patiently(lambda seconds: ray.get(inner, timeout=seconds), timeout_s)
         except ray.exceptions.GetTimeoutError:
             raise exceptions.GetTimeoutError(
                 f"Get timed out: not all of {len(refs)} objects were ready within {timeout_s} s. Their tasks go on; "
@@ -38,10 +41,16 @@ class Objects:
     def wait(
         self: Any, refs: Sequence[ObjectRef[Any]], num_returns: int, timeout_s: float | None, fetch: bool
     ) -> tuple[list[ObjectRef[Any]], list[ObjectRef[Any]]]:
-        with translated():
-            ready, _ = ray.wait(
-                [ref._inner for ref in refs], num_returns=num_returns, timeout=timeout_s, fetch_local=fetch
-            )
+        inner = [ref._inner for ref in refs]
+        ready: list[Any] = []
+
+        def ask(seconds: float) -> None:
+            ready[:], rest = ray.wait(inner, num_returns=num_returns, timeout=seconds, fetch_local=fetch)
+            if rest and len(ready) < num_returns:
+                raise ray.exceptions.GetTimeoutError
+
+        with translated(), suppress(ray.exceptions.GetTimeoutError):
+            self.head.patiently(ask, timeout_s)
         taken = {each.binary() for each in ready}
         return [ref for ref in refs if ref._id in taken], [ref for ref in refs if ref._id not in taken]
 

@@ -31,6 +31,7 @@ class Tasks:
     def submit(
         self: Any, function: RemoteFunction, options: TaskOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
+        self.head.check()
         cached = function._cache.get(self.serial)
         if cached is None or cached[0] is not options:
             cached = function._cache[self.serial] = self._prepared(function, options)
@@ -90,6 +91,7 @@ class Tasks:
     def create_actor(
         self: Any, actor_class: ActorClass, options: ActorOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> ActorHandle:
+        self.head.check()
         choices = self.choices(options, lambda some: demand_of_actor(some)[0])
         if choices.never and self.options.infeasible == "raise":
             return supervising.refused_actor(actor_class, f"{actor_class._name} {choices.never}", self)
@@ -161,6 +163,7 @@ class Tasks:
     def call(
         self: Any, method: ActorMethod, options: MethodOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
+        self.head.check()
         handle, spec = method.handle, method._spec
         if self.through_client:
             _refuse_stream(spec.name, options.num_returns, spec.is_generator)

@@ -137,6 +137,7 @@ class Watching:
 
     def learn(self: Any, wait_s: float) -> None:
         """Take in what tasks have reported since the last time."""
+        self.head.check()
         with self._asking:
             try:
                 answer = ray.get(self.collector().since.remote(self._seen, wait_s), timeout=wait_s + ASK_TIMEOUT_S)
@@ -183,6 +184,7 @@ class Watching:
         return drawn
 
     def tables(self: Any) -> dict[str, Any]:
+        self.head.check()
         ask = importlib.import_module("nbaccel_in_ray.tables").tables
         if self.through_client:
             return dict(ray.get(ray.remote(num_cpus=0)(ask).remote()))
@@ -329,7 +331,7 @@ class Watcher:
     def _run(self) -> None:
         try:
             self._watch()
-        except (ray.exceptions.RayError, ConnectionError, RuntimeError):
+        except (ray.exceptions.RayError, exceptions.RayError, ConnectionError, RuntimeError):
             self._cluster_ends = True  # Ray's head is gone
         if self._cluster_ends:
             self._callback(None)

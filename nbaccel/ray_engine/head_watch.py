@@ -1,0 +1,103 @@
+"""Is Ray's head still there? Without it Ray says nothing for a minute, and then ends this process, notebook and all.
+
+So a thread knocks where the head listened. When nobody answers any more, waiting calls end with HeadDiedError, one line
+says so, and this process leaves the cluster by itself: what the notebook holds in memory stays.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import ray
+
+from nbaccel import exceptions
+
+KNOCK_EVERY_S = 5.0
+AGAIN_AFTER_S = 1.0
+CONNECT_TIMEOUT_S = 3.0
+SLICE_S = 2.0  # waiting calls look up so often
+LAST_CALL_S = 3 * SLICE_S  # until they have noticed
+
+T = TypeVar("T")
+
+
+class HeadWatch:
+    """Knocks at (host, port) until `stop`; `told` is called with the sentence and `leave` to disconnect."""
+
+    def __init__(self, where: tuple[str, int], told: Callable[[str], Any], leave: Callable[[], Any]) -> None:
+        self.lost = ""  # the sentence, once it is known
+        self._where = where
+        self._told = told
+        self._leave = leave
+        self._waiting = 0
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name="nbaccel-head-watch", daemon=True).start()
+
+    def stop(self) -> None:
+        self._ended.set()
+
+    def check(self) -> None:
+        """Raise HeadDiedError when the head is known to be gone."""
+        if self.lost:
+            raise exceptions.HeadDiedError(self.lost)
+
+    def patiently(self, ask: Callable[[float], T], timeout_s: float | None) -> T:
+        """What `ask(seconds)` answers; asked again as long as it raises Ray's GetTimeoutError and there is time."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+            last = left is not None and left <= SLICE_S
+            with self._counted():
+                try:
+                    return ask(left if last and left is not None else SLICE_S)
+                except ray.exceptions.GetTimeoutError:
+                    if last:
+                        raise
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        self.check()
+        with self._lock:
+            self._waiting += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting -= 1
+
+    # ---- the thread
+
+    def _run(self) -> None:
+        while not self._ended.wait(KNOCK_EVERY_S):
+            if not self._answers() and not self._ended.wait(AGAIN_AFTER_S) and not self._answers():
+                self._lose()
+                return
+
+    def _answers(self) -> bool:
+        try:
+            socket.create_connection(self._where, timeout=CONNECT_TIMEOUT_S).close()
+        except OSError:
+            return False
+        return True
+
+    def _lose(self) -> None:
+        host, port = self._where
+        self.lost = (
+            f"Ray's head at {host}:{port} does not answer any more: it has ended, or the network between is cut. What "
+            "was running there is lost to this process, which has left the cluster. Call nbaccel.shutdown(), and init() "
+            "once there is a cluster again."
+        )
+        self._told(self.lost)
+        deadline = time.monotonic() + LAST_CALL_S
+        while self._waiting and time.monotonic() < deadline:
+            self._ended.wait(0.1)
+        if not self._ended.is_set():
+            self._leave()
