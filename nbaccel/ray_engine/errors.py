@@ -17,6 +17,7 @@ _OWN_FRAME = re.compile(r'^  File "[^"]*nbaccel_in_ray[^"]*", line \d+, in \w+\n
 _REFUSED = re.compile(r"^.*ActorUnschedulableError: (.*)$", re.MULTILINE)
 # What happened to an attempt, said by its supervisor (see supervising): it is the task's own fate.
 _OF_THE_RUNTIME = (
+    ray.exceptions.TaskCancelledError,  # while it ran
     ray.exceptions.TaskUnschedulableError,
     ray.exceptions.WorkerCrashedError,
     ray.exceptions.OutOfMemoryError,

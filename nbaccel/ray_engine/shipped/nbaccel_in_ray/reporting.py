@@ -15,7 +15,7 @@ from typing import Any
 import ray
 from ray.experimental import internal_kv
 
-from nbaccel_in_ray import printing
+from nbaccel_in_ray import interrupting, printing
 
 NAMESPACE = "nbaccel"
 LOOK_EVERY_S = 2.0
@@ -125,6 +125,7 @@ class Reporter:
         with self._lock:
             if self._thread is None:
                 printing.install(self)
+                interrupting.install()
                 self._thread = threading.Thread(target=self._run, name="nbaccel-reports", daemon=True)
                 self._thread.start()
         self._wake.set()

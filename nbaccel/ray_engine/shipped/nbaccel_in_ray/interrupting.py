@@ -1,0 +1,43 @@
+"""Lets a cancel reach a task that sleeps or waits.
+
+Ray notes the interrupt, and Python raises KeyboardInterrupt before its next step: after the sleep, or never where a
+lock is waited for. Python also writes each signal that it has noted into a pipe. A thread that reads there gets the
+main thread out of its system call with a signal that does nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+WAKE = signal.SIGURG
+_PAUSES_S = (0.0, 0.05, 0.2, 1.0)  # the main thread may enter its system call just after it was woken
+
+
+def install() -> None:
+    """In a process whose main thread runs tasks; not where the program uses these signals itself."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(WAKE) not in (signal.SIG_DFL, signal.SIG_IGN):
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    if before != -1:
+        signal.set_wakeup_fd(before)
+        os.close(reader)
+        os.close(writer)
+        return
+    signal.signal(WAKE, lambda number, frame: None)
+    main = threading.get_ident()
+    threading.Thread(target=_watch, args=(reader, main), name="nbaccel-interrupts", daemon=True).start()
+
+
+def _watch(reader: int, main: int) -> None:
+    while True:
+        if signal.SIGINT in os.read(reader, 64):
+            for pause_s in _PAUSES_S:
+                time.sleep(pause_s)
+                signal.pthread_kill(main, WAKE)
