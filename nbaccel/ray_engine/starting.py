@@ -23,6 +23,8 @@ def import_ray() -> ModuleType:
     """Ray. Raises ImportError with what to type when it is not installed or is another version."""
     # Ray holds lines back that differ in their numbers only, and forgets them at a cell's end.
     os.environ.setdefault("RAY_DEDUP_LOGS", "0")
+    # Ray looks for KeyboardInterrupt once a second while it waits in `get`: too late for the Stop button.
+    os.environ.setdefault("RAY_get_check_signal_interval_milliseconds", "50")
     try:
         ray = importlib.import_module("ray")
     except ModuleNotFoundError as error:
