@@ -2,12 +2,16 @@
 
 ipykernel ignores SIGINT between cells. For the few seconds in which a second press means "force", a handler of ours
 takes its place; it is put back as soon as the next cell starts or the time is over.
+
+While a cell awaits, ipykernel's handler only queues the end of the cell, and a loop that sleeps does not see that (with
+tornado 6.6): so every signal is written to a socket that the loop listens to.
 """
 
 from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import threading
 from typing import Any
 
@@ -21,9 +25,30 @@ class StopWatch:
 
     def __init__(self) -> None:
         self._replaced: Any = None
+        self._wakes: tuple[socket.socket, socket.socket] | None = None
 
     def cell_started(self, info: Any) -> None:
         self._put_back()
+
+    def let_signals_wake_the_loop(self) -> None:
+        """Of the kernel's main thread; where others have asked for signals' bytes already, they wake it."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        if threading.current_thread() is not threading.main_thread():
+            return
+        hears, tells = socket.socketpair()
+        for end in (hears, tells):
+            end.setblocking(False)
+        before = signal.set_wakeup_fd(tells.fileno(), warn_on_full_buffer=False)
+        if before != -1:
+            signal.set_wakeup_fd(before)
+            hears.close()
+            tells.close()
+            return
+        self._wakes = (hears, tells)
+        loop.add_reader(hears, hears.recv, 4096)
 
     def cell_ended(self, result: Any) -> None:
         stopping.cell_ended(getattr(result, "error_in_exec", None))
@@ -60,6 +85,8 @@ def install(shell: InteractiveShell) -> StopWatch:
     if not isinstance(watch, StopWatch):
         watch = StopWatch()
         shell.__dict__["_nbaccel_stop_watch"] = watch
+        if getattr(shell, "kernel", None) is not None:
+            watch.let_signals_wake_the_loop()
         shell.events.register("pre_run_cell", watch.cell_started)
         shell.events.register("post_run_cell", watch.cell_ended)
     return watch
