@@ -33,6 +33,7 @@ class Stream:
         self._named = ""  # the id that was named last
         self._whole = True  # what was written last has ended its line
         self._held: dict[str, str] = {}  # the beginnings of lines, by the task that has not ended them
+        self._looked_up = (b"", "")
         self._lock = threading.RLock()
 
     def __getattr__(self, name: str) -> Any:
@@ -84,16 +85,16 @@ class Stream:
 
     def _rays_mark(self, text: str) -> None:
         """Ray says which task begins."""
-        self._named = task_id = _current_id()
+        self._named = task_id = _known(_core().get_current_task_id())
         named = f"{text.rstrip()}{ID_MARK}{task_id}\n" if task_id else text
         self._put(f"{self._end_of_line()}{named}")
 
     def name_now(self) -> None:
         """Before anything was printed: who prints past Python is known from here on."""
+        task_id = _known(_core().get_current_task_id())
         with self._lock:
-            speaker = self._speaker()
-            if speaker:
-                self._pass_on("", speaker)
+            if task_id:
+                self._pass_on("", task_id)
 
     def ended(self, note: dict[str, Any]) -> None:
         """Nothing more comes from this task: what it has not ended with a newline is shown as a line."""
@@ -105,8 +106,16 @@ class Stream:
                 self._pass_on(f"{rest}\n", id_of(note))
 
     def _speaker(self) -> str:
+        """The id of the task that prints; looked up once for each, since a print is several writes."""
+        task_id = _core().get_current_task_id()
+        current = task_id.binary()
+        if current == self._looked_up[0]:
+            return self._looked_up[1]
         note = self._reporter.speaking()
-        return id_of(note) if note is not None else _current_id()
+        if note is None or note["task_id"] != task_id:
+            return id_of(note) if note is not None else _known(task_id)
+        self._looked_up = (current, id_of(note))
+        return self._looked_up[1]
 
     def after_fork(self) -> None:
         """Another thread of the parent may have been writing."""
@@ -132,12 +141,17 @@ def id_of(note: dict[str, Any]) -> str:
     return note.get("stands_for") or str(note["task_id"].hex())
 
 
-def _current_id() -> str:
-    found = str(ray._private.worker.global_worker.core_worker.get_current_task_id().hex())
+def _core() -> Any:
+    return ray._private.worker.global_worker.core_worker
+
+
+def _known(task_id: Any) -> str:
+    """The id in words; "" where no task runs, as in a thread that a task has started."""
+    found = str(task_id.hex())
     return "" if found == _NOBODY else found
 
 
 def _name() -> str:
     """As Ray names tasks."""
-    name = ray._private.worker.global_worker.core_worker.get_current_task_name() or ""
+    name = _core().get_current_task_name() or ""
     return " ".join(name.replace("()", "").split())
