@@ -2,11 +2,12 @@
 
 import itertools
 from collections.abc import Callable, Iterable
+from multiprocessing import TimeoutError
 from typing import Any
 
 import nbaccel
 from nbaccel.util.multiprocessing.dispatcher import Chunk, Dispatcher, PoolActor
-from nbaccel.util.multiprocessing.results import AsyncResult, StreamedResult, TimeoutError
+from nbaccel.util.multiprocessing.results import AsyncResult, StreamedResult
 
 _CHUNKS_OF_A_MAP_PER_ACTOR = 4  # as multiprocessing: small enough to even out, large enough to be cheap
 _CHUNKS_AHEAD_PER_ACTOR = 2  # of a streamed map: one running, one waiting
