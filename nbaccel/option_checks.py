@@ -4,7 +4,6 @@ A wrong type is a TypeError, a wrong value a ValueError, as in Ray. Which option
 """
 
 import math
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
@@ -22,11 +21,6 @@ _STRATEGY_CLASSES = {
     "NodeAffinitySchedulingStrategy",
     "NodeLabelSchedulingStrategy",
 }
-_RUNTIME_ENV_KEYS = (
-    "working_dir", "py_modules", "excludes", "pip", "uv", "conda", "env_vars", "config", "container", "image_uri",
-    "py_executable", "java_jars", "worker_process_setup_hook", "nsight", "rocprof_sys", "mpi",
-)  # fmt: skip
-_PACKAGE_MANAGERS = ("pip", "uv", "conda")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -327,51 +321,3 @@ def placement_group(name: str, value: Any) -> Any:
     if value is None or value == "default" or hasattr(value, "bundle_specs"):
         return value
     raise wrong_type(name, value, "a PlacementGroup, None or 'default'")
-
-
-def runtime_env(name: str, value: Any) -> dict[str, Any] | None:
-    if value is None:
-        return None
-    if not isinstance(value, Mapping):
-        raise wrong_type(name, value, "a dict or None")
-    for key in value:
-        if not isinstance(key, str) or (not key.startswith("_") and key not in _RUNTIME_ENV_KEYS):
-            known = ", ".join(_RUNTIME_ENV_KEYS)
-            hint = did_you_mean(str(key), _RUNTIME_ENV_KEYS)
-            raise ValueError(f"{name} has no field {key!r}.{hint} Its fields are {known}.")
-    given = [field for field in _PACKAGE_MANAGERS if value.get(field) is not None]
-    if len(given) > 1:
-        raise ValueError(
-            f"{name} names {' and '.join(given)}, but only one of pip, uv and conda can be used at a time."
-        )
-    return {key: _RUNTIME_ENV_CHECKS.get(key, anything)(f"{name}[{key!r}]", item) for key, item in value.items()}
-
-
-def _packages(name: str, value: Any) -> Any:
-    if isinstance(value, Mapping | str) or value is None:
-        return value
-    return list(words(name, value))
-
-
-def _working_dir(name: str, value: Any) -> str | None:
-    path = word(name, value)
-    if path is not None and "://" not in path and not os.path.exists(os.path.expanduser(path)):
-        raise ValueError(f"{name} is {path!r}, which is not a valid path: there is nothing of this name.")
-    return path
-
-
-def _py_modules(name: str, value: Any) -> Any:
-    if value is not None and not isinstance(value, list):
-        raise wrong_type(name, value, "a list of paths or modules")
-    return value
-
-
-_RUNTIME_ENV_CHECKS: dict[str, Check] = {
-    "env_vars": string_dict,
-    "working_dir": _working_dir,
-    "py_modules": _py_modules,
-    "pip": _packages,
-    "uv": _packages,
-    "excludes": lambda name, value: list(words(name, value)),
-    "py_executable": word,
-}

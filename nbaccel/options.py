@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from nbaccel import option_checks as checks
 from nbaccel.option_checks import Check, did_you_mean, to_units
+from nbaccel.runtime_env_checks import runtime_env
 
 Demand = dict[str, int]
 
@@ -69,7 +70,7 @@ OPTIONS: tuple[tuple[str, Where, Check], ...] = (
     ("placement_group", BOTH, checks.placement_group),
     ("placement_group_bundle_index", BOTH, checks.whole_number(-1, none=-1)),
     ("placement_group_capture_child_tasks", BOTH, checks.switch_or_none),
-    ("runtime_env", BOTH | Where.INIT, checks.runtime_env),
+    ("runtime_env", BOTH | Where.INIT, runtime_env),
     ("enable_task_events", BOTH | METHODS, checks.switch),
     ("_labels", BOTH, checks.string_dict),
     ("fallback", BOTH, _fallback),

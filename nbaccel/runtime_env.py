@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from typing import Any
 
-from nbaccel.option_checks import runtime_env as checked
+from nbaccel.runtime_env_checks import runtime_env as checked
 
 
-@dataclass(slots=True)
-class RuntimeEnvConfig:
+class RuntimeEnvConfig(dict[str, Any]):
     """How an environment is set up: `setup_timeout_seconds` (-1: without end), and Ray's other fields."""
 
-    setup_timeout_seconds: int = 600
-    eager_install: bool = True
-    log_files: list[str] | None = None
-
-    def __post_init__(self) -> None:
-        seconds = self.setup_timeout_seconds
-        if not isinstance(seconds, int) or isinstance(seconds, bool):
-            raise TypeError(f"setup_timeout_seconds must be of type int, got: {type(seconds)}")
-        if seconds <= 0 and seconds != -1:
-            raise ValueError(f"setup_timeout_seconds must be greater than zero or equals to -1, got: {seconds}")
-        if not isinstance(self.eager_install, bool):
-            raise TypeError(f"eager_install must be a boolean, got: {type(self.eager_install)}")
+    def __init__(
+        self, setup_timeout_seconds: int = 600, eager_install: bool = True, log_files: list[str] | None = None
+    ) -> None:
+        given = {"setup_timeout_seconds": setup_timeout_seconds, "eager_install": eager_install}
+        checked("runtime_env", {"config": given})
+        super().__init__(given, log_files=log_files or [])
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return dict(self)
 
 
 class RuntimeEnv(dict[str, Any]):
@@ -61,8 +53,6 @@ class RuntimeEnv(dict[str, Any]):
         given = dict(locals()) | kwargs
         for name in ("self", "kwargs", "_validate", "__class__"):
             given.pop(name, None)
-        if isinstance(config, RuntimeEnvConfig):
-            given["config"] = config.to_dict()
         fields = {name: value for name, value in given.items() if value is not None}
         super().__init__((checked("runtime_env", fields) or {}) if _validate else fields)
 

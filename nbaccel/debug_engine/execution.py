@@ -10,6 +10,7 @@ from typing import Any
 
 from nbaccel.local_engine import codec
 from nbaccel.local_engine.execution import Execution, Running
+from nbaccel.local_engine.variables import expanded
 
 
 class DebugExecution(Execution):
@@ -32,7 +33,8 @@ class DebugExecution(Execution):
     def surroundings(self, running: Running) -> Iterator[None]:
         """Variables, working directory and import path of the task, given back afterwards."""
         environment = running.environment or {}
-        own = {name: str(value) for name, value in (environment.get("env_vars") or {}).items()}
+        asked = (environment.get("env_vars") or {}).items()
+        own = {name: expanded(str(value), os.environ) for name, value in asked}
         variables = {**own, **(running.run.environ or {})}
         with ExitStack() as stack:
             stack.enter_context(_variables(variables))

@@ -16,7 +16,7 @@ from typing import Any
 import cloudpickle
 
 from nbaccel import exceptions
-from nbaccel.local_engine import wire
+from nbaccel.local_engine import variables, wire
 
 SETUP_ERROR = "NBACCEL_SETUP_ERROR"  # why this process's environment could not be made
 MOST_ERROR = 16_000
@@ -24,7 +24,7 @@ MOST_ERROR = 16_000
 
 def apply_setup(setup: wire.Setup) -> None:
     """What holds for every task of the job."""
-    os.environ.update(setup.env_vars)
+    variables.take_on(setup.env_vars)
     known = set(sys.path)
     sys.path[:] = [
         *setup.sys_path,
@@ -41,7 +41,7 @@ def apply_runtime_env(environment: dict[str, Any], directory: str) -> None:
     failed = os.environ.get(SETUP_ERROR)
     if failed:
         raise exceptions.RuntimeEnvSetupError(failed)
-    os.environ.update(environment.get("env_vars") or {})
+    variables.take_on(environment.get("env_vars") or {})
     if environment.get("pip") or environment.get("uv"):
         _first(sysconfig.get_path("purelib"))
     if environment.get("working_dir"):

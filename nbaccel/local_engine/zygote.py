@@ -115,7 +115,7 @@ def _become(order: Order, fds: list[int], arena_fd: int) -> None:
 
 
 def _exec_worker(order: Order, fd: int, arena_fd: int) -> None:
-    from nbaccel.local_engine import package_environments, worker_setup
+    from nbaccel.local_engine import package_environments, variables, worker_setup
 
     os.set_inheritable(fd, True)
     os.set_inheritable(arena_fd, True)
@@ -125,12 +125,12 @@ def _exec_worker(order: Order, fd: int, arena_fd: int) -> None:
         "worker_output.wrap(); "
         f"worker.main({fd}, {arena_fd}, bytes.fromhex({order.id.hex()!r}))"
     )
-    variables = {**os.environ, **order.env_vars}
+    environ = {**os.environ, **variables.for_exec(order.env_vars, os.environ)}
     try:
         python = package_environments.python_for(msgspec.json.decode(order.environment)) or sys.executable
     except Exception as error:  # whatever it is, the worker's tasks are to tell it
-        python, variables[worker_setup.SETUP_ERROR] = sys.executable, str(error)[: worker_setup.MOST_ERROR]
-    os.execve(python, [python, "-c", start], variables)
+        python, environ[worker_setup.SETUP_ERROR] = sys.executable, str(error)[: worker_setup.MOST_ERROR]
+    os.execve(python, [python, "-c", start], environ)
 
 
 def _reseed() -> None:

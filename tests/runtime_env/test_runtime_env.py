@@ -49,6 +49,20 @@ def test_variables_of_init_and_task_are_joined():
     assert nbaccel.get(variables.remote(*NAMES)) == ["init", "init", None]
 
 
+def test_a_variable_can_be_added_to():
+    added = {"env_vars": {"BASE": "${BASE}:more", "NEW": "${NEVER_SET}x", "HOME_OF": "${HOME}"}}
+    expected = ["init:more", "x", os.environ["HOME"]]
+    assert nbaccel.get(variables.options(runtime_env=added).remote("BASE", "NEW", "HOME_OF")) == expected
+    actor = Actor.options(runtime_env=added).remote()
+    assert nbaccel.get([actor.variables.remote("BASE"), actor.nested.remote("BASE")]) == [["init:more"]] * 2
+
+
+def test_a_variable_that_counts_at_exec_can_be_added_to():
+    added = {"env_vars": {"LD_LIBRARY_PATH": "${LD_LIBRARY_PATH}:/nowhere"}}
+    before = os.environ.get("LD_LIBRARY_PATH", "")
+    assert nbaccel.get(variables.options(runtime_env=added).remote("LD_LIBRARY_PATH")) == [f"{before}:/nowhere"]
+
+
 def test_what_a_task_or_actor_submits_inherits_its_environment():
     assert nbaccel.get(nested.options(runtime_env=OWN).remote(*NAMES)) == ["init", "mine", "mine"]
     actor = Actor.options(runtime_env=OWN).remote()
@@ -182,3 +196,19 @@ def test_environments_are_listed_with_their_errors():
     rows = list_runtime_envs(limit=1000)
     assert any(row.success and row.runtime_env.get("env_vars", {}).get("OWN") for row in rows)
     assert any(not row.success and "not today" in row.error for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "words"),
+    [
+        ({"pip": {"version": "1"}}, ValueError, r"pip.* can only have the fields packages"),
+        ({"pip": {"pip_check": True}}, ValueError, "must say which packages"),
+        ({"conda": 3}, TypeError, "conda"),
+        ({"config": {"setup_timeout_seconds": 0}}, ValueError, "greater than zero"),
+        ({"config": {"setup_timeout_seconds": "1"}}, TypeError, "whole number of seconds"),
+        ({"container": {"image": "x"}, "pip": ["y"]}, ValueError, "together with pip"),
+    ],
+)
+def test_fields_that_cannot_be_meant_are_refused(fields, error, words):
+    with pytest.raises(error, match=words):
+        RuntimeEnv(**fields)
