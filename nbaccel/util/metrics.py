@@ -169,13 +169,14 @@ class Metric:
 
     @property
     def info(self) -> dict[str, Any]:
-        """Name, description, tag keys and default tags."""
-        return {
+        """Name, description, tag keys and default tags; a histogram's boundaries."""
+        facts = {
             "name": self._name,
             "description": self._description,
             "tag_keys": self._tag_keys,
             "default_tags": dict(self._default_tags),
         }
+        return facts | ({"boundaries": list(self.boundaries)} if self.boundaries else {})
 
     def set_default_tags(self, default_tags: Mapping[str, str]) -> "Metric":
         """Tags for each record that does not name them itself."""

@@ -55,10 +55,10 @@ def map_unordered(
     """
     if backpressure_size is None:
         return as_completed([fn.remote(item) for item in items], chunk_size=chunk_size, yield_obj_refs=yield_obj_refs)
-    if not 1 <= chunk_size <= backpressure_size:
+    if chunk_size < 1 or backpressure_size < 1:
         raise ValueError(
-            f"map_unordered needs 1 <= chunk_size <= backpressure_size, but chunk_size is {chunk_size} and "
-            f"backpressure_size is {backpressure_size}."
+            f"map_unordered needs chunk_size and backpressure_size of at least 1, but they are {chunk_size} and "
+            f"{backpressure_size}."
         )
     return _map_unordered(fn, iter(items), backpressure_size, chunk_size, yield_obj_refs, wait_options)
 

@@ -88,5 +88,9 @@ def test_an_actors_method_can_be_mapped():
 def test_impossible_sizes_are_refused():
     with pytest.raises(ValueError, match="chunk_size is 0"):
         as_completed([], chunk_size=0)
-    with pytest.raises(ValueError, match="backpressure_size is 5"):
-        map_unordered(double, [1], backpressure_size=5, chunk_size=6)
+    with pytest.raises(ValueError, match="at least 1, but they are 10 and 0"):
+        map_unordered(double, [1], backpressure_size=0)
+
+
+def test_few_in_flight_are_fewer_than_are_waited_for_at_a_time():
+    assert sorted(map_unordered(double, range(20), backpressure_size=2)) == [2 * value for value in range(20)]
