@@ -74,3 +74,19 @@ def test_the_runtime_environment_is_one():
 
     assert nbaccel.get(own.remote()) == ("RuntimeEnv", {"A": "1"})
     assert nbaccel.get_runtime_context().runtime_env == {}
+
+
+def test_a_task_knows_its_function_with_its_module():
+    def own_name():
+        return nbaccel.get_runtime_context().get_task_function_name()
+
+    class Model:
+        def __init__(self):
+            self.born_in = own_name()
+
+        def step(self):
+            return self.born_in, own_name()
+
+    assert nbaccel.get(nbaccel.remote(own_name).options(name="other").remote()) == f"{__name__}.own_name"
+    born_in, step = nbaccel.get(nbaccel.remote(Model).remote().step.remote())
+    assert (born_in, step) == (f"{__name__}.Model.__init__", f"{__name__}.Model.step")

@@ -46,7 +46,9 @@ class View:
             "worker_id": (worker.worker_id if worker is not None else b"\xff" * 28).hex(),
             "task_id": running.task_id.hex() if running is not None else None,
             "task_name": template.name if template is not None else None,
-            "task_function_name": (template.method or template.name) if template is not None else None,
+            "task_function_name": self.stage.execution.function_name(running, creation)
+            if running is not None
+            else None,
             "actor_id": creation.run.actor_id.hex() if creation is not None else None,
             "actor_name": creation.template.actor_name if creation is not None else None,
             "class_name": creation.template.class_name if creation is not None else None,

@@ -87,6 +87,14 @@ class Execution:
                 code = self._loaded[key] = codec.load_code(self.functions[key][0])
         return code
 
+    def function_name(self, running: Running, actor: Running | None) -> str:
+        """What runs, with its module: "train.fit", and "train.Model.step" in an actor that `actor` has made."""
+        template = running.template
+        code = self._loaded.get((actor or running).template.function_key)
+        module = getattr(code, "__module__", None) or "__main__"
+        words = [module, template.class_name, template.method or template.name.rpartition(".")[2]]
+        return ".".join(word for word in words if word)
+
     def begin(self, run: wire.Run) -> Running:
         """A task that came. What the arena holds of its arguments is mapped now: nothing interrupts this."""
         running = Running(run, self.templates[run.template])

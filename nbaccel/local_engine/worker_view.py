@@ -72,7 +72,7 @@ class WorkerView(ClusterView):
             "worker_id": self.worker_id.hex(),
             "task_id": running.task_id.hex() if running else None,
             "task_name": template.name if template else None,
-            "task_function_name": (template.method or template.name) if template else None,
+            "task_function_name": self.execution.function_name(running, creation) if running else None,
             "actor_id": creation.run.actor_id.hex() if creation else None,
             "actor_name": creation.template.actor_name if creation else None,
             "class_name": creation.template.class_name if creation else None,

@@ -246,3 +246,11 @@ def test_it_cannot_join_others():
     with pytest.raises(ValueError, match="address"):
         nbaccel.init("auto-not", engine="debug")
     nbaccel.init(engine="debug", num_cpus=1)
+
+
+def test_a_task_knows_its_function_with_its_module():
+    @nbaccel.remote
+    def own_name():
+        return nbaccel.get_runtime_context().get_task_function_name()
+
+    assert nbaccel.get(own_name.remote()) == f"{__name__}.own_name"
