@@ -19,15 +19,30 @@ def test_a_tutorial_runs_from_first_cell_to_last(path: Path, tmp_path: Path) -> 
     notebook = nbformat.read(path, as_version=4)
     if "cluster" in path.name:
         pytest.importorskip("ray")
-    unix = Config({"KernelManager": {"transport": "ipc", "ip": f"{tmp_path}/kernel"}})
-    NotebookClient(
-        notebook,
-        config=unix,
-        timeout=300 if "cluster" in path.name else 100,
-        resources={"metadata": {"path": str(path.parent)}},
-    ).execute()
+    execute(notebook, path, tmp_path, timeout_s=300 if "cluster" in path.name else 100)
     shown = [output.data for cell in notebook.cells for output in cell.get("outputs", []) if "data" in output]
     assert any("text/html" in data and "text/plain" in data for data in shown)
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_quickstart_gives_the_same_on_ray(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    (path,) = [path for path in TUTORIALS if "quickstart" in path.name]
+    notebook = nbformat.read(path, as_version=4)
+    (starts,) = [cell for cell in notebook.cells if "%accel_init" in cell.source and cell.cell_type == "code"]
+    starts.source = starts.source.replace("%accel_init", "%accel_init engine=ray")
+    execute(notebook, path, tmp_path, timeout_s=300)  # what it must give is asserted in its cells
+    table = next(cell for cell in notebook.cells if cell.source == "%accel_devices")
+    assert "GPUActor" in "".join(output.data["text/plain"] for output in table.outputs if "data" in output)
+
+
+def execute(notebook: nbformat.NotebookNode, path: Path, folder: Path, *, timeout_s: int) -> None:
+    """Run it in a kernel of its own, which speaks through files of the folder."""
+    unix = Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/kernel"}})
+    here = {"metadata": {"path": str(path.parent)}}
+    NotebookClient(notebook, config=unix, timeout=timeout_s, resources=here).execute()
 
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.name)

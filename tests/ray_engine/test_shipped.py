@@ -28,6 +28,14 @@ def test_it_has_the_version_of_the_package():
     assert nbaccel.__version__ == starting.import_shipped().VERSION
 
 
+def test_a_node_with_another_version_says_both(monkeypatch):
+    pytest.importorskip("ray")
+    shipped = starting.import_shipped()
+    monkeypatch.setattr(nbaccel, "__version__", "0.0.7")
+    with pytest.raises(RuntimeError, match=rf"nbaccel 0\.0\.7 and the driver has {shipped.VERSION}"):
+        shipped._found()
+
+
 def _plain():
     return 1
 
