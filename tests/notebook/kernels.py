@@ -55,8 +55,9 @@ class Cell:
 class Kernel:
     """A kernel process with a client; every process that it starts inherits a random token."""
 
-    def __init__(self, **environ: str) -> None:
+    def __init__(self, patience_s: float = PATIENCE_S, **environ: str) -> None:
         self._environ = environ
+        self._patience_s = patience_s
         self.token = secrets.token_hex(16)
         self._sockets = tempfile.TemporaryDirectory()
         self._manager = KernelManager(kernel_name="python3", transport="ipc", ip=f"{self._sockets.name}/kernel")
@@ -70,7 +71,7 @@ class Kernel:
         start({**os.environ, TOKEN: self.token, "SPT_NOENV": "1", **self._environ})
         self._client = self._manager.client()
         self._client.start_channels()
-        self._client.wait_for_ready(timeout=PATIENCE_S)
+        self._client.wait_for_ready(timeout=self._patience_s)
 
     def run(self, code: str) -> Cell:
         """Executes a cell and waits for its reply and for the end of its output."""
@@ -89,10 +90,10 @@ class Kernel:
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Takes messages in until the condition holds."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + self._patience_s
         while not condition():
             assert time.monotonic() < deadline, (
-                f"waited {PATIENCE_S} s; the last cell has {list(self._cells.values())[-1]}"
+                f"waited {self._patience_s} s; the last cell has {list(self._cells.values())[-1]}"
             )
             self._take(self._client.get_iopub_msg, 0.05)
             self._take(self._client.get_shell_msg, 0.0)
