@@ -50,7 +50,7 @@ class ActorHost:
         """After the constructor: make the threads or the loop that the calls run in."""
         own_repr: Any = type(self.instance).__repr__
         if own_repr is not object.__repr__:
-            self._label = repr(self.instance).splitlines()[0]
+            self._label = _first_line_of(self.instance) or self._label
         template = self._template
         groups = {_DEFAULT_GROUP: template.max_concurrency, **template.concurrency_groups}
         if template.is_async:
@@ -242,6 +242,14 @@ async def _reader_has_room(running: Running, behind: int) -> None:
     while not running.abandoned and running.consumed <= behind:
         await there.wait()
         there.clear()
+
+
+def _first_line_of(instance: Any) -> str:
+    """How an actor's instance calls itself; "" where it has nothing to say, or cannot."""
+    try:
+        return next(iter(repr(instance).splitlines()), "")
+    except Exception:  # user code; an actor whose __repr__ fails is an actor all the same
+        return ""
 
 
 def _raise_if_cancelled(running: Running) -> None:

@@ -40,7 +40,7 @@ class NodeAffinitySchedulingStrategy:
     def __init__(
         self, node_id: str, soft: bool, _spill_on_unavailable: bool = False, _fail_on_unavailable: bool = False
     ) -> None:
-        hex_id = node_id if isinstance(node_id, str) else node_id.hex()
+        hex_id = node_id if isinstance(node_id, str) else getattr(node_id, "hex", str)()
         if not _is_node_id(hex_id):
             raise ValueError(
                 f"Invalid node_id {node_id!r}. Node ID must be a valid hex string of {NODE_ID_DIGITS} digits. "

@@ -160,3 +160,36 @@ def test_out_of_order_calls_do_not_wait_for_each_other():
 def test_exit_actor_outside_of_an_actor_is_a_type_error():
     with pytest.raises(TypeError):
         nbaccel.actor.exit_actor()
+
+
+@pytest.mark.parametrize("broken", [lambda self: 1 / 0, lambda self: ""])
+def test_an_actor_without_a_name_for_itself_is_an_actor(broken):
+    nameless = type("Nameless", (), {"__repr__": broken, "answer": lambda self: 42})
+    assert nbaccel.get(nbaccel.remote(nameless).remote().answer.remote()) == 42
+
+
+def test_an_abstract_class_is_refused_where_it_is_started():
+    class Shape(ABC):
+        @abstractmethod
+        def area(self): ...
+
+    with pytest.raises(TypeError, match="abstract class Shape: it does not define area"):
+        nbaccel.remote(Shape).remote()
+
+
+def test_a_method_may_be_marked_bare():
+    @nbaccel.remote
+    class Marked:
+        @nbaccel.method
+        def answer(self):
+            return 42
+
+    assert nbaccel.get(Marked.remote().answer.remote()) == 42
+    with pytest.raises(AssertionError, match="takes keyword options"):
+        nbaccel.method(3)
+
+
+def test_handles_and_classes_can_be_annotated():
+    def use(actor: nbaccel.actor.ActorHandle[int], made: nbaccel.actor.ActorClass[int]) -> nbaccel.ObjectRef[int]: ...
+
+    assert len(use.__annotations__) == 3
