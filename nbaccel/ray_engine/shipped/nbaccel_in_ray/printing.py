@@ -25,11 +25,15 @@ _NOBODY = "f" * 48  # Ray's id of no task
 
 
 class Stream:
-    """Stands where sys.stdout or sys.stderr stood; what is not about writing goes to that."""
+    """Stands where sys.stdout or sys.stderr stood; what is not about writing goes to that.
 
-    def __init__(self, stream: Any, reporter: Any) -> None:
+    `reporter` has the notes of the tasks that run here, `core` (Ray's) knows which of them the thread runs.
+    """
+
+    def __init__(self, stream: Any, reporter: Any, core: Any) -> None:
         self._stream = stream
         self._reporter = reporter
+        self._core = core
         self._named = ""  # the id that was named last
         self._whole = True  # what was written last has ended its line
         self._held: dict[str, str] = {}  # the beginnings of lines, by the task that has not ended them
@@ -71,7 +75,7 @@ class Stream:
 
     def _pass_on(self, text: str, speaker: str) -> None:
         if speaker and speaker != self._named:
-            text = f"{self._end_of_line()}{MARK}{_name()}{ID_MARK}{speaker}\n{text}"
+            text = f"{self._end_of_line()}{MARK}{self._name()}{ID_MARK}{speaker}\n{text}"
             self._named = speaker
         self._put(text)
 
@@ -85,13 +89,13 @@ class Stream:
 
     def _rays_mark(self, text: str) -> None:
         """Ray says which task begins."""
-        self._named = task_id = _known(_core().get_current_task_id())
+        self._named = task_id = _known(self._core.get_current_task_id())
         named = f"{text.rstrip()}{ID_MARK}{task_id}\n" if task_id else text
         self._put(f"{self._end_of_line()}{named}")
 
     def name_now(self) -> None:
         """Before anything was printed: who prints past Python is known from here on."""
-        task_id = _known(_core().get_current_task_id())
+        task_id = _known(self._core.get_current_task_id())
         with self._lock:
             if task_id:
                 self._pass_on("", task_id)
@@ -107,7 +111,7 @@ class Stream:
 
     def _speaker(self) -> str:
         """The id of the task that prints; looked up once for each, since a print is several writes."""
-        task_id = _core().get_current_task_id()
+        task_id = self._core.get_current_task_id()
         current = task_id.binary()
         if current == self._looked_up[0]:
             return self._looked_up[1]
@@ -116,6 +120,11 @@ class Stream:
             return id_of(note) if note is not None else _known(task_id)
         self._looked_up = (current, id_of(note))
         return self._looked_up[1]
+
+    def _name(self) -> str:
+        """As Ray names tasks."""
+        name = self._core.get_current_task_name() or ""
+        return " ".join(name.replace("()", "").split())
 
     def after_fork(self) -> None:
         """Another thread of the parent may have been writing."""
@@ -127,9 +136,11 @@ streams: list[Stream] = []
 
 def install(reporter: Any) -> None:
     """From now on this process's lines name their tasks; `reporter` knows which run here."""
-    if streams or ray._private.worker.global_worker.mode != ray.WORKER_MODE:
+    worker = ray._private.worker.global_worker
+    if streams or worker.mode != ray.WORKER_MODE:
         return
-    sys.stdout, sys.stderr = Stream(sys.stdout, reporter), Stream(sys.stderr, reporter)
+    sys.stdout = Stream(sys.stdout, reporter, worker.core_worker)
+    sys.stderr = Stream(sys.stderr, reporter, worker.core_worker)
     streams.extend([sys.stdout, sys.stderr])
     for stream in streams:
         os.register_at_fork(after_in_child=stream.after_fork)
@@ -141,17 +152,7 @@ def id_of(note: dict[str, Any]) -> str:
     return note.get("stands_for") or str(note["task_id"].hex())
 
 
-def _core() -> Any:
-    return ray._private.worker.global_worker.core_worker
-
-
 def _known(task_id: Any) -> str:
     """The id in words; "" where no task runs, as in a thread that a task has started."""
     found = str(task_id.hex())
     return "" if found == _NOBODY else found
-
-
-def _name() -> str:
-    """As Ray names tasks."""
-    name = _core().get_current_task_name() or ""
-    return " ".join(name.replace("()", "").split())

@@ -1,0 +1,60 @@
+"""What was submitted is known by task, in order, and with its cell for longer than the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("ray")
+
+from nbaccel.ray_engine import submissions
+from nbaccel.ray_engine.submissions import About, Submissions
+
+
+class Ref:
+    """Whatever a weak reference can be made of."""
+
+
+REF = Ref()
+TRAIN = About("train", "task", {"GPU": 1.0})
+
+
+def note(known, number, parent=b"cell"):
+    known.note(number.to_bytes(24), TRAIN, "[1]", None, REF, parent)
+
+
+def test_those_after_a_number_come_in_order():
+    known = Submissions()
+    for number in range(3):
+        note(known, number)
+    last, first_three = known.since(0)
+    note(known, 3)
+    assert [each.task_id[-1] for each in first_three] == [0, 1, 2]
+    assert known.has_later(last)
+    last, one = known.since(last)
+    assert [each.task_id[-1] for each in one] == [3] and not known.has_later(last)
+
+
+def test_the_cell_is_known_for_longer_than_the_rest():
+    known = Submissions()
+    for number in range(submissions.MOST_KEPT + 10):
+        note(known, number)
+    first = (0).to_bytes(24)
+    assert known.get(first) is None and known.parent(first) == b"cell"
+
+
+def test_a_cell_is_known_of_a_task_that_views_have_forgotten():
+    known = Submissions()
+    note(known, 1)
+    known.forget((1).to_bytes(24))
+    assert known.parent((1).to_bytes(24)) == b"cell"
+    assert known.parent((2).to_bytes(24)) is None
+
+
+def test_who_sleeps_is_woken_by_the_next_until_it_says_no_more():
+    known, woken = Submissions(), []
+    note(known, 1)
+    known.wake_at_next(lambda: woken.append(True))
+    note(known, 2)
+    known.wake_at_next(None)
+    note(known, 3)
+    assert woken == [True]
