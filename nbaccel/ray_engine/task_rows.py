@@ -72,6 +72,7 @@ def _of_note(note: Note, known: Known, nodes_alive: set[str]) -> TaskRow:
         attempt=note["attempt"],
         choice=note.get("choice") or (asked.choice if asked is not None else ""),
         choice_why=note.get("choice_why") or (asked.choice_why if asked is not None else ""),
+        peak_memory_bytes=note.get("peak_memory_bytes"),
         progress=tuple(note["progress"]) if note.get("progress") else None,
     )
     _set_end(row, note, known, nodes_alive)

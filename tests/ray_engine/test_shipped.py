@@ -141,3 +141,37 @@ def test_who_waits_for_news_is_woken_by_them(collector):
 
     _, (note,), _ = asyncio.run(run())
     assert note["task_id"] == "a"
+
+
+class _Devices:
+    """As torch.cuda tells of one device that is open."""
+
+    peak = 3 << 30
+
+    def is_initialized(self):
+        return True
+
+    def device_count(self):
+        return 1
+
+    def memory_reserved(self, index):
+        return 0
+
+    def max_memory_reserved(self, index):
+        return self.peak
+
+    def reset_peak_memory_stats(self, index):
+        self.peak = 0
+
+
+def test_a_task_on_a_device_notes_its_peak(wrapping, monkeypatch):
+    peaks = __import__("nbaccel_in_ray.device_peaks").device_peaks
+    torch = type(sys)("torch")
+    torch.cuda = _Devices()
+    for name in peaks.FRAMEWORKS:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    assert peaks.peak_bytes() is None
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    assert peaks.peak_bytes() == 3 << 30
+    peaks.began()
+    assert peaks.peak_bytes() == 0

@@ -11,6 +11,7 @@ from typing import Any
 
 from ray.exceptions import ActorUnschedulableError
 
+from nbaccel_in_ray import device_peaks
 from nbaccel_in_ray.reporting import devices_here, reporter
 
 _WHERE = "_nbaccel_where"
@@ -42,12 +43,16 @@ class noted:
         self._note = reporter.began(about.name, about.kind, families, about.choice)
         if self._claim is not None:
             self._note.update(self._claim.facts(self._note))
+        if families:
+            device_peaks.began()
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         if isinstance(error, GeneratorExit):
             error = None  # nobody reads on: the generator ends early, and well
         if error is not None:
             _mark(error, self._about, self._note)
+        if "devices" in self._note and (peak := device_peaks.peak_bytes()) is not None:
+            self._note["peak_memory_bytes"] = peak
         reporter.ended(self._note, error)
         if self._about.last_of_process:
             reporter.flush()
