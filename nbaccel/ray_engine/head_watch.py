@@ -92,8 +92,8 @@ class HeadWatch:
         host, port = self._where
         self.lost = (
             f"Ray's head at {host}:{port} does not answer any more: it has ended, or the network between is cut. What "
-            "was running there is lost to this process, which has left the cluster. Call nbaccel.shutdown(), and init() "
-            "once there is a cluster again."
+            "was running there is lost to this process, which has left the cluster. Call nbaccel.shutdown(), and "
+            "init() once there is a cluster again."
         )
         self._told(self.lost)
         deadline = time.monotonic() + LAST_CALL_S
