@@ -121,7 +121,7 @@ def test_an_object_that_cannot_be_made_again_fails_in_words(joined, tmp_path):
     without_retries = make.options(max_retries=0).remote(tmp_path / "runs", 1)
     nbaccel.wait([without_retries], fetch_local=False)
     joined.remove_node(node)
-    with pytest.raises(exceptions.ObjectLostError, match="put"):
+    with pytest.raises(exceptions.OwnerDiedError, match=r"made by put\(\), in a process that ended"):
         nbaccel.get(inside)
     with pytest.raises(exceptions.ObjectReconstructionFailedError, match=r"Maker\.make is a call of an actor"):
         nbaccel.get(of_a_call)

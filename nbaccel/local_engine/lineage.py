@@ -115,12 +115,13 @@ class Lineage:
         self._head.handle(TaskSubmitted(task))
 
     def _fail(self, id: bytes, node: str, maker: Maker | None) -> None:
-        if index_of(id) >= PUT_INDEX:
-            why = "it was made by put(), and not by a task that could run again"
+        if index_of(id) >= PUT_INDEX:  # it lay where it was made
+            kind = "OwnerDiedError"
+            why = "it was made by put(), in a process that ended with the node, and not by a task that could run again"
         else:
+            kind = "ObjectReconstructionFailedError"
             why = maker.why_not if maker is not None else "it is an item of a stream, and streams are not run again"
-        message = f"Object {id.hex()} was lost with {node}, where its only copy was: {why}."
-        lost = failures.failed("ObjectReconstructionFailedError", message)
+        lost = failures.failed(kind, f"Object {id.hex()} was lost with {node}, where its only copy was: {why}.")
         self._head.orders.fill(id, wire.Value(wire.FAILED, lost.data), [], self._head.objects.records[id].owner)
 
     def missing(self, submit: wire.Submit) -> set[bytes]:
