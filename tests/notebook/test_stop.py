@@ -145,3 +145,16 @@ def test_detached_tasks_go_on(kernel: Kernel) -> None:
 
     assert "True" in kernel.run("print(nbaccel.wait([ref], timeout=0)[1] == [ref]); nbaccel.cancel(ref)").text
     kernel.run("stopping.set_policy(None)")
+
+
+def test_stop_wakes_a_kernel_that_awaits_and_in_which_nothing_else_happens() -> None:
+    quiet = Kernel()
+    try:
+        quiet.run("%load_ext nbaccel\nimport asyncio")
+        cell = quiet.submit("print('begun', flush=True)\nawait asyncio.sleep(600)")
+        quiet.until(lambda: "begun" in cell.text)
+        quiet.interrupt()
+        quiet.finish(cell)
+        assert cell.error is not None
+    finally:
+        quiet.close()
