@@ -150,9 +150,10 @@ def test_detached_tasks_go_on(kernel: Kernel) -> None:
 def test_stop_wakes_a_kernel_that_awaits_and_in_which_nothing_else_happens() -> None:
     quiet = Kernel()
     try:
-        quiet.run("%load_ext nbaccel\nimport asyncio")
-        cell = quiet.submit("print('begun', flush=True)\nawait asyncio.sleep(600)")
-        quiet.until(lambda: "begun" in cell.text)
+        quiet.run("%load_ext nbaccel\nimport asyncio, threading")
+        # A thread says so, once the kernel's loop is asleep: printing from the cell itself would keep it awake.
+        cell = quiet.submit("threading.Timer(1, print, ['asleep']).start()\nawait asyncio.sleep(600)")
+        quiet.until(lambda: "asleep" in cell.text)
         quiet.interrupt()
         quiet.finish(cell)
         assert cell.error is not None
