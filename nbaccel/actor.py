@@ -2,7 +2,9 @@
 
 from nbaccel.handles import ActorClass, ActorClassInheritanceException, ActorHandle, ActorMethod
 
-__all__ = ["ActorClass", "ActorClassInheritanceException", "ActorHandle", "ActorMethod", "exit_actor"]
+ActorProxy = ActorHandle  # Ray's name for annotations: `def use(counter: ActorProxy[Counter])`
+
+__all__ = ["ActorClass", "ActorClassInheritanceException", "ActorHandle", "ActorMethod", "ActorProxy", "exit_actor"]
 
 
 def exit_actor() -> None:

@@ -49,6 +49,7 @@ Every error survives plain pickle, whatever its constructor asks for.
 """
 
 import contextlib
+import copyreg
 import types
 import weakref
 from collections.abc import Mapping, Sequence
@@ -209,8 +210,8 @@ class _PackedCause:
 def _packed(cause: BaseException | None) -> Any:
     kind = type(cause)
     plain = kind.__reduce__ is BaseException.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__
-    if cause is None or not plain or kind.__getstate__ is not object.__getstate__:
-        return cause
+    if cause is None or not plain or kind.__getstate__ is not object.__getstate__ or kind in copyreg.dispatch_table:
+        return cause  # it, or register_serializer, says how
     return _PackedCause(cause)
 
 
