@@ -10,7 +10,7 @@ import msgspec
 
 from nbaccel import __version__
 from nbaccel.ray_engine import device_rows, task_rows
-from nbaccel.ray_engine.submissions import Submissions
+from nbaccel.ray_engine.submissions import Submission, Submissions
 from nbaccel.snapshot import ActorRow, Alert, GroupRow, NodeRow, Runtime, Snapshot, WorkerRow
 
 Note = dict[str, Any]
@@ -137,7 +137,7 @@ def _actor(row: dict[str, Any], note: Note, asked: Any) -> ActorRow:
         state=state,
         job=job_number(row["JobID"]),
         name=row["Name"],
-        demand=asked.demand if asked is not None else dict(note.get("assigned") or {}),
+        demand=_held(asked, state) if asked is not None else dict(note.get("assigned") or {}),
         device_ids=note.get("devices") or {},
         node_id=row["Address"]["NodeID"] or None,
         worker_id=note.get("worker_id"),
@@ -149,6 +149,11 @@ def _actor(row: dict[str, Any], note: Note, asked: Any) -> ActorRow:
         choice=note.get("choice") or (asked.choice if asked is not None else ""),
         choice_why=note.get("choice_why") or (asked.choice_why if asked is not None else ""),
     )
+
+
+def _held(asked: Submission, state: str) -> dict[str, float]:
+    """What an actor asks for to be placed may be more than what it then holds for life."""
+    return asked.demand if state in ("PENDING_CREATION", "RESTARTING") else asked.held
 
 
 def _workers(known: Known) -> list[WorkerRow]:

@@ -146,12 +146,19 @@ def _holders(snapshot: Snapshot, resources: list[str]) -> Iterator[dict[str, Any
             }  # fmt: skip
     on_devices = {device.resource for device in snapshot.devices}
     running = [row for row in snapshot.tasks if row.state == "RUNNING" and row.kind == "task"]
-    for name in resources:
-        for row in running if name not in on_devices else ():
+    alive = [row for row in snapshot.actors if row.state == "ALIVE"]
+    for name in (name for name in resources if name not in on_devices):
+        for row in running:
             if row.demand.get(name):
                 yield {
                     "name": row.name, "resource": name, "amount": row.demand[name], "cell": row.cell, "pid": row.pid,
                     "since": row.started_at, "task_id": row.task_id,
+                }  # fmt: skip
+        for actor in alive:
+            if actor.demand.get(name):
+                yield {
+                    "name": actor.class_name, "resource": name, "amount": actor.demand[name], "cell": actor.cell,
+                    "pid": actor.pid, "since": actor.since, "actor_id": actor.actor_id, "for_life": True,
                 }  # fmt: skip
 
 

@@ -24,6 +24,7 @@ class About(msgspec.Struct, frozen=True):
     demand: dict[str, float] = {}
     choice: str = ""  # the words of the fallback that was taken
     choice_why: str = ""
+    held: dict[str, float] = {}  # of an actor: what it holds once it is placed
 
 
 class Submission(msgspec.Struct):
@@ -40,6 +41,7 @@ class Submission(msgspec.Struct):
     choice_why: str = ""
     inner: Any = None  # a weak reference to nbaccel's ref: while it lives, Ray can be asked whether the task has ended
     parent: bytes = b""  # of the messages of its cell
+    held: dict[str, float] = {}  # of an actor: what it holds once it is placed
     number: int = 0  # they are numbered in order, from 1
 
 
@@ -82,6 +84,7 @@ class Submissions:
                 about.choice_why,
                 inner,
                 parent,
+                about.held,
                 self.number,
             )
             if parent:

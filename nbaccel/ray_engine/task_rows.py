@@ -113,7 +113,9 @@ def _of_submission(each: Submission, ready: set[bytes], actors: dict[str, str], 
     """A task that has not said that it began; None when nothing of it can be known any more."""
     state = _state(each, ready, actors)
     if state is None:
-        known.submissions.forget(each.task_id)
+        made = each.kind == "actor creation" and each.actor_id is not None and each.actor_id.hex() in actors
+        if not made:  # of an actor, the cell and the demand are asked for as long as Ray knows it
+            known.submissions.forget(each.task_id)
         return None
     return TaskRow(
         task_id=each.task_id.hex(),

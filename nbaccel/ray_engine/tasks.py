@@ -132,8 +132,8 @@ class Tasks:
     ) -> None:
         """Keep what Ray does not: what was asked, in which cell, on which choice."""
         actor_id = inner._actor_id.binary()
-        demand = quantities(demand_of_actor(choice.options)[0])
-        about = About(f"{running._name}.__init__", "actor creation", demand, choice.label, choice.why)
+        placed, held = (quantities(each) for each in demand_of_actor(choice.options))
+        about = About(f"{running._name}.__init__", "actor creation", placed, choice.label, choice.why, held)
         creation = _creation_of(actor_id)
         cell, parent = source or ("", b"")
         self.submissions.note(creation, about, cell, actor_id, handle, parent)

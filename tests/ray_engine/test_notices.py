@@ -11,7 +11,7 @@ pytest.importorskip("ray")
 from nbaccel import sinks
 from nbaccel.ray_engine.notices import Notices
 from nbaccel.ray_engine.submissions import About, Submissions
-from nbaccel.snapshot import DeviceRow, Holder, NodeRow, Runtime, Snapshot
+from nbaccel.snapshot import ActorRow, DeviceRow, Holder, NodeRow, Runtime, Snapshot
 
 NODE = "aa" * 28
 
@@ -34,13 +34,15 @@ class Cluster:
         self.begun = set()
         self.queue = {}
         self.scales = False
+        self.busy_cpus = 0.0
+        self.actors = []
         self.asked_to_report = 0
         self.notices = Notices(self, self, clock=lambda: self.now)
 
-    def submit(self, name, gpus, cell="a", kind="task"):
+    def submit(self, name, gpus, cell="a", kind="task", demand=None):
         number = len(self.submissions.all()) + 1
         ref, task_id = Ref(), bytes([number]) * 24
-        about = About(name, kind, {"GPU": gpus})
+        about = About(name, kind, demand or {"GPU": gpus})
         self.submissions.note(task_id, about, f"[{ord(cell)}]", None, ref, cell.encode())
         self.submissions.get(task_id).submitted_at = self.now
         return ref, task_id
@@ -53,9 +55,9 @@ class Cluster:
             if holder:
                 device.free = 0.0
                 device.holders = [Holder(holder, 1.0, pid=7, actor_id=self.actor_ids.get(holder))]
-        free = {"GPU": float(self.gpus - len(self.held_by)), "CPU": 4.0}
+        free = {"GPU": float(self.gpus - len(self.held_by)), "CPU": 4.0 - self.busy_cpus}
         node = NodeRow(NODE, "here", True, True, {"GPU": float(self.gpus), "CPU": 4.0}, free)
-        return Snapshot(Runtime("ray", "0", "3"), nodes=[node], devices=devices)
+        return Snapshot(Runtime("ray", "0", "3"), nodes=[node], devices=devices, actors=self.actors)
 
     def nodes_only(self):
         return self.picture()
@@ -214,6 +216,19 @@ def test_devices_that_actors_hold_for_life_are_a_deadlock(cluster, front):
     ((_cell, kind, text),) = front.said
     assert kind == "deadlock" and kept
     assert "all of it is held by work that does not give it back by itself; held by Model (GPU 0), pid 7" in text
+
+
+def test_cpus_that_actors_hold_for_life_are_a_deadlock_unless_others_hold_some(cluster, front):
+    cluster.busy_cpus = 4.0
+    cluster.actors = [ActorRow("ab" * 16, "Model", "ALIVE", demand={"CPU": 3.0}, cell="[2]")]
+    kept = cluster.submit("train", 0, demand={"CPU": 2.0})
+    cluster.queue = {(("CPU", 2.0),): 1}
+    cluster.look(6)
+    cluster.look(3)
+    assert front.said[-1][1] == "waiting" and "held by Model (cell [2])" in front.said[-1][2]
+    cluster.busy_cpus = 3.0
+    cluster.look(1)
+    assert front.said[-1][1] == "deadlock" and kept
 
 
 def test_lines_go_when_their_tasks_have_ended_and_when_all_ends(cluster, front):
