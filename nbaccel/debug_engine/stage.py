@@ -126,6 +126,8 @@ class Stage:
     def _stop(self, command: do.StopWorker) -> None:
         worker = self.workers.pop(command.worker_id, None)
         if worker is not None:
+            if not command.force:
+                worker.say_goodbye()
             worker.end()
             self.tell(ev.WorkerDied(command.worker_id, command.why, intended=True))
 
@@ -372,6 +374,7 @@ class Stage:
         if done.exiting:
             assert worker.creation is not None
             actor_id = worker.creation.run.actor_id
+            worker.say_goodbye()
             self.tell(ev.ActorKillAsked(actor_id, True, why="it ended itself: exit_actor() was called"))
         if not worker.ended:
             retry = done.retry and record is not None and record.task.retries_left != 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections import deque
 from typing import Any
 
@@ -46,6 +47,16 @@ class Worker(msgspec.Struct, eq=False):
         assert self.creation is not None
         if self.creation.template.is_async:
             self.loop = self.loop or IdleLoop()
+
+    def say_goodbye(self) -> None:
+        """The last wish of an actor that is not killed. What it has registered with atexit is for the end of ours."""
+        last_wish = getattr(type(self.instance), "__ray_shutdown__", None)
+        if last_wish is None:
+            return
+        try:
+            last_wish(self.instance)
+        except Exception:  # user code, and nobody is there to be told but whoever reads its output
+            traceback.print_exc()
 
     def end(self) -> None:
         self.ended = True

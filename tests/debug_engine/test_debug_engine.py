@@ -254,3 +254,30 @@ def test_a_task_knows_its_function_with_its_module():
         return nbaccel.get_runtime_context().get_task_function_name()
 
     assert nbaccel.get(own_name.remote()) == f"{__name__}.own_name"
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        (lambda actor: actor.leave.remote(), ["goodbye"]),
+        (lambda actor: actor.__ray_terminate__.remote(), ["goodbye"]),
+        (lambda actor: None, ["goodbye"]),
+        (nbaccel.kill, []),
+    ],
+)
+def test_an_actor_that_is_not_killed_says_goodbye(end, said):
+    words = []
+
+    class Polite:
+        def leave(self):
+            nbaccel.actor.exit_actor()
+
+        def __ray_shutdown__(self):
+            words.append("goodbye")
+
+    actor = nbaccel.remote(Polite).remote()
+    nbaccel.get(actor.__ray_ready__.remote())
+    end(actor)
+    del actor
+    nbaccel.get(nbaccel.put(1))  # what has gone out of scope is noticed by the next question
+    assert words == said
