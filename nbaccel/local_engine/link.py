@@ -125,7 +125,7 @@ class Link:
             self._room.wait(0.1)
 
     def _write_loop(self) -> None:
-        _block_signals()
+        block_signals()
         while True:
             urgent = self._next_kick()
             while urgent is False:
@@ -169,7 +169,7 @@ class Link:
     # ---- reading
 
     def _read_loop(self) -> None:
-        _block_signals()
+        block_signals()
         reader = wire.FrameReader(of_head=False)
         receivers = self.receivers
         why = "the head closed the connection"
@@ -281,6 +281,6 @@ class Link:
 _BUILTIN: dict[str, type[Exception]] = {"ValueError": ValueError, "TypeError": TypeError, "RuntimeError": RuntimeError}
 
 
-def _block_signals() -> None:
+def block_signals() -> None:
     """Leave signals to the main thread: a system call here is then never cut short."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGCHLD})

@@ -1,8 +1,8 @@
 """A worker process: runs one task at a time, or one actor.
 
 ```
-  reader thread ── Run ──► queue ──► main thread: user code ──► Done
-       └── Interrupt (of the running task) ── SIGINT to ourselves ──► KeyboardInterrupt in the user's code
+  main thread: reads ── Run ──► queue ──► user code ──► Done        (the reader thread reads while user code runs)
+  reader ── Interrupt (of the running task) ── SIGINT to ourselves ──► KeyboardInterrupt in the user's code
 ```
 User code runs in the main thread, so that signals, and libraries that want it, work. SIGINT does nothing between tasks.
 """
@@ -30,7 +30,7 @@ from nbaccel.local_engine import codec, failures, wire
 from nbaccel.local_engine.actor_host import ActorHost
 from nbaccel.local_engine.client import Client
 from nbaccel.local_engine.execution import ActorExit, Execution, Running, current_run
-from nbaccel.local_engine.link import Link
+from nbaccel.local_engine.worker_link import WorkerLink
 from nbaccel.local_engine.worker_output import WorkerOutput
 from nbaccel.local_engine.worker_setup import apply_runtime_env, apply_setup
 from nbaccel.local_engine.worker_view import WorkerView
@@ -42,7 +42,8 @@ class Worker(WorkerView, Client):
     """The engine as a task sees it, and the loop that runs tasks."""
 
     def __init__(self, sock: socket.socket, arena_fd: int, worker_id: bytes) -> None:
-        link = Link(sock, on_lost=_leave_lost)
+        self._queue: SimpleQueue[Any] = SimpleQueue()
+        link = WorkerLink(sock, self._queue, on_lost=_leave_lost)
         Client.__init__(self, link, 0, arena_fd, "")
         self.worker_id = worker_id
         self.setup: wire.Setup | None = None
@@ -50,7 +51,6 @@ class Worker(WorkerView, Client):
         self.output = WorkerOutput()
         self.actor: ActorHost | None = None
         self._environment = ""  # the key of the runtime environment that was taken on
-        self._queue: SimpleQueue[Any] = SimpleQueue()
         self._skip: set[bytes] = set()
         self._running: Running | None = None  # what the main thread runs and an interrupt may hit
         self._interruptible = False
@@ -160,11 +160,12 @@ class Worker(WorkerView, Client):
         """Run what comes, until the head closes the connection or says Exit."""
         signal.signal(signal.SIGINT, self._on_sigint)
         engines.adopt(self)
-        self.link.start("worker")
+        link = self.link
+        assert isinstance(link, WorkerLink)
+        link.start("worker")
         self.link.say(wire.WorkerHello(self.worker_id, os.getpid()))
-        take = self._queue.get
         while True:
-            item = take()
+            item = link.next_item()
             if type(item) is wire.Setup:
                 self._set_up(item)
                 continue
