@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from nbaccel.answers import explain, probe, recycle
     from nbaccel.completion_order import as_completed
     from nbaccel.executor import Executor
+    from nbaccel.logging_config import LoggingConfig
     from nbaccel.notebook.dashboards import dashboard
     from nbaccel.progress_bar import progress
 
@@ -65,6 +66,7 @@ __all__ = [
     "DynamicObjectRefGenerator",
     "Executor",
     "JobID",
+    "LoggingConfig",
     "NodeID",
     "ObjectID",
     "ObjectRef",
@@ -121,6 +123,7 @@ _NOT_HERE = {"dag", "data", "job_submission", "rllib", "serve", "train", "tune",
 
 _LAZY = {
     "Executor": "executor",
+    "LoggingConfig": "logging_config",
     "as_completed": "completion_order",
     "explain": "answers",
     "probe": "answers",

@@ -98,6 +98,8 @@ def init(address: str | None = None, **given: Any) -> ClusterContext:
     from nbaccel import stopping
 
     stopping.set_policy(options.on_interrupt)
+    if hasattr(options.logging_config, "apply"):
+        options.logging_config.apply()
     _attach_to_notebook()
     return _context(engines.start(_engine_name(options), options))
 

@@ -267,6 +267,12 @@ def job_config(name: str, value: Any) -> Any:
     return value
 
 
+def logging_config(name: str, value: Any) -> Any:
+    if value is not None and not hasattr(value, "encoding"):
+        raise wrong_type(name, value, "a LoggingConfig")
+    return value
+
+
 # --- where it may run --------------------------------------------------------------------------------------------
 
 

@@ -113,7 +113,7 @@ OPTIONS: tuple[tuple[str, Where, Check], ...] = (
     ("configure_logging", Where.INIT, checks.switch),
     ("logging_level", Where.INIT, checks.logging_level),
     ("logging_format", Where.INIT, checks.word),
-    ("logging_config", Where.INIT, checks.anything),
+    ("logging_config", Where.INIT, checks.logging_config),
     ("log_to_driver", Where.INIT, lambda name, value: value is None or checks.switch(name, value)),
     ("engine", Where.INIT, checks.one_of("local", "ray", "debug")),
     ("preload", Where.INIT, checks.words),

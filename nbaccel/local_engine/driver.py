@@ -281,7 +281,9 @@ def start_daemon(
 def hello(role: str, token: str, options: InitOptions | None, job: int = 0) -> wire.Hello:
     """Our greeting."""
     main = sys.modules.get("__main__")
-    environment = {k: v for k, v in ((options.runtime_env if options else None) or {}).items() if k == "env_vars"}
+    variables = dict(((options.runtime_env if options else None) or {}).get("env_vars") or {})
+    if options is not None and hasattr(options.logging_config, "variables"):
+        variables |= options.logging_config.variables()
     return wire.Hello(
         role,
         token,
@@ -293,7 +295,7 @@ def hello(role: str, token: str, options: InitOptions | None, job: int = 0) -> w
         [os.path.abspath(entry) for entry in sys.path],
         _cwd(),
         (options.namespace if options else None) or "",
-        msgspec.json.encode(environment),
+        msgspec.json.encode({"env_vars": variables} if variables else {}),
         job,
         os.path.abspath(getattr(main, "__file__", "") or ""),
         options.infeasible if options else "",

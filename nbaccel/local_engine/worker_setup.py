@@ -15,7 +15,7 @@ from typing import Any
 
 import cloudpickle
 
-from nbaccel import exceptions
+from nbaccel import exceptions, logging_config
 from nbaccel.local_engine import variables, wire
 
 SETUP_ERROR = "NBACCEL_SETUP_ERROR"  # why this process's environment could not be made
@@ -25,6 +25,7 @@ MOST_ERROR = 16_000
 def apply_setup(setup: wire.Setup) -> None:
     """What holds for every task of the job."""
     variables.take_on(setup.env_vars)
+    logging_config.apply_from_environment()
     known = set(sys.path)
     sys.path[:] = [
         *setup.sys_path,

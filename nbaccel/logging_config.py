@@ -1,0 +1,102 @@
+"""How log records look, here and in every task: `init(logging_config=LoggingConfig(encoding="JSON"))`.
+
+{"asctime": "…", "levelname": "INFO", "message": "epoch 3", …, "job_id": "00000001", "task_name": "train", …}
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from nbaccel import engine as engines
+
+ENCODINGS = ("TEXT", "JSON")
+VARIABLE = "NBACCEL_LOGGING_CONFIG"  # how a worker learns of it
+_TEXT = "%(asctime)s\t%(levelname)s %(filename)s:%(lineno)s -- %(message)s"
+_ALWAYS = ("asctime", "levelname", "message", "filename", "lineno")
+_FACTS = {
+    "job_id": "job_id",
+    "worker_id": "worker_id",
+    "node_id": "node_id",
+    "actor_id": "actor_id",
+    "actor_name": "actor_name",
+    "task_id": "task_id",
+    "task_name": "task_name",
+    "task_func_name": "task_function_name",
+}
+_OF_A_RECORD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
+
+
+@dataclass
+class LoggingConfig:
+    """The format ("TEXT" or "JSON"), the level, and what of a LogRecord is added, for instance ["name"].
+
+    Each record also says which job, node, worker, task and actor wrote it. Raises ValueError.
+    """
+
+    encoding: str = "TEXT"
+    log_level: str | int = "INFO"
+    additional_log_standard_attrs: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.encoding not in ENCODINGS:
+            raise ValueError(f"Invalid encoding type: {self.encoding}. Valid encoding types are: {list(ENCODINGS)}")
+        for name in self.additional_log_standard_attrs:
+            if name not in _OF_A_RECORD:
+                raise ValueError(f"{name!r} is no attribute of a log record; those are {sorted(_OF_A_RECORD)}.")
+
+    def apply(self) -> None:
+        """Set this process's root logger up."""
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(_Formatter(self))
+        root = logging.getLogger()
+        for before in root.handlers[:]:
+            if isinstance(before.formatter, _Formatter):
+                root.removeHandler(before)
+        root.addHandler(handler)
+        root.setLevel(self.log_level)
+
+    def variables(self) -> dict[str, str]:
+        """What a worker's environment says of it."""
+        return {VARIABLE: json.dumps(asdict(self))}
+
+
+def apply_from_environment() -> None:
+    """In a worker: as its driver has asked."""
+    asked = os.environ.get(VARIABLE)
+    if asked:
+        LoggingConfig(**json.loads(asked)).apply()
+
+
+class _Formatter(logging.Formatter):
+    """A line of text, or of JSON, that says who wrote it."""
+
+    def __init__(self, config: LoggingConfig) -> None:
+        super().__init__(_TEXT)
+        self._config = config
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)  # makes record.message, asctime and exc_text as well
+        facts = {name: getattr(record, name, None) for name in self._config.additional_log_standard_attrs} | _who()
+        facts["timestamp_ns"] = int(record.created * 1e9)
+        if self._config.encoding == "TEXT":
+            return " ".join([text, *(f"{name}={value}" for name, value in facts.items())])
+        said = {name: getattr(record, name) for name in _ALWAYS} | facts
+        if record.exc_text:
+            said["exc_text"] = record.exc_text
+        return json.dumps(said, default=str)
+
+
+def _who() -> dict[str, Any]:
+    running = engines.running()
+    if running is None:
+        return {}
+    context = running.context()
+    return {name: context[fact] for name, fact in _FACTS.items() if context.get(fact)}
+
+
+__all__ = ["LoggingConfig"]
