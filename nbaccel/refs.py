@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
+from nbaccel.exceptions import GetTimeoutError
 from nbaccel.ids import JobID, TaskID
 
 if TYPE_CHECKING:
@@ -169,8 +170,11 @@ class ObjectRefGenerator:
         return self._next_sync(None)
 
     def _next_sync(self, timeout_s: float | None = None) -> ObjectRef[Any]:
+        """The next ref; the nil ref when there is none in time, as in Ray."""
         try:
             ref = self._engine.next_item(self, timeout_s)
+        except GetTimeoutError:
+            return ObjectRef.nil()
         except KeyboardInterrupt:
             from nbaccel import stopping
 

@@ -157,6 +157,19 @@ def test_wait_takes_streams_and_get_gives_them_back():
     assert nbaccel.get(stream) is stream
 
 
+def test_the_next_item_can_be_waited_for_with_a_timeout():
+    @nbaccel.remote
+    def late(gate):
+        nbaccel.get(gate.wait.remote())
+        yield 1
+
+    gate = Gate.remote()
+    stream = late.remote(gate)
+    assert stream._next_sync(timeout_s=0.01).is_nil()
+    gate.open.remote()
+    assert nbaccel.get(next(stream)) == 1
+
+
 def test_a_stream_runs_no_further_ahead_than_it_may():
     @nbaccel.remote(_generator_backpressure_num_objects=2)
     def ahead(tally):
