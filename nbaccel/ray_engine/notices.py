@@ -21,11 +21,13 @@ from nbaccel import exceptions, sinks
 from nbaccel.ray_engine import planning
 from nbaccel.ray_engine.outstanding import Demand, Outstanding, demand_of
 from nbaccel.ray_engine.submissions import Submission
+from nbaccel.scheduling.reasons import Feasibility
 
 LOOK_EVERY_S = 1.0
 PATIENCE_S = 5.0  # what waits longer has a line under its cell
 REPORTS_COME_S = 3.0  # after the first question, until every task that runs has said so
 QUIET_S = 2.0  # until what is out for long and is not queued is looked at again: it runs, or waits for its arguments
+JUDGE_AGAIN_S = 5.0  # what no node can meet
 MOST_ASKED = 500  # of the tasks that ask the same, how many Ray is asked about at once
 MOST_OUT = 5_000
 MOST_REMEMBERED = 1_000
@@ -44,6 +46,7 @@ class Group(msgspec.Struct):
     demand: Demand
     out: OrderedDict[bytes, Submission] = msgspec.field(default_factory=OrderedDict)
     ever: bool = True
+    never: str = ""  # why no node can meet it
     more: str = ""  # what is known of the autoscaler where no node could meet it
     lines: dict[bytes, Line] = {}  # by the parent of the cell
     quiet_until: float = 0.0
@@ -154,23 +157,33 @@ class Notices:
     # ---- never
 
     def _judge(self, groups: list[Group]) -> None:
-        """Those whose demand is not known to be one that can be met here; a node may have joined."""
-        if not groups:
-            return
-        nodes = self._engine.nodes_only()
+        """Those whose demand is not known to be one that can be met here; later again, since a node may join."""
+        now = self._clock()
+        due = [group for group in groups if group.quiet_until <= now]
+        if due:
+            nodes = self._engine.nodes_only()
+            for group in due:
+                self._judge_one(group, planning.verdict(nodes, dict(group.demand)), now)
         for group in groups:
-            demand = dict(group.demand)
-            found = planning.verdict(nodes, demand)
-            word, group.more = ("", "") if found.ever else planning.addable(self._engine.autoscaler(), demand)
-            group.ever = found.ever or bool(word)
-            if group.ever:
-                if len(self._can) >= MOST_REMEMBERED:
-                    self._can.clear()
-                self._can.add(group.demand)
-                group.take_away(but={})
-            elif self._engine.options.infeasible != "raise":
+            if not group.ever and self._engine.options.infeasible != "raise":
                 for parent, each in group.first_of_cells(len(group.out)).items():
-                    group.say("infeasible", parent, each, planning.never(each.name, each.cell, demand, found.reason))
+                    message = planning.never(each.name, each.cell, dict(group.demand), group.never)
+                    group.say("infeasible", parent, each, message)
+
+    def _judge_one(self, group: Group, found: Feasibility, now: float) -> None:
+        word = ""
+        if not found.ever:
+            word, group.more = planning.addable(self._engine.autoscaler(), dict(group.demand))
+        group.ever, group.never = found.ever or bool(word), found.reason
+        group.quiet_until = 0.0 if group.ever else now + JUDGE_AGAIN_S
+        if group.ever:
+            self._remember(group.demand)
+            group.take_away(but={})
+
+    def _remember(self, demand: Demand) -> None:
+        if len(self._can) >= MOST_REMEMBERED:
+            self._can.clear()
+        self._can.add(demand)
 
     # ---- for long
 

@@ -132,7 +132,7 @@ def test_its_line_goes_when_a_node_has_joined_that_can_meet_it(cluster, front):
     kept = cluster.submit("train", 3.0)
     cluster.look()
     cluster.gpus = 4
-    cluster.look(1)
+    cluster.look(6)
     assert front.shown() == [] and kept
 
 
