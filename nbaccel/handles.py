@@ -15,7 +15,7 @@ import msgspec
 
 from nbaccel import engine as engines
 from nbaccel.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID, WorkerID
-from nbaccel.options import ActorOptions, MethodOptions, TaskOptions
+from nbaccel.options import ActorOptions, MethodOptions, TaskOptions, falling_back
 from nbaccel.refs import ObjectRef, ObjectRefGenerator
 
 __all__ = [
@@ -110,8 +110,9 @@ class RemoteFunction:
         return _BoundFunction(self, self._default_options.merged(**given))
 
     def fallback(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Decorator: run this function instead when a fallback choice is taken."""
+        """Decorator: run this function instead when a fallback choice is taken; that of the CPU where none is named."""
         self._fallback = function
+        self._default_options = falling_back(self._default_options)
         self._cache.clear()
         return function
 
@@ -232,8 +233,9 @@ class ActorClass:
         return _BoundActorClass(self, self._default_options.merged(**given))
 
     def fallback(self, cls: type) -> type:
-        """Decorator: make an instance of this class instead when a fallback choice is taken."""
+        """Decorator: make an instance of this class instead when a fallback choice is taken, as for functions."""
         self._fallback = cls
+        self._default_options = falling_back(self._default_options)
         self._cache.clear()
         return cls
 

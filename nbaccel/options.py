@@ -10,7 +10,7 @@ demand_of_task, demand_of_actor   what the scheduler is asked for, in 1/10_000 o
 
 import enum
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from nbaccel.option_checks import Check, did_you_mean, to_units
 from nbaccel.runtime_env_checks import runtime_env
 
 Demand = dict[str, int]
+Given = TypeVar("Given", bound="ResourceOptions")
 
 UNIT = checks.UNIT
 ACCELERATORS = ("GPU", "TPU", "NPU", "HPU", "neuron_cores", "RBLN", "FURIOSA", "MBLT", "TTNPU")
@@ -236,7 +237,7 @@ class TaskOptions(ResourceOptions, frozen=True, kw_only=True):
 
     def merged(self, **given: Any) -> "TaskOptions":
         """These options with those of `.options(...)` in place."""
-        return replace(self, **_checked(Where.TASK_OPTIONS, given))
+        return _with_fallback(replace(self, **_checked(Where.TASK_OPTIONS, given)), given)
 
     def calls_of_a_worker(self) -> int:
         """How many calls a worker runs before it is replaced; 0 is without end.
@@ -273,7 +274,7 @@ class ActorOptions(ResourceOptions, frozen=True, kw_only=True):
 
     def merged(self, **given: Any) -> "ActorOptions":
         """These options with those of `.options(...)` in place."""
-        return replace(self, **_checked(Where.ACTOR_OPTIONS, given))
+        return _with_fallback(replace(self, **_checked(Where.ACTOR_OPTIONS, given)), given)
 
     def detached(self) -> bool:
         return self.lifetime == "detached"
@@ -336,14 +337,25 @@ class InitOptions(Struct, frozen=True, kw_only=True):
             )
 
 
+def _with_fallback(options: Given, given: Mapping[str, Any]) -> Given:
+    """Who says when to fall back and not where to, means the CPU."""
+    says_when = given.get("fallback_on") or given.get("fallback_after_s") is not None
+    return falling_back(options) if says_when and "fallback" not in given else options
+
+
+def falling_back(options: Given) -> Given:
+    """With the CPU as the choice to fall back to, where none is named."""
+    return replace(options, fallback="cpu") if options.fallback is None else options
+
+
 def task_options(**given: Any) -> TaskOptions:
     """The options of `@remote(...)` on a function, checked."""
-    return TaskOptions(**_checked(Where.TASK, given))
+    return _with_fallback(TaskOptions(**_checked(Where.TASK, given)), given)
 
 
 def actor_options(**given: Any) -> ActorOptions:
     """The options of `@remote(...)` on a class, checked."""
-    return ActorOptions(**_checked(Where.ACTOR, given))
+    return _with_fallback(ActorOptions(**_checked(Where.ACTOR, given)), given)
 
 
 def method_options(**given: Any) -> MethodOptions:

@@ -354,3 +354,12 @@ def test_quantities_are_for_the_one_who_starts_a_head_not_for_who_joins_it():
 def test_the_defaults_of_init_are_those_of_ray_and_of_the_docs():
     made = init_options(log_to_driver=None, infeasible=None)
     assert (made.log_to_driver, made.infeasible, made.engine, made.hide_unassigned) == (True, "warn", None, False)
+
+
+@pytest.mark.parametrize("when", [{"fallback_on": ValueError}, {"fallback_after_s": 0}])
+def test_who_says_when_to_fall_back_and_not_where_to_means_the_cpu(when):
+    assert task_options(**when).fallback == "cpu"
+    assert task_options().merged(**when).fallback == "cpu"
+    assert actor_options(**when).fallback == "cpu"
+    assert task_options(**when).merged(fallback=None).fallback is None
+    assert task_options(fallback=[{"num_cpus": 2}], **when).fallback == ({"num_cpus": 2},)

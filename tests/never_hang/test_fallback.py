@@ -174,3 +174,15 @@ def test_memory_of_a_device_is_booked_and_its_id_is_given(two_a100: Place) -> No
     assert nbaccel.available_resources()["GPU"] == 0.75
     for actor in small:
         nbaccel.kill(actor)
+
+
+def test_another_function_is_enough_to_fall_back(two_a100: Place) -> None:
+    @nbaccel.remote(num_gpus=3)
+    def on_device() -> str:
+        return "device"
+
+    @on_device.fallback
+    def on_cpu() -> str:
+        return "cpu"
+
+    assert nbaccel.get(on_device.remote()) == "cpu"
