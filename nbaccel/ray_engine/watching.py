@@ -69,9 +69,9 @@ class Watching:
             for agent in self._agents.values():
                 ray.kill(agent)
         self._collector, self._starting, self._agents = None, None, {}
-        if self._output is not None:
+        if self._output is not None and not self._ours:  # Ray takes it off when it ends, and the last lines come then
             self._output.end()
-            self._output = None
+        self._output = None
 
     def parent_of(self: Any, task_id: str) -> bytes:
         """Of the cell of a task, or of the task that submitted it, and so on; else of the cell that ran last."""

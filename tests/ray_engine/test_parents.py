@@ -1,0 +1,41 @@
+"""Which cell a task belongs to: its own, that of the task that submitted it, else the one that ran last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("ray")
+
+from nbaccel import engine as engines
+from nbaccel.ray_engine.submissions import About, Submissions
+from nbaccel.ray_engine.watching import Watching
+
+OWN, CHILD, GRANDCHILD, STRANGER = (letter * 48 for letter in "abcd")
+
+
+@pytest.fixture
+def engine() -> Iterator[SimpleNamespace]:
+    """One task submitted here; its child and grandchild have reported who submitted them."""
+    ref = type("Ref", (), {})()
+    submissions = Submissions()
+    submissions.note(bytes.fromhex(OWN), About("train", "task"), "[1]", None, ref, b"cell 1")
+    notes = {CHILD: {"parent": OWN}, GRANDCHILD: {"parent": CHILD}}
+    before, engines.cell_source = engines.cell_source, lambda: ("[9]", b"the last")
+    yield SimpleNamespace(submissions=submissions, _notes=notes)
+    engines.cell_source = before
+
+
+@pytest.mark.parametrize(
+    ("task_id", "cell"),
+    [(OWN, b"cell 1"), (CHILD, b"cell 1"), (GRANDCHILD, b"cell 1"), (STRANGER, b"the last"), ("", b"the last")],
+)
+def test_a_task_belongs_to_the_cell_of_who_submitted_it(engine: SimpleNamespace, task_id: str, cell: bytes) -> None:
+    assert Watching.parent_of(engine, task_id) == cell
+
+
+def test_outside_of_a_notebook_there_is_no_cell(engine: SimpleNamespace) -> None:
+    engines.cell_source = None
+    assert Watching.parent_of(engine, STRANGER) == b""
