@@ -20,6 +20,7 @@ from nbaccel import sinks
 Batch = dict[str, Any]
 
 _RAYS_NAME = "ray_print_logs"  # of Ray's own handler: Ray takes off whatever has it when it shuts down
+_TASK = "nbaccel_task"  # in a batch: the id of its task
 _NAMED = re.compile(r"(?P<name>.*?) ?task=(?P<id>[0-9a-f]{48})", re.DOTALL)
 
 
@@ -41,7 +42,7 @@ class Output:
     def end(self) -> None:
         """Give it back to Ray, which goes on when the program has started it itself."""
         if self._rays is not None:
-            self._replace(self._show_rays_way)
+            self._replace(lambda batch: self._rays_way(_apart(batch)))
 
     def _replace(self, handler: Callable[[Batch], None]) -> None:
         ray_logging.global_worker_stdstream_dispatcher.remove_handler(_RAYS_NAME)
@@ -49,9 +50,10 @@ class Output:
 
     def show(self, batch: Batch) -> None:
         """One batch of lines of one process; Ray's thread."""
+        batch = _apart(batch)
         bars = [line for line in batch["lines"] if worker.RAY_TQDM_MAGIC in line]
         if not str(batch["pid"]).isdigit() or bars:
-            self._show_rays_way(batch if not bars else {**batch, "lines": bars})
+            self._rays_way(batch if not bars else {**batch, "lines": bars})
         if not str(batch["pid"]).isdigit() or not worker._worker_logs_enabled:
             return
         merger = ray_logging.stderr_deduplicator if batch["is_err"] else ray_logging.stdout_deduplicator
@@ -61,13 +63,12 @@ class Output:
                 self._show_lines(part, lines)
 
     def _show_lines(self, batch: Batch, lines: list[str]) -> None:
-        name, task_id = split(batch.get("task_name") or "")
         message = sinks.Printed(
-            name=batch.get("actor_name") or name,
+            name=batch.get("actor_name") or batch["task_name"],
             pid=int(batch["pid"]),
             stream=2 if batch["is_err"] else 1,
             text="".join(f"{line}\n" for line in lines).encode(),
-            parent=self._cell_of(task_id),
+            parent=self._cell_of(batch[_TASK]),
             ip="" if batch["ip"] == batch.get("localhost") else batch["ip"],
             bare=worker._should_ignore_worker_log_prefix(worker.global_worker),
         )
@@ -75,9 +76,15 @@ class Output:
         sinks.installed.lines(message)
         worker.restore_tqdm()
 
-    def _show_rays_way(self, batch: Batch) -> None:
+    def _rays_way(self, batch: Batch) -> None:
         assert self._rays is not None
-        self._rays({**batch, "task_name": split(batch.get("task_name") or "")[0]})
+        self._rays(batch)
+
+
+def _apart(batch: Batch) -> Batch:
+    """The task's name as Ray shows it, and beside it the id: Ray may print what its merging has held back."""
+    name, task_id = split(batch.get("task_name") or "")
+    return {**batch, "task_name": name, _TASK: task_id}
 
 
 def split(named: str) -> tuple[str, str]:
