@@ -26,6 +26,7 @@ _ROOMS = (
     "accelerators",
     "actor_pool",
     "annotations",
+    "collective",
     "debug",
     "joblib",
     "metrics",
