@@ -205,12 +205,14 @@ def test_stopped_twice_a_task_that_ignores_it_is_killed_and_its_device_is_free(k
 def test_a_cell_runs_as_a_task_and_its_result_comes_back(kernel: Kernel) -> None:
     kernel.run("factor = 3")
     ran = kernel.run(
-        "%%accel num_gpus=1 -o out\nimport os\nfrom IPython.display import HTML, display\n"
+        "%%accel num_gpus=1 -o out\nimport os, sys\nfrom IPython.display import HTML, display\n"
+        "imported = 'nbaccel.notebook.cell_run' in sys.modules\n"
         "display(HTML('<b>rich</b>'))\nprint('said')\nproduct = factor * 2\nos.environ['CUDA_VISIBLE_DEVICES']"
     )
     assert [data.get("text/html") for data in ran.shown] == ["<b>rich</b>", None]
     assert ran.shown[1]["text/plain"] in ("'0'", "'1'")
-    assert kernel.run("out.product").shown[0]["text/plain"] == "6"
+    # What runs the body has travelled along: a node needs no nbaccel for it.
+    assert kernel.run("out.product, out.imported").shown[0]["text/plain"] == "(6, False)"
     _until_lines(kernel, ran, number=1)
     assert _lines(ran) == ["said"]
 
