@@ -109,6 +109,7 @@ _ROOMS = {
     "autoscaler",
     "cloudpickle",
     "cluster_utils",
+    "dag",
     "experimental",
     "job_config",
     "remote_function",
@@ -118,7 +119,7 @@ _ROOMS = {
     "util",
 }
 # Libraries that nbaccel does not have: their modules raise an ImportError that says so.
-_NOT_HERE = {"dag", "data", "job_submission", "rllib", "serve", "train", "tune", "workflow"}
+_NOT_HERE = {"data", "job_submission", "rllib", "serve", "train", "tune", "workflow"}
 
 
 _LAZY = {

@@ -6,10 +6,11 @@ All of them are thin: they check the call and hand it to the current engine.
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 from collections.abc import Callable
 from types import GenericAlias
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
@@ -17,6 +18,9 @@ from nbaccel import engine as engines
 from nbaccel.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID, WorkerID
 from nbaccel.options import ActorOptions, MethodOptions, TaskOptions, falling_back
 from nbaccel.refs import ObjectRef, ObjectRefGenerator
+
+if TYPE_CHECKING:
+    from nbaccel.dag import ClassMethodNode, ClassNode, FunctionNode
 
 __all__ = [
     "ActorClass",
@@ -34,6 +38,10 @@ __all__ = [
     "TaskID",
     "WorkerID",
 ]
+
+
+def _dag() -> Any:
+    return importlib.import_module("nbaccel.dag")  # for the few who bind
 
 
 class Arity(msgspec.Struct, frozen=True):
@@ -105,6 +113,10 @@ class RemoteFunction:
         self._arity.check(args, kwargs)
         return engines.current().submit(self, self._default_options, args, kwargs)
 
+    def bind(self, *args: Any, **kwargs: Any) -> FunctionNode:
+        """The call as a step of a graph, see nbaccel.dag."""
+        return _dag().FunctionNode(self, args, kwargs)  # type: ignore[no-any-return]
+
     def options(self, **given: Any) -> _BoundFunction:
         """The same function with other options for the calls made through what this returns."""
         return _BoundFunction(self, self._default_options.merged(**given))
@@ -135,6 +147,9 @@ class _BoundFunction:
     def remote(self, *args: Any, **kwargs: Any) -> Any:
         self._remote_function._arity.check(args, kwargs)
         return engines.current().submit(self._remote_function, self._options, args, kwargs)
+
+    def bind(self, *args: Any, **kwargs: Any) -> FunctionNode:
+        return _dag().FunctionNode(self, args, kwargs)  # type: ignore[no-any-return]
 
     def options(self, **given: Any) -> _BoundFunction:
         return _BoundFunction(self._remote_function, self._options.merged(**given))
@@ -229,6 +244,10 @@ class ActorClass:
             raise TypeError(f"Can't instantiate abstract class {self._name}: it does not define {missing}.")
         self._arity.check(args, kwargs)
 
+    def bind(self, *args: Any, **kwargs: Any) -> ClassNode:
+        """The actor as a step of a graph, see nbaccel.dag."""
+        return _dag().ClassNode(self, args, kwargs)  # type: ignore[no-any-return]
+
     def options(self, **given: Any) -> _BoundActorClass:
         return _BoundActorClass(self, self._default_options.merged(**given))
 
@@ -270,6 +289,9 @@ class _BoundActorClass:
     def remote(self, *args: Any, **kwargs: Any) -> ActorHandle:
         self._actor_class._check_call(args, kwargs)
         return engines.current().create_actor(self._actor_class, self._options, args, kwargs)
+
+    def bind(self, *args: Any, **kwargs: Any) -> ClassNode:
+        return _dag().ClassNode(self, args, kwargs)  # type: ignore[no-any-return]
 
     def options(self, **given: Any) -> _BoundActorClass:
         return _BoundActorClass(self._actor_class, self._options.merged(**given))
@@ -362,6 +384,10 @@ class ActorMethod:
         """Submit a call; calls from one place run in the order in which they were made."""
         self._spec.arity.check(args, kwargs)
         return self.handle._engine.call(self, self._options, args, kwargs)
+
+    def bind(self, *args: Any, **kwargs: Any) -> ClassMethodNode:
+        """The call as a step of a graph, see nbaccel.dag."""
+        return _dag().ClassMethodNode(self, args, kwargs)  # type: ignore[no-any-return]
 
     def options(self, **given: Any) -> ActorMethod:
         return ActorMethod(self.handle, self._spec, self._options.merged(**given))

@@ -7,7 +7,7 @@ import pytest
 import nbaccel
 
 
-@pytest.mark.parametrize("name", ["data", "serve", "tune", "train", "rllib", "dag", "workflow", "job_submission"])
+@pytest.mark.parametrize("name", ["data", "serve", "tune", "train", "rllib", "workflow", "job_submission"])
 def test_a_library_that_is_not_here_says_where_it_is(name):
     with pytest.raises(ModuleNotFoundError, match=rf"There is no nbaccel.{name}.*engine='ray'.*import ray.{name}"):
         importlib.import_module(f"nbaccel.{name}")
