@@ -84,7 +84,7 @@ class RemoteFunction:
     """What `@nbaccel.remote` makes of a function: call it with `.remote(...)`."""
 
     def __init__(self, function: Callable[..., Any], options: TaskOptions) -> None:
-        if inspect.iscoroutinefunction(function):
+        if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
             raise ValueError(
                 f"'async def' cannot be used for the remote task {function.__name__}: make it an async method of an "
                 "actor, or wrap it: def task(): return asyncio.run(coroutine())."
@@ -275,7 +275,8 @@ class ActorClass:
 
 def _constructor_arity(cls: type) -> Arity:
     if cls.__init__ is object.__init__:  # type: ignore[misc]
-        return Arity(0, 0, inspect.Signature())
+        new: Any = cls.__new__  # of a tuple, a Path, ...
+        return Arity(0, 0, inspect.Signature()) if new is object.__new__ else arity_of(new, skip_first=True)
     return arity_of(cls.__init__, skip_first=True)  # type: ignore[misc]
 
 

@@ -7,7 +7,7 @@ import functools
 import importlib.util
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -129,8 +129,12 @@ def test_the_decorator_takes_functions_and_classes() -> None:
 
     async def coroutine() -> None: ...
 
-    with pytest.raises(ValueError, match="async def"):
-        nbaccel.remote(coroutine)
+    async def stream() -> AsyncIterator[int]:
+        yield 1
+
+    for refused in (coroutine, stream):
+        with pytest.raises(ValueError, match="async def"):
+            nbaccel.remote(refused)
 
 
 @pytest.mark.parametrize(

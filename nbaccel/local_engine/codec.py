@@ -174,7 +174,8 @@ def _parts_of(value: Any, path: str) -> Iterator[tuple[Any, str]]:
     elif hasattr(value, "__code__"):
         yield from _captured_by(value, path)
     elif isinstance(value, type):
-        yield from ((part, f"{path}.{key}") for key, part in vars(value).items() if callable(part))
+        members = [(key, part) for key, part in vars(value).items() if callable(part) or not key.startswith("__")]
+        yield from ((part, f"{path}.{key}") for key, part in members)
     elif hasattr(value, "__dict__"):
         yield from ((part, f"{path}.{key}") for key, part in vars(value).items())
 

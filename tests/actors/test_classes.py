@@ -1,6 +1,8 @@
 """What a class may look like: inheritance, generics, class and static methods, order of calls, argument checks."""
 
+import threading
 from abc import ABC, abstractmethod
+from collections import namedtuple
 from typing import Generic, TypeVar
 
 import pytest
@@ -193,3 +195,18 @@ def test_handles_and_classes_can_be_annotated():
     def use(actor: nbaccel.actor.ActorHandle[int], made: nbaccel.actor.ActorClass[int]) -> nbaccel.ObjectRef[int]: ...
 
     assert len(use.__annotations__) == 3
+
+
+def test_a_class_that_is_made_by_new_is_an_actor():
+    point = nbaccel.remote(namedtuple("Point", "x y"))
+    assert nbaccel.get(point.remote(3, y=4).index.remote(4)) == 1
+    with pytest.raises(TypeError):
+        point.remote(1, 2, 3)
+
+
+def test_a_member_that_cannot_be_pickled_is_named():
+    class Guarded:
+        lock = threading.Lock()
+
+    with pytest.raises(TypeError, match=r"Guarded\.lock \(_thread\.lock\) cannot be pickled"):
+        nbaccel.remote(Guarded).remote()
