@@ -86,7 +86,7 @@ class Notices:
         self._groups: dict[Demand, Group] = {}
         self._can: set[Demand] = set()  # demands that can be met here
         self._seen = 0
-        self._reports_since = 0.0
+        self._reports_since: float | None = None
         self._submitted = threading.Event()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="nbaccel-notices", daemon=True)
@@ -203,14 +203,13 @@ class Notices:
 
     def _reports_are_in(self, now: float) -> bool:
         """The first question makes the tasks report; those that run have done so a little later."""
-        if not self._reports_since:
-            self._reports_since = now if not self._engine.is_watched() else now - REPORTS_COME_S
-            self._engine.learn(0)
-        return now - self._reports_since >= REPORTS_COME_S
+        if self._reports_since is None:
+            self._reports_since = now - REPORTS_COME_S if self._engine.is_watched() else now
+        fresh: bool = self._engine.glance()
+        return fresh and now - self._reports_since >= REPORTS_COME_S
 
     def _tell(self, late: list[Group], in_line: dict[Demand, int]) -> None:
         """Why each of these waits, under each of its cells."""
-        self._engine.learn(0)
         for group in late:
             for task_id in [id for id in group.out if self._engine.has_begun(id)]:
                 del group.out[task_id]

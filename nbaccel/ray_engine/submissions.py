@@ -61,8 +61,9 @@ class Submissions:
     ) -> None:
         """`ref`: nbaccel's ref, stream or handle of it; only a weak reference is kept."""
         self._new.append((task_id, about, cell, time.time(), actor_id, weakref.ref(ref), parent))
-        if self._wake is not None:
-            self._wake()
+        wake = self._wake  # once: another thread may take it away
+        if wake is not None:
+            wake()
 
     def wake_at_next(self, wake: Callable[[], None] | None) -> None:
         """Call this with the next one, and each after that until it is given None."""

@@ -35,6 +35,7 @@ class Watching:
     def start_watching(self: Any) -> None:
         self._collector: Any = None
         self._starting: tuple[Any, Any] | None = None
+        self._glanced: Any = None  # Ray's ref of the collector's answer to come
         self._notes: dict[str, Note] = {}
         self._ended: dict[str, int] = {}
         self._seen = 0
@@ -142,17 +143,47 @@ class Watching:
             try:
                 answer = ray.get(self.collector().since.remote(self._seen, wait_s), timeout=wait_s + ASK_TIMEOUT_S)
             except ray.exceptions.RayActorError:
-                self._collector, self._starting, self._seen = (
-                    None,
-                    None,
-                    0,
-                )  # its node was lost: another will be started
+                self._lose_collector()
                 return
             except ray.exceptions.GetTimeoutError:
                 return
-            self._seen, notes, self._ended = answer
+            self._take(answer)
+
+    def _lose_collector(self: Any) -> None:
+        """Its node was lost: another will be started."""
+        self._collector, self._starting, self._glanced, self._seen = None, None, None, 0
+
+    def _take(self: Any, answer: tuple[int, list[Note], dict[str, int]]) -> None:
+        seq, notes, ended = answer
+        if seq >= self._seen:
+            self._seen, self._ended = seq, ended
             for note in notes:
                 self._notes[note["task_id"]] = note
+
+    def glance(self: Any) -> bool:
+        """Take in what tasks have reported by now and wait for nothing; whether the answer to the last glance is in."""
+        if not self._asking.acquire(blocking=False):
+            return False
+        try:
+            return bool(self._glance())
+        except ray.exceptions.RayActorError:
+            self._lose_collector()
+            return False
+        finally:
+            self._asking.release()
+
+    def _glance(self: Any) -> bool:
+        if self._collector is None:
+            self._starting = self._starting or self._begin_collecting()
+            if not _is_here(self._starting[1]):
+                return False
+        collector, asked = self.collector(), self._glanced
+        if asked is not None and not _is_here(asked):
+            return False
+        if asked is not None:
+            self._take(ray.get(asked))
+        self._glanced = collector.since.remote(self._seen, 0)
+        return asked is not None
 
     def is_watched(self: Any) -> bool:
         """Whether tasks report already."""
@@ -305,6 +336,10 @@ class Watching:
             )
         snapshot = self.snapshot()
         return planning.state_rows(snapshot, self.tables(), what)[:limit]
+
+
+def _is_here(ref: Any) -> bool:
+    return bool(ray.wait([ref], timeout=0)[0])
 
 
 class Watcher:

@@ -37,6 +37,7 @@ class Cluster:
         self.busy_cpus = 0.0
         self.actors = []
         self.asked_to_report = 0
+        self.reports = True  # the actor that gathers them answers
         self.notices = Notices(self, self, clock=lambda: self.now)
 
     def submit(self, name, gpus, cell="a", kind="task", demand=None):
@@ -68,8 +69,9 @@ class Cluster:
     def is_watched(self):
         return self.asked_to_report > 0
 
-    def learn(self, wait_s):
+    def glance(self):
         self.asked_to_report += 1
+        return self.reports
 
     def has_begun(self, task_id):
         return task_id in self.begun
@@ -180,6 +182,17 @@ def test_what_waits_for_long_has_a_line_that_changes_with_the_reason_and_goes_wh
     cluster.begun.add(task_id)
     cluster.look(1)
     assert front.shown() == []
+
+
+def test_what_can_never_be_met_is_told_while_the_reports_are_waited_for(cluster, front):
+    cluster.held_by, cluster.reports = {0: "hog", 1: "hog"}, False
+    kept = [cluster.submit("train", 1.0)]
+    cluster.queue = {ASKS_ONE: 1}
+    for _ in range(12):
+        cluster.look(1)
+    kept.append(cluster.submit("train", 3.0))
+    cluster.look(1)
+    assert [kind for _cell, kind, _text in front.said] == ["infeasible"]
 
 
 def test_of_many_that_ask_the_same_the_first_of_the_cell_is_named_and_the_others_counted(cluster, front):
