@@ -30,16 +30,28 @@ class IdleLoop:
         selector = _Selector()
         self.loop = asyncio.SelectorEventLoop(selector)
         selector.loop = self.loop
+        self._closing = False
 
     def run(self) -> None:
         """Go on until every task is done or waits for something that this loop cannot bring."""
         with _no_loop_around():
             self.loop.run_forever()
+            if self._closing:
+                self._close()
 
     def close(self) -> None:
+        """End every task, then the loop; one that runs ends as soon as it stops."""
+        if self.loop.is_running():
+            self._closing = True
+            self.loop.stop()
+        elif not self.loop.is_closed():
+            with _no_loop_around():
+                self._close()
+
+    def _close(self) -> None:
         for task in asyncio.all_tasks(self.loop):
             task.cancel()
-        self.run()
+        self.loop.run_forever()
         self.loop.close()
 
 

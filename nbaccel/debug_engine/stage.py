@@ -170,8 +170,11 @@ class Stage:
     def _send(self, command: do.SendTask) -> None:
         worker, task = self.workers[command.worker_id], command.task
         entry: Entry = task.payload
-        if task.kind is ev.TaskKind.ACTOR_CALL:
-            ids = environ = None
+        environment = entry.environment
+        if task.kind is ev.TaskKind.ACTOR_CALL:  # in the surroundings that its actor was made in
+            made = worker.creation
+            ids, environ = None, made.run.environ if made is not None else None
+            environment = (made.environment if made is not None else None) or environment
         else:
             ids = self._machine.ids(command.devices) or None
             environ = self._machine.environment(command.devices, entry.record.template.hide_unassigned)
@@ -181,7 +184,7 @@ class Stage:
             task.task_id, 0, entry.submit.args, [], ids, environ, record.attempt if record else 0, command.choice,
             task.actor_id or b"",
         )  # fmt: skip
-        running = Running(run, entry.record.template, environment=entry.environment)
+        running = Running(run, entry.record.template, environment=environment)
         running.payloads = [(place, self._payload(id)) for place, id in entry.submit.slots]
         worker.waiting.append(running)
         self._go_on(worker)
