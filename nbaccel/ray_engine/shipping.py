@@ -38,7 +38,12 @@ class Shipping:
         return self._uri
 
     def completed(self, environment: dict[str, Any] | None) -> dict[str, Any] | None:
-        """The runtime environment of a task: one that brings modules of its own hides those of the job."""
+        """The runtime environment of a task: one that brings modules of its own hides those of the job.
+
+        Ray takes folders of this machine for the whole job only; what a task brings is put into Ray's store by us.
+        """
+        if environment is not None:
+            environment = _with_folders_uploaded(environment)
         own_modules = (environment or {}).get("py_modules")
         if self._by_task or (self._joined and own_modules):
             return {**(environment or {}), "py_modules": [*(own_modules or []), self._uploaded()]}
@@ -48,3 +53,19 @@ class Shipping:
         """For nbaccel's own actors and tasks."""
         environment = self.completed(None)
         return {"runtime_env": environment} if environment else {}
+
+
+def _with_folders_uploaded(environment: dict[str, Any]) -> dict[str, Any]:
+    """Where what it names lies in Ray's store; names of places elsewhere stay as they are."""
+    folders = [environment.get("working_dir"), *(environment.get("py_modules") or [])]
+    if not any(isinstance(each, str) and "://" not in each for each in folders):
+        return environment
+    from ray._private.runtime_env.py_modules import upload_py_modules_if_needed
+    from ray._private.runtime_env.working_dir import upload_working_dir_if_needed
+
+    made = dict(environment)
+    logger = logging.getLogger(__name__)
+    with tempfile.TemporaryDirectory() as scratch:
+        made = upload_py_modules_if_needed(made, True, scratch_dir=scratch, logger=logger)
+        made = dict(upload_working_dir_if_needed(made, True, scratch_dir=scratch, logger=logger))
+    return made
