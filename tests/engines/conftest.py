@@ -17,7 +17,11 @@ NUM_CPUS, NUM_GPUS = 4, 2
 DEADLINE_S = 60.0
 
 
-@pytest.fixture(scope="package", params=["local", "debug", pytest.param("ray", marks=pytest.mark.ray)])
+# Ray gives its own processes half a minute to start and is then started again: on a busy machine that takes minutes.
+ON_RAY = [pytest.mark.ray, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="package", params=["local", "debug", pytest.param("ray", marks=ON_RAY)])
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
     """The name of the engine that runs."""
     if request.param == "ray":

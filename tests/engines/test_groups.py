@@ -1,0 +1,99 @@
+"""Placement groups and places: bundles, strategies, what runs in them, labels and nodes."""
+
+from __future__ import annotations
+
+import pytest
+
+import nbaccel
+from nbaccel.util.placement_group import (
+    get_current_placement_group,
+    get_placement_group,
+    placement_group,
+    placement_group_table,
+    remove_placement_group,
+)
+from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
+
+
+@nbaccel.remote
+def devices():
+    return nbaccel.get_runtime_context().get_accelerator_ids()["GPU"]
+
+
+@pytest.mark.parametrize("strategy", ["PACK", "SPREAD", "STRICT_PACK"])
+def test_a_group_is_placed_by_every_strategy_that_one_node_can_keep(nb, strategy):
+    group = placement_group([{"CPU": 1}, {"CPU": 1, "GPU": 1}], strategy=strategy)
+    assert nb.get(group.ready(), timeout=60) == group
+    assert group.wait(5)
+    assert group.bundle_count == 2
+    assert placement_group_table(group)["strategy"] == strategy
+    remove_placement_group(group)
+
+
+def test_bundles_on_nodes_of_their_own_wait_for_a_second_node(nb):
+    group = placement_group([{"CPU": 1}] * 2, strategy="STRICT_SPREAD")
+    assert not group.wait(0.3)
+    remove_placement_group(group)
+
+
+def test_a_task_runs_on_the_devices_of_its_bundle(nb):
+    group = placement_group([{"CPU": 1, "GPU": 1}, {"CPU": 1, "GPU": 1}])
+    nb.get(group.ready(), timeout=60)
+    asked = [
+        devices.options(
+            num_gpus=1, scheduling_strategy=PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=index)
+        ).remote()
+        for index in (0, 1)
+    ]
+    first, second = nb.get(asked)
+    assert (len(first), len(second)) == (1, 1)
+    assert first != second
+    remove_placement_group(group)
+
+
+def test_children_run_in_the_group_where_it_is_asked(nb):
+    @nb.remote
+    def child():
+        group = get_current_placement_group()
+        return None if group is None else group.id.hex()
+
+    @nb.remote
+    def parent():
+        return nbaccel.get(child.remote())
+
+    group = placement_group([{"CPU": 2}])
+    nb.get(group.ready(), timeout=60)
+    captured = PlacementGroupSchedulingStrategy(group, placement_group_capture_child_tasks=True)
+    assert nb.get(parent.options(scheduling_strategy=captured).remote()) == group.id.hex()
+    free = PlacementGroupSchedulingStrategy(group)
+    assert nb.get(parent.options(scheduling_strategy=free).remote()) is None
+    remove_placement_group(group)
+
+
+def test_a_group_is_found_by_its_name_until_it_is_removed(nb, wait_until):
+    group = placement_group([{"CPU": 1}], name="found by name")
+    nb.get(group.ready(), timeout=60)
+    assert get_placement_group("found by name").id == group.id
+    remove_placement_group(group)
+    wait_until(lambda: placement_group_table(group)["state"] == "REMOVED")
+    with pytest.raises(ValueError, match="found by name"):
+        get_placement_group("found by name")
+
+
+def test_a_bundle_that_no_demand_fits_is_refused_at_once(nb):
+    group = placement_group([{"CPU": 1}])
+    with pytest.raises(ValueError):
+        devices.options(num_gpus=1, scheduling_strategy=PlacementGroupSchedulingStrategy(group)).remote()
+    with pytest.raises(ValueError):
+        placement_group([])
+    with pytest.raises(ValueError):
+        placement_group([{"CPU": 1}], strategy="NEAR")
+    remove_placement_group(group)
+
+
+def test_a_node_that_is_not_here_is_told(nb):
+    nowhere = NodeAffinitySchedulingStrategy("ab" * 28, soft=False)
+    with pytest.raises(nb.exceptions.TaskUnschedulableError):
+        nb.get(devices.options(scheduling_strategy=nowhere).remote(), timeout=60)
+    perhaps = NodeAffinitySchedulingStrategy("ab" * 28, soft=True)
+    assert nb.get(devices.options(scheduling_strategy=perhaps).remote(), timeout=60) == []

@@ -1,0 +1,82 @@
+"""The helpers that programs import from util, on every engine."""
+
+from __future__ import annotations
+
+import pytest
+
+import nbaccel
+from nbaccel.util import ActorPool, as_completed, inspect_serializability, map_unordered
+from nbaccel.util.multiprocessing import Pool
+from nbaccel.util.queue import Empty, Full, Queue
+from nbaccel.util.state import get_actor, list_actors, list_nodes, list_tasks, summarize_tasks
+
+
+@nbaccel.remote
+def double(value):
+    return 2 * value
+
+
+@nbaccel.remote
+class Doubler:
+    def double(self, value):
+        return 2 * value
+
+
+def test_a_pool_of_actors_keeps_order_or_not(nb):
+    pool = ActorPool([Doubler.remote(), Doubler.remote()])
+    assert list(pool.map(lambda actor, value: actor.double.remote(value), [1, 2, 3, 4])) == [2, 4, 6, 8]
+    assert sorted(pool.map_unordered(lambda actor, value: actor.double.remote(value), [1, 2, 3])) == [2, 4, 6]
+
+
+def test_a_queue_is_shared_by_tasks(nb):
+    queue = Queue(maxsize=2)
+
+    @nb.remote
+    def fill(queue):
+        queue.put("first")
+        queue.put("second")
+
+    nb.get(fill.remote(queue))
+    assert queue.full()
+    with pytest.raises(Full):
+        queue.put_nowait("third")
+    assert [queue.get(), queue.get()] == ["first", "second"]
+    with pytest.raises(Empty):
+        queue.get_nowait()
+    queue.shutdown()
+
+
+def test_a_pool_of_processes_maps(nb):
+    with Pool(2) as pool:
+        assert pool.map(abs, [-1, 2, -3]) == [1, 2, 3]
+        assert pool.apply(pow, (2, 5)) == 32
+        assert sorted(pool.imap_unordered(abs, [-4, -5])) == [4, 5]
+
+
+def test_what_is_done_comes_first_or_in_any_order(nb):
+    refs = [double.remote(value) for value in range(5)]
+    assert sorted(as_completed(refs)) == [0, 2, 4, 6, 8]
+    assert sorted(map_unordered(double, range(4))) == [0, 2, 4, 6]
+
+
+def test_what_cannot_be_pickled_is_found(nb, capsys):
+    import threading
+
+    lock = threading.Lock()
+    fine, failures = inspect_serializability(lambda: lock, name="with a lock")
+    assert not fine
+    assert failures
+    assert inspect_serializability(lambda: 1)[0] is True
+
+
+def test_the_state_of_the_cluster_is_listed(nb, wait_until):
+    nb.snapshot()
+    actor = Doubler.remote()
+    ref = double.options(name="listed").remote(21)
+    assert nb.get([ref, actor.double.remote(1)]) == [42, 2]
+    assert wait_until(lambda: [row for row in list_tasks() if row.name == "listed"])
+    row = wait_until(lambda: get_actor(actor._actor_id.hex()))
+    assert (row.class_name, row.state) == ("Doubler", "ALIVE")
+    assert any(each.actor_id == row.actor_id for each in list_actors(filters=[("state", "=", "ALIVE")]))
+    assert [node.state for node in list_nodes()] == ["ALIVE"]
+    assert "double" in str(wait_until(summarize_tasks))
