@@ -1,7 +1,7 @@
 # Needs python3 (>= 3.11, with venv) and make, nothing else. The environment lives in .venv; a stamp says what is in it.
 PYTHON ?= python3
 VENV ?= .venv
-TEST_PROCESSES ?= 2
+TEST_PROCESSES ?= 3
 PY := $(VENV)/bin/python
 
 .PHONY: demo test check bench lab clean

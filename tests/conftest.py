@@ -15,20 +15,26 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest lanes first: with several processes, Ray's tests run in one, the browser's in one, and each other
-    file's in one, since its tests share what they start.
+    """With several processes, the tests of a lane run in one of them, since they share what they start; the longest
+    lanes come first.
     """
     for item in items:
         item.add_marker(pytest.mark.xdist_group(_lane(item)))
-    first = {"ray": 0, "browser": 1}
-    items.sort(key=lambda item: first.get(_lane(item), 2))
+    with_ray = {_lane(item) for item in items if item.get_closest_marker("ray") is not None}
+    items.sort(key=lambda item: _place(_lane(item), with_ray))
 
 
 def _lane(item: pytest.Item) -> str:
-    if item.get_closest_marker("ray") is not None:
-        return "ray"
+    """A file, the browser's tests, or the contract on one engine."""
     file = item.path.relative_to(HERE)
-    return file.parts[0] if file.parts[0] in ("browser", "engines") else str(file)
+    if file.parts[0] == "engines":
+        return "engines on ray" if item.get_closest_marker("ray") is not None else "engines"
+    return "browser" if file.parts[0] == "browser" else str(file)
+
+
+def _place(lane: str, with_ray: set[str]) -> int:
+    first = ("engines on ray", "browser")
+    return first.index(lane) if lane in first else 2 if lane in with_ray else 3
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

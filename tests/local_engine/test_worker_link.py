@@ -1,4 +1,4 @@
-"""Who reads for a worker: its main thread while it has nothing to run, the reader while it has; never both, never none."""
+"""Who reads for a worker: its main thread while it has nothing to run, else the reader; never both, never none."""
 
 from __future__ import annotations
 
