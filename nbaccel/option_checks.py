@@ -15,6 +15,7 @@ UNIT = 10_000  # quantities are counted in 1/10_000
 # Compiled when first used, not at import.
 _SIZE = r"(?i)\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?"
+_LABEL_KEY = rf"(?:[A-Za-z0-9][A-Za-z0-9_.-]*/)?{_LABEL}"
 _SELECTOR = rf"!?(?:{_LABEL}|in\(\s*{_LABEL}(?:\s*,\s*{_LABEL})*\s*\))|!?"
 _STRATEGY_CLASSES = {
     "PlacementGroupSchedulingStrategy",
@@ -290,6 +291,11 @@ def string_dict(name: str, value: Any) -> dict[str, str]:
 def label_selector(name: str, value: Any) -> dict[str, str]:
     selector = string_dict(name, value)
     for key, condition in selector.items():
+        if not re.fullmatch(_LABEL_KEY, key):
+            raise ValueError(
+                f"Invalid label key name {key!r} in {name}: letters, digits, '-', '_' and '.' between a letter or digit "
+                "at each end, and in front of it, where you like, a prefix that ends in '/'."
+            )
         if not re.fullmatch(_SELECTOR, condition.strip()):
             raise ValueError(
                 f"{name}[{key!r}] is {condition!r}, which is no condition on a label. Write "

@@ -363,3 +363,14 @@ def test_who_says_when_to_fall_back_and_not_where_to_means_the_cpu(when):
     assert actor_options(**when).fallback == "cpu"
     assert task_options(**when).merged(fallback=None).fallback is None
     assert task_options(fallback=[{"num_cpus": 2}], **when).fallback == ({"num_cpus": 2},)
+
+
+@pytest.mark.parametrize("key", ["", "zone b", "-zone", "team/", "/zone"])
+def test_a_label_that_nothing_can_have_is_refused(key):
+    with pytest.raises(ValueError, match="Invalid label key name"):
+        task_options(label_selector={key: "a"})
+
+
+@pytest.mark.parametrize("key", ["zone", "ray.io/node-id", "a_b.c-d"])
+def test_labels_may_have_prefixes(key):
+    assert task_options(label_selector={key: "a"}).label_selector == {key: "a"}

@@ -35,7 +35,7 @@ def inspect_serializability(
     """
     search = _Search(print_file or sys.stdout)
     name = name or getattr(base_obj, "__qualname__", None) or repr(base_obj)
-    search.say(0, f"Checking serializability of {name}")
+    search.say(0, f"Checking Serializability of {name}")
     if _error_of(base_obj) is None:
         search.say(0, "It can be serialized.")
         return True, set()
@@ -65,7 +65,7 @@ class _Search:
     def look_into(self, culprit: Any, name: str, parent: Any, depth: int, level: int) -> None:
         """Blames the parts of an object that is known not to be picklable; itself, if all its parts are fine."""
         self._seen.add(id(culprit))
-        self.say(level, f"!!! {name}: {_error_of(culprit)}")
+        self.say(level, f"!!! FAIL serialization of {name}: {_error_of(culprit)}")
         found = False
         for part_name, part in _parts(culprit) if depth > 0 else ():
             if id(part) not in self._seen and _error_of(part) is not None:

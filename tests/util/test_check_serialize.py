@@ -55,7 +55,7 @@ def test_what_refers_to_itself_ends():
 
 def test_the_report_names_the_object_and_what_to_do():
     _, _, text = blamed(Holder(), name="holder")
-    assert "Checking serializability of holder" in text
+    assert "Checking Serializability of holder" in text
     assert "cannot pickle '_thread.lock' object" in text
     assert "Make these inside the task" in text
 
