@@ -293,8 +293,8 @@ def label_selector(name: str, value: Any) -> dict[str, str]:
     for key, condition in selector.items():
         if not re.fullmatch(_LABEL_KEY, key):
             raise ValueError(
-                f"Invalid label key name {key!r} in {name}: letters, digits, '-', '_' and '.' between a letter or digit "
-                "at each end, and in front of it, where you like, a prefix that ends in '/'."
+                f"Invalid label key name {key!r} of {name}: letters, digits, '-', '_' and '.' between letters or "
+                "digits at the ends, and in front of it, where you like, a prefix that ends in '/'."
             )
         if not re.fullmatch(_SELECTOR, condition.strip()):
             raise ValueError(
