@@ -53,7 +53,7 @@ def render(
     error: RayTaskError, shell: InteractiveShell | None = None, traceback: TracebackType | None = None
 ) -> list[str]:
     """The lines to show: the task's own frames, then where it ran, then what was raised."""
-    frames, message = _split(with_cell_lines(error.traceback_str, shell))
+    frames, message = _split(with_cell_lines(_without_ours(error.traceback_str), shell))
     kind = message.partition(":")[0]
     message = message.replace(kind, f"{_RED}{kind}{_PLAIN}", 1)
     lines = [*frames, "", where(error)]
@@ -82,6 +82,21 @@ def where(error: RayTaskError) -> str:
     facts += [f"pid {error.pid}"] if error.pid else []
     facts += [f"from {wording.cell(error.cell)}"] if error.cell else []
     return ", ".join(facts)
+
+
+def _without_ours(text: str) -> str:
+    """The task's traceback without nbaccel's own frames, such as those that run the body of `%%accel`."""
+    kept: list[str] = []
+    ours = ""
+    for line in text.splitlines():
+        match = _FRAME.match(line)
+        if match is not None:
+            ours = match["indent"] + "  " if match["file"].startswith(_OUR_DIRECTORY) else ""
+        elif not (ours and line.startswith(ours)):
+            ours = ""
+        if not ours:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def with_cell_lines(text: str, shell: InteractiveShell | None) -> str:

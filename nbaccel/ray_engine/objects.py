@@ -33,10 +33,21 @@ class Objects:
                 "nbaccel.explain(ref) says why one waits."
             ) from None
         except ray.exceptions.RayError as error:
-            raise translate(error) from None
+            raise self.located(error) from None
         if self.stand_ins:
             return [self.stand_ins.get(ref._id, value) for ref, value in zip(refs, values, strict=True)]
         return list(values)
+
+    def located(self: Any, error: BaseException) -> BaseException:
+        """nbaccel's error, with what Ray does not know of the task: its cell, and its name where Ray has no words."""
+        made = translate(error)
+        task_id = getattr(made, "task_id", None)
+        asked = self.submissions.get(bytes.fromhex(task_id)) if task_id else None
+        if asked is not None and isinstance(made, exceptions.RayTaskError):
+            made.cell = made.cell or asked.cell or None
+        elif asked is not None and type(made) is exceptions.TaskCancelledError:
+            return exceptions.TaskCancelledError(f"Task {asked.name} was cancelled.", task_id=task_id)
+        return made
 
     def wait(
         self: Any, refs: Sequence[ObjectRef[Any]], num_returns: int, timeout_s: float | None, fetch: bool
@@ -67,7 +78,7 @@ class Objects:
             if not future.set_running_or_notify_cancel():
                 return
             if isinstance(value, ray.exceptions.RayError):
-                future.set_exception(translate(value))
+                future.set_exception(self.located(value))
             else:
                 future.set_result(self.stand_ins.get(keep._id, value))
 

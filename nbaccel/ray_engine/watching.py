@@ -326,7 +326,8 @@ class Watching:
 
     def timeline(self: Any) -> list[dict[str, Any]]:
         self.learn(0)
-        return tracing.events(self._notes.values())
+        named = [(note, self.submissions.get(bytes.fromhex(note["task_id"]))) for note in list(self._notes.values())]
+        return tracing.events({**note, "name": asked.name} if asked else note for note, asked in named)
 
     def state(self: Any, what: str, limit: int) -> list[dict[str, Any]]:
         if what == "objects":

@@ -217,6 +217,15 @@ def test_a_cell_runs_as_a_task_and_its_result_comes_back(kernel: Kernel) -> None
     assert _lines(ran) == ["said"]
 
 
+def test_an_error_shows_the_users_line_and_where_it_ran(kernel: Kernel) -> None:
+    error = kernel.run("%%accel num_gpus=1\nraise ValueError('bad batch')").error
+    assert error is not None
+    text = "\n".join(error["traceback"])
+    assert "raise ValueError('bad batch')" in text
+    assert re.search(r"on GPU \d, pid \d+, from cell \[\d+\] line 1", text)
+    assert "cell_run.py" not in text and "nbaccel_in_ray" not in text
+
+
 def test_one_task_for_each_item(kernel: Kernel) -> None:
     kernel.run("items = [1, 2, 3]")
     kernel.run("%%accel --each=items -o out\nsquare = item * item")

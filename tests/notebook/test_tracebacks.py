@@ -38,6 +38,23 @@ def test_the_failing_line_of_a_cell_is_shown_though_the_worker_does_not_know_it(
     assert re.sub(r"\x1b\[\d+m", "", lines[-1]) == "ValueError: bad batch"
 
 
+def test_frames_of_ours_between_those_of_the_user_are_left_out() -> None:
+    ours = tracebacks.__file__
+    text = (
+        f'Traceback (most recent call last):\n  File "{ours}", line 1, in run_body\n    result = run()\n'
+        '             ^^^^^\n  File "train.py", line 2, in <module>\n    step()\n'
+        f'  File "{ours}", line 3, in get\n  File "train.py", line 9, in step\n    1 / 0\nZeroDivisionError: no'
+    )
+    lines = tracebacks.render(RayTaskError("f", text, ZeroDivisionError("no")))
+    assert lines[:5] == [
+        "Traceback (most recent call last):",
+        '  File "train.py", line 2, in <module>',
+        "    step()",
+        '  File "train.py", line 9, in step',
+        "    1 / 0",
+    ]
+
+
 def test_a_cell_that_fails_shows_it_once_and_without_our_frames(
     shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
 ) -> None:
