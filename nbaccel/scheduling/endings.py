@@ -52,9 +52,17 @@ class Endings:
         stack = [record]
         while stack:
             each = stack.pop()
-            if event.recursive and each.children:
-                stack += each.children.values()
+            if event.recursive:
+                each.doom = event
+                stack += (each.children or {}).values()
             self._cancel_one(each, event.force, now)
+
+    def cancel_doomed(self, now: float) -> None:
+        """What was on its way when its parent was cancelled, or was submitted while the parent tidied up and left."""
+        doomed = self._tasks.doomed
+        while doomed:
+            record, event = doomed.pop()
+            self.cancel(record, event, now)
 
     def _cancel_one(self, record: TaskRecord, force: bool, now: float) -> None:
         if record.over:

@@ -103,6 +103,8 @@ class Scheduler(Queries):
         Raises IllegalEvent, and changes nothing, when the event cannot follow what happened before.
         """
         self._actions[type(event)](event, now)
+        if self._tasks.doomed:
+            self._endings.cancel_doomed(now)
         cluster = self._cluster
         if cluster.groups_wait and cluster.freed_any:
             self._groups.place_pending(now)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nbaccel.scheduling.commands import Command, FailTask, Failure, FinishTask, Warn
-from nbaccel.scheduling.events import Choice, Task
+from nbaccel.scheduling.events import CancelAsked, Choice, Task
 from nbaccel.scheduling.ledger import Hold
 from nbaccel.scheduling.moves import (
     ARGS,
@@ -58,6 +58,7 @@ class TaskRecord(msgspec.Struct, eq=False):
     attempt: int = 0
     failed_starts: int = 0
     cancelled: bool = False
+    doom: CancelAsked | None = None  # it was cancelled with all that it submits
     of_detached: bool = False  # submitted by, or on behalf of, a detached actor: it outlives its job
     started_at: float | None = None
     ended_at: float | None = None
@@ -114,6 +115,7 @@ class TaskTable:
         self.shapes: dict[object, Shape] = {}
         self.waiting_args: dict[bytes, TaskRecord] = {}
         self._wanted: dict[bytes, dict[bytes, TaskRecord]] = {}  # object -> those who wait for it
+        self.doomed: list[tuple[TaskRecord, CancelAsked]] = []  # to be cancelled: who submitted them was, and has ended
         self._ended: deque[TaskRecord] = deque()
         self._seq = 0
         self._most_shapes = MAX_SHAPES
@@ -137,6 +139,8 @@ class TaskTable:
             if parent.children is None:
                 parent.children = {}
             parent.children[task.task_id] = record
+        elif parent is not None and parent.doom is not None:
+            self.doomed.append((record, parent.doom))
         self.records[task.task_id] = record
         self.counts[ARGS] += 1
         return record
@@ -242,6 +246,8 @@ class TaskTable:
     def _end(self, record: TaskRecord, now: float) -> None:
         record.ended_at = now
         record.hold = None
+        if record.doom is not None and record.children:  # submitted since it was cancelled, and not awaited
+            self.doomed += [(child, record.doom) for child in record.children.values()]
         parent = record.parent
         if parent is not None:
             if parent.children is not None:

@@ -340,6 +340,27 @@ def test_a_cancel_reaches_the_children() -> None:
     assert {command.task_id for command in w.of(do.InterruptTask)} == {parent.task_id, child.task_id}
 
 
+def test_a_child_that_was_on_its_way_when_its_parent_was_cancelled_ends_with_the_parent() -> None:
+    w = world(2)
+    parent = w.submit("parent")
+    w.ready()
+    w.tell(ev.CancelAsked(parent.task_id, recursive=True))
+    child = w.submit("child", choice(CPU=2), parent_task_id=parent.task_id)
+    assert child.task_id not in w.outcomes, "the parent may still wait for it, to tidy up"
+    w.returns(parent, failed=True)
+    assert w.outcomes[child.task_id] == "cancelled"
+
+
+@pytest.mark.parametrize("recursive", [True, False])
+def test_a_child_that_comes_after_its_parent_was_killed_is_cancelled_with_all_or_lives(recursive: bool) -> None:
+    w = world(1)
+    parent = w.submit("parent")
+    w.ready()
+    w.tell(ev.CancelAsked(parent.task_id, force=True, recursive=recursive))
+    child = w.submit("child", parent_task_id=parent.task_id)
+    assert w.outcomes.get(child.task_id) == ("cancelled" if recursive else None)
+
+
 def test_a_cancel_while_the_process_starts_leaves_the_process_to_others() -> None:
     w = world(1, spares=0)
     task = w.submit("f")
