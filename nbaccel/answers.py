@@ -153,10 +153,20 @@ def _id_of(what: Any) -> str:
     if hasattr(what, "bundle_specs"):  # a placement group; its class is loaded only by those who have one
         return str(what.id.hex())
     if isinstance(what, str):
-        return what
+        return _checked_hex(what)
     raise TypeError(
         f"explain() takes an ObjectRef, a stream, an actor, a placement group or a hex id, not {type(what).__name__}."
     )
+
+
+def _checked_hex(text: str) -> str:
+    try:
+        bytes.fromhex(text)
+    except ValueError:
+        raise ValueError(
+            f"explain() takes a hex id as views show it, such as {bytes(range(0xA0, 0xA8)).hex()}…, not {text!r}."
+        ) from None
+    return text
 
 
 def _explanation(row: Mapping[str, Any]) -> Explanation:

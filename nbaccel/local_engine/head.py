@@ -288,10 +288,12 @@ class Head:
                 return
             try:
                 handler(peer, message)
-            except Exception:  # the loop's last line: whatever one message brings about, the others' work goes on
+            except Exception as error:  # the loop's last line: whatever a message brings about, others' work goes on
                 self.note(f"a {type(message).__name__} of a {peer.role} failed:\n{traceback.format_exc()}")
                 if type(message) is wire.Submit:
                     self.intake.submit_failed(peer, message)
+                elif type(message) is wire.Ask:
+                    self.questions.failed(peer, message, error)
 
     def send(self, peer: Peer, message: Any) -> None:
         peer.out.append(message)

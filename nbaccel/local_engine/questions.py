@@ -111,6 +111,11 @@ class Questions:
         if message.request:
             self._head.send(peer, answer)
 
+    def failed(self, peer: Peer, message: wire.Ask, error: Exception) -> None:
+        """A question that nobody foresaw: who asks must not wait for ever."""
+        why = f"The head could not answer the question {message.what!r}: {type(error).__name__}: {error}"
+        self._head.send(peer, wire.Answer(message.request, error=why, kind="RaySystemError"))
+
     def of_observer(self, what: str, request: dict[str, Any]) -> dict[str, Any]:
         """Answer an observer: cancel, kill, explain, logs, nodes, stop."""
         try:

@@ -15,7 +15,7 @@ import pytest
 
 import nbaccel
 from nbaccel import engine as engines
-from nbaccel import sessions
+from nbaccel import exceptions, sessions
 from nbaccel.local_engine import wire
 from tests.census import Place, wait_until
 from tests.local_engine import misbehaving, programs
@@ -82,6 +82,13 @@ def test_garbage_on_the_socket_harms_nobody(cluster: Place, garbage: bytes) -> N
                     break
             except ConnectionResetError:
                 break
+    assert nbaccel.get(misbehaving.echo.remote(7)) == 7
+
+
+def test_a_question_that_the_head_fails_at_is_answered_all_the_same(cluster: Place) -> None:
+    engine: Any = engines.running()
+    with pytest.raises(exceptions.RaySystemError, match="could not answer the question 'explain': ValueError"):
+        engine.link.ask("explain", "no hex")
     assert nbaccel.get(misbehaving.echo.remote(7)) == 7
 
 

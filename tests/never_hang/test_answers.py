@@ -115,6 +115,8 @@ def test_a_task_that_is_over_says_so_and_a_value_that_was_put_is_no_task(two_a10
 def test_only_things_that_can_wait_are_explained(two_a100: Place) -> None:
     with pytest.raises(TypeError, match="not int"):
         nbaccel.explain(3)  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match="not 'GPU 0'"):
+        nbaccel.explain("GPU 0")
 
 
 def test_holders_are_named_with_task_process_and_time(two_a100: Place) -> None:
