@@ -224,6 +224,12 @@ class Worker(WorkerView, Client):
 
     def guarded(self, running: Running, work: Any) -> wire.Done:
         """Do the work; whatever the user's code does becomes a Done."""
+        done = self._attempt(running, work)
+        if self.link.lost is not None:
+            self._leave_fork(running, done)
+        return done
+
+    def _attempt(self, running: Running, work: Any) -> wire.Done:
         token = current_run.set(running)
         try:
             try:
@@ -244,6 +250,13 @@ class Worker(WorkerView, Client):
             return self.execution.failure(running, error)
         finally:
             current_run.reset(token)
+
+    def _leave_fork(self, running: Running, done: wire.Done) -> NoReturn:
+        """A process that the user's code forked has come to the code's end, and is not the one to answer."""
+        if done.failed:
+            sys.stderr.write(f"A process that {running.template.name} forked ends (pid {os.getpid()}): {done.note}\n")
+        self.output.flush()
+        os._exit(int(done.failed))
 
     def _work(self, running: Running) -> wire.Done:
         run, template = running.run, running.template

@@ -175,6 +175,15 @@ def submit_forever() -> None:
 
 
 @nbaccel.remote
+def return_in_a_fork(how: str) -> int:
+    """The exit code of a forked child that goes on as if it were the task."""
+    child = os.fork()
+    if child == 0 and how == "raise":
+        raise ValueError("in the child")
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) if child else 0
+
+
+@nbaccel.remote
 def get_in_a_fork() -> str:
     """What a forked child of a task hears when it asks for an object."""
     ref = nbaccel.put("ours")
