@@ -141,6 +141,8 @@ def test_only_generators_are_streamed():
 
     with pytest.raises(ValueError, match="generator function"):
         listed.remote()
+    with pytest.raises(ValueError, match=r"generator function.*Tally\.read is none"):
+        Tally.remote().read.options(num_returns="dynamic").remote()
 
 
 def test_a_stream_is_read_asynchronously():
