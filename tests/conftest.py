@@ -14,6 +14,7 @@ NOW = 1_700_000_000.0
 HERE = Path(__file__).parent
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With several processes, the tests of a lane run in one of them, since they share what they start; the longest
     lanes come first.
