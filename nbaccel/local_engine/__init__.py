@@ -29,8 +29,11 @@ def start(options: InitOptions) -> Driver:
         from nbaccel.local_engine import launch
 
         started = launch.embedded(options)
-        from nbaccel.local_engine import driver  # while the head boots
-
+        try:
+            from nbaccel.local_engine import driver  # while the head boots
+        except BaseException:  # a Ctrl-C in the middle of it: nobody would ever use this head
+            launch.discard(started.process, started.config)
+            raise
         return driver.take_over(started, options)
     from nbaccel.local_engine import driver
 

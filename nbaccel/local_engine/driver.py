@@ -25,7 +25,7 @@ import msgspec
 from nbaccel import engine as engines
 from nbaccel import exceptions, sessions
 from nbaccel.local_engine import environment_spec, failures, launch, process, wire
-from nbaccel.local_engine.boot import MARK, Config
+from nbaccel.local_engine.boot import MARK
 from nbaccel.local_engine.client import Client
 from nbaccel.local_engine.cluster_view import ClusterView
 from nbaccel.local_engine.link import Link
@@ -209,24 +209,17 @@ def take_over(started: launch.Started, options: InitOptions) -> Driver:
     """Connect to the head that was just started for this process."""
     try:
         arena_fd, welcome = _greet(started.sock, options, started.config.token)
-    except BaseException as error:
+        driver = Driver(started.sock, arena_fd, welcome, started.process, options)
+        driver.news = News(driver, log_to_driver=options.log_to_driver, sock=started.news, token=started.config.token)
+    except BaseException as error:  # a Ctrl-C too: nobody would ever use this head
         started.sock.close()
         started.news.close()
         words = _last_line(started.config.directory)
-        _discard(started.process, started.config)
+        launch.discard(started.process, started.config)
         if words and isinstance(error, exceptions.RaySystemError):
             raise exceptions.RaySystemError(f"{error} Its last words: {words}") from error
         raise
-    driver = Driver(started.sock, arena_fd, welcome, started.process, options)
-    driver.news = News(driver, log_to_driver=options.log_to_driver, sock=started.news, token=started.config.token)
     return driver
-
-
-def _discard(process: subprocess.Popen[bytes], config: Config) -> None:
-    process.kill()
-    process.wait()
-    sessions.withdraw(config.session)
-    shutil.rmtree(config.directory, ignore_errors=True)
 
 
 def join(record: sessions.SessionRecord, options: InitOptions) -> Driver:
@@ -269,7 +262,7 @@ def start_daemon(
     with os.fdopen(read, "rb") as pipe:
         said = pipe.read().decode()
     if said != "ready":
-        _discard(process, config)
+        launch.discard(process, config)
         raise ValueError(said or f"The head ended at once ({_words(process.returncode)}).")
     process.returncode = 0  # it is nobody's child to wait for: it goes on without us
     for record in sessions.find():
@@ -292,17 +285,22 @@ def hello(role: str, token: str, options: InitOptions | None, job: int = 0) -> w
         "{}.{}".format(*sys.version_info),
         sys.prefix,
         launch.title(),
-        [os.path.abspath(entry) for entry in sys.path],
+        [_absolute(entry) for entry in sys.path],
         _cwd(),
         (options.namespace if options else None) or "",
         msgspec.json.encode({"env_vars": variables} if variables else {}),
         job,
-        os.path.abspath(getattr(main, "__file__", "") or ""),
+        _absolute(getattr(main, "__file__", "") or ""),
         options.infeasible if options else "",
     )
 
 
+def _absolute(path: str) -> str:
+    return os.path.normpath(os.path.join(_cwd(), path))
+
+
 def _cwd() -> str:
+    """The working directory, or the root where it has been deleted under us."""
     try:
         return os.getcwd()
     except OSError:

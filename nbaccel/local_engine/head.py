@@ -334,6 +334,7 @@ class Head:
         job = Job(self._job_count, peer.client_id, hello, namespace, started_at=time.time())
         self.jobs[job.number] = job
         peer.job = job.number
+        self.zygotes.tell_of_preloading(job.number)
         return job
 
     def driver_gone(self, peer: Peer, why: str) -> None:

@@ -131,3 +131,13 @@ def start(config: Config, fds: list[int]) -> subprocess.Popen[bytes]:
             # SPT_NOENV: else setproctitle writes over /proc/<pid>/environ, where the mark is looked for.
             env={**os.environ, MARK: config.session, "SPT_NOENV": "1"},
         )
+
+
+def discard(process: subprocess.Popen[bytes], config: Config) -> None:
+    """End a head that nobody will use, and remove what it has made."""
+    process.kill()
+    process.wait()
+    from nbaccel import sessions
+
+    sessions.withdraw(config.session)
+    shutil.rmtree(config.directory, ignore_errors=True)

@@ -30,6 +30,7 @@ START_PAUSE_S = 0.2  # before the next try where descriptors are short: those of
 RESTART_PAUSE_S = 0.5  # for a zygote that died as soon as it lived
 _MOST_ENDINGS = 1_000
 _DESCRIPTORS_TO_START = 16  # two sockets, two pipes, copies on their way to the zygote, and some to live on
+_NOT_PRELOADED = ". Each task imports it anew."
 
 
 class Zygotes:
@@ -118,7 +119,7 @@ class Zygotes:
         if not bad:
             return
         for why in bad.values():
-            self._head.warn_all("preload", f"{why}. Each task imports it anew.")
+            self._head.warn_all("preload", f"{why}{_NOT_PRELOADED}")
         self._preload = [name for name in self._preload if name not in bad]
         if any(why.startswith("importing") for why in bad.values()) and len(bad) == sum(
             why.startswith("importing") for why in bad.values()
@@ -127,6 +128,11 @@ class Zygotes:
         self._head.poll.unregister(self._socks[""])
         self._socks.pop("").close()
         self._adopt("", self._execute(""))
+
+    def tell_of_preloading(self, job: int) -> None:
+        """What could not be preloaded, to a job that begins after that was found."""
+        for why in filter(None, self.preloaded.values()):
+            self._head.watchers.notice(job, wire.Notice("preload", f"{why}{_NOT_PRELOADED}"))
 
     def _died(self, key: str) -> None:
         sock = self._socks.pop(key)

@@ -340,3 +340,37 @@ except KeyboardInterrupt:
     print("interrupted", flush=True)
 print("still here", nbaccel.get(actor.seven.remote()), flush=True)
 """
+
+INTERRUPTED_START = """
+import os
+from nbaccel.local_engine import driver, launch
+from nbaccel.options import init_options
+class Interrupted:
+    "Options that interrupt whoever looks at one of them."
+    def __getattr__(self, name):
+        if name == os.environ["INTERRUPTED_AT"]: raise KeyboardInterrupt
+        return getattr(options, name)
+options = init_options(num_cpus=1)
+started = launch.embedded(options)
+try:
+    driver.take_over(started, Interrupted())
+except KeyboardInterrupt:
+    print(started.process.returncode, os.path.exists(started.config.directory))
+"""
+
+START_NOWHERE = """
+import os, tempfile
+import nbaccel
+directory = tempfile.mkdtemp()
+os.chdir(directory)
+os.rmdir(directory)
+nbaccel.init(num_cpus=1)
+print(nbaccel.get(nbaccel.put(5)))
+"""
+
+PRELOADED = """
+import nbaccel
+nbaccel.init(num_cpus=1, preload=["no_such_module"])
+nbaccel.get(nbaccel.remote(lambda: 5).remote())
+nbaccel.shutdown()
+"""

@@ -69,7 +69,7 @@ def notes() -> str:
         bytes(wire.frame([wire.Done(b"x" * 24, [])])),
         bytes(wire.frame([wire.WorkerHello(b"w" * 28, 1)])),
         bytes(wire.frame([wire.Ask(1, "stop_head")])),
-        os.urandom(4096),
+        random.Random(4096).randbytes(4096),
     ],
 )
 def test_garbage_on_the_socket_harms_nobody(cluster: Place, garbage: bytes) -> None:
@@ -267,3 +267,13 @@ def test_an_address_where_nothing_is_says_where_it_looked(place: Place) -> None:
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("ConnectionError: address='/nowhere/head.sock': no nbaccel head found.")
     assert str(place.root / "runtime") in last
+
+
+def test_a_program_whose_directory_was_deleted_has_its_head(place: Place) -> None:
+    done = place.run(programs.START_NOWHERE)
+    assert (done.returncode, done.stdout) == (0, "5\n"), done.stderr
+
+
+def test_a_module_that_cannot_be_preloaded_is_told(place: Place) -> None:
+    done = place.run(programs.PRELOADED)
+    assert "importing no_such_module failed: ModuleNotFoundError" in done.stdout + done.stderr
