@@ -111,7 +111,10 @@ def start(control: Control, /, head: bool, block: bool, preload: str | None, **o
     given = {name: value for name, value in options.items() if value is not None}
     if preload:
         given["preload"] = [name for name in preload.split(",") if name]
-    record = control.start(**given)
+    try:
+        record = control.start(**given)
+    except TypeError as error:  # JSON can hold values of any type
+        raise click.ClickException(str(error)) from None
     if block:
         _stay(control, record)
     else:

@@ -94,8 +94,9 @@ def test_a_wrong_option_is_a_sentence_and_exit_code_2(machine: FakeMachine, argu
     assert machine.started == []
 
 
-def test_what_the_machine_refuses_is_a_sentence_and_exit_code_1(machine: FakeMachine) -> None:
-    machine.refusal = ValueError("num_gpus=4 was asked for, but CUDA_VISIBLE_DEVICES=1,3 shows 2.")
+@pytest.mark.parametrize("kind", [ValueError, TypeError])
+def test_what_the_machine_refuses_is_a_sentence_and_exit_code_1(machine: FakeMachine, kind: type[Exception]) -> None:
+    machine.refusal = kind("num_gpus=4 was asked for, but CUDA_VISIBLE_DEVICES=1,3 shows 2.")
     done = machine.run("start", "--head", "--num-gpus", "4")
     assert done.exit_code == 1
     assert "CUDA_VISIBLE_DEVICES=1,3 shows 2." in done.output
