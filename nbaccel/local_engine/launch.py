@@ -38,10 +38,12 @@ def embedded(options: InitOptions) -> Started:
     config.driver_fd, config.news_fd, config.owner_pid = theirs.fileno(), news_theirs.fileno(), os.getpid()
     try:
         process = start(config, [theirs.fileno(), news_theirs.fileno()])
-    except OSError as error:
-        shutil.rmtree(config.directory, ignore_errors=True)
+    except BaseException as error:
+        _forget(config)
         ours.close()
         news_ours.close()
+        if not isinstance(error, OSError):
+            raise
         raise exceptions.RaySystemError(f"The head could not be started: {error}") from error
     finally:
         theirs.close()
@@ -140,4 +142,12 @@ def discard(process: subprocess.Popen[bytes], config: Config) -> None:
     from nbaccel import sessions
 
     sessions.withdraw(config.session)
+    shutil.rmtree(config.directory, ignore_errors=True)
+
+
+def _forget(config: Config) -> None:
+    """After a start that failed: a Ctrl-C may have come when the head was there and its pid had not been noted."""
+    from nbaccel.local_engine import process
+
+    process.kill_marked(MARK, config.session)
     shutil.rmtree(config.directory, ignore_errors=True)

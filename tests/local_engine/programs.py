@@ -351,6 +351,17 @@ class Interrupted:
         if name == os.environ["INTERRUPTED_AT"]: raise KeyboardInterrupt
         return getattr(options, name)
 options = init_options(num_cpus=1)
+if os.environ["INTERRUPTED_AT"] == "fork":
+    start = launch.start
+    def interrupted(config, fds):
+        begun.append((start(config, fds), config))
+        raise KeyboardInterrupt
+    begun, launch.start = [], interrupted
+    try:
+        launch.embedded(options)
+    except KeyboardInterrupt:
+        print(begun[0][0].wait(), os.path.exists(begun[0][1].directory))
+    raise SystemExit
 started = launch.embedded(options)
 try:
     driver.take_over(started, Interrupted())
