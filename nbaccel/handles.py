@@ -123,6 +123,11 @@ class RemoteFunction:
 
     def fallback(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Decorator: run this function instead when a fallback choice is taken; that of the CPU where none is named."""
+        if isinstance(function, (RemoteFunction, ActorClass)) or not callable(function):
+            raise TypeError(
+                f"@{self._name}.fallback takes a plain function, but got {function!r}. Leave out @remote there: the "
+                f"fallback runs as the task {self._name}."
+            )
         self._fallback = function
         self._default_options = falling_back(self._default_options)
         self._cache.clear()
@@ -253,6 +258,11 @@ class ActorClass:
 
     def fallback(self, cls: type) -> type:
         """Decorator: make an instance of this class instead when a fallback choice is taken, as for functions."""
+        if not isinstance(cls, type):
+            raise TypeError(
+                f"@{self._name}.fallback takes a plain class, but got {cls!r}. Leave out @remote there: the fallback "
+                f"is made as the actor {self._name}."
+            )
         self._fallback = cls
         self._default_options = falling_back(self._default_options)
         self._cache.clear()

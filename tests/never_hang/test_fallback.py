@@ -186,3 +186,13 @@ def test_another_function_is_enough_to_fall_back(two_a100: Place) -> None:
         return "cpu"
 
     assert nbaccel.get(on_device.remote()) == "cpu"
+
+
+def test_a_fallback_that_is_remote_itself_or_nothing_to_call_is_refused() -> None:
+    remote = nbaccel.remote(lambda: 1)
+    actor_class = nbaccel.remote(type("Model", (), {}))
+    for wrong in (remote, actor_class, 3):
+        with pytest.raises(TypeError, match="takes a plain function, but got"):
+            remote.fallback(wrong)
+        with pytest.raises(TypeError, match="fallback takes a plain class, but got"):
+            actor_class.fallback(wrong)
