@@ -123,11 +123,24 @@ def _common_keywords(options: InitOptions, environment: dict[str, Any]) -> dict[
         "runtime_env": environment or None,
         "log_to_driver": options.log_to_driver,
         "logging_format": options.logging_format,
-        "logging_config": options.logging_config,
+        "logging_config": _rays_logging(options.logging_config),
         "logging_level": options.logging_level if options.logging_level != "info" else None,
         "configure_logging": None if options.configure_logging else False,
     }
     return _given(keywords) | options.passed_on
+
+
+def _rays_logging(config: Any) -> Any:
+    """Ray's own record of the same."""
+    if config is None:
+        return None
+    from ray import LoggingConfig
+
+    return LoggingConfig(
+        encoding=config.encoding,
+        log_level=config.log_level,
+        additional_log_standard_attrs=list(config.additional_log_standard_attrs),
+    )
 
 
 def _given(keywords: dict[str, Any]) -> dict[str, Any]:

@@ -37,3 +37,11 @@ def test_joining_ships_what_the_workers_need():
     keywords = starting._joining_keywords(init_options(runtime_env={"py_modules": ["mine"]}))
     assert keywords["runtime_env"]["py_modules"][0] == "mine"
     assert keywords["runtime_env"]["py_modules"][1].endswith("nbaccel_in_ray")
+
+
+def test_a_logging_config_becomes_rays_own():
+    ray = pytest.importorskip("ray")
+    ours = nbaccel.LoggingConfig(encoding="JSON", log_level="DEBUG", additional_log_standard_attrs=["name"])
+    given = starting._joining_keywords(init_options(logging_config=ours))["logging_config"]
+    assert isinstance(given, ray.LoggingConfig)
+    assert (given.encoding, given.log_level, given.additional_log_standard_attrs) == ("JSON", "DEBUG", ["name"])
