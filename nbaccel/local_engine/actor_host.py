@@ -179,6 +179,7 @@ class ActorHost:
             done = self.worker.execution.failure(running, error)
         finally:
             current_run.reset(token)
+        self.worker.leave_fork(running, done)
         self._finish(running, done)
 
     async def _await(self, running: Running) -> wire.Done:

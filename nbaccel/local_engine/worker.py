@@ -225,8 +225,7 @@ class Worker(WorkerView, Client):
     def guarded(self, running: Running, work: Any) -> wire.Done:
         """Do the work; whatever the user's code does becomes a Done."""
         done = self._attempt(running, work)
-        if self.link.lost is not None:
-            self._leave_fork(running, done)
+        self.leave_fork(running, done)
         return done
 
     def _attempt(self, running: Running, work: Any) -> wire.Done:
@@ -251,8 +250,10 @@ class Worker(WorkerView, Client):
         finally:
             current_run.reset(token)
 
-    def _leave_fork(self, running: Running, done: wire.Done) -> NoReturn:
-        """A process that the user's code forked has come to the code's end, and is not the one to answer."""
+    def leave_fork(self, running: Running, done: wire.Done) -> None:
+        """A process that the user's code forked ends where the code does: it is not the one to answer."""
+        if self.link.lost is None:
+            return
         if done.failed:
             sys.stderr.write(f"A process that {running.template.name} forked ends (pid {os.getpid()}): {done.note}\n")
         self.output.flush()

@@ -184,6 +184,12 @@ def return_in_a_fork(how: str) -> int:
 
 
 @nbaccel.remote
+class Forks:
+    async def and_returns(self, how: str) -> int:
+        return return_in_a_fork._function(how)  # type: ignore[no-any-return]
+
+
+@nbaccel.remote
 def get_in_a_fork() -> str:
     """What a forked child of a task hears when it asks for an object."""
     ref = nbaccel.put("ours")

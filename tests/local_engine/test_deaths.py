@@ -226,6 +226,8 @@ def test_every_task_ends_while_processes_are_killed_at_random(place: Place) -> N
 @pytest.mark.parametrize(("how", "code"), [("return", 0), ("raise", 1)])
 def test_a_process_that_a_task_forked_ends_where_the_task_would(cluster: Place, how: str, code: int) -> None:
     assert nbaccel.get(misbehaving.return_in_a_fork.remote(how), timeout=30) == code
+    forks = misbehaving.Forks.remote()
+    assert nbaccel.get(forks.and_returns.remote(how), timeout=30) == code
 
 
 def test_a_process_that_a_task_forked_is_told_that_it_has_no_head(cluster: Place) -> None:
