@@ -195,7 +195,8 @@ class ObjectClient:
         finally:
             self.values.forget_callback(ids, waiter.arrived)
         if timeout_s == 0 and len(ready) < num_returns and not waiter.ids:
-            self.link.ask("sync")  # one round trip: what the head knows now is known here
+            with self.blocked():  # a task that only looks, again and again, must not keep what it waits for from a CPU
+                self.link.ask("sync")  # one round trip: what the head knows now is known here
         ready |= waiter.ids
         chosen = [ref for ref in refs if ref._id in ready][:num_returns]
         taken = {ref._id for ref in chosen}

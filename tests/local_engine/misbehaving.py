@@ -184,6 +184,15 @@ def return_in_a_fork(how: str) -> int:
 
 
 @nbaccel.remote
+def look_until_ready() -> int:
+    """Hold all CPUs and look, without ever waiting, whether a task of ours is done."""
+    ref = echo.remote(5)
+    while not nbaccel.wait([ref], timeout=0)[0]:
+        pass
+    return nbaccel.get(ref)
+
+
+@nbaccel.remote
 class Forks:
     async def and_returns(self, how: str) -> int:
         return return_in_a_fork._function(how)  # type: ignore[no-any-return]

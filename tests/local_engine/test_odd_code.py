@@ -9,7 +9,7 @@ import pytest
 import nbaccel
 from nbaccel import exceptions
 from tests.census import Place
-from tests.local_engine import odd
+from tests.local_engine import misbehaving, odd
 
 
 @pytest.mark.parametrize("name", ["BadStr", "ExceptionGroup", "StopIteration", "Cycle", "RecursionError", "Huge"])
@@ -78,3 +78,7 @@ def test_a_thread_that_a_task_leaves_behind_does_not_hold_its_cpu(cluster: Place
 def test_init_inside_a_task_says_that_it_runs_already(cluster: Place) -> None:
     with pytest.raises(RuntimeError, match="running already"):
         nbaccel.get(odd.do.remote("nbaccel.init()"))
+
+
+def test_a_task_that_only_looks_whether_its_child_is_done_lets_it_run(cluster: Place) -> None:
+    assert nbaccel.get(misbehaving.look_until_ready.options(num_cpus=2).remote(), timeout=30) == 5
