@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _TYPE_LABEL = "ray.io/accelerator-type"
 _TYPE_RESOURCE = "accelerator_type:"
 _OTHERS = "held by another job of this cluster"
+_UNREPORTED = "held by work that has not reported yet, or by another job of this cluster"
 _METRICS = set(DeviceMetrics.__struct_fields__)
 
 
@@ -25,7 +26,10 @@ def rows(nodes: list[NodeRow], tasks: list[TaskRow], actors: list[ActorRow], kno
             count = int(node.totals.get(resource, 0)) if node.alive else 0
             if count:
                 samples = known.samples.get(node.node_id, []) if resource == "GPU" else []
-                made += _of_family(node, resource, count, holders, samples)
+                of_family = _of_family(node, resource, count, holders, samples)
+                reason = _UNREPORTED if _some_unreported(resource, tasks, actors) else _OTHERS
+                _take_off_others(of_family, node.available.get(resource, 0.0), reason)
+                made += of_family
     return made
 
 
@@ -51,7 +55,6 @@ def _of_family(
         row.holders = holders.get((node.node_id, resource, id), [])
         row.free = max(0.0, round(1.0 - sum(holder.amount for holder in row.holders), 4))
         made.append(row)
-    _take_off_others(made, node.available.get(resource, 0.0))
     return made
 
 
@@ -92,7 +95,14 @@ def _gpu_vendor(kind: str | None) -> str:
     return "intel" if kind and kind.startswith("Intel-") else "nvidia"
 
 
-def _take_off_others(devices: list[DeviceRow], available: float) -> None:
+def _some_unreported(resource: str, tasks: list[TaskRow], actors: list[ActorRow]) -> bool:
+    """Whether work of ours may hold such devices without having said so."""
+    return any(row.demand.get(resource) and row.state == "PENDING_NODE_ASSIGNMENT" for row in tasks) or any(
+        row.demand.get(resource) and row.state == "ALIVE" and not row.device_ids for row in actors
+    )
+
+
+def _take_off_others(devices: list[DeviceRow], available: float, reason: str) -> None:
     """What Ray gives out beside what we know of: other jobs, and tasks that have not reported yet."""
     excess = sum(device.free for device in devices) - available
     for device in reversed(devices):
@@ -101,7 +111,7 @@ def _take_off_others(devices: list[DeviceRow], available: float) -> None:
         taken = min(device.free, excess)
         if taken > 0:
             device.free = round(device.free - taken, 4)
-            device.free_reason = _OTHERS
+            device.free_reason = reason
             excess -= taken
 
 

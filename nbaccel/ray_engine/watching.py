@@ -25,6 +25,7 @@ ASK_TIMEOUT_S = 5.0
 LONGEST_WAIT_S = 20.0
 SMALLEST_GAP_S = 0.25
 METRICS_EVERY_S = 1.0
+FIRST_REPORTS_S = 3.0  # processes look every two seconds whether somebody watches
 
 Note = dict[str, Any]
 
@@ -132,7 +133,11 @@ class Watching:
         """What is known now. The first one after tasks were submitted starts the reports: those of tasks that run
         already arrive within two seconds."""
         if self.submissions.all() or self._collector is not None:
+            first = self._collector is None
             self.learn(0)
+            deadline = time.monotonic() + FIRST_REPORTS_S
+            while first and time.monotonic() < deadline and self._unheard_actors():
+                self.learn(SMALLEST_GAP_S)
         drawn: Snapshot = self.picture(metrics=False)
         return drawn
 
@@ -213,6 +218,17 @@ class Watching:
         """What the nodes have in all: enough to tell what can never be met, and one question to Ray."""
         drawn: Snapshot = draw_nodes(ray.nodes())
         return drawn
+
+    def _unheard_actors(self: Any) -> bool:
+        """Whether an actor of ours lives whose devices are not known yet."""
+        alive = {row["ActorID"] for row in self.tables()["actors"] if row["State"] == "ALIVE"}
+        return any(
+            each.kind == "actor creation"
+            and each.actor_id is not None
+            and each.actor_id.hex() in alive
+            and "started_at" not in self._notes.get(each.task_id.hex(), {})
+            for each in self.submissions.all()
+        )
 
     def tables(self: Any) -> dict[str, Any]:
         self.head.check()

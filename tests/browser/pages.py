@@ -95,8 +95,16 @@ class NotebookPage:
         """Save, and load the page again; the kernel lives on."""
         self.menu("File", "Save Notebook")
         self.until(lambda: "nbaccel" in (self.server.folder / self.name).read_text().split('"outputs"', 1)[-1])
-        self.page.reload()
-        self._ready()
+        for _ in range(
+            3
+        ):  # Lab gives the kernel a few seconds to tell of its widgets; a busy machine needs a second try
+            self.page.reload()
+            self._ready()
+            try:
+                self.page.locator(".nbaccel-cockpit").first.wait_for(timeout=20_000)
+                return
+            except playwright.TimeoutError:
+                continue
 
     # ---- what a person sees
 
