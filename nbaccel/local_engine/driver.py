@@ -138,6 +138,7 @@ class Driver(ClusterView, Client):
         self.link.closing = True
         if self.news is not None:
             self.news.stop_watching()
+            self.news.greeted(END_TIMEOUT_S)
         self.link.say(wire.Bye(stop_head=self.embedded))
         self.link.flush()
         if self.news is not None:

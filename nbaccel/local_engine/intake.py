@@ -79,7 +79,10 @@ class Intake:
             "new": {wire.Hello: self._hello},
             "driver": {**both, wire.Bye: self._bye},
             "worker": {**both, **worker},
-            "news": {wire.Watch: lambda peer, m: head.watchers.watch(peer, m)},
+            "news": {
+                wire.Watch: lambda peer, m: head.watchers.watch(peer, m),
+                wire.Ask: lambda peer, m: head.questions.ask(peer, m),
+            },
         }
 
     # ---- greetings

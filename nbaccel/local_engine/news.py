@@ -8,11 +8,12 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from nbaccel import sinks
+from nbaccel import exceptions, sinks
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.link import Link
 from nbaccel.snapshot import Snapshot
@@ -70,6 +71,11 @@ class News:
     def _lost(self) -> None:
         self._drained.set()
         self.stop_watching()
+
+    def greeted(self, timeout_s: float) -> None:
+        """Wait until the head knows this connection: what it has to say to us is not lost when it is told to end."""
+        with suppress(exceptions.RayError):
+            self.link.ask("sync", timeout_s=timeout_s)
 
     def drain(self, timeout_s: float) -> None:
         """Wait until everything that was printed has been shown."""
