@@ -93,7 +93,12 @@ def attempt(code: Callable[..., Any], about: About) -> Callable[..., Any]:
         def stream(claim: Any, *args: Any, **kwargs: Any) -> Any:
             claim.check()
             with noted(about, claim):
-                yield from code(*args, **kwargs)
+                items = code(*args, **kwargs)
+                try:
+                    for item in items:  # noqa: UP028  (as in _generator)
+                        yield item
+                finally:
+                    items.close()
 
         return _called_as(stream, code)
 
