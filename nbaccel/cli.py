@@ -7,6 +7,8 @@ cannot be done is one sentence on stderr: exit code 1 for "not now", 2 for "not 
 from __future__ import annotations
 
 import json
+import os
+import select
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ from nbaccel.snapshot import Snapshot
 
 NOTHING_RUNS = "No nbaccel head of yours runs on this machine. Start one: nbaccel start --head"
 MOST_NOTES = 10  # of each head's log
+INTERRUPT_SEEN_S = 0.5  # at the latest
 _REFUSALS = (RayError, ValueError, ConnectionError, RuntimeError, OSError)
 
 
@@ -55,12 +58,20 @@ def real_control() -> Control:
 
 
 def _wait(pid: int) -> None:
-    import psutil
+    """Return when this process has ended.
 
+    Nothing is imported here: an interrupt inside a module's own `exec` (every namedtuple has one) makes Python 3.11 end
+    by SIGINT even when it was caught. An interrupt that comes just before `select` is seen when that returns.
+    """
     try:
-        psutil.Process(pid).wait()
-    except psutil.NoSuchProcess:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
         return
+    try:
+        while not select.select([process], [], [], INTERRUPT_SEEN_S)[0]:
+            pass
+    finally:
+        os.close(process)
 
 
 def _json_object(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, Any] | None:
