@@ -64,6 +64,7 @@ class Explanation(msgspec.Struct, frozen=True):
     ever        it can run with the nodes there are; None: unknown
     resources   those that there is too little of
     fragmented  enough is free in sum, but not on one device
+    deadlock    all of it is held by work that does not give it back by itself
     elsewhere   what others than this cluster do to the devices: leases of other heads, memory of foreign processes
     missing     ids of arguments that are not there yet
     """
@@ -77,6 +78,7 @@ class Explanation(msgspec.Struct, frozen=True):
     ever: bool | None = None
     resources: list[str] = []
     fragmented: bool = False
+    deadlock: bool = False
     reason: str = ""
     holders: list[Blocker] = []
     elsewhere: list[str] = []

@@ -27,6 +27,7 @@ class Group:
 
     spec: GroupAsked
     state: str = "PENDING"
+    never: str = ""  # why it can never be placed, where that is an error
     nodes: list[bytes] = field(default_factory=list)  # of the bundles, when they were last placed
     waiting: list[tuple[bytes, int, bytes]] = field(default_factory=list)  # (object, client, value) to give when placed
 
@@ -50,7 +51,9 @@ class Groups:
             tuple(sorted((key, round(amount * UNIT)) for key, amount in bundle.items() if amount)) for bundle in bundles
         ]
         label_pairs = [tuple(sorted(one.items())) for one in labels] if labels else None
-        spec = GroupAsked(group_id, name, pairs, strategy, peer.job, detached, label_pairs)
+        job = self._head.jobs.get(peer.job)
+        refuses = job is not None and job.hello.infeasible == "raise"
+        spec = GroupAsked(group_id, name, pairs, strategy, peer.job, detached, label_pairs, refuses)
         self._by_id[group_id] = Group(spec)
         self._head.handle(spec)
 
@@ -63,6 +66,8 @@ class Groups:
             self._give(object_id, peer.client_id, _gone())
         elif group.state == "CREATED":
             self._give(object_id, peer.client_id, wire.Value(wire.OK, value))
+        elif group.never:
+            self._give(object_id, peer.client_id, failures.failed("TaskUnschedulableError", f"{group.never}."))
         else:
             group.waiting.append((object_id, peer.client_id, value))
 
@@ -96,11 +101,11 @@ class Groups:
         group.state = command.state
         if command.bundle_nodes:
             group.nodes = command.bundle_nodes
-        if command.state in ("CREATED", "REMOVED"):
+        group.never = command.never
+        if command.state in ("CREATED", "REMOVED") or command.never:
             waiting, group.waiting = group.waiting, []
             for object_id, client_id, value in waiting:
-                created = command.state == "CREATED"
-                self._give(object_id, client_id, wire.Value(wire.OK, value) if created else _gone())
+                self._give(object_id, client_id, _answer(command, value))
         if command.state == "REMOVED":
             self._forget_old()
         self._head.watchers.changed()
@@ -115,6 +120,13 @@ class Groups:
             oldest = next(id for id, group in self._by_id.items() if group.state == "REMOVED")
             del self._by_id[oldest]
             self._removed -= 1
+
+
+def _answer(command: GroupChanged, value: bytes) -> wire.Value:
+    """What those get who wait for a group."""
+    if command.never:
+        return failures.failed("TaskUnschedulableError", f"{command.never}.")
+    return wire.Value(wire.OK, value) if command.state == "CREATED" else _gone()
 
 
 def _gone() -> wire.Value:

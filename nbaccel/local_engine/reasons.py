@@ -110,6 +110,7 @@ class Reasons:
             "ever": explanation.ever,
             "resources": explanation.resources,
             "fragmented": explanation.fragmented,
+            "deadlock": explanation.deadlock,
             "reason": explanation.reason,
             "holders": [self._holder(fact) for fact in explanation.holders],
             "elsewhere": [*explanation.elsewhere, *foreign],

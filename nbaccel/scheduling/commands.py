@@ -101,6 +101,7 @@ class GroupChanged(msgspec.Struct):
     group_id: bytes
     state: str
     bundle_nodes: list[bytes] = []
+    never: str = ""  # why it can never be placed, where that is an error
 
 
 class Warn(msgspec.Struct):

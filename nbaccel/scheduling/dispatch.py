@@ -131,7 +131,9 @@ class Dispatcher:
         """
         if self._explainer.group_is_gone(shape):
             return Failure.GROUP_REMOVED
-        if record.task.refuse_infeasible and not self._explainer.waits_for_group(shape):
+        if record.task.refuse_infeasible and (
+            self._explainer.refused_group(shape) or not self._explainer.waits_for_group(shape)
+        ):
             return Failure.UNSCHEDULABLE
         if self._explainer.waits_for_lost(shape):
             return Failure.UNSCHEDULABLE
@@ -140,7 +142,7 @@ class Dispatcher:
         return None
 
     def _give_up(self, shape: Shape, failure: Failure, now: float) -> None:
-        reason = self._explainer.why_never(shape)
+        reason = self._explainer.refused_group(shape) or self._explainer.why_never(shape)
         if failure is Failure.GROUP_REMOVED:
             reason = "its placement group was removed"
         while (record := shape.first()) is not None:
@@ -174,8 +176,7 @@ class Dispatcher:
                 self._tell_waiting(shape, first, now)
 
     def _tell_waiting(self, shape: Shape, record: TaskRecord, now: float) -> None:
-        nobody_runs = not self._tasks.counts[RUNNING] and not self._tasks.counts[SUBMITTED]
-        message = self._explainer.deadlock(shape, record, now, nobody_runs)
+        message = self._explainer.deadlock(shape, record, now)
         if message:
             self._tasks.say(shape, record, "deadlock", message)
             return

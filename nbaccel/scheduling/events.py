@@ -252,6 +252,7 @@ class GroupAsked(msgspec.Struct):
     job: int
     detached: bool = False
     bundle_labels: list[tuple[tuple[str, str], ...]] | None = None
+    refuse_infeasible: bool = False  # who asks is told at `ready` when it can never be placed
 
 
 class GroupRemoveAsked(msgspec.Struct):

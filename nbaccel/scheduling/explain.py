@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
@@ -52,6 +52,7 @@ class Explanation(msgspec.Struct):
     resource: str = ""  # the first of `resources`
     resources: list[str] = []  # those that there is too little of
     fragmented: bool = False
+    deadlock: bool = False  # none of the holders gives back by itself
     reason: str = ""  # the bare one, as in "0 of 1 GPU is free"
     holders: list[HolderFact] = []
     elsewhere: list[str] = []  # devices that others hold: "GPU 0 is held by notebook b.ipynb"
@@ -59,11 +60,14 @@ class Explanation(msgspec.Struct):
 
 
 class Explainer:
-    """Reads the books; changes nothing."""
+    """Reads the books; changes nothing. `nobody_runs`: whether all work there is waits."""
 
-    def __init__(self, cluster: Cluster, groups: Mapping[bytes, GroupRecord]) -> None:
+    def __init__(
+        self, cluster: Cluster, groups: Mapping[bytes, GroupRecord], nobody_runs: Callable[[], bool] = lambda: False
+    ) -> None:
         self._cluster = cluster
         self._groups = groups
+        self._nobody_runs = nobody_runs
 
     # --- why it waits ---------------------------------------------------------------------------------------------
 
@@ -95,11 +99,13 @@ class Explainer:
         if group is not None and group.state is not GroupState.CREATED:
             answer.sentence = f"{_subject(record)} waits for {group}, which is {group.state.name}."
             return
+        answer.deadlock = self._gives_nothing_back(answer.holders, answer.elsewhere)
         start = f"{_subject(record)} asks for {answer.asks}"
         if answer.fits_now:
             answer.sentence = f"{start}, which is free: it is about to start."
         elif answer.ever:
-            answer.sentence = f"{start}: {_busy(answer, now)}.{_falls_back(record)}"
+            stuck = f" {_no_way_out(answer.resources)}" if answer.deadlock else ""
+            answer.sentence = f"{start}: {_busy(answer, now)}.{_falls_back(record) or stuck}"
         else:
             answer.sentence = f"{start}, which can never be met here: {answer.reason}.{_alternatives(record)}"
 
@@ -182,25 +188,30 @@ class Explainer:
     def group_is_gone(self, shape: Shape) -> bool:
         return all(c.placement.strategy == "GROUP" and c.placement.group_id not in self._groups for c in shape.choices)
 
-    def deadlock(self, shape: Shape, record: TaskRecord, now: float, nobody_runs: bool) -> str:
-        """A sentence when none of the holders gives back by itself, "" when some of them may.
+    def refused_group(self, shape: Shape) -> str:
+        """Why its placement group can never be placed, where that is an error."""
+        groups = [self._groups.get(choice.placement.group_id or b"") for choice in shape.choices]
+        return next((group.refused for group in groups if group is not None and group.refused), "")
 
-        Actors and groups never do. A task that waits for others does not while nobody runs for whom it could wait.
-        """
+    def _gives_nothing_back(self, holders: list[HolderFact], elsewhere: list[str]) -> bool:
+        """Actors and groups never do. A task that waits for others does not, while nobody runs for whom it waits."""
+        if not holders or elsewhere:
+            return False
+        nobody_runs = self._nobody_runs()
+        return all(fact.for_life or (fact.blocked and nobody_runs) for fact in holders)
+
+    def deadlock(self, shape: Shape, record: TaskRecord, now: float) -> str:
+        """A sentence when none of the holders gives back by itself, "" when some of them may."""
         verdict = judge(self._cluster, shape.choices[0])
         if verdict.fits_now or not verdict.ever:
             return ""
         holders = self._holders(verdict)
-        if (
-            not holders
-            or _elsewhere(verdict)
-            or not all(fact.for_life or (fact.blocked and nobody_runs) for fact in holders)
-        ):
+        if not self._gives_nothing_back(holders, _elsewhere(verdict)):
             return ""
         held = listed([_held(fact, now) for fact in holders[:MAX_NAMED]])
         return (
             f"{_subject(record)} waits for {choice_text(shape.choices[0])}, but all of it is held by work that does "
-            f"not give it back by itself: {held}. End one of these, ask for less, or add {listed(verdict.resources)}."
+            f"not give it back by itself: {held}. {_ways_out(verdict.resources)}"
         )
 
 
@@ -256,6 +267,14 @@ def _busy(answer: Explanation, now: float | None) -> str:
     who = f"; held by {listed(held)}" if held else ""
     others = f"; {listed(answer.elsewhere)}" if answer.elsewhere else ""
     return f"{answer.reason}{who}{others}"
+
+
+def _no_way_out(resources: list[str]) -> str:
+    return f"This is a deadlock: none of them gives it back by itself. {_ways_out(resources)}"
+
+
+def _ways_out(resources: list[str]) -> str:
+    return f"End one of these, ask for less, or add {listed(resources)}."
 
 
 def _alternatives(record: TaskRecord) -> str:

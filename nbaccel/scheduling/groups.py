@@ -25,6 +25,7 @@ class GroupRecord(msgspec.Struct, eq=False):
     state: GroupState = PENDING
     places: dict[int, Place] = {}
     judged: bool = False  # whether it could ever be placed was asked, when it could not be at once
+    refused: str = ""  # why not, where that is an error
     story: Story = ()
 
     def __str__(self) -> str:
@@ -53,7 +54,8 @@ class GroupTable:
 
     def _tell(self, group: GroupRecord) -> None:
         nodes = [group.places[i].node_id if i in group.places else b"" for i in range(len(group.spec.bundles))]
-        self._out.append(GroupChanged(group.spec.group_id, group.state.name, nodes if group.places else []))
+        nodes = nodes if group.places else []
+        self._out.append(GroupChanged(group.spec.group_id, group.state.name, nodes, group.refused))
 
     def ask(self, spec: GroupAsked, now: float) -> None:
         old = self.records.get(spec.group_id)
@@ -64,12 +66,18 @@ class GroupTable:
         self._cluster.groups_wait = True
         self._cluster.freed_any = True
 
-    def _warn(self, group: GroupRecord) -> None:
+    def _tell_never(self, group: GroupRecord) -> None:
         verdicts = [judge(self._cluster, group.choice(index)) for index in range(len(group.spec.bundles))]
         together = f"its {len(verdicts)} bundles do not fit together ({group.spec.strategy})"
         reason = next((verdict.reason for verdict in verdicts if not verdict.ever), together)
-        message = f"{group} can never be placed here: {reason}. It waits, because a node may join."
-        self._out.append(Warn(group.spec.job, "infeasible", None, message))
+        message = f"{group} can never be placed here: {reason}"
+        if group.spec.refuse_infeasible:
+            group.refused = message
+            self._tell(group)
+            self._cluster.reopen(self._cluster.asks_of_group(group.spec.group_id))
+        else:
+            message = f"{message}. It waits, because a node may join."
+            self._out.append(Warn(group.spec.job, "infeasible", None, message))
 
     def remove(self, group: GroupRecord, now: float) -> None:
         """Its bundles go back as soon as nobody holds any of them; the caller ends who is inside."""
@@ -92,6 +100,7 @@ class GroupTable:
             if lost and group.state is CREATED:
                 self._move(group, RESCHEDULING, now)
                 self._pending[group.spec.group_id] = group
+                group.judged = False
                 self._cluster.groups_wait = self._cluster.freed_any = True
 
     # --- placing --------------------------------------------------------------------------------------------------
@@ -107,10 +116,11 @@ class GroupTable:
             elif not group.judged:
                 group.judged = True
                 if not self.could_ever(group):
-                    self._warn(group)
+                    self._tell_never(group)
         self._cluster.groups_wait = bool(self._pending)
 
     def _create(self, group: GroupRecord, holds: dict[int, Hold], now: float) -> None:
+        group.refused = ""
         for index, hold in sorted(holds.items()):
             place = group.places[index] = _bundle_place(group, index, hold)
             self._cluster.add_bundle(group.spec.group_id, index, place)

@@ -14,7 +14,7 @@ from nbaccel.scheduling.explain import Explainer
 from nbaccel.scheduling.groups import GroupTable
 from nbaccel.scheduling.leases import Leases
 from nbaccel.scheduling.ledger import Device
-from nbaccel.scheduling.moves import ARGS, IDLE, RUNNING, SPARE, STARTING, STOPPING, WAITING, IllegalEvent
+from nbaccel.scheduling.moves import ARGS, IDLE, RUNNING, SPARE, STARTING, STOPPING, SUBMITTED, WAITING, IllegalEvent
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.queries import Queries
 from nbaccel.scheduling.tasks import TaskRecord, TaskTable
@@ -59,7 +59,9 @@ class Scheduler(Queries):
             home=self._head_node,
         )
         groups = self._groups = GroupTable(out, cluster)
-        self._explainer = Explainer(cluster, groups.records)
+        self._explainer = Explainer(
+            cluster, groups.records, lambda: not tasks.counts[RUNNING] and not tasks.counts[SUBMITTED]
+        )
         dispatcher = self._dispatcher = Dispatcher(
             out, timers, cluster, tasks, workers, self._explainer, waiting_notice_s
         )

@@ -8,7 +8,9 @@ import time
 import pytest
 
 import nbaccel
-from nbaccel.exceptions import ActorUnschedulableError, TaskUnschedulableError
+from nbaccel.exceptions import ActorUnschedulableError, TaskPlacementGroupRemoved, TaskUnschedulableError
+from nbaccel.util.placement_group import placement_group, remove_placement_group
+from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from tests.census import Place
 
 # Example 11-3 of the book, with its four minutes made short.
@@ -72,6 +74,22 @@ def test_an_error_instead_of_waiting_for_ever_where_it_is_wanted(own_head: Place
         nbaccel.get(Two.remote().ping.remote())
     assert nbaccel.get(two.options(num_gpus=1).remote()) is None
     assert nbaccel.get(two.options(fallback="cpu").remote()) is None
+
+
+def test_a_placement_group_that_can_never_be_placed_is_an_error_where_it_is_wanted(own_head: Place) -> None:
+    nbaccel.init(num_cpus=2, num_gpus=1, infeasible="raise")
+    group = placement_group([{"CPU": 1}, {"GPU": 2}])
+    with pytest.raises(TaskUnschedulableError, match="can never be placed here: this machine has 1 GPU, not 2"):
+        nbaccel.get(group.ready())
+    with pytest.raises(TaskUnschedulableError, match="can never be placed here"):
+        group.wait(60)
+    inside = nbaccel.remote(scheduling_strategy=PlacementGroupSchedulingStrategy(group))(lambda: None)
+    with pytest.raises(TaskUnschedulableError, match="can never be placed here"):
+        nbaccel.get(inside.remote())
+    remove_placement_group(group)
+    with pytest.raises(TaskPlacementGroupRemoved):
+        nbaccel.get(group.ready())
+    assert placement_group([{"CPU": 1}, {"GPU": 1}]).wait(60)
 
 
 def test_a_probe_with_patience_does_not_wait_for_what_never_comes(own_head: Place) -> None:

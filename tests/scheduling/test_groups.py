@@ -110,6 +110,48 @@ def test_work_for_a_group_that_is_not_placed_yet_waits_without_a_warning() -> No
     assert w.is_sent(task)
 
 
+def refused(w: World, bundles: list[Bundle], strategy: str = "PACK") -> ev.GroupAsked:
+    group = GroupAsked(b"g", "group", bundles, strategy, 1, refuse_infeasible=True)
+    w.tell(group)
+    return group
+
+
+def test_a_group_that_can_never_be_placed_is_refused_where_that_is_an_error() -> None:
+    w = cluster()
+    refused(w, [demand(GPU=2), demand(GPU=3)])
+    assert w.refusals[b"g"] == ("placement group group can never be placed here: any of the 3 nodes has 2 GPUs, not 3")
+    assert not w.warnings
+    task = w.submit("f", inside(GPU=2), refuse_infeasible=True)
+    assert w.outcomes[task.task_id] == "unschedulable"
+
+
+def test_a_refused_group_is_placed_when_a_node_joins_that_holds_it() -> None:
+    w = cluster()
+    refused(w, [demand(GPU=3)])
+    patient = w.submit("patient", inside(GPU=1))
+    w.add_node(node("n3", 4, CPU=4))
+    assert w.groups[b"g"] == "CREATED"
+    group = w.scheduler.group_record(b"g")
+    assert group is not None
+    assert not group.refused
+    w.ready()
+    assert w.is_sent(patient)
+
+
+def test_a_group_that_lost_its_only_node_is_refused_with_those_who_wait_for_it() -> None:
+    w = cluster()
+    w.add_node(node("n3", 4, CPU=4))
+    refused(w, [demand(GPU=4)])
+    assert w.groups[b"g"] == "CREATED"
+    holds = w.submit("holds", inside(GPU=4), fresh=True, refuse_infeasible=True)
+    waits = w.submit("waits", inside(GPU=4), fresh=True, refuse_infeasible=True)
+    w.ready()
+    assert w.is_sent(holds)
+    w.tell(ev.NodeRemoved(b"n3"))
+    assert "can never be placed here" in w.refusals[b"g"]
+    assert w.outcomes[waits.task_id] == "unschedulable"
+
+
 def test_removal_ends_what_is_inside_and_gives_the_devices_back_with_the_processes() -> None:
     w = cluster()
     ask(w, [demand(CPU=1, GPU=2)])

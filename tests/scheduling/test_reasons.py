@@ -375,7 +375,14 @@ def test_actors_that_hold_all_cpus_while_a_task_waits_are_told_as_a_deadlock() -
     creation = w.actor("Holder", choice(CPU=1), running=None, cell="[2] line 1")
     w.ready()
     w.returns(creation)
-    w.submit("f")
+    task = w.submit("f")
+    explanation = w.scheduler.explain(task.task_id)
+    assert explanation is not None
+    assert explanation.deadlock
+    assert explanation.sentence.endswith(
+        "held by actor Holder (1 CPU, cell [2] line 1). This is a deadlock: none of them gives it back by itself. End "
+        "one of these, ask for less, or add CPU."
+    )
     w.time_passes(20)
     assert {warning.kind for warning in w.warnings} == {"deadlock"}
     assert "actor Holder (1 CPU, cell [2] line 1" in w.warnings[0].message
@@ -385,8 +392,14 @@ def test_a_parent_that_holds_the_device_its_child_waits_for_is_told_as_a_deadloc
     w = world(1)
     parent = w.gpu_task("parent")
     w.ready()
-    w.gpu_task("child", parent_task_id=parent.task_id)
+    child = w.gpu_task("child", parent_task_id=parent.task_id)
+    explanation = w.scheduler.explain(child.task_id)
+    assert explanation is not None
+    assert not explanation.deadlock
     w.blocks(parent)
+    explanation = w.scheduler.explain(child.task_id)
+    assert explanation is not None
+    assert explanation.deadlock
     w.time_passes(6)
     assert {warning.kind for warning in w.warnings} == {"deadlock"}
     assert "task parent (GPU 0" in w.warnings[0].message
@@ -399,6 +412,9 @@ def test_work_that_goes_on_is_no_deadlock() -> None:
     w.submit("works", parent_task_id=parent.task_id)
     w.blocks(parent)
     w.ready()
-    w.gpu_task("waits")
+    waits = w.gpu_task("waits")
+    explanation = w.scheduler.explain(waits.task_id)
+    assert explanation is not None
+    assert not explanation.deadlock
     w.time_passes(6)
     assert {warning.kind for warning in w.warnings} == {"waiting"}

@@ -322,10 +322,11 @@ class AnyOrder(RuleBasedStateMachine):
         bundles=st.sampled_from(sorted(BUNDLES)),
         strategy=st.sampled_from(["PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"]),
         job=st.sampled_from([1, 2]),
+        refuses=st.booleans(),
     )
-    def ask_for_group(self, bundles: str, strategy: str, job: int) -> None:
+    def ask_for_group(self, bundles: str, strategy: str, job: int, refuses: bool) -> None:
         self.group_ids.append(b"g%d" % (len(self.group_ids) + 1))
-        self.world.tell(GroupAsked(self.group_ids[-1], "g", BUNDLES[bundles], strategy, job))
+        self.world.tell(GroupAsked(self.group_ids[-1], "g", BUNDLES[bundles], strategy, job, refuse_infeasible=refuses))
 
     @precondition(lambda self: self.group_ids)
     @rule(data=st.data())

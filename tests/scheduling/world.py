@@ -59,6 +59,7 @@ class World:
         self.tasks: dict[bytes, Task] = {}
         self.actors: dict[bytes, str] = {}
         self.groups: dict[bytes, str] = {}
+        self.refusals: dict[bytes, str] = {}
         self.warnings: list[do.Warn] = []
         self.sent: list[do.SendTask] = []
         self.commands: list[do.Command] = []  # of the last event
@@ -248,6 +249,8 @@ class World:
 
     def _GroupChanged(self, command: do.GroupChanged) -> None:
         self.groups[command.group_id] = command.state
+        if command.never:
+            self.refusals[command.group_id] = command.never
 
     def _Warn(self, command: do.Warn) -> None:
         self.warnings.append(command)
