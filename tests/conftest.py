@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from nbaccel.ray_engine import light_imports
 from nbaccel.snapshot import Alert, DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
 from tests.engines.skips import SKIPS
+
+# Ray and JupyterLab start in half the time; that all works without is shown by test_light_imports and by `make demo`.
+sys.path.insert(0, str(light_imports.FOLDER))
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(light_imports.FOLDER), os.environ.get("PYTHONPATH")]))
 
 NOW = 1_700_000_000.0
 HERE = Path(__file__).parent

@@ -18,6 +18,7 @@ from nbaccel.local_engine.execution import ActorExit, Running, current_run
 from nbaccel.local_engine.ids import return_id
 from nbaccel.options import ACCELERATORS
 from nbaccel.scheduling.events import UNIT, Choice
+from nbaccel.scheduling.explain import HolderFact
 from nbaccel.snapshot import ActorRow, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
 
 if TYPE_CHECKING:
@@ -231,12 +232,17 @@ class View:
 
     def explain(self: Any, what: str | None) -> list[dict[str, Any]]:
         scheduler, now = self.stage.scheduler, time.monotonic()
+        groups = []
         if what is None:
             ids = [record.task.task_id for record in islice(scheduler.waiting(), MOST_ROWS)]
+            groups = [each.spec.group_id for each in scheduler.group_records() if each.state.name != "CREATED"]
         else:
-            actor = scheduler.actor_record(bytes.fromhex(what))
-            ids = [actor.task.task_id if actor is not None else bytes.fromhex(what)[:24]]
+            id = bytes.fromhex(what)
+            actor = scheduler.actor_record(id)
+            ids = [actor.task.task_id if actor is not None else id[:24]]
+            groups = [id] if scheduler.group_record(id) is not None else []
         found = [(id, scheduler.explain(id, now)) for id in ids]
+        found += [(id, scheduler.explain_group(id, now)) for id in groups]
         return [_reason(id.hex(), explanation) for id, explanation in found if explanation is not None]
 
     def probe(self: Any, demand: dict[str, float], accelerator_type: str | None, gpu_memory_bytes: int = 0) -> Any:
@@ -286,7 +292,17 @@ def _reason(id: str, explanation: Any) -> dict[str, Any]:
         "id": id, "name": explanation.name, "state": explanation.state, "sentence": explanation.sentence,
         "asks": explanation.asks, "fits_now": explanation.fits_now, "ever": explanation.ever,
         "resources": list(explanation.resources), "fragmented": explanation.fragmented, "reason": explanation.reason,
-        "holders": [], "elsewhere": list(explanation.elsewhere), "missing": [id.hex() for id in explanation.missing],
+        "deadlock": explanation.deadlock, "holders": [_blocker(fact) for fact in explanation.holders],
+        "elsewhere": list(explanation.elsewhere), "missing": [id.hex() for id in explanation.missing],
+    }  # fmt: skip
+
+
+def _blocker(fact: HolderFact) -> dict[str, Any]:
+    ids = {"task_id": fact.task_id, "actor_id": fact.actor_id, "group_id": fact.group_id}
+    return {
+        "name": fact.name, "resource": fact.resource, "amount": fact.amount / UNIT, "cell": fact.cell,
+        "pid": os.getpid(), "for_life": fact.for_life, "blocked": fact.blocked, "ending": fact.ending,
+        **{key: id.hex() if id is not None else None for key, id in ids.items()},
     }  # fmt: skip
 
 

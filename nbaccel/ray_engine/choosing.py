@@ -59,6 +59,10 @@ class Choosing:
             raise ValueError(f"{self.why_no_device_is_large_enough(asked)}; Ray cannot be asked to wait for one.")
         asks_elsewhere = options.fallback_strategy or options.scheduling_strategy is not None
         careless = self.options.infeasible != "raise" or asks_elsewhere
+        refused = self.why_its_group_is_refused(options)
+        if refused:
+            never = f"asks for {planning.asked(quantities(demand_of(options)))}, but cannot be placed: {refused}."
+            return Choices([Choice(options)], never=never)
         return Choices([Choice(options)], never="" if careless else self._never(options, demand_of))
 
     def _never(self: Any, options: ResourceOptions, demand_of: Callable[[Any], Demand]) -> str:

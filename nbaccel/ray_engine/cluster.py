@@ -1,4 +1,4 @@
-"""Nodes, resources, placement groups on Ray, and what running code may ask about itself."""
+"""Nodes and resources on Ray, and what running code may ask about itself."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ import ray
 
 from nbaccel import exceptions
 from nbaccel.options import ACCELERATORS
-from nbaccel.ray_engine.errors import translated
-from nbaccel.ray_engine.options_for_ray import rays_group
-from nbaccel.refs import ObjectRef
 
 
 class Facts(Mapping[str, Any]):
@@ -100,7 +97,7 @@ def _reconstructed(context: Any) -> bool:
 
 
 class Cluster:
-    """Mixed into the engine; needs `options`, `stand_ins` and the reporter of the process."""
+    """Mixed into the engine; needs the reporter of the process."""
 
     def nodes(self: Any) -> list[dict[str, Any]]:
         return list(ray.nodes())
@@ -129,53 +126,6 @@ class Cluster:
     def report_progress(self: Any, done: float, total: float) -> None:
         if self.in_worker:
             self.reporting.reporter.progress(float(done), float(total))
-
-    # ---- placement groups
-
-    def create_group(
-        self: Any,
-        bundles: list[dict[str, float]],
-        strategy: str,
-        name: str,
-        detached: bool,
-        bundle_labels: list[dict[str, str]] | None,
-    ) -> bytes:
-        from ray.util.placement_group import placement_group
-
-        with translated():
-            group = placement_group(
-                bundles,
-                strategy=strategy,
-                name=name,
-                lifetime="detached" if detached else None,
-                bundle_label_selector=bundle_labels,
-            )
-        return bytes(group.id.binary())
-
-    def group_ready(self: Any, group_id: bytes, value: Any) -> ObjectRef[Any]:
-        inner = rays_group(group_id).ready()
-        ref: ObjectRef[Any] = ObjectRef(inner.binary(), self, inner)
-        self.stand_ins[ref._id] = value  # what `get` gives for it: the user's own handle, not Ray's
-        return ref
-
-    def remove_group(self: Any, group_id: bytes) -> None:
-        from ray.util.placement_group import remove_placement_group
-
-        with translated():
-            remove_placement_group(rays_group(group_id))
-
-    def group_table(self: Any, group_id: bytes | None) -> dict[str, Any]:
-        from ray.util.placement_group import placement_group_table
-
-        if group_id is None:
-            return dict(placement_group_table())
-        return dict(placement_group_table(rays_group(group_id)))
-
-    def find_group(self: Any, name: str) -> dict[str, Any] | None:
-        for row in self.group_table(None).values():
-            if row["name"] == name and row["state"] != "REMOVED":
-                return dict(row)
-        return None
 
     def add_node(self: Any, options: dict[str, Any]) -> str:
         raise exceptions.EngineError(

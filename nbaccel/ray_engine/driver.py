@@ -16,6 +16,7 @@ from nbaccel.ray_engine.addresses import host_and_port
 from nbaccel.ray_engine.choosing import Choosing
 from nbaccel.ray_engine.cluster import Cluster
 from nbaccel.ray_engine.device_memory import DeviceMemory, Kind
+from nbaccel.ray_engine.groups import Groups
 from nbaccel.ray_engine.head_watch import HeadWatch
 from nbaccel.ray_engine.objects import Objects
 from nbaccel.ray_engine.shipping import Shipping
@@ -27,7 +28,7 @@ from nbaccel.ray_engine.watching import Watching
 _serials = itertools.count(1)
 
 
-class RayEngine(Tasks, Choosing, DeviceMemory, Objects, Cluster, Watching):
+class RayEngine(Tasks, Choosing, DeviceMemory, Objects, Cluster, Groups, Watching):
     """Ray under nbaccel's promise."""
 
     name = "ray"
@@ -44,6 +45,7 @@ class RayEngine(Tasks, Choosing, DeviceMemory, Objects, Cluster, Watching):
         self.submissions = Submissions()
         self.stand_ins: dict[bytes, Any] = {}
         self.verdicts: dict[tuple[Any, ...], tuple[float, str]] = {}
+        self.refused_groups: dict[bytes, Any] = {}
         self.gpu_kinds: tuple[tuple[str, ...], list[Kind]] = ((), [])
         self.shipping = Shipping(joined=address is not None, by_task=not ours and not in_worker)
         self.through_client = bool(address and address.startswith("ray://"))

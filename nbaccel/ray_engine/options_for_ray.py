@@ -126,6 +126,12 @@ def _environment(options: ResourceOptions) -> dict[str, Any] | None:
     return environment or None
 
 
+def group_of(options: ResourceOptions) -> Any:
+    """The placement group that is asked for; None when there is none."""
+    group = getattr(options.scheduling_strategy, "placement_group", options.placement_group)
+    return None if group in (None, "default") else group
+
+
 def _placement(options: ResourceOptions, demand: Demand) -> Keywords:
     """nbaccel's strategy objects as Ray's."""
     from ray.util import scheduling_strategies as rays

@@ -9,12 +9,14 @@ import msgspec
 
 from nbaccel.options import ACCELERATORS, UNIT
 from nbaccel.scheduling.events import Choice, DeviceSpec, NodeSpec, Placement
+from nbaccel.scheduling.explain import no_way_out, ways_out
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.reasons import Feasibility, choice_text, judge
 from nbaccel.scheduling.resources import listed
 from nbaccel.snapshot import DeviceRow, NodeRow, Snapshot, TaskRow
 
 MOST_NAMED = 4
+LEAST = 0.001  # below that an amount is none: Ray counts in 0.0001
 _WAITING = ("PENDING_NODE_ASSIGNMENT", "PENDING_ARGS_AVAIL")
 
 
@@ -76,7 +78,9 @@ def sentence(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler = _none) -
     elif not found.ever:
         answer["sentence"] = f"{start}, which can never be met here: {found.reason}."
     else:
-        answer["sentence"] = f"{start}: {found.reason}{_who(answer['holders'])}."
+        answer["deadlock"] = _nobody_gives_back(snapshot, found.resources, answer["holders"])
+        stuck = f" {no_way_out(found.resources)}" if answer["deadlock"] else ""
+        answer["sentence"] = f"{start}: {found.reason}{held_by(answer['holders'])}.{stuck}"
     return answer
 
 
@@ -100,22 +104,25 @@ def why_it_waits(snapshot: Snapshot, name: str, cell: str, demand: dict[str, flo
         return "waiting", f"{_subject(name, cell)} asks for {asks}: {found.reason}; {more}."
     if found.fits_now or not found.ever:
         return "waiting", ""
-    holders = list(_holders(snapshot, found.resources))
-    if all(_all_is_held(snapshot, resource, holders) for resource in found.resources):
+    holders = holders_of(snapshot, found.resources)
+    if _nobody_gives_back(snapshot, found.resources, holders):
         return "deadlock", (
             f"{_subject(name, cell)} waits for {asks}, but all of it is held by work that does not give it back by "
-            f"itself{_who(holders)}. End one of these, ask for less, or add {listed(found.resources)}."
+            f"itself{held_by(holders)}. {ways_out(found.resources)}"
         )
-    return "waiting", f"{_subject(name, cell)} asks for {asks}: {found.reason}{_who(holders)}."
+    return "waiting", f"{_subject(name, cell)} asks for {asks}: {found.reason}{held_by(holders)}."
+
+
+def _nobody_gives_back(snapshot: Snapshot, resources: list[str], holders: list[dict[str, Any]]) -> bool:
+    return all(_all_is_held(snapshot, resource, holders) for resource in resources)
 
 
 def _all_is_held(snapshot: Snapshot, resource: str, holders: list[dict[str, Any]]) -> bool:
-    """Whether actors hold all of this resource that is not free, as they do for life; False where it is not known."""
-    alive = [node for node in snapshot.nodes if node.alive]
-    held = sum(node.totals.get(resource, 0.0) - node.available.get(resource, 0.0) for node in alive)
+    """Whether actors and groups hold all that is not free, as they do for life; False where it is not known."""
+    held = _held(snapshot, resource)
     of_actors = [holder for holder in holders if holder["resource"] == resource]
     known = sum(holder["amount"] for holder in of_actors)
-    return bool(of_actors) and all(holder.get("for_life") for holder in of_actors) and abs(held - known) < 0.001
+    return bool(of_actors) and all(holder.get("for_life") for holder in of_actors) and abs(held - known) < LEAST
 
 
 def _subject(name: str, cell: str) -> str:
@@ -131,11 +138,32 @@ def _facts(snapshot: Snapshot, choice: Choice, found: Feasibility) -> dict[str, 
         "ever": found.ever,
         "resources": found.resources,
         "fragmented": found.fragmented,
-        "holders": list(_holders(snapshot, found.resources)) if found.ever else [],
+        "holders": holders_of(snapshot, found.resources) if found.ever else [],
     }
 
 
-def _holders(snapshot: Snapshot, resources: list[str]) -> Iterator[dict[str, Any]]:
+def holders_of(snapshot: Snapshot, resources: list[str]) -> list[dict[str, Any]]:
+    """Who holds some of these: tasks and actors, and placement groups for what of their bundles nobody is using."""
+    found = list(_running_holders(snapshot, resources))
+    for name in resources:
+        left = _held(snapshot, name) - sum(each["amount"] for each in found if each["resource"] == name)
+        for group in snapshot.groups if left > LEAST else ():
+            amount = sum(bundle.get(name, 0.0) for bundle in group.bundles) if group.state == "CREATED" else 0.0
+            if amount:
+                found.append(
+                    {"name": f"placement group {group.name or group.group_id}", "resource": name,
+                     "amount": min(amount, left), "cell": "", "group_id": group.group_id, "for_life": True}
+                )  # fmt: skip
+    return found
+
+
+def _held(snapshot: Snapshot, resource: str) -> float:
+    """How much of a resource is taken, by whomever."""
+    alive = [node for node in snapshot.nodes if node.alive]
+    return sum(node.totals.get(resource, 0.0) - node.available.get(resource, 0.0) for node in alive)
+
+
+def _running_holders(snapshot: Snapshot, resources: list[str]) -> Iterator[dict[str, Any]]:
     """Of devices, and of what else tasks and actors hold for as long as they run."""
     for device in snapshot.devices:
         for holder in device.holders if device.resource in resources else ():
@@ -162,7 +190,7 @@ def _holders(snapshot: Snapshot, resources: list[str]) -> Iterator[dict[str, Any
                 }  # fmt: skip
 
 
-def _who(holders: list[dict[str, Any]]) -> str:
+def held_by(holders: list[dict[str, Any]]) -> str:
     named = []
     for holder in holders[:MOST_NAMED]:
         device = f" ({holder['resource']} {holder['device_id']})" if holder.get("device_id") else ""
@@ -227,7 +255,7 @@ def probe(snapshot: Snapshot, demand: dict[str, float], autoscaler: Autoscaler) 
         word = word or "never"
     texts = {
         "now": f"{answer['asks']}: free now.",
-        "busy": f"{answer['asks']}: {found.reason}{_who(answer['holders'])}.",
+        "busy": f"{answer['asks']}: {found.reason}{held_by(answer['holders'])}.",
         "never": f"{answer['asks']} can never be met here: {found.reason}.",
         "addable": f"{answer['asks']} cannot be met now, because {found.reason}; but {more}.",
         "unknown": f"{answer['asks']} cannot be met now, because {found.reason}; {more}.",

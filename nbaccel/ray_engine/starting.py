@@ -11,6 +11,7 @@ from typing import Any
 from nbaccel import exceptions
 from nbaccel.options import InitOptions
 from nbaccel.ray_engine import addresses
+from nbaccel.ray_engine.light_imports import lighter_imports
 from nbaccel.ray_engine.shipping import PACKAGE
 
 RAY_VERSION = "2.60"  # the engine reads Ray's records of actors and workers, which change between minor versions
@@ -26,7 +27,8 @@ def import_ray() -> ModuleType:
     # Ray looks for KeyboardInterrupt once a second while it waits in `get`: too late for the Stop button.
     os.environ.setdefault("RAY_get_check_signal_interval_milliseconds", "50")
     try:
-        ray = importlib.import_module("ray")
+        with lighter_imports():
+            ray = importlib.import_module("ray")
     except ModuleNotFoundError as error:
         raise ImportError(f"engine='ray' needs Ray, which is not installed here ({error}). Type: {_INSTALL}") from None
     version = getattr(ray, "__version__", "unknown")
@@ -62,9 +64,11 @@ def connect(options: InitOptions) -> tuple[str | None, bool]:
 
 def _start(ray: ModuleType, options: InitOptions) -> None:
     """Ray gives its own processes 15 to 30 s to start, too little on a busy machine: then again."""
+    keywords = _start_keywords(options)
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            ray.init(**_start_keywords(options))
+            with lighter_imports():
+                ray.init(**keywords)
             return
         except Exception as error:  # Ray raises nothing narrower
             if _TOO_SLOW not in str(error) or attempt == _ATTEMPTS:

@@ -13,7 +13,7 @@ import ray
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.options import ResourceOptions
-from nbaccel.ray_engine import planning, tracing
+from nbaccel.ray_engine import group_plans, planning, tracing
 from nbaccel.ray_engine.notices import Notices
 from nbaccel.ray_engine.output import ClientOutput, Output
 from nbaccel.ray_engine.outstanding import Outstanding
@@ -277,7 +277,10 @@ class Watching:
     def explain(self: Any, what: str | None) -> list[dict[str, Any]]:
         snapshot = self.snapshot()
         wanted = what[:48] if what and len(what) == 56 else what
-        return planning.explanations(snapshot, wanted, self.autoscaler)
+        return [
+            *planning.explanations(snapshot, wanted, self.autoscaler),
+            *group_plans.explanations(snapshot, what, self.autoscaler),
+        ]
 
     def probe(
         self: Any, demand: dict[str, float], accelerator_type: str | None, gpu_memory_bytes: int = 0

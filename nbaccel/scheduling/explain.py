@@ -104,7 +104,7 @@ class Explainer:
         if answer.fits_now:
             answer.sentence = f"{start}, which is free: it is about to start."
         elif answer.ever:
-            stuck = f" {_no_way_out(answer.resources)}" if answer.deadlock else ""
+            stuck = f" {no_way_out(answer.resources)}" if answer.deadlock else ""
             answer.sentence = f"{start}: {_busy(answer, now)}.{_falls_back(record) or stuck}"
         else:
             answer.sentence = f"{start}, which can never be met here: {answer.reason}.{_alternatives(record)}"
@@ -211,7 +211,7 @@ class Explainer:
         held = listed([_held(fact, now) for fact in holders[:MAX_NAMED]])
         return (
             f"{_subject(record)} waits for {choice_text(shape.choices[0])}, but all of it is held by work that does "
-            f"not give it back by itself: {held}. {_ways_out(verdict.resources)}"
+            f"not give it back by itself: {held}. {ways_out(verdict.resources)}"
         )
 
 
@@ -269,11 +269,11 @@ def _busy(answer: Explanation, now: float | None) -> str:
     return f"{answer.reason}{who}{others}"
 
 
-def _no_way_out(resources: list[str]) -> str:
-    return f"This is a deadlock: none of them gives it back by itself. {_ways_out(resources)}"
+def no_way_out(resources: list[str]) -> str:
+    return f"This is a deadlock: none of them gives it back by itself. {ways_out(resources)}"
 
 
-def _ways_out(resources: list[str]) -> str:
+def ways_out(resources: list[str]) -> str:
     return f"End one of these, ask for less, or add {listed(resources)}."
 
 

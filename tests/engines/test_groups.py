@@ -97,3 +97,38 @@ def test_a_node_that_is_not_here_is_told(nb):
         nb.get(devices.options(scheduling_strategy=nowhere).remote(), timeout=60)
     perhaps = NodeAffinitySchedulingStrategy("ab" * 28, soft=True)
     assert nb.get(devices.options(scheduling_strategy=perhaps).remote(), timeout=60) == []
+
+
+def test_it_is_said_why_a_group_waits_and_who_holds_what_it_asks_for(nb):
+    first = placement_group([{"GPU": 1}] * 2, name="first")
+    nb.get(first.ready(), timeout=60)
+    assert nb.explain(first).sentence == "placement group first is placed."
+    second = placement_group([{"GPU": 1}], name="second")
+    explained = nb.explain(second)
+    assert (
+        "second waits: bundle 0 asks for 1 GPU: 0 of 2 GPUs are free; held by placement group fi" in explained.sentence
+    )
+    assert explained.ever
+    assert {holder.group_id for holder in explained.holders} == {first.id.hex()}
+    never = placement_group([{"CPU": 1}, {"GPU": 16}], name="never")
+    assert "can never be placed" in nb.explain(never).sentence
+    assert nb.explain(never).ever is False
+    assert {each.name for each in nb.explain()} >= {"placement group second", "placement group never"}
+    for group in (first, second, never):
+        remove_placement_group(group)
+
+
+def test_a_task_that_waits_for_actors_who_hold_everything_is_told_of_the_deadlock(nb, wait_until):
+    @nb.remote(num_gpus=2)
+    class Holder:
+        def there(self):
+            return True
+
+    holder = Holder.remote()
+    assert nb.get(holder.there.remote())
+    waits = devices.options(num_gpus=1).remote()
+    explained = wait_until(lambda: nb.explain(waits) if nb.explain(waits).holders else None)
+    assert explained.deadlock
+    assert "gives it back by itself" in explained.sentence
+    nb.kill(holder)
+    assert len(nb.get(waits, timeout=60)) == 1

@@ -14,6 +14,8 @@ import pytest
 import nbaccel
 from nbaccel import exceptions
 from nbaccel.snapshot import TaskRow
+from nbaccel.util.placement_group import placement_group, remove_placement_group
+from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(300)]
 pytest.importorskip("ray")
@@ -253,6 +255,26 @@ def test_an_error_instead_of_waiting_for_ever_where_it_is_wanted(joined: None) -
         nbaccel.get(Three.remote().ping.remote())
     assert nbaccel.get(three.options(num_gpus=1).remote()) is None
     assert nbaccel.get(three.options(fallback="cpu").remote()) is None
+
+
+def test_a_group_that_can_never_be_placed_is_an_error_where_it_is_wanted(joined: None) -> None:
+    group = placement_group([{"CPU": 1}, {"GPU": 3}])
+    words = "can never be placed here: this machine has 2 GPUs, not 3"
+    with pytest.raises(exceptions.TaskUnschedulableError, match=words):
+        nbaccel.get(group.ready())
+    with pytest.raises(exceptions.TaskUnschedulableError, match=words):
+        group.wait(60)
+    inside = nbaccel.remote(num_cpus=1, scheduling_strategy=PlacementGroupSchedulingStrategy(group))(lambda: None)
+    with pytest.raises(exceptions.TaskUnschedulableError, match=words):
+        nbaccel.get(inside.remote())
+    with node_groups(("a100 pool", {"CPU": 8, "GPU": 4}, 3)):
+        assert not group.wait(0.1)
+        addable = placement_group([{"GPU": 4}])
+        assert "could add a node of the kind a100 pool" in nbaccel.explain(addable).sentence
+        assert not addable.wait(0.1)
+    for each in (group, addable):
+        remove_placement_group(each)
+    assert placement_group([{"CPU": 1}]).wait(60)
 
 
 def test_a_probe_says_what_the_autoscaler_could_add(joined: None) -> None:
