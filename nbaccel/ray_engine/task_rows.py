@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -28,12 +29,20 @@ def rows(known: Known, nodes_alive: set[str]) -> list[TaskRow]:
     waiting = [each for each in known.submissions.all() if "started_at" not in known.notes.get(each.task_id.hex(), {})]
     ready = _ready(waiting)
     actors = {row["ActorID"]: row["State"] for row in known.tables["actors"]}
-    made = [_of_note(note, known, nodes_alive) for note in known.notes.values() if "started_at" in note]
+    made = [_of_note(note, known, nodes_alive) for note in _worth_a_row(known)]
     made += [row for each in waiting if (row := _of_submission(each, ready, actors, known)) is not None]
     made += [
         _nested(note, known) for note in known.notes.values() if "started_at" not in note and not _mine(note, known)
     ]
     return made
+
+
+def _worth_a_row(known: Known) -> list[Note]:
+    """Of tasks that have begun: all that run, and as many of the last that have ended as a view may show."""
+    begun = [note for note in known.notes.values() if "started_at" in note]
+    ended = (note for note in begun if "ended_at" in note)
+    last = heapq.nlargest(max(MOST_ENDED, known.more_rows), ended, key=lambda note: note["ended_at"])
+    return [note for note in begun if "ended_at" not in note] + last[::-1]
 
 
 def _mine(note: Note, known: Known) -> bool:

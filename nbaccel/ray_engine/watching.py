@@ -6,6 +6,7 @@ import importlib
 import threading
 import time
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import ray
@@ -25,6 +26,9 @@ ASK_TIMEOUT_S = 5.0
 LONGEST_WAIT_S = 20.0
 SMALLEST_GAP_S = 0.25
 METRICS_EVERY_S = 1.0
+MOST_NOTES = 5_000  # of tasks that have ended, as many as the collector keeps
+NOTES_AT_ONCE = 500
+_OF_ATTEMPT = ("ended_at", "error", "progress")
 FIRST_REPORTS_S = 3.0  # processes look every two seconds whether somebody watches
 
 Note = dict[str, Any]
@@ -158,12 +162,18 @@ class Watching:
         """Its node was lost: another will be started."""
         self._collector, self._starting, self._glanced, self._seen = None, None, None, 0
 
-    def _take(self: Any, answer: tuple[int, list[Note], dict[str, int]]) -> None:
-        seq, notes, ended = answer
-        if seq >= self._seen:
-            self._seen, self._ended = seq, ended
-            for note in notes:
-                self._notes[note["task_id"]] = note
+    def _take(self: Any, answer: tuple[int, list[Note], dict[str, int], list[tuple[Note, Any]]]) -> None:
+        seq, notes, ended, briefs = answer
+        if seq < self._seen:
+            return
+        self._seen, self._ended = seq, ended
+        for where, packed in briefs:
+            for note in self.reporting.expanded(packed, where):
+                _join(self._notes, note)
+        for note in reversed(notes):  # the latest come first
+            _join(self._notes, note)
+        if len(self._notes) > MOST_NOTES:
+            _forget(self._notes, len(self._notes) - MOST_NOTES + NOTES_AT_ONCE)
 
     def glance(self: Any) -> bool:
         """Take in what tasks have reported by now and wait for nothing; whether the answer to the last glance is in."""
@@ -356,6 +366,23 @@ class Watching:
             )
         snapshot = self.snapshot()
         return planning.state_rows(snapshot, self.tables(), what)[:limit]
+
+
+def _join(notes: dict[str, Note], note: Note) -> None:
+    """What is new of a task goes over what was known, and to the end of the line."""
+    known = notes.pop(note["task_id"], None)
+    if known is not None:
+        if note.get("attempt", 0) > known.get("attempt", 0):
+            known = {name: value for name, value in known.items() if name not in _OF_ATTEMPT}
+        note = {**known, **note}
+    notes[note["task_id"]] = note
+
+
+def _forget(notes: dict[str, Note], number: int) -> None:
+    """So many of the tasks that ended longest ago. An actor's devices stand in the note of its constructor."""
+    old = (id for id, note in notes.items() if "ended_at" in note and note["kind"] != "actor creation")
+    for id in list(islice(old, number)):
+        del notes[id]
 
 
 def _is_here(ref: Any) -> bool:

@@ -6,6 +6,7 @@ import ast
 import asyncio
 import inspect
 import sys
+import time
 
 import pytest
 
@@ -104,7 +105,7 @@ def test_the_collector_joins_what_is_said_of_a_task(collector):
         await collector.report(where, [_note("t", started_at=2.0, ended_at=3.0)])
         return await collector.since(0, 0)
 
-    seq, (note,), ended = asyncio.run(run())
+    seq, (note,), ended, _ = asyncio.run(run())
     assert (seq, note["parent"], note["pid"], note["ended_at"]) == (3, "p", 7, 3.0)
     assert ended == {"FINISHED": 1, "FAILED": 0}
 
@@ -115,7 +116,7 @@ def test_a_later_attempt_has_not_ended(collector):
         await collector.report({}, [{**_note("t", started_at=3.0), "attempt": 1}])
         return await collector.since(0, 0)
 
-    _, (note,), ended = asyncio.run(run())
+    _, (note,), ended, _ = asyncio.run(run())
     assert "ended_at" not in note and "error" not in note
     assert ended["FAILED"] == 1
 
@@ -123,7 +124,7 @@ def test_a_later_attempt_has_not_ended(collector):
 def test_only_what_is_new_is_told(collector):
     async def run():
         await collector.report({}, [_note("a", started_at=1.0), _note("b", started_at=1.0)])
-        seq, both, _ = await collector.since(0, 0)
+        seq, both, *_ = await collector.since(0, 0)
         await collector.report({}, [_note("a", started_at=1.0, ended_at=2.0)])
         return both, (await collector.since(seq, 0))[1]
 
@@ -139,8 +140,142 @@ def test_who_waits_for_news_is_woken_by_them(collector):
         await collector.report({}, [_note("a", started_at=1.0)])
         return await waiting
 
-    _, (note,), _ = asyncio.run(run())
+    _, (note,), *_ = asyncio.run(run())
     assert note["task_id"] == "a"
+
+
+class _Id:
+    """As Ray's ids are."""
+
+    def __init__(self, number):
+        self._bytes = bytes([number]) * 24
+
+    def binary(self):
+        return self._bytes
+
+    def hex(self):
+        return self._bytes.hex()
+
+
+WHERE = {"worker_id": "w", "node_id": "n", "pid": 7, "actor_id": None}
+
+
+def _short(number, ended_at=2.0, name="train"):
+    return {**_note(_Id(number), started_at=1.0, choice="", ended_at=ended_at), "name": name}
+
+
+def test_short_tasks_travel_together_and_lose_nothing(collector):
+    reporting = __import__("nbaccel_in_ray.reporting").reporting
+    notes = [_short(1), _short(2, name="load"), {**_short(3), "attempt": 2}]
+
+    async def run():
+        await collector.report(WHERE, [], reporting.packed(notes))
+        return await collector.since(0, 0)
+
+    seq, others, ended, ((where, briefs),) = asyncio.run(run())
+    assert (seq, others, ended) == (1, [], {"FINISHED": 3, "FAILED": 0})
+    assert list(reporting.expanded(briefs, where)) == [
+        {**note, "task_id": note["task_id"].hex(), **WHERE} for note in notes
+    ]
+
+
+def test_a_short_task_that_its_parent_spoke_of_is_joined_to_that(collector):
+    reporting = __import__("nbaccel_in_ray.reporting").reporting
+
+    async def run():
+        await collector.report({}, [_note(_Id(1).hex(), submitted_at=1.0, parent="p")])
+        await collector.report(WHERE, [], reporting.packed([_short(1)]))
+        await collector.report(WHERE, [], reporting.packed([_short(2)]))
+        return await collector.since(0, 0)
+
+    _, (note,), ended, briefs = asyncio.run(run())
+    assert (note["parent"], note["ended_at"]) == ("p", 2.0)
+    assert ended["FINISHED"] == 2
+    assert len(briefs) == 1  # there is nobody any more who has not ended
+
+
+def test_the_collector_keeps_a_bounded_number_of_short_tasks(collector):
+    packing = __import__("nbaccel_in_ray.reporting").reporting.packed
+    most = __import__("nbaccel_in_ray.collector").collector.MOST_TASKS
+
+    async def run():
+        for _ in range(most // 200 + 3):
+            await collector.report(WHERE, [], packing([_short(number) for number in range(200)]))
+        return await collector.since(0, 0)
+
+    _, _, ended, briefs = asyncio.run(run())
+    assert ended["FINISHED"] == (most // 200 + 3) * 200
+    assert len(briefs) == most // 200
+
+
+class _Sent:
+    """Stands for the collector's handle."""
+
+    def __init__(self):
+        self.batches = []
+        self.report = self
+
+    def remote(self, where, batch, briefs):
+        self.batches.append((batch, len(briefs[1]) // 48))
+        return "ref"
+
+
+@pytest.fixture
+def reporter(wrapping):
+    """Of this process, with a clock of the test's."""
+    reporting = __import__("nbaccel_in_ray.reporting").reporting
+    made = reporting.Reporter()
+    made._collector, made._here, made._sent_at = _Sent(), WHERE, reporting.time.time()
+    return made
+
+
+def _begin(reporter, number, age=0.0, **more):
+    note = {**_note(_Id(number), started_at=time.time() - age, choice=""), **more}
+    reporter._running[id(note)] = note
+    reporter._news.append(note)
+    return note
+
+
+def test_short_tasks_wait_for_each_other_and_what_runs_for_long_does_not(reporter):
+    for number in range(3):
+        reporter.ended(_begin(reporter, number))
+    young = _begin(reporter, 4)
+    assert reporter._send() is None
+    old = _begin(reporter, 5, age=1.0)
+    assert reporter._send() is not None
+    ((batch, briefs),) = reporter._collector.batches
+    assert ([note["task_id"] for note in batch], briefs) == ([old["task_id"].hex()], 3)
+    reporter.ended(young)
+    assert reporter._send() is None
+    reporter.ended(old)  # it was spoken of: its end is news
+    assert reporter._send() is not None
+    assert reporter._collector.batches[1:] == [([], 2)]
+
+
+@pytest.mark.parametrize("urgent", ["devices", "error", "submitted", "progress"])
+def test_what_a_view_waits_for_is_sent_at_once(reporter, monkeypatch, urgent):
+    if urgent == "devices":
+        _begin(reporter, 1, devices={"GPU": ["0"]})
+    elif urgent == "error":
+        reporter.ended(_begin(reporter, 1), ValueError("no"))
+    elif urgent == "submitted":
+        monkeypatch.setattr(reporter, "_start", lambda: None)
+        reporter.submitted(_note(_Id(1), submitted_at=1.0))
+    else:
+        note = _begin(reporter, 1)
+        monkeypatch.setattr(reporter, "current", lambda: note)
+        reporter.progress(1.0, 2.0)
+    assert reporter._send() is not None
+    ((batch, briefs),) = reporter._collector.batches
+    assert (len(batch), briefs) == (1, 0)
+
+
+def test_at_its_end_a_process_says_everything(reporter):
+    _begin(reporter, 1)
+    reporter.ended(_begin(reporter, 2))
+    assert reporter._send(everything=True) is not None
+    ((batch, briefs),) = reporter._collector.batches
+    assert (len(batch), briefs) == (1, 1)
 
 
 class _Devices:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from typing import Any
+
+from nbaccel_in_ray.reporting import BRIEF, Briefs, expanded
 
 MOST_TASKS = 5_000
 MOST_SENT = 2_000
@@ -11,22 +14,44 @@ MOST_SENT = 2_000
 Note = dict[str, Any]
 
 
+NO_BRIEFS: Briefs = ([], b"")
+
+
 class Collector:
-    """Tasks by id, the latest attempt of each, numbered by their last change."""
+    """Tasks by id, the latest attempt of each, numbered by their last change; short ones as they came, many in one."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, Note] = {}
         self._ended = {"FINISHED": 0, "FAILED": 0}
         self._seq = 0
         self._changed: asyncio.Event | None = None
+        self._open: set[str] = set()  # tasks that have not ended
+        self._briefs: deque[tuple[int, Note, Briefs]] = deque()  # their number, where, what
+        self._brief_rows = 0
 
-    async def report(self, where: Note, batch: list[Note]) -> None:
+    async def report(self, where: Note, batch: list[Note], briefs: Briefs = NO_BRIEFS) -> None:
         """Take what a process says of the tasks that it runs or has submitted."""
         for note in batch:
             self._take(note, where if "started_at" in note else {})
+        if briefs[1]:
+            self._take_briefs(where, briefs)
         if self._changed is not None:
             self._changed.set()
             self._changed = None
+
+    def _take_briefs(self, where: Note, briefs: Briefs) -> None:
+        """Unopened, but where one of them is a task of which something is known already."""
+        if self._open and any(row[0].hex() in self._open for row in BRIEF.iter_unpack(briefs[1])):
+            for note in expanded(briefs, where):
+                self._take(note, where)
+            return
+        self._seq += 1
+        count = len(briefs[1]) // BRIEF.size
+        self._ended["FINISHED"] += count
+        self._briefs.append((self._seq, where, briefs))
+        self._brief_rows += count
+        while self._brief_rows > MOST_TASKS:
+            self._brief_rows -= len(self._briefs.popleft()[2][1]) // BRIEF.size
 
     def _take(self, note: Note, where: Note) -> None:
         self._seq += 1
@@ -36,7 +61,8 @@ class Collector:
                 known.pop(name, None)
         if "ended_at" in note and "ended_at" not in known:
             self._ended["FAILED" if "error" in note else "FINISHED"] += 1
-        self._tasks[note["task_id"]] = {**known, **note, **where, "seq": self._seq}
+        joined = self._tasks[note["task_id"]] = {**known, **note, **where, "seq": self._seq}
+        (self._open.discard if "ended_at" in joined else self._open.add)(note["task_id"])
         if len(self._tasks) > MOST_TASKS:
             self._forget_one()
 
@@ -46,20 +72,30 @@ class Collector:
             if "ended_at" in note:
                 del self._tasks[task_id]
                 return
-        del self._tasks[next(iter(self._tasks))]
+        oldest = next(iter(self._tasks))
+        del self._tasks[oldest]
+        self._open.discard(oldest)
 
-    async def since(self, seq: int, wait_s: float) -> tuple[int, list[Note], dict[str, int]]:
-        """(seq, what has changed after `seq`, number of ended tasks by state); waits so long for a first change."""
+    async def since(self, seq: int, wait_s: float) -> tuple[int, list[Note], dict[str, int], list[tuple[Note, Briefs]]]:
+        """(seq, what has changed after `seq`, number of ended tasks by state, short tasks that are over).
+
+        Waits so long for a first change.
+        """
         if self._seq <= seq and wait_s > 0:
             if self._changed is None:
                 self._changed = asyncio.Event()
             try:
                 await asyncio.wait_for(self._changed.wait(), wait_s)
             except TimeoutError:
-                return self._seq, [], self._ended
+                return self._seq, [], self._ended, []
         notes: list[Note] = []
         for note in reversed(self._tasks.values()):
             if note["seq"] <= seq or len(notes) >= MOST_SENT:
                 break
             notes.append(note)
-        return self._seq, notes, self._ended
+        return (
+            self._seq,
+            notes,
+            self._ended,
+            [(where, briefs) for number, where, briefs in self._briefs if number > seq],
+        )

@@ -2,14 +2,19 @@
 
 A note costs a few microseconds. The thread sleeps while nothing runs. While something runs it looks every two seconds
 for the sign that somebody watches (one key in Ray's own store); then it sends what runs and the latest of what has run.
+
+Tasks that were over before anything was said of them, and of which nothing else is to be said, travel as 48 bytes each,
+and wait for half a second: a flood of short tasks costs one small message for all of them. See `expanded`.
 """
 
 from __future__ import annotations
 
 import os
+import struct
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 import ray
@@ -20,10 +25,17 @@ from nbaccel_in_ray import interrupting, printing
 NAMESPACE = "nbaccel"
 LOOK_EVERY_S = 2.0
 SEND_EVERY_S = 0.1
-MOST_KEPT = 500  # ended tasks of one process that a late watcher can still learn of
+SHORT_S = 0.05  # a task without devices is spoken of when it has run so long, or is over
+BRIEFS_EVERY_S = 0.5
+MOST_KEPT = 1_000  # ended tasks of one process that a late watcher can still learn of
 END_TIMEOUT_S = 1.0
 
 Note = dict[str, Any]
+Kind = tuple[str, str, str]  # a task's name, kind and choice
+Briefs = tuple[list[Kind], bytes]  # the kinds, and a row for each task
+BRIEF = struct.Struct("<24sIIdd")  # task id, number of its kind, attempt, started and ended (Unix seconds)
+_TOLD_AT_ONCE = ("devices", "progress", "ended_at")
+_FIELDS_OF_BRIEF = 7  # of a note: task_id, attempt, name, kind, started_at, choice, ended_at
 
 
 def collector_name(job_id: str) -> str:
@@ -48,6 +60,8 @@ class Reporter:
         self._thread: threading.Thread | None = None
         self._collector: Any = None
         self._looked_at = 0.0
+        self._sent_at = 0.0
+        self._is_urgent = False  # among the news is more than short tasks that are over
         self._here: Note = {}
         self._lives_on = False  # an actor holds its devices between its calls: a late watcher must learn of it
         self.creation: Note | None = None
@@ -86,12 +100,16 @@ class Reporter:
             stream.ended(note)
         if note.pop("sent", False):
             self._news.append(note)
+            self._is_urgent = True
+        elif len(note) != _FIELDS_OF_BRIEF:
+            self._is_urgent = True
         if self._idle:
             self._wake.set()
 
     def submitted(self, note: Note) -> None:
         """A task of this process has submitted another."""
         self._news.append(note)
+        self._is_urgent = True
         if self._thread is None or self._idle:
             self._start()
 
@@ -118,6 +136,7 @@ class Reporter:
         if note is not None:
             note["progress"] = (done, total)
             self._news.append(note)
+            self._is_urgent = True
 
     # ---- sending
 
@@ -163,13 +182,29 @@ class Reporter:
             self._collector = ray.get_actor(collector_name(job_id), namespace=NAMESPACE)
         return self._collector is not None
 
-    def _send(self) -> Any:
-        notes = {id(note): note for note in list(self._running.values()) if "sent" not in note}
+    def _send(self, *, everything: bool = False) -> Any:
+        """Ray's ref of the collector's answer; None when there is nothing to say yet."""
+        now = time.time()
+        born_before = now if everything else now - SHORT_S
+        running = list(self._running.values())
+        notes = {id(note): note for note in running if "sent" not in note and _is_told(note, born_before)}
+        can_wait = now - self._sent_at < BRIEFS_EVERY_S and len(self._news) < MOST_KEPT // 2
+        if can_wait and not (notes or self._is_urgent or everything):
+            return None
+        self._is_urgent = False  # before the news are read: what comes in between is then urgent next time
+        briefs, young = [], []
         while self._news:
             note = self._news.popleft()
-            notes[id(note)] = note
-        if not notes:
+            if _is_brief(note):
+                briefs.append(note)
+            elif _is_told(note, born_before):
+                notes[id(note)] = note
+            else:
+                young.append(note)
+        self._news.extendleft(reversed(young))
+        if not notes and not briefs:
             return None
+        self._sent_at = now
         batch = []
         for note in notes.values():
             if "ended_at" not in note and "started_at" in note:
@@ -177,7 +212,7 @@ class Reporter:
             plain = {name: _plain(value) for name, value in list(note.items()) if name != "sent"}
             plain["task_id"] = plain.pop("stands_for", plain["task_id"])
             batch.append(plain)
-        return self._collector.report.remote(self._where(), batch)
+        return self._collector.report.remote(self._where(), batch, packed(briefs))
 
     def _where(self) -> Note:
         if not self._here:
@@ -194,11 +229,43 @@ class Reporter:
         """Send now and wait: this process is about to end."""
         try:
             if self._look():
-                sent = self._send()
+                sent = self._send(everything=True)
                 if sent is not None:
                     ray.get(sent, timeout=END_TIMEOUT_S)
         except Exception:  # the task's own result matters more than its report
             return
+
+
+def _is_brief(note: Note) -> bool:
+    """Whether it is over and has nothing to say but that."""
+    return "ended_at" in note and len(note) == _FIELDS_OF_BRIEF
+
+
+def _is_told(note: Note, born_before: float) -> bool:
+    """Whether it is time to speak of a task: the next moment may be its end."""
+    return any(name in note for name in _TOLD_AT_ONCE) or note.get("started_at", 0.0) <= born_before
+
+
+def packed(notes: list[Note]) -> Briefs:
+    """Notes of tasks that were over when they were first spoken of."""
+    kinds: dict[Kind, int] = {}
+    rows = []
+    for note in notes:
+        number = kinds.setdefault((note["name"], note["kind"], note["choice"]), len(kinds))
+        id = note["task_id"].binary()
+        rows.append(BRIEF.pack(id, number, note["attempt"], note["started_at"], note["ended_at"]))
+    return list(kinds), b"".join(rows)
+
+
+def expanded(briefs: Briefs, where: Note) -> Iterator[Note]:
+    """The notes that were packed, as the collector keeps others."""
+    kinds, rows = briefs
+    for id, number, attempt, started_at, ended_at in BRIEF.iter_unpack(rows):
+        name, kind, choice = kinds[number]
+        yield {
+            "task_id": id.hex(), "attempt": attempt, "name": name, "kind": kind, "started_at": started_at,
+            "choice": choice, "ended_at": ended_at, **where,
+        }  # fmt: skip
 
 
 def current_task_id() -> Any:
