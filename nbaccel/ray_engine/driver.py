@@ -16,6 +16,7 @@ from nbaccel.ray_engine.addresses import host_and_port
 from nbaccel.ray_engine.choosing import Choosing
 from nbaccel.ray_engine.cluster import Cluster
 from nbaccel.ray_engine.device_memory import DeviceMemory, Kind
+from nbaccel.ray_engine.freshening import Freshening
 from nbaccel.ray_engine.groups import Groups
 from nbaccel.ray_engine.head_watch import HeadWatch
 from nbaccel.ray_engine.objects import Objects
@@ -47,7 +48,8 @@ class RayEngine(Tasks, Choosing, DeviceMemory, Objects, Cluster, Groups, Watchin
         self.verdicts: dict[tuple[Any, ...], tuple[float, str]] = {}
         self.refused_groups: dict[bytes, Any] = {}
         self.gpu_kinds: tuple[tuple[str, ...], list[Kind]] = ((), [])
-        self.shipping = Shipping(joined=address is not None, by_task=not ours and not in_worker)
+        self.freshening = Freshening(self.serial)
+        self.shipping = Shipping(self.freshening, joined=address is not None, by_task=not ours and not in_worker)
         self.through_client = bool(address and address.startswith("ray://"))
         self._ours = ours
         self.head = HeadWatch(_head_of(address), self._lost, ray.shutdown)

@@ -32,6 +32,7 @@ class Tasks:
         self: Any, function: RemoteFunction, options: TaskOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         self.head.check()
+        self.freshening.look(function, function._function)
         cached = function._cache.get(self.serial)
         if cached is None or cached[0] is not options:
             cached = function._cache[self.serial] = self._prepared(function, options)
@@ -92,6 +93,7 @@ class Tasks:
         self: Any, actor_class: ActorClass, options: ActorOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> ActorHandle:
         self.head.check()
+        self.freshening.look(actor_class, actor_class._class)
         choices = self.choices(options, lambda some: demand_of_actor(some)[0])
         if choices.never and self.options.infeasible == "raise":
             return supervising.refused_actor(actor_class, f"{actor_class._name} {choices.never}", self)

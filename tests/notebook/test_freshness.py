@@ -9,11 +9,15 @@ import pytest
 
 from tests.notebook.kernels import Kernel
 
+ON_RAY = [pytest.mark.ray, pytest.mark.timeout(300)]
 
-@pytest.fixture(scope="module")
-def kernel() -> Iterator[Kernel]:
+
+@pytest.fixture(scope="module", params=["local", pytest.param("ray", marks=ON_RAY)])
+def kernel(request: pytest.FixtureRequest) -> Iterator[Kernel]:
+    if request.param == "ray":
+        pytest.importorskip("ray")
     kernel = Kernel()
-    kernel.run("import nbaccel\nnbaccel.init(num_cpus=1)")
+    kernel.run(f"import nbaccel, sys\nnbaccel.init(engine={request.param!r}, num_cpus=2)")
     yield kernel
     kernel.close()
 
@@ -52,12 +56,13 @@ def test_a_redefined_class_is_seen_by_the_next_actor(kernel: Kernel) -> None:
 def test_an_edited_module_is_seen_by_the_next_task(kernel: Kernel, tmp_path: Path) -> None:
     module = tmp_path / "edited_here.py"
     module.write_text("def answer():\n    return 'old'\n")
-    kernel.run(f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nnbaccel.shutdown()\nnbaccel.init(num_cpus=1)")
+    kernel.run(f"place = {str(tmp_path)!r}\nsys.path.insert(0, place)\nimport edited_here")
     kernel.run(
-        "import edited_here\n\n@nbaccel.remote\ndef ask():\n    import edited_here\n    return edited_here.answer()"
+        "@nbaccel.remote\ndef ask(place):\n    import sys\n    sys.path.insert(0, place)\n    import edited_here\n"
+        "    return edited_here.answer()"
     )
-    assert "old" in kernel.run("print(nbaccel.get(ask.remote()))").stdout
+    assert "old" in kernel.run("print(nbaccel.get(ask.remote(place)))").stdout
 
     module.write_text("def answer():\n    return 'a longer new'\n")
 
-    assert "a longer new" in kernel.run("print(nbaccel.get(ask.remote()))").stdout
+    assert "a longer new" in kernel.run("print(nbaccel.get(ask.remote(place)))").stdout
