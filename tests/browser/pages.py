@@ -19,6 +19,7 @@ import playwright.sync_api as playwright
 from tests.browser.servers import ROOT, Server
 
 PATIENCE_S = 60.0
+RELOADS = 5
 PICTURES = ROOT / "docs" / "images"
 _numbers = iter(range(1, 10_000))
 
@@ -38,6 +39,7 @@ class NotebookPage:
     ) -> None:
         self.server = server
         self.refused: list[str] = []
+        self.dialogs: list[str] = []
         self.frames: list[tuple[float, bytes | str]] = []  # what came from the kernel
         self.name = f"notebook{next(_numbers)}.ipynb"
         options = {
@@ -63,6 +65,7 @@ class NotebookPage:
 
     def _answer(self, dialog: Any) -> None:
         """The front end asks something, about news or the kernel: the default is what a person would take."""
+        self.dialogs.append(dialog.inner_text())
         dialog.locator("button.jp-mod-accept, button").last.click()
 
     def _listen(self, websocket: Any) -> None:
@@ -95,16 +98,17 @@ class NotebookPage:
         """Save, and load the page again; the kernel lives on."""
         self.menu("File", "Save Notebook")
         self.until(lambda: "nbaccel" in (self.server.folder / self.name).read_text().split('"outputs"', 1)[-1])
-        for _ in range(
-            3
-        ):  # Lab gives the kernel a few seconds to tell of its widgets; a busy machine needs a second try
+        for _ in range(RELOADS):  # Lab gives the kernel a few seconds to tell of its widgets, too few on a busy machine
+            began = time.monotonic()
             self.page.reload()
             self._ready()
             try:
                 self.page.locator(".nbaccel-cockpit").first.wait_for(timeout=20_000)
                 return
             except playwright.TimeoutError:
-                continue
+                came = {kind: self.messages(kind, began) for kind in ("comm_info_reply", "comm_msg", "comm_close")}
+                said = f"the kernel sent {came}; dialogs: {self.dialogs}; the page says: {self.page.inner_text('body')}"
+        raise AssertionError(f"The widget is not shown after {RELOADS} reloads: {said[:3000]}")
 
     # ---- what a person sees
 
