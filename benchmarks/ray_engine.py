@@ -3,7 +3,8 @@
     python benchmarks/ray_engine.py [--tasks 2000] [--pairs 7]
 
 Seven pairs, the median of their ratios: of wall time, and of the CPU seconds of the driver and of all of Ray's
-processes, which a busy machine moves less.
+processes, which a busy machine moves less. The wall time of lone calls is compared call by call, ours and Ray's in
+turn, since a block of them is moved by whatever else the machine does meanwhile.
 Every task returns its pid and its argument, and both are checked.
 """
 
@@ -69,8 +70,25 @@ def one_by_one(get: Callable[[Any], Any], call: Callable[[int], Any], count: int
         assert value == i and pid != os.getpid()
 
 
-def compare(name: str, ours: Callable[[], None], rays: Callable[[], None], pairs: int) -> None:
-    """Print the medians of both and of their ratio; each pair in the other order than the one before."""
+def in_turn(ours: Callable[[int], Any], rays: Callable[[int], Any], count: int) -> float:
+    """The ratio of the medians of lone calls."""
+    took: dict[Any, list[float]] = {ours: [], rays: []}
+    for number in range(count):
+        for call in (ours, rays) if number % 2 else (rays, ours):
+            begun = time.perf_counter()
+            pid, value = call(number)
+            took[call].append(time.perf_counter() - begun)
+            assert value == number and pid != os.getpid()
+    return statistics.median(took[ours]) / statistics.median(took[rays])
+
+
+def compare(
+    name: str, ours: Callable[[], None], rays: Callable[[], None], pairs: int, lone: Callable[[], float] | None = None
+) -> None:
+    """Print the medians of both and of their ratio; each pair in the other order than the one before.
+
+    `lone`: gives the ratio of the wall time where that is compared call by call.
+    """
     ours(), rays()
     wall, cpu, took = [], [], []
     for pair in range(pairs):
@@ -80,7 +98,7 @@ def compare(name: str, ours: Callable[[], None], rays: Callable[[], None], pairs
         cpu.append(results[ours][1] / results[rays][1])
         took.append((results[ours][0], results[rays][0]))
     mine, theirs = (statistics.median(times) for times in zip(*took, strict=True))
-    ratio, ratio_cpu, goal = statistics.median(wall), statistics.median(cpu), GOALS[name]
+    ratio, ratio_cpu, goal = lone() if lone else statistics.median(wall), statistics.median(cpu), GOALS[name]
     words = ", ".join(
         f"{what} {'met' if found <= goal else 'not met'}" for what, found in (("wall", ratio), ("CPU", ratio_cpu))
     )
@@ -140,6 +158,11 @@ def compare_calls(tasks: int, pairs: int) -> None:
                 lambda ours=ours, how=how, count=count: how(nbaccel.get, ours, count),
                 lambda rays=rays, how=how, count=count: how(ray.get, rays, count),
                 pairs,
+                lone=None
+                if how is all_at_once
+                else lambda ours=ours, rays=rays: in_turn(
+                    lambda i: nbaccel.get(ours(i)), lambda i: ray.get(rays(i)), 2 * tasks
+                ),
             )
         compare_reported(nbaccel, mine, tasks, pairs)
     finally:

@@ -23,6 +23,12 @@ def _wrapping() -> Any:
     return importlib.import_module("nbaccel_in_ray.wrapping")
 
 
+def _leftovers() -> Any:
+    import importlib
+
+    return importlib.import_module("nbaccel_in_ray.leftovers")
+
+
 def function_with(function: RemoteFunction, options: TaskOptions, choice: str, engine: Any) -> Any:
     """Ray's remote function with these options, ready for `.remote`.
 
@@ -47,8 +53,11 @@ def _exported(function: RemoteFunction, options: TaskOptions, choice: str, engin
     key = (engine.serial, calls, families, choice, kind)
     if key not in function._cache:
         wrapping = _wrapping()
-        about = wrapping.About(function._short_name, "task", families, choice, last_of_process=calls == 1)
+        threshold = engine.options.leak_threshold
+        about = wrapping.About(function._short_name, "task", families, choice, calls == 1, threshold)
         wrapped = getattr(wrapping, kind)(function._function, about)
+        if about.leaves_process and not calls:
+            calls = _leftovers().WITHOUT_END
         function._cache[key] = ray.remote(max_calls=calls)(wrapped) if calls else ray.remote(wrapped)
     return function._cache[key]
 

@@ -17,6 +17,7 @@ Note = dict[str, Any]
 OWN_NAMES = ("nbaccel_reports_",)
 OWN_CLASSES = ("Collector", "NodeAgent")
 MOST_DEAD = 10
+MOST_LEAKS = 20
 
 
 class Known(msgspec.Struct):
@@ -51,7 +52,7 @@ def draw(known: Known, seq: int) -> Snapshot:
         actors=actors,
         workers=_workers(known),
         groups=[_group(row) for row in known.tables["groups"]][-50:],
-        alerts=[_lost(node) for node in nodes if not node.alive],
+        alerts=[*(_lost(node) for node in nodes if not node.alive), *_leaks(known)],
         counts=task_rows.counts(tasks, known.ended),
     )
     task_rows.say_why(snapshot)
@@ -105,6 +106,19 @@ def job_number(job_id: str) -> int:
 
 def _lost(node: NodeRow) -> Alert:
     return Alert("node lost", f"Node {node.name} ({node.node_id[:8]}) is gone: {node.why}.", time.time())
+
+
+def _leaks(known: Known) -> list[Alert]:
+    """Device memory that tasks have left in processes that were then replaced."""
+    notes = [note for note in known.notes.values() if "leak" in note][-MOST_LEAKS:]
+    alerts = []
+    for note in notes:
+        asked = known.submissions.get(bytes.fromhex(note["task_id"]))
+        who = f"{note['name']} (cell {asked.cell})" if asked is not None and asked.cell else note["name"]
+        device = next(iter(note.get("devices", {}).values()), [None])[0]
+        message = f"{who}{note['leak'].removeprefix(note['name'])}"
+        alerts.append(Alert("leak", message, note["ended_at"], task_id=note["task_id"], device=device))
+    return alerts
 
 
 def _is_own(row: dict[str, Any]) -> bool:

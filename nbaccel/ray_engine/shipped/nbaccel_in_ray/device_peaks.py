@@ -11,22 +11,25 @@ FRAMEWORKS = ("torch", "cupy", "jax")
 
 def began() -> None:
     """Count from here, in a process that has used devices before."""
-    reader = _reader()
-    if reader is not None:
-        reader.begin()
+    known = reader()
+    if known is not None:
+        known.begin()
 
 
 def peak_bytes() -> int | None:
     """None: unknown, since no framework that tells has opened a device, or the node has no nbaccel."""
-    reader = _reader()
-    if reader is None:
+    known = reader()
+    if known is None:
         return None
-    peak: int | None = reader.measure().peak_bytes
+    peak: int | None = known.measure(sys.maxsize).peak_bytes
     return peak
 
 
-def _reader() -> Any:
-    """Looked for only where a framework is loaded: importing it for nothing would cost every task."""
+def reader() -> Any:
+    """The module nbaccel.device_memory; None where nothing is known.
+
+    Looked for only where a framework is loaded: importing it for nothing would cost every task.
+    """
     if not any(name in sys.modules for name in FRAMEWORKS):
         return None
     try:

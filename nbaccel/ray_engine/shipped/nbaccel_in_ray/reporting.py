@@ -227,6 +227,7 @@ class Reporter:
 
     def flush(self) -> None:
         """Send now and wait: this process is about to end."""
+        self._looked_at = -LOOK_EVERY_S  # there is no later time to look
         try:
             if self._look():
                 sent = self._send(everything=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ray.exceptions import ActorUnschedulableError
 
-from nbaccel_in_ray import device_peaks
+from nbaccel_in_ray import device_peaks, leftovers
 from nbaccel_in_ray.reporting import devices_here, reporter
 
 _WHERE = "_nbaccel_where"
@@ -26,18 +26,25 @@ class About:
     families: tuple[str, ...] = ()  # of accelerators that it asks for
     choice: str = ""  # the words of the fallback that was taken
     last_of_process: bool = False  # Ray ends the process after it
+    leak_threshold: int | None = None  # bytes that it may leave on its devices; see leftovers
+
+    @property
+    def leaves_process(self) -> bool:
+        """Whether others will run in the process of this code, on devices that it may have left full."""
+        return self.kind == "task" and bool(self.families) and not self.last_of_process
 
 
 class noted:
     """Note the start and the end of the block. (A function under `contextmanager` would cost five times as much.)"""
 
-    __slots__ = ("_about", "_claim", "_note")
+    __slots__ = ("_about", "_claim", "_note", "passed")
 
     def __init__(self, about: About, claim: Any = None) -> None:
         self._about = about
         self._claim = claim
+        self.passed: tuple[Any, ...] = ()  # what lives on after the code: its arguments and result
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> noted:
         about = self._about
         families = () if about.kind == "actor call" else about.families  # its actor's note has them
         self._note = reporter.began(about.name, about.kind, families, about.choice)
@@ -45,6 +52,7 @@ class noted:
             self._note.update(self._claim.facts(self._note))
         if families:
             device_peaks.began()
+        return self
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         if isinstance(error, GeneratorExit):
@@ -53,8 +61,11 @@ class noted:
             _mark(error, self._about, self._note)
         if "devices" in self._note and (peak := device_peaks.peak_bytes()) is not None:
             self._note["peak_memory_bytes"] = peak
+        if self._about.leaves_process:
+            leftovers.judge(self._note, self._about.leak_threshold, self.passed, error)
+            self.passed = ()
         reporter.ended(self._note, error)
-        if self._about.last_of_process:
+        if self._about.last_of_process or "leak" in self._note:
             reporter.flush()
 
 
@@ -104,8 +115,11 @@ def attempt(code: Callable[..., Any], about: About) -> Callable[..., Any]:
 
     def run(claim: Any, *args: Any, **kwargs: Any) -> Any:
         claim.check()
-        with noted(about, claim):
-            return code(*args, **kwargs)
+        with noted(about, claim) as block:
+            result = code(*args, **kwargs)
+            if about.leaves_process:
+                block.passed = (args, kwargs, result)
+            return result
 
     return _called_as(run, code)
 
@@ -127,7 +141,14 @@ def _plain(code: Callable[..., Any], about: About) -> Callable[..., Any]:
         with noted(about):
             return code(*args, **kwargs)
 
-    return run
+    @functools.wraps(code)
+    def run_and_look(*args: Any, **kwargs: Any) -> Any:
+        with noted(about) as block:
+            result = code(*args, **kwargs)
+            block.passed = (args, kwargs, result)
+            return result
+
+    return run_and_look if about.leaves_process else run
 
 
 def _generator(code: Callable[..., Any], about: About) -> Callable[..., Any]:

@@ -1,0 +1,77 @@
+"""Device memory that a task leaves in a process that others will use: noted, told under its cell, and given back.
+
+Only for tasks on devices whose process goes on (max_calls=0 or more than one); by default Ray ends it after each of
+them. The frameworks in the process are asked when the user's code is over. What they cannot tell stays unknown.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Any
+
+import ray
+
+from nbaccel_in_ray import device_peaks
+
+WITHOUT_END = 1 << 30  # a number of calls that no process reaches; Ray counts, so that one can be told to stop
+DEFAULT_THRESHOLD_BYTES = 256 << 20
+THRESHOLD_SHARE = 0.02  # of the devices' memory: what drivers and libraries keep grows with the device
+DEEPEST = 3
+
+Note = dict[str, Any]
+
+
+def judge(note: Note, threshold: int | None, passed: tuple[Any, ...], error: BaseException | None) -> None:
+    """Look at what is held now that the code has ended; `passed`: its arguments and its result, which live on a little.
+
+    `threshold`: bytes, None for 256 MiB or 2 % of the devices' memory if that is more.
+    """
+    reader = device_peaks.reader()
+    if reader is None:
+        return
+    if error is not None:
+        traceback.clear_frames(error.__traceback__)  # its values would count as left behind
+    if threshold is None:
+        threshold = max(DEFAULT_THRESHOLD_BYTES, int(THRESHOLD_SHARE * (reader.total_bytes() or 0)))
+    kept = reader.measure(threshold + _on_devices(passed)).held_bytes
+    kept = None if kept is None else max(0, kept - _on_devices(passed))
+    if kept is not None and kept > threshold:
+        note["leak"] = _sentence(note, kept, reader.measure(sys.maxsize).why, can_end=end_process_after_task())
+        sys.stderr.write(f"nbaccel: {note['leak']}\n")
+
+
+def _sentence(note: Note, kept: int, cause: str, *, can_end: bool) -> str:
+    devices = " and ".join(f"{family} {id}" for family, ids in note.get("devices", {}).items() for id in ids)
+    then = "The process is replaced before the next task gets the device." if can_end else "Ray keeps the process."
+    return (
+        f"{note['name']} ended, but its process kept {_size(kept)} of the memory of {devices or 'its devices'}: "
+        f"{cause}. {then} Leave out max_calls=0, or keep data that is to stay in an actor."
+    )
+
+
+def _size(count: int) -> str:
+    return f"{count / (1 << 30):.1f} GiB" if count >= 1 << 30 else f"{count >> 20} MiB"
+
+
+def end_process_after_task() -> bool:
+    """Let Ray end this process after the task that runs, as after the last of `max_calls`; whether it will."""
+    manager = ray._private.worker.global_worker.function_actor_manager
+    try:
+        with manager.lock:
+            for id, info in list(manager._function_execution_info.items()):
+                if info.max_calls:
+                    manager._num_task_executions[id] = info.max_calls - 1
+    except AttributeError:  # another Ray than the one that was looked at
+        return False
+    return True
+
+
+def _on_devices(values: Any, deep: int = 0) -> int:
+    """Bytes of arrays on devices among some values, and in lists, tuples and dicts of them."""
+    if isinstance(values, dict):
+        values = tuple(values.values())
+    if isinstance(values, (list, tuple)):
+        return sum(_on_devices(each, deep + 1) for each in values) if deep < DEEPEST else 0
+    on_device = getattr(values, "is_cuda", False) or hasattr(type(values), "__cuda_array_interface__")
+    return int(getattr(values, "nbytes", 0)) if on_device else 0

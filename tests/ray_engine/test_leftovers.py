@@ -1,0 +1,133 @@
+"""Device memory that a task leaves in a process that others would use: told, and given back, on a real Ray."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import nbaccel
+from nbaccel import sinks
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(300)]
+pytest.importorskip("ray")
+DEADLINE_S = 60.0
+MIB = 1 << 20
+
+
+class Devices:
+    """As torch.cuda, with a device of 8 GiB that holds what a test says."""
+
+    held = 0
+
+    def is_initialized(self) -> bool:
+        return True
+
+    def device_count(self) -> int:
+        return 1
+
+    def memory_reserved(self, index: int) -> int:
+        return Devices.held
+
+    max_memory_reserved = memory_reserved
+
+    def empty_cache(self) -> None: ...
+
+    def reset_peak_memory_stats(self, index: int) -> None: ...
+
+    def get_device_properties(self, index: int) -> Any:
+        return type("Properties", (), {"total_memory": 8 << 30})
+
+
+class Tensor:
+    """An array on the device, as frameworks tell each other of it."""
+
+    __cuda_array_interface__: dict[str, Any] = {}
+
+    def __init__(self, size: int) -> None:
+        self.nbytes = size
+
+    def __reduce__(self) -> Any:
+        return (int, (self.nbytes,))  # on its way to others it is a copy in the memory of the host
+
+
+def opened() -> Any:
+    """The devices of this process, by a torch that stands in for the real one."""
+    sys.modules.pop("torch", None)
+    torch: Any = type(sys)("torch")
+    torch.cuda = Devices()
+    sys.modules["torch"] = torch
+    return Devices
+
+
+@nbaccel.remote(num_gpus=1, num_cpus=0, max_calls=0)
+def leave(size: int, *, fails: bool = False, returns: int = 0) -> Any:
+    opened().held = size + returns
+    if fails:
+        raise ValueError("it fails")
+    return Tensor(returns) if returns else os.getpid()
+
+
+@pytest.fixture(scope="module")
+def joined() -> Iterator[None]:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    nbaccel.init(engine="ray", num_cpus=2, num_gpus=1)
+    yield
+    nbaccel.shutdown()
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What workers have printed."""
+    found: list[str] = []
+    monkeypatch.setattr(sinks.installed, "lines", lambda printed: found.append(printed.text.decode()))
+    return found
+
+
+def wait_until(condition: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + DEADLINE_S
+    while not (answer := condition()):
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.05)
+    return answer
+
+
+def test_a_process_that_leaves_little_is_used_again(joined: None) -> None:
+    first = nbaccel.get(leave.remote(100 * MIB))
+    assert nbaccel.get(leave.remote(100 * MIB)) == first
+
+
+def test_a_process_that_keeps_much_is_replaced_and_it_is_told(joined: None, lines: list[str]) -> None:
+    before = nbaccel.get(leave.remote(0))
+    nbaccel.snapshot()  # somebody watches
+    assert nbaccel.get(leave.remote(300 * MIB)) == before
+    assert nbaccel.get(leave.remote(0)) != before
+    wait_until(lambda: any("kept 300 MiB of the memory of GPU 0" in line for line in lines))
+    (alert,) = wait_until(lambda: [each for each in nbaccel.snapshot().alerts if each.kind == "leak"])
+    assert alert.message.startswith("leave ended, but its process kept 300 MiB of the memory of GPU 0: torch tensors")
+    assert "The process is replaced before the next task gets the device." in alert.message
+    assert alert.device == "0"
+
+
+def test_a_task_that_fails_leaves_no_more_than_one_that_returns(joined: None) -> None:
+    before = nbaccel.get(leave.remote(0))
+    with pytest.raises(ValueError, match="it fails"):
+        nbaccel.get(leave.remote(400 * MIB, fails=True))
+    assert nbaccel.get(leave.remote(0)) != before
+
+
+def test_what_a_task_returns_is_not_left_behind(joined: None) -> None:
+    before = nbaccel.get(leave.remote(0))
+    assert nbaccel.get(leave.remote(100 * MIB, returns=300 * MIB)) == 300 * MIB
+    assert nbaccel.get(leave.remote(0)) == before
+
+
+def test_so_many_calls_end_with_the_first_that_leaves_much(joined: None) -> None:
+    some = nbaccel.remote(num_gpus=1, num_cpus=0, max_calls=3)(leave._function)
+    before = nbaccel.get(some.remote(0))
+    assert nbaccel.get(some.remote(500 * MIB)) == before
+    assert nbaccel.get(some.remote(0)) != before
