@@ -1,0 +1,51 @@
+"""A notebook that is killed leaves nothing of its Ray, nor does one that ends well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from nbaccel.ray_engine import orphans
+from tests.census import Place, wait_until
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(300)]
+pytest.importorskip("ray")
+DEADLINE_S = 40.0  # Ray's agents stay for a minute by themselves
+PROGRAM = """
+import sys, nbaccel
+nbaccel.init(engine="ray", num_cpus=1, log_to_driver=False)
+assert nbaccel.get(nbaccel.remote(lambda: 1).remote()) == 1
+print("there it is", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    place = Place()
+    yield place
+    place.clear()
+
+
+@pytest.mark.parametrize("end", ["killed", "ends"])
+def test_nothing_is_left_of_a_ray_whose_notebook(end: str, place: Place) -> None:
+    program = place.start(PROGRAM, RAY_USAGE_STATS_ENABLED="0")
+    assert program.stdout is not None
+    said = []
+    while "there it is\n" not in said:
+        said.append(program.stdout.readline())
+        assert said[-1], f"the program ended: {program.communicate()}"
+    tree = {pid: orphans.command_of(pid).decode() for pid in descendants(program.pid)}
+    for name in ("raylet/raylet", "DashboardAgent", "RuntimeEnvAgent", "orphans.py"):
+        assert any(name in command for command in tree.values()), f"{name} is not among {tree}"
+    known = [(pid, orphans.started_at(pid)) for pid in tree]
+    if end == "killed":
+        program.kill()
+    program.communicate("\n" if end == "ends" else None, timeout=60)
+    wait_until(lambda: not any(map(orphans.lives, known)), "the end of Ray's processes", DEADLINE_S)
+
+
+def descendants(pid: int) -> list[int]:
+    children = orphans.children_of(pid)
+    return [*children, *(each for child in children for each in descendants(child))]
