@@ -11,13 +11,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ray._private import ray_logging, worker
 
 from nbaccel import sinks
+from nbaccel.ray_engine.held_lines import Key
 
 Batch = dict[str, Any]
+Place = Callable[[Key, str, Callable[[bytes], None]], None]
 
 _RAYS_NAME = "ray_print_logs"  # of Ray's own handler: Ray takes off whatever has it when it shuts down
 _TASK = "nbaccel_task"  # in a batch: the id of its task
@@ -25,10 +29,10 @@ _NAMED = re.compile(r"(?P<name>.*?) ?task=(?P<id>[0-9a-f]{48})", re.DOTALL)
 
 
 class Output:
-    """Stands in the place of Ray's own printing. `cell_of` tells the parent of the cell of a task ("": not known)."""
+    """Stands in the place of Ray's own printing. `place` finds the cell of a task ("": not known), see HeldLines."""
 
-    def __init__(self, cell_of: Callable[[str], bytes]) -> None:
-        self._cell_of = cell_of
+    def __init__(self, place: Place) -> None:
+        self._place = place
         self._rays: Callable[[Batch], None] | None = None
 
     def begin(self) -> None:
@@ -68,13 +72,16 @@ class Output:
             pid=int(batch["pid"]),
             stream=2 if batch["is_err"] else 1,
             text="".join(f"{line}\n" for line in lines).encode(),
-            parent=self._cell_of(batch[_TASK]),
             ip="" if batch["ip"] == batch.get("localhost") else batch["ip"],
             bare=worker._should_ignore_worker_log_prefix(worker.global_worker),
         )
-        worker.hide_tqdm()
-        sinks.installed.lines(message)
-        worker.restore_tqdm()
+
+        def show(parent: bytes) -> None:
+            worker.hide_tqdm()
+            sinks.installed.lines(replace(message, parent=parent))
+            worker.restore_tqdm()
+
+        self._place((message.ip, message.pid, message.stream), batch[_TASK], show)
 
     def _rays_way(self, batch: Batch) -> None:
         assert self._rays is not None
@@ -93,6 +100,10 @@ def split(named: str) -> tuple[str, str]:
     return (found["name"], found["id"]) if found else (named, "")
 
 
+def _show_at(message: sinks.Printed, parent: bytes) -> None:
+    sinks.installed.lines(replace(message, parent=parent))
+
+
 _FROM_CLIENT = re.compile(
     r"(?P<colour>\x1b\[\d+m)?\((?P<name>.*?) ?task=(?P<id>[0-9a-f]{48}) pid=(?P<pid>\d+)(?:, ip=(?P<ip>[^)]*))?\)"
     r"(?:\x1b\[0m)? (?P<text>.*)"
@@ -102,8 +113,8 @@ _FROM_CLIENT = re.compile(
 class ClientOutput:
     """The same through Ray Client, whose server sends lines that have their prefix already."""
 
-    def __init__(self, cell_of: Callable[[str], bytes]) -> None:
-        self._cell_of = cell_of
+    def __init__(self, place: Place) -> None:
+        self._place = place
         self._stream: Any = None
 
     def begin(self) -> None:
@@ -125,5 +136,6 @@ class ClientOutput:
                 continue
             stream = 2 if level == -2 else 1
             text = f"{found['text']}\n".encode()
-            parent, ip = self._cell_of(found["id"]), found["ip"] or ""
-            sinks.installed.lines(sinks.Printed(found["name"], int(found["pid"]), stream, text, parent, ip))
+            ip, pid = found["ip"] or "", int(found["pid"])
+            message = sinks.Printed(found["name"], pid, stream, text, b"", ip)
+            self._place((ip, pid, stream), found["id"], partial(_show_at, message))

@@ -15,6 +15,7 @@ from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.options import ResourceOptions
 from nbaccel.ray_engine import group_plans, planning, tracing
+from nbaccel.ray_engine.held_lines import HeldLines
 from nbaccel.ray_engine.notices import Notices
 from nbaccel.ray_engine.output import ClientOutput, Output
 from nbaccel.ray_engine.outstanding import Outstanding
@@ -48,12 +49,14 @@ class Watching:
         self._agents: dict[str, Any] = {}
         self._watcher: Watcher | None = None
         self._asking = threading.Lock()
+        self._held: HeldLines | None = None
         self._output: Output | ClientOutput | None = None
         self._notices: Notices | None = None
 
     def begin_telling(self: Any) -> None:
         """Of a driver: show what workers print, and say what waits."""
-        self._output = (ClientOutput if self.through_client else Output)(self.parent_of)
+        self._held = HeldLines(self.parent_of, self._ask_for_reports, _last_cell)
+        self._output = (ClientOutput if self.through_client else Output)(self._held.show)
         self._output.begin()
         self._notices = Notices(self, Outstanding(reaches_head=not self.through_client))
         self._notices.begin()
@@ -78,9 +81,18 @@ class Watching:
         if self._output is not None and not self._ours:  # Ray takes it off when it ends, and the last lines come then
             self._output.end()
         self._output = None
+        if self._held is not None:
+            self._held.end()
+            self._held = None
 
-    def parent_of(self: Any, task_id: str) -> bytes:
-        """Of the cell of a task, or of the task that submitted it, and so on; else of the cell that ran last."""
+    def _ask_for_reports(self: Any) -> None:
+        try:
+            self.glance()
+        except (ray.exceptions.RayError, exceptions.RayError, ConnectionError, RuntimeError):
+            return  # the cluster is left, or its head is lost
+
+    def parent_of(self: Any, task_id: str) -> bytes | None:
+        """Of the cell of a task, or of the task that submitted it, and so on; None while that is not known."""
         seen: set[str] = set()
         while task_id and task_id not in seen:
             seen.add(task_id)
@@ -88,7 +100,7 @@ class Watching:
             if parent is not None:
                 return parent
             task_id = self._notes.get(task_id, {}).get("parent") or ""
-        return engines.cell_source()[1] if engines.cell_source is not None else b""
+        return None if engines.cell_source is not None else b""  # outside of notebooks there is no cell to find
 
     # ---- the small actors
 
@@ -366,6 +378,11 @@ class Watching:
             )
         snapshot = self.snapshot()
         return planning.state_rows(snapshot, self.tables(), what)[:limit]
+
+
+def _last_cell() -> bytes:
+    """Where output goes that belongs to no cell."""
+    return engines.cell_source()[1] if engines.cell_source is not None else b""
 
 
 def _join(notes: dict[str, Note], note: Note) -> None:

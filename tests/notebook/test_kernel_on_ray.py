@@ -109,6 +109,20 @@ def _until_lines(kernel: Kernel, *cells: Cell, number: int) -> None:
     kernel.until(lambda: all(len(_lines(cell)) >= number for cell in cells))
 
 
+def test_a_nested_task_prints_under_the_cell_of_its_parent_though_nobody_watched(kernel: Kernel) -> None:
+    said = kernel.run(
+        "@nbaccel.remote(num_cpus=0)\ndef outer(gate):\n    pass_gate(gate)\n"
+        "    nbaccel.get(says.remote('nested'))\n"
+        "from nbaccel import engine\nprint([each for each in [engine.current()._collector] if each])"
+    )
+    assert said.stdout == "[]\n"  # nobody has asked what tasks report
+    first = kernel.run("outer.remote('nested')")
+    second = kernel.run("open_gate('nested')")
+    _until_lines(kernel, first, number=4)
+    assert _lines(first) == ["nested 0", "nested 1", "nested 2", "nested past Python"]
+    assert _lines(second) == []
+
+
 def test_a_line_of_the_first_cell_appears_under_it_while_the_second_runs(kernel: Kernel) -> None:
     first = kernel.run("late = says.remote('first', gate='second runs')")
     second = kernel.run("open_gate('second runs')\nnbaccel.get(late)")

@@ -49,6 +49,10 @@ def cell_of(task_id):
     return {TASK: b"[1]"}.get(task_id, b"the last")
 
 
+def place(key, task_id, show):
+    show(cell_of(task_id))
+
+
 def batch(*lines, **more):
     return {
         "ip": "10.0.0.1", "localhost": "10.0.0.1", "pid": "7", "job": "01000000", "is_err": False,
@@ -61,7 +65,7 @@ def emit(data):
 
 
 def test_lines_go_to_the_cell_of_their_task_and_rays_own_printing_rests(front, rays):
-    shown = Output(cell_of)
+    shown = Output(place)
     shown.begin()
     emit(batch("one", "two"))
     emit(batch("bad", is_err=True))
@@ -74,13 +78,13 @@ def test_lines_go_to_the_cell_of_their_task_and_rays_own_printing_rests(front, r
 
 
 def test_the_prefix_names_the_actor_and_the_machine_where_that_is_another(front, rays):
-    Output(cell_of).begin()
+    Output(place).begin()
     emit(batch("one", actor_name="Model", ip="10.0.0.2"))
     assert front.shown == [("[1]", 1, "(Model pid=7, ip=10.0.0.2) one")]
 
 
 def test_lines_of_a_task_that_is_not_known_go_to_the_cell_that_ran_last(front, rays):
-    Output(cell_of).begin()
+    Output(place).begin()
     emit(batch("one", task_name="train"))
     emit(batch("two", task_name=None))
     assert front.shown == [("the last", 1, "(train pid=7) one"), ("the last", 1, "(pid=7) two")]
@@ -88,14 +92,14 @@ def test_lines_of_a_task_that_is_not_known_go_to_the_cell_that_ran_last(front, r
 
 @pytest.mark.parametrize("pid", ["raylet", "autoscaler", "gcs_server"])
 def test_messages_of_rays_own_processes_keep_rays_way(front, rays, pid):
-    Output(cell_of).begin()
+    Output(place).begin()
     emit(batch("node added", pid=pid, task_name=None))
     assert front.shown == []
     assert [data["lines"] for data in rays] == [["node added"]]
 
 
 def test_a_bar_of_rays_own_kind_keeps_rays_way_and_the_lines_beside_it_do_not(front, rays):
-    Output(cell_of).begin()
+    Output(place).begin()
     bar = f'{{"{output.worker.RAY_TQDM_MAGIC}": 1}}'
     emit(batch("one", bar))
     assert [data["lines"] for data in rays] == [[bar]]
@@ -103,7 +107,7 @@ def test_a_bar_of_rays_own_kind_keeps_rays_way_and_the_lines_beside_it_do_not(fr
 
 
 def test_ray_prints_again_afterwards_without_the_ids(front, rays):
-    shown = Output(cell_of)
+    shown = Output(place)
     shown.begin()
     shown.end()
     emit(batch("one"))
@@ -112,7 +116,7 @@ def test_ray_prints_again_afterwards_without_the_ids(front, rays):
 
 
 def test_silence_that_was_asked_for_is_kept(front):
-    shown = Output(cell_of)
+    shown = Output(place)
     shown.begin()
     emit(batch("one"))
     shown.end()
@@ -128,7 +132,7 @@ def test_names_are_taken_apart():
 
 
 def test_lines_that_ray_client_sends_are_taken_apart_too(front, capsys):
-    shown = ClientOutput(cell_of)
+    shown = ClientOutput(place)
     shown._stream = Server()
     shown.show(-1, f"\x1b[36m(train task={TASK} pid=7, ip=10.0.0.2)\x1b[0m one\n(Model pid=8) two\n")
     assert front.shown == [("[1]", 1, "(train pid=7, ip=10.0.0.2) one")]
