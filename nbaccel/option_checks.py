@@ -262,6 +262,15 @@ def concurrency_groups(name: str, value: Any) -> dict[str, int]:
     return {str(group): whole_number(1)(f"{name}[{group!r}]", limit) for group, limit in value.items()}
 
 
+def group_of_calls(group: str, class_name: str, known: Iterable[str]) -> None:
+    """Raises ValueError where a call asks for a concurrency group that its actor has not declared."""
+    if group and group not in known:
+        raise ValueError(
+            f"concurrency_group {group!r} is not one of {class_name}'s, which are {sorted(known)}: "
+            "declare it in @remote(concurrency_groups={...})."
+        )
+
+
 def job_config(name: str, value: Any) -> Any:
     if value is not None and not hasattr(value, "ray_namespace"):
         raise wrong_type(name, value, "a JobConfig")

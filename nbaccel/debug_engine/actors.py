@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nbaccel import exceptions
+from nbaccel import exceptions, option_checks
 from nbaccel.handles import ActorHandle, MethodSpec
 from nbaccel.local_engine import wire
 from nbaccel.options import ActorOptions
@@ -52,6 +52,12 @@ class Actors:
             f"The name {options.name} (namespace={namespace!r}) is already taken. Use another name, get the existing "
             f"actor with get_actor({options.name!r}), kill it, or pass get_if_exists=True."
         )
+
+    def check_group(self, actor_id: bytes, group: str) -> None:
+        """Raises ValueError for a concurrency group that the actor does not have."""
+        template = self.templates.get(actor_id)
+        if template is not None:
+            option_checks.group_of_calls(group, template.class_name, template.concurrency_groups)
 
     def named(self, name: str, namespace: str) -> ActorHandle:
         """Raises ValueError."""

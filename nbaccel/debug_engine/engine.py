@@ -24,6 +24,7 @@ from nbaccel.handles import ActorClass, ActorHandle, ActorMethod, ObjectRef, Obj
 from nbaccel.local_engine import codec, environment_spec, templates, wire
 from nbaccel.local_engine.execution import current_run
 from nbaccel.local_engine.ids import IdMaker, return_id, task_of
+from nbaccel.local_engine.pending_calls import PendingCalls
 from nbaccel.local_engine.records import TemplateRecord, template_record
 from nbaccel.options import ActorOptions, InitOptions, MethodOptions, TaskOptions
 from nbaccel.scheduling import events as ev
@@ -43,6 +44,7 @@ class DebugEngine(View):
         self.started_at = time.time()
         self.ids = IdMaker(JOB)
         self.values = Values(lambda id: self.actors.out_of_scope(id))
+        self._pending_calls = PendingCalls(self.values)
         self.machine = Machine(options)
         self.groups = Groups(self)
         self.actors = Actors(self)
@@ -80,7 +82,8 @@ class DebugEngine(View):
         there = self.actors.take_name(options, namespace, actor_id)
         if there is not None:
             return there
-        handle = self.actors.handle(actor_id, actor_class._name, actor_class._methods)
+        methods = templates.methods_with_limit(actor_class, inherited)
+        handle = self.actors.handle(actor_id, actor_class._name, methods)
         self.actors.add(handle, template)
         try:
             self._send(template, inherited, args, kwargs, actor_id)
@@ -92,7 +95,14 @@ class DebugEngine(View):
     def call(self, method: ActorMethod, options: MethodOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         cell, parent = self.cell()
         template = templates.method_template(method, options, cell=cell, parent=parent)
-        return self._send(template, None, args, kwargs, method.handle._actor_id_bytes)
+        actor_id = method.handle._actor_id_bytes
+        self.actors.check_group(actor_id, template.concurrency_group)
+        if method._spec.max_pending < 0:
+            return self._send(template, None, args, kwargs, actor_id)
+        self._pending_calls.check(method)
+        returned = self._send(template, None, args, kwargs, actor_id)
+        self._pending_calls.count(method, returned)
+        return returned
 
     def _inheriting(self, options: Any) -> Any:
         running = current_run.get()
@@ -231,7 +241,7 @@ class DebugEngine(View):
         self.values.sweep()
         for ref in refs:
             if ref._id not in self.values and not self.await_object(ref._id, timeout_s):
-                raise self._never(ref._id, timeout_s)
+                raise self.never(ref._id, timeout_s)
         return [self.values.got(ref._id) for ref in refs]
 
     def await_object(self, id: bytes, timeout_s: float | None = None) -> bool:
@@ -246,7 +256,8 @@ class DebugEngine(View):
                     return False
         return True
 
-    def _never(self, id: bytes, timeout_s: float | None) -> Exception:
+    def never(self, id: bytes, timeout_s: float | None) -> Exception:
+        """What to raise for an object that nothing makes any more, or not in time."""
         if timeout_s is not None:
             return exceptions.GetTimeoutError(f"Get timed out: 1 object was not ready within {timeout_s} s.")
         rows = self.explain(task_of(id).hex())
@@ -263,7 +274,7 @@ class DebugEngine(View):
         ready = [ref for ref in refs if ref._id in self.values][:num_returns]
         if len(ready) < num_returns and timeout_s is None:
             missing = next(ref for ref in refs if ref not in ready)
-            raise self._never(missing._id, None)
+            raise self.never(missing._id, None)
         return ready, [ref for ref in refs if ref not in ready]
 
     def call_when_ready(self, ref: ObjectRef[Any], callback: Callable[[], None]) -> None:
@@ -294,7 +305,7 @@ class DebugEngine(View):
     # ---- streams
 
     def next_item(self, stream: ObjectRefGenerator, timeout_s: float | None) -> ObjectRef[Any] | None:
-        return self.streams.next_item(stream)
+        return self.streams.next_item(stream, timeout_s)
 
     def when_next_item(self, stream: ObjectRefGenerator, callback: Callable[[], None]) -> None:
         callback()

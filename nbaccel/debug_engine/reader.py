@@ -27,15 +27,18 @@ class Streams:
         self._counts[task_id] = 0
         return ObjectRefGenerator(task_id, self._engine)
 
-    def next_item(self, handle: ObjectRefGenerator) -> ObjectRef[Any] | None:
+    def next_item(self, handle: ObjectRefGenerator, timeout_s: float | None) -> ObjectRef[Any] | None:
         made = self._made.get(handle._task_id)
         if made is None:
             return None
         if not made:
             stream = self._engine.stage.streams.get(handle._task_id)
             if stream is None:
-                self._engine.await_object(return_id(handle._task_id, 0))  # it has not begun, or it has ended
+                end = return_id(handle._task_id, 0)  # it has not begun, or it has ended
+                self._engine.await_object(end, timeout_s)
                 stream = self._engine.stage.streams.get(handle._task_id)
+                if stream is None and end not in self._engine.values:
+                    raise self._engine.never(end, timeout_s)
             if stream is not None and not made:
                 with self._engine.stage.waiting():
                     self.read_on(stream)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from nbaccel.local_engine import codec, failures, wire
@@ -65,6 +66,14 @@ class Values:
             callback()
         else:
             self._callbacks.setdefault(id, []).append(callback)
+
+    def when_ready(self, ids: list[bytes], callback: Callable[[bytes], None]) -> list[bytes]:
+        """Call back once for each of the ids that is not there yet; return those that are."""
+        there = [id for id in ids if id in self._known]
+        for id in ids:
+            if id not in there:
+                self.when_known(id, partial(callback, id))
+        return there
 
     def got(self, id: bytes) -> Any:
         """The value, or raise its error; the traceback goes on into the task, where a debugger will stop."""

@@ -19,6 +19,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from nbaccel import option_checks
 from nbaccel.local_engine import codec, wire
 from nbaccel.local_engine.execution import ActorExit, Running, current_run
 
@@ -134,16 +135,9 @@ class ActorHost:
         self.worker.output.end()
         self._finish(running, done)
 
-    def _check_group(self, running: Running) -> None:
-        group, known = running.template.concurrency_group, self._template.concurrency_groups
-        if group and group not in known:
-            raise ValueError(
-                f"concurrency_group {group!r} is not one of {self._template.class_name}'s, which are {sorted(known)}: "
-                "declare it in @remote(concurrency_groups={...})."
-            )
-
     def _work(self, running: Running) -> wire.Done:
-        self._check_group(running)
+        known = self._template.concurrency_groups
+        option_checks.group_of_calls(running.template.concurrency_group, self._template.class_name, known)
         args, kwargs = self.worker.execution.arguments(running)
         value = self._method(running.template.method)(*args, **kwargs)
         if running.template.num_returns == wire.STREAMING:
@@ -185,7 +179,8 @@ class ActorHost:
     async def _await(self, running: Running) -> wire.Done:
         if running.cancelled:
             raise asyncio.CancelledError
-        self._check_group(running)
+        known = self._template.concurrency_groups
+        option_checks.group_of_calls(running.template.concurrency_group, self._template.class_name, known)
         args, kwargs = self.worker.execution.arguments(running)
         value = self._method(running.template.method)(*args, **kwargs)
         if inspect.isasyncgen(value):

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from nbaccel import exceptions
 from nbaccel.handles import ActorMethod, ObjectRef
-from nbaccel.local_engine.values import Values
+
+
+class _Values(Protocol):
+    """Tells when an object is there."""
+
+    def when_ready(self, ids: list[bytes], callback: Callable[[bytes], None]) -> list[bytes]: ...
 
 
 class PendingCalls:
     """Counts, for the actors that have a limit."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: _Values) -> None:
         self._values = values
         self._counts: dict[bytes, int] = {}
         self._lock = threading.Lock()
