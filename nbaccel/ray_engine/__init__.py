@@ -49,6 +49,13 @@ def wrapped_ref(inner: Any) -> Any:
     return ObjectRef(inner.binary(), _here(), inner)
 
 
+def wrapped_refs(inner: list[Any]) -> Any:
+    """nbaccel's list of refs, as a task with num_returns="dynamic" returns it."""
+    from nbaccel.refs import DynamicObjectRefGenerator
+
+    return DynamicObjectRefGenerator([wrapped_ref(each) for each in inner])
+
+
 def wrapped_actor(inner: Any) -> Any:
     """nbaccel's handle around one of Ray's."""
     return _here().actor_handle(inner)

@@ -12,6 +12,7 @@ import ray
 from nbaccel import engine as engines
 from nbaccel import sinks
 from nbaccel.options import InitOptions
+from nbaccel.ray_engine.abandoned import Abandoned
 from nbaccel.ray_engine.addresses import host_and_port
 from nbaccel.ray_engine.choosing import Choosing
 from nbaccel.ray_engine.cluster import Cluster
@@ -45,6 +46,7 @@ class RayEngine(Tasks, Choosing, DeviceMemory, Objects, Cluster, Groups, Watchin
         self.namespace = ray.get_runtime_context().namespace
         self.submissions = Submissions()
         self.stand_ins: dict[bytes, Any] = {}
+        self.abandoned = Abandoned()
         self.verdicts: dict[tuple[Any, ...], tuple[float, str]] = {}
         self.refused_groups: dict[bytes, Any] = {}
         self.gpu_kinds: tuple[tuple[str, ...], list[Kind]] = ((), [])
@@ -87,6 +89,7 @@ class RayEngine(Tasks, Choosing, DeviceMemory, Objects, Cluster, Groups, Watchin
         if self.in_worker:
             return
         self.head.stop()
+        self.abandoned.stop()
         if self.head.lost:
             ray.shutdown()  # first: whatever else is asked of a dead head waits for a minute
         self.stop_watching()

@@ -12,7 +12,7 @@ import ray
 
 from nbaccel.handles import ActorClass, RemoteFunction
 from nbaccel.options import ActorOptions, TaskOptions
-from nbaccel.ray_engine import options_for_ray
+from nbaccel.ray_engine import call_groups, options_for_ray
 from nbaccel.ray_engine.starting import import_shipped
 
 
@@ -35,7 +35,7 @@ def function_with(function: RemoteFunction, options: TaskOptions, choice: str, e
     `choice`: the words of a fallback that was taken; `engine`: the one that it is exported by.
     """
     keywords = options_for_ray.task_keywords(options, engine.shipping)
-    return _exported(function, options, choice, engine, "wrap").options(**keywords)
+    return options_for_ray.with_keywords(_exported(function, options, choice, engine, "wrap"), keywords)
 
 
 def attempt_with(function: RemoteFunction, options: TaskOptions, engine: Any) -> tuple[Any, dict[str, Any]]:
@@ -79,6 +79,7 @@ def class_with(
     exported = actor_class._cache.get(key)
     if exported is None:
         wrapped = _wrapped_class(actor_class, families, choice, claimed=claimed)
+        call_groups.declare(wrapped, dict(groups))
         exported = ray.remote(concurrency_groups=dict(groups))(wrapped) if groups else ray.remote(wrapped)
         actor_class._cache[key] = exported
     return exported.options(**keywords)

@@ -16,7 +16,7 @@ from nbaccel.refs import ObjectRef, ObjectRefGenerator
 
 
 class Objects:
-    """Mixed into the engine; needs `shipped` (the module nbaccel_in_ray) and `stand_ins`."""
+    """Mixed into the engine; needs `shipped` (the module nbaccel_in_ray), `stand_ins` and `abandoned`."""
 
     def put(self: Any, value: Any) -> ObjectRef[Any]:
         self.head.check()
@@ -125,8 +125,11 @@ class Objects:
         return bool(stream._inner.next_ready())
 
     def stream_end(self: Any, stream: ObjectRefGenerator) -> ObjectRef[Any]:
+        stream._awaited = True
         inner = stream._inner.completed()
         return ObjectRef(inner.binary(), self, inner, stream._cell)
 
     def close_stream(self: Any, stream: ObjectRefGenerator) -> None:
-        """Ray lets go of what was not taken when its own generator goes, which ours holds."""
+        """Ray lets go of what was not taken when its own generator goes, which ours holds; the task is ours to end."""
+        if not (stream._finished or stream._awaited):
+            self.abandoned.left(stream._inner)

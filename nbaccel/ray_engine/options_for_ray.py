@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -67,6 +68,15 @@ def method_keywords(options: MethodOptions) -> Keywords:
         "_generator_backpressure_num_objects": options.generator_backpressure_num_objects,
     }
     return _given(keywords)
+
+
+def with_keywords(bound: Any, keywords: Keywords) -> Any:
+    """Ray's function or method with these; Ray calls num_returns="dynamic" deprecated, which nbaccel does not."""
+    if keywords.get("num_returns") != "dynamic":
+        return bound.options(**keywords)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "num_returns='dynamic'", DeprecationWarning)
+        return bound.options(**keywords)
 
 
 def method_marks(options: MethodOptions) -> dict[str, Any]:

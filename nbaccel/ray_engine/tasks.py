@@ -17,7 +17,7 @@ from nbaccel.options import (
     demand_of_actor,
     demand_of_task,
 )
-from nbaccel.ray_engine import exports, options_for_ray, supervising
+from nbaccel.ray_engine import call_groups, exports, options_for_ray, supervising
 from nbaccel.ray_engine.choosing import Choice, quantities
 from nbaccel.ray_engine.errors import translate
 from nbaccel.ray_engine.submissions import About
@@ -78,6 +78,7 @@ class Tasks:
             task_id, first = given[0]._id[:24], given[0]
         elif isinstance(inner, ray.ObjectRefGenerator):
             task_id = inner.completed().task_id().binary()
+            self.abandoned.expect()
             first = given = ObjectRefGenerator(task_id, self, inner, parent)
         else:
             first = given = ObjectRef(inner.binary(), self, inner, parent)
@@ -169,10 +170,12 @@ class Tasks:
         handle, spec = method.handle, method._spec
         if self.through_client:
             _refuse_stream(spec.name, options.num_returns, spec.is_generator)
+        if options.concurrency_group:
+            call_groups.check(handle._inner, handle._class_name, options.concurrency_group)
         bound = getattr(handle._inner, spec.name)
         if options is not spec.options:
             keywords = options_for_ray.method_keywords(options)
-            bound = bound.options(**keywords) if keywords else bound
+            bound = options_for_ray.with_keywords(bound, keywords) if keywords else bound
         try:
             inner = bound.remote(*_unwrapped(args), **_unwrapped_named(kwargs))
         except ray.exceptions.RayError as error:
@@ -210,7 +213,8 @@ class Tasks:
             class_name, methods = "Actor", {name: _bare_spec(name) for name in dir(inner)}
         else:
             class_name = inner._ray_actor_creation_function_descriptor.class_name.rpartition(".")[2]
-            methods = {name: _spec(name, inner) for name in inner._ray_method_signatures}
+            own = (name for name in inner._ray_method_signatures if name != call_groups.DECLARED)
+            methods = {name: _spec(name, inner) for name in own}
         for name in ("__ray_terminate__", "__ray_ready__", "__ray_call__"):
             methods[name] = _bare_spec(name)
         return ActorHandle(inner._actor_id.binary(), class_name, methods, self, counted=False, inner=inner)

@@ -14,6 +14,8 @@ import importlib
 from types import ModuleType
 from typing import Any
 
+import ray
+
 VERSION = "0.1.0"  # nbaccel's own; a test compares
 
 _rooms: list[ModuleType | None] = []  # nbaccel.ray_engine of this process once looked for; None where there is none
@@ -29,6 +31,24 @@ def received_actor(inner: Any) -> Any:
     """Unpickle an actor handle: nbaccel's where nbaccel can be imported, else Ray's own."""
     room = nbaccel_here()
     return inner if room is None else room.wrapped_actor(inner)
+
+
+def received_refs(inner: list[Any]) -> Any:
+    """Unpickle what a task with num_returns="dynamic" returns: its refs are those of `received_ref`."""
+    room = nbaccel_here()
+    return ray.DynamicObjectRefGenerator(inner) if room is None else room.wrapped_refs(inner)
+
+
+def let_refs_be_received() -> None:
+    """Ray makes the value of num_returns="dynamic" itself: from this worker it travels as nbaccel's."""
+    worker = ray._private.worker.global_worker
+    if worker.mode == ray.WORKER_MODE:
+        context = worker.get_serialization_context()  # which makes Ray register its own way first
+        context._register_cloudpickle_serializer(ray.DynamicObjectRefGenerator, _inner_refs, received_refs)
+
+
+def _inner_refs(generator: Any) -> list[Any]:
+    return list(generator._refs)
 
 
 def nbaccel_here() -> ModuleType | None:

@@ -9,12 +9,15 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
+import ray
 from ray.exceptions import ActorUnschedulableError
 
-from nbaccel_in_ray import device_peaks, leftovers
+from nbaccel_in_ray import device_peaks, leftovers, let_refs_be_received
 from nbaccel_in_ray.reporting import devices_here, reporter
 
 _WHERE = "_nbaccel_where"
+
+let_refs_be_received()
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ def attempt(code: Callable[..., Any], about: About) -> Callable[..., Any]:
             with noted(about, claim):
                 items = code(*args, **kwargs)
                 try:
-                    for item in items:  # noqa: UP028  (as in _generator)
+                    for item in items:  # noqa: UP028  (with `yield from`, what Ray sends in would reach the user's generator)
                         yield item
                 finally:
                     items.close()
@@ -151,14 +154,23 @@ def _plain(code: Callable[..., Any], about: About) -> Callable[..., Any]:
     return run_and_look if about.leaves_process else run
 
 
+def _is_cancelled() -> bool:
+    """Ray interrupts no call of an actor that has threads or one main thread: it lets the code ask."""
+    return bool(ray._private.worker.global_worker.is_canceled)
+
+
 def _generator(code: Callable[..., Any], about: About) -> Callable[..., Any]:
+    in_actor = about.kind == "actor call"
+
     @functools.wraps(code)
     def run(*args: Any, **kwargs: Any) -> Any:
         with noted(about):
             items = code(*args, **kwargs)
             try:
-                for item in items:  # noqa: UP028  (with `yield from`, what Ray sends in would reach the user's generator)
+                for item in items:
                     yield item
+                    if in_actor and _is_cancelled():
+                        return
             finally:
                 items.close()
 
