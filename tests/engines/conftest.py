@@ -82,3 +82,37 @@ def gate(nb: ModuleType) -> Iterator[Any]:
     gate = Gate.remote()
     yield gate
     nb.kill(gate)
+
+
+class Late:
+    """A ref whose task waits for what an actor holds: not ready before `come()`, also where nothing runs at once."""
+
+    def __init__(self) -> None:
+        self._holder = Holder.remote()
+        nbaccel.get(self._holder.hold.remote())
+        self.ref = late_value.remote()
+
+    def come(self) -> None:
+        nbaccel.kill(self._holder)
+
+
+@nbaccel.remote(num_cpus=0, resources={"blue": 2})
+class Holder:
+    """Takes all there is of a resource."""
+
+    def hold(self) -> None:
+        """It has been placed."""
+
+
+@nbaccel.remote(num_cpus=0, resources={"blue": 1})
+def late_value() -> str:
+    return "late"
+
+
+@pytest.fixture
+def late(nb: ModuleType) -> Iterator[Late]:
+    """An argument that is not there yet."""
+    late = Late()
+    yield late
+    late.come()
+    nb.wait([late.ref])
