@@ -21,7 +21,7 @@ _NAMES = tuple(sorted(each.name for each in FOLDER.iterdir() if (each / "__init_
 @contextmanager
 def lighter_imports() -> Iterator[None]:
     """What is imported while it lasts, and processes that are started meanwhile, find the stand-ins first."""
-    if not any(importlib.util.find_spec(name) for name in _NAMES if name not in sys.modules):
+    if not any(name in sys.modules or importlib.util.find_spec(name) for name in _NAMES):
         yield
         return
     folder, before = str(FOLDER), os.environ.get("PYTHONPATH")

@@ -57,13 +57,15 @@ def test_everything_of_the_package_works_in_the_notebook(check: str) -> None:
     run(started + CHECKS[check])
 
 
-def test_what_was_imported_before_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    import rfc3987_syntax
-
+def test_what_was_imported_before_stays_and_processes_gain_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = type(sys)("rfc3987_syntax")
+    monkeypatch.setitem(sys.modules, "rfc3987_syntax", before)
     monkeypatch.setenv("PYTHONPATH", "/somewhere")
     path = list(sys.path)
     with lighter_imports():
-        assert sys.modules["rfc3987_syntax"] is rfc3987_syntax
+        assert sys.modules["rfc3987_syntax"] is before
+        assert os.environ["PYTHONPATH"].startswith(str(FOLDER))
+    assert sys.modules["rfc3987_syntax"] is before
     assert (os.environ["PYTHONPATH"], sys.path) == ("/somewhere", path)
 
 
