@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from nbaccel.local_engine import codec
+from nbaccel import exceptions
+from nbaccel.local_engine import codec, worker_setup
 from nbaccel.local_engine.execution import Execution, Running
 from nbaccel.local_engine.variables import expanded
 
@@ -39,16 +41,22 @@ class DebugExecution(Execution):
         with ExitStack() as stack:
             stack.enter_context(_variables(variables))
             if environment.get("working_dir"):
-                stack.enter_context(_directory(environment["working_dir"]))
+                scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="nbaccel-"))
+                stack.enter_context(_directory(worker_setup.unpacked(environment["working_dir"], scratch)))
             stack.enter_context(_path([os.path.dirname(str(path)) for path in environment.get("py_modules") or []]))
             yield
 
 
-def refusal(environment: dict[str, Any]) -> str:
-    """Why tasks cannot have this environment in this process; "" when they can."""
+def set_up(environment: dict[str, Any]) -> str:
+    """Call the environment's hook. Why tasks cannot have the environment in this process; "" when they can."""
     for field in ("pip", "uv", "conda", "py_executable"):
         if environment.get(field):
             return f"runtime_env has {field}, but engine='debug' runs everything in this process, as it was started."
+    try:
+        if environment.get("worker_process_setup_hook"):
+            worker_setup.call_hook(environment["worker_process_setup_hook"])
+    except exceptions.RuntimeEnvSetupError as error:
+        return str(error)
     return ""
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from nbaccel import exceptions
-from nbaccel.debug_engine.execution import DebugExecution, refusal
+from nbaccel.debug_engine.execution import DebugExecution, set_up
 from nbaccel.debug_engine.machine import Machine
 from nbaccel.debug_engine.workers import Entry, Stream, Worker
 from nbaccel.local_engine import codec, failures, wire
@@ -254,7 +254,7 @@ class Stage:
 
     def _work(self, worker: Worker, running: Running) -> wire.Done | None:
         template = running.template
-        why_not = refusal(running.environment or {})
+        why_not = set_up(running.environment or {})
         if why_not:
             value = failures.failed("RuntimeEnvSetupError", why_not)
             return wire.Done(running.task_id, [wire.Result(value)] * max(template.num_returns, 1), failed=True)

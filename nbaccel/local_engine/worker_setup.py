@@ -46,12 +46,12 @@ def apply_runtime_env(environment: dict[str, Any], directory: str) -> None:
     if environment.get("pip") or environment.get("uv"):
         _first(sysconfig.get_path("purelib"))
     if environment.get("working_dir"):
-        _enter(_unpacked(environment["working_dir"], directory))
+        _enter(unpacked(environment["working_dir"], directory))
     for module in environment.get("py_modules") or []:
         _add_module(module, directory)
     hook = environment.get("worker_process_setup_hook")
     if hook:
-        _call_hook(hook)
+        call_hook(hook)
 
 
 def _enter(path: str) -> None:
@@ -62,7 +62,7 @@ def _enter(path: str) -> None:
     _first(path)
 
 
-def _unpacked(path: str, directory: str) -> str:
+def unpacked(path: str, directory: str) -> str:
     """A zip file's contents, once for each session; a directory is used where it is."""
     if "://" in path:
         raise exceptions.RuntimeEnvSetupError(
@@ -110,7 +110,7 @@ def _add_module(path: str, directory: str) -> None:
     if path.endswith(".whl"):
         _first(path)
     elif path.endswith(".zip"):
-        _first(_unpacked(path, directory))
+        _first(unpacked(path, directory))
     else:
         place = _place_of(path, directory)
         with _locked(place):
@@ -132,12 +132,11 @@ def _first(directory: str) -> None:
 _hooks_called: set[str] = set()
 
 
-def _call_hook(hook: Any) -> None:
-    """Once for each process."""
+def call_hook(hook: Any) -> None:
+    """Once for each process. Raises RuntimeEnvSetupError."""
     name = str(hook)
     if name in _hooks_called:
         return
-    _hooks_called.add(name)
     try:
         if isinstance(hook, dict):
             cloudpickle.loads(bytes.fromhex(hook["pickled"]))()
@@ -148,3 +147,4 @@ def _call_hook(hook: Any) -> None:
         raise exceptions.RuntimeEnvSetupError(
             f"worker_process_setup_hook failed: {type(error).__name__}: {error}"
         ) from error
+    _hooks_called.add(name)
