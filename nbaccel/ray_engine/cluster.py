@@ -10,6 +10,9 @@ import ray
 
 from nbaccel import exceptions
 from nbaccel.options import ACCELERATORS
+from nbaccel.ray_engine import freshening, setup_hooks
+
+OWN_VARIABLES = (freshening.EDITION, setup_hooks.VARIABLE)  # of runtime environments
 
 
 class Facts(Mapping[str, Any]):
@@ -143,9 +146,11 @@ def _own_environment(text: str) -> str:
     """The user's part of a runtime environment: what nbaccel and Ray add to it is taken out."""
     environment = json.loads(text or "{}")
     modules = [each for each in environment.get("py_modules", []) if "_ray_pkg_" not in each]
-    environment.pop("py_modules", None)
-    if modules:
-        environment["py_modules"] = modules
+    variables = {name: value for name, value in environment.get("env_vars", {}).items() if name not in OWN_VARIABLES}
+    for name, own in (("py_modules", modules), ("env_vars", variables)):
+        environment.pop(name, None)
+        if own:
+            environment[name] = own
     return json.dumps(environment)
 
 

@@ -15,6 +15,7 @@ WHERE = "_nbaccel_where"  # what nbaccel_in_ray.wrapping leaves on an exception
 _OWN_FRAME = re.compile(r'^  File "[^"]*nbaccel_in_ray[^"]*", line \d+, in \w+\n(?:    .*\n)*', re.MULTILINE)
 
 _REFUSED = re.compile(r"^.*ActorUnschedulableError: (.*)$", re.MULTILINE)
+_NOT_SET_UP = re.compile(r"RuntimeEnvSetupError: (?:Failed to set up runtime environment\.\n)?(.*)\Z", re.DOTALL)
 # What happened to an attempt, said by its supervisor (see supervising): it is the task's own fate.
 _OF_THE_RUNTIME = (
     ray.exceptions.TaskCancelledError,  # while it ran
@@ -81,6 +82,9 @@ def _actor_error(error: Any) -> exceptions.RayError:
     refused = _REFUSED.search(str(error)) if error.actor_init_failed else None
     if refused:
         return exceptions.ActorUnschedulableError(refused[1])
+    not_set_up = _NOT_SET_UP.search(str(error)) if error.actor_init_failed else None
+    if not_set_up:
+        return exceptions.RuntimeEnvSetupError(not_set_up[1])
     kind = getattr(exceptions, type(error).__name__, exceptions.RayActorError)
     inner = getattr(error, "cause", None) or error.__cause__
     cause = translate(inner) if inner is not None else None

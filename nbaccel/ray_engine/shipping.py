@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from nbaccel.ray_engine import setup_hooks
 from nbaccel.ray_engine.freshening import Freshening
 
 PACKAGE = Path(__file__).parent / "shipped" / "nbaccel_in_ray"
@@ -47,7 +48,7 @@ class Shipping:
         """
         environment = self._freshening.environment(environment)
         if environment is not None:
-            environment = _with_folders_uploaded(environment)
+            environment = setup_hooks.carried(_with_folders_uploaded(environment))
         own_modules = (environment or {}).get("py_modules")
         if self._by_task or (self._joined and own_modules):
             return {**(environment or {}), "py_modules": [*(own_modules or []), self._uploaded()]}

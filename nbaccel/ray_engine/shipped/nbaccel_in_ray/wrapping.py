@@ -12,7 +12,7 @@ from typing import Any
 import ray
 from ray.exceptions import ActorUnschedulableError
 
-from nbaccel_in_ray import device_peaks, leftovers, let_refs_be_received
+from nbaccel_in_ray import device_peaks, leftovers, let_refs_be_received, setup_hooks
 from nbaccel_in_ray.reporting import devices_here, reporter
 
 _WHERE = "_nbaccel_where"
@@ -53,6 +53,9 @@ class noted:
         self._note = reporter.began(about.name, about.kind, families, about.choice)
         if self._claim is not None:
             self._note.update(self._claim.facts(self._note))
+        if setup_hooks.wanted and (error := setup_hooks.error()) is not None:
+            self.__exit__(type(error), error, None)
+            raise error
         if families:
             device_peaks.began()
         return self
