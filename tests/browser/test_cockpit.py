@@ -59,6 +59,22 @@ def test_rows_show_the_ids_that_tasks_printed_also_after_a_kill(opened: Callable
     assert not page.refused
 
 
+def test_on_ray_rows_show_the_same_and_cancel_works(opened: Callable[..., Any]) -> None:
+    pytest.importorskip("ray")
+    page = opened(f"{START} engine=ray", HOLD + "refs = held('left', 'right')", "%accel_dashboard").run_all()
+    facts = said(page, 2)
+    page.until(lambda: page.holders(1) == {facts["left"][0]: "left", facts["right"][0]: "right"})
+    page.until(lambda: page.holders(0) == page.holders(1))
+    assert page.cockpit(1).get_by_text("cell [2]").count() == 2
+
+    device = facts["left"][0]
+    page.cockpit(1).get_by_role("button", name=f"Cancel left on {device}").click()
+    page.until(lambda: page.holders(1) == {device: "", facts["right"][0]: "right"})
+    page.file("right.may_end").touch()
+    page.until(lambda: set(page.holders(1).values()) == {""})
+    assert not page.refused
+
+
 @pytest.mark.parametrize("busy", ["time.sleep(600)", "while True: pass"], ids=["sleeps", "spins"])
 def test_cancel_works_while_the_cell_is_busy(opened: Callable[..., Any], busy: str) -> None:
     name = "sleeper" if "sleep" in busy else "spinner"
