@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import nbaccel
 from nbaccel import sinks
+from tests.gates import wait_until
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(300)]
 pytest.importorskip("ray")
-DEADLINE_S = 60.0
 MIB = 1 << 20
 
 
@@ -86,14 +85,6 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     monkeypatch.setattr(sinks.installed, "lines", lambda printed: found.append(printed.text.decode()))
     return found
-
-
-def wait_until(condition: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + DEADLINE_S
-    while not (answer := condition()):
-        assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.05)
-    return answer
 
 
 def test_a_process_that_leaves_little_is_used_again(joined: None) -> None:
