@@ -84,6 +84,8 @@ class Interrupts:
 def main(wanted: int) -> None:
     nbaccel.init(num_cpus=2, object_store_memory=64 << 20)
     calls = Calls()
+    for kind in calls.kinds:  # so that nothing is imported later on: Python 3.11 ends by SIGINT, whatever is caught,
+        kind()  # after an interrupt of the `exec` that a namedtuple is made by
     read, write = os.pipe()
     interrupts = Interrupts(write)
     me, child = os.getpid(), os.fork()
