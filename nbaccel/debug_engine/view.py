@@ -225,7 +225,8 @@ class View:
     def timeline(self: Any) -> list[dict[str, Any]]:
         return [
             {"cat": row.kind, "name": row.name, "ph": "X", "pid": "workers", "tid": "this process",
-             "ts": row.started_at * 1e6, "dur": ((row.finished_at or time.time()) - row.started_at) * 1e6}
+             "ts": row.started_at * 1e6, "dur": ((row.finished_at or time.time()) - row.started_at) * 1e6,
+             "args": {"task_id": row.task_id, "state": row.state}}
             for row in self._task_rows(MOST_ROWS)
             if row.started_at is not None
         ]  # fmt: skip

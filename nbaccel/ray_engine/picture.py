@@ -187,7 +187,7 @@ def _workers(known: Known) -> list[WorkerRow]:
         rows.append(
             WorkerRow(
                 worker_id,
-                pid,
+                pid or note.get("pid"),
                 note.get("node_id") or somewhere,
                 state,
                 note.get("name", "") if busy else "",

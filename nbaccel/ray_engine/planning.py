@@ -284,7 +284,7 @@ def _explained(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler) -> dict
 def state_rows(snapshot: Snapshot, tables: dict[str, Any], what: str) -> list[dict[str, Any]]:
     """Rows for nbaccel.util.state, as plain dicts."""
     if what == "groups":
-        return list(tables["groups"])
+        return [{"creator_job_id": None, "is_detached": None, **row} for row in tables["groups"]]  # Ray does not tell
     if what == "jobs":
         return [
             {"job_id": job["JobID"], "status": "SUCCEEDED" if job["IsDead"] else "RUNNING", "pid": job["DriverPid"],
@@ -296,6 +296,7 @@ def state_rows(snapshot: Snapshot, tables: dict[str, Any], what: str) -> list[di
         "actors": snapshot.actors,
         "workers": snapshot.workers,
         "nodes": snapshot.nodes,
+        "events": snapshot.alerts,
     }
     found = rows.get(what, [])
     return [dict(msgspec.to_builtins(row)) for row in found]

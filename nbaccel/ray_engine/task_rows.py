@@ -19,6 +19,7 @@ MOST_RUNNING, MOST_WAITING, MOST_ENDED = 50, 20, 20
 MOST_ASKED = 500  # refs of which Ray is asked whether they are ready
 MOST_EXPLAINED = 5
 _ENDED = ("FINISHED", "FAILED")
+_CANCELLED = ("TaskCancelledError", "CancelledError", "KeyboardInterrupt")  # how a cancel ends what runs
 _PENDING_ACTOR = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "RESTARTING")
 
 Note = dict[str, Any]
@@ -90,12 +91,16 @@ def _of_note(note: Note, known: Known, nodes_alive: set[str]) -> TaskRow:
 
 def _set_end(row: TaskRow, note: Note, known: Known, nodes_alive: set[str]) -> None:
     """The state of a task that said it began; one whose process is gone cannot say that it ended."""
-    if "ended_at" in note:
-        row.state, row.why = ("FAILED", note["error"]) if "error" in note else ("FINISHED", "")
+    if "error" in note and "ended_at" in note:
+        kind = "TASK_CANCELLED" if note["error"].startswith(_CANCELLED) else "TASK_EXECUTION_EXCEPTION"
+        row.state, row.why, row.error_type = "FAILED", note["error"], kind
+    elif "ended_at" in note:
+        row.state = "FINISHED"
     elif row.node_id not in nodes_alive:
-        row.state, row.why = "FAILED", f"its node {(row.node_id or '')[:8]} was lost"
+        row.state, row.why, row.error_type = "FAILED", f"its node {(row.node_id or '')[:8]} was lost", "NODE_DIED"
     elif row.worker_id not in known.tables["workers"]:
-        row.state, row.why = "FAILED", f"its worker (pid {row.pid}) has ended before it returned"
+        why = f"its worker (pid {row.pid}) has ended before it returned"
+        row.state, row.why, row.error_type = "FAILED", why, "WORKER_DIED"
 
 
 def _devices(note: Note, known: Known) -> dict[str, list[str]]:

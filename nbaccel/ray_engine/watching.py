@@ -376,6 +376,11 @@ class Watching:
                 "Which objects there are is known to each of Ray's processes for itself; only Ray's dashboard gathers "
                 "it: init(engine='ray', include_dashboard=True), then `ray memory`."
             )
+        if what == "runtime_envs":
+            raise exceptions.EngineError(
+                "Which runtime environments were made is known to the agent of each of Ray's nodes; only Ray's "
+                "dashboard gathers it: init(engine='ray', include_dashboard=True), then `ray list runtime-envs`."
+            )
         snapshot = self.snapshot()
         return planning.state_rows(snapshot, self.tables(), what)[:limit]
 

@@ -122,10 +122,10 @@ class ObjectState(Record):
 class PlacementGroupState(Record):
     placement_group_id: str
     name: str
-    creator_job_id: str
+    creator_job_id: str | None
     state: str
     bundles: list[dict[str, Any]]
-    is_detached: bool
+    is_detached: bool | None
     strategy: str
     why: str = ""
 

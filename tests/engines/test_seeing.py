@@ -1,0 +1,281 @@
+"""What there is and what went on: metrics, lists and counts, the timeline as a file; the pools of other libraries."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import pickle
+
+import pytest
+
+import nbaccel
+from nbaccel.util import as_completed, map_unordered, metrics, state
+from nbaccel.util.multiprocessing import Pool, TimeoutError
+from nbaccel.util.placement_group import placement_group, remove_placement_group
+from nbaccel.util.state.exception import RayStateApiException
+
+
+def _lines(name):
+    return [line for line in metrics.prometheus_text().splitlines() if line.startswith(name)]
+
+
+# ---- metrics
+
+
+@nbaccel.remote(num_cpus=0)
+def count(counter, times):
+    for _ in range(times):
+        counter.inc(2, tags={"table": "users"})
+    metrics.flush()
+
+
+def test_counters_of_all_processes_are_added_up(nb):
+    counter = metrics.Counter("rows_read", "Rows read so far.", tag_keys=("table",))
+    before = sum(float(line.rpartition(" ")[2]) for line in _lines("rows_read"))
+    counter.inc(5, tags={"table": "users"})
+    nb.get([count.remote(counter, 10) for _ in range(2)])
+    assert [float(line.rpartition(" ")[2]) for line in _lines('rows_read{table="users"}')] == [before + 45]
+    assert "# HELP rows_read Rows read so far.\n# TYPE rows_read counter\n" in metrics.prometheus_text()
+    with pytest.raises(ValueError, match=">0"):
+        counter.inc(0, tags={"table": "users"})
+    with pytest.raises(ValueError, match="Missing value for tag key"):
+        counter.inc()
+
+
+def test_a_gauge_has_its_last_value_and_a_histogram_counts_up_to_each_boundary(nb):
+    gauge = metrics.Gauge("queue_length", tag_keys=("engine",)).set_default_tags({"engine": nb.engine.current().name})
+    histogram = metrics.Histogram("latency_s", boundaries=[0.1, 1], tag_keys=("engine",))
+    histogram.set_default_tags({"engine": nb.engine.current().name})
+
+    @nb.remote
+    class Measures:
+        def measure(self, gauge, histogram):
+            for value in (3, 7.5):
+                gauge.set(value)
+            for value in (0.05, 0.1, 0.5, 3):
+                histogram.observe(value)
+            metrics.flush()
+
+    nb.get(Measures.remote().measure.remote(gauge, histogram))
+    name = f'engine="{nb.engine.current().name}"'
+    assert _lines(f"queue_length{{{name}") == [f"queue_length{{{name}}} 7.5"]
+    counts = [line.rpartition(" ")[2] for line in _lines("latency_s_bucket{" + name)]
+    assert counts == ["2", "3", "4"]
+    assert _lines("latency_s_count{" + name) == [f"latency_s_count{{{name}}} 4"]
+
+
+def test_a_metric_travels(nb):
+    again = pickle.loads(pickle.dumps(metrics.Counter("a", "b", ("k",)).set_default_tags({"k": "v"})))
+    assert again.info == {"name": "a", "description": "b", "tag_keys": ("k",), "default_tags": {"k": "v"}}
+
+
+# ---- lists and counts
+
+
+@nbaccel.remote
+def fine():
+    return 1
+
+
+@nbaccel.remote
+def fails():
+    raise ValueError("no good")
+
+
+@nbaccel.remote
+class Named:
+    def call(self):
+        print("said by the actor")
+        return os.getpid()
+
+
+@pytest.fixture
+def work(nb, wait_until):
+    """A task that went well, one that failed, an actor with a call: all seen."""
+    nb.snapshot()  # Ray's tasks report from now on
+    actor = Named.remote()
+    refs = [fine.remote(), fails.remote(), actor.call.remote()]
+    nb.wait(refs, num_returns=3)
+    nb.get(refs[0])
+    names = {"fine", "fails", "Named.call", "Named.__init__"}
+    wait_until(lambda: names <= {row.name for row in state.list_tasks() if row.state in ("FINISHED", "FAILED")})
+    yield actor, refs
+    nb.kill(actor)
+
+
+def test_tasks_are_listed_with_their_types_and_errors(nb, work):
+    rows = {row.name: row for row in state.list_tasks()}
+    assert (rows["fine"].state, rows["fine"].type) == ("FINISHED", "NORMAL_TASK")
+    assert rows["Named.call"].type == "ACTOR_TASK"
+    assert rows["Named.__init__"].type == "ACTOR_CREATION_TASK"
+    assert rows["fails"]["error_type"] == "TASK_EXECUTION_EXCEPTION"
+    assert "no good" in rows["fails"].error_message
+    assert rows["fine"].end_time_ms >= rows["fine"].start_time_ms
+    assert state.get_task(work[1][0]).name == "fine"
+
+
+def test_filters_choose_and_wrong_ones_are_refused(nb, work):
+    failed = state.list_tasks(filters=[("name", "!=", "fine"), ("state", "=", "failed")])
+    assert "fails" in {row.name for row in failed}
+    assert "fine" not in {row.name for row in failed}
+    assert len(state.list_tasks(limit=1)) == 1
+    with pytest.raises(ValueError, match="predicate >"):
+        state.list_tasks(filters=[("name", ">", "a")])
+    with pytest.raises(RayStateApiException, match="colour"):
+        state.list_tasks(filters=[("colour", "=", "red")])
+
+
+def test_actors_workers_nodes_jobs_and_groups_are_listed(nb, work):
+    actor, refs = work
+    row = state.get_actor(actor._actor_id.hex())
+    assert (row.class_name, row.state, row.pid) == ("Named", "ALIVE", nb.get(refs[2]))
+    if nb.engine.current().name != "debug":  # which has one process, the notebook's
+        assert row.pid in {worker.pid for worker in state.list_workers()}
+    (node,) = state.list_nodes()
+    assert (node.state, node.is_head_node) == ("ALIVE", True)
+    assert state.get_node(node.node_id) == node
+    assert "RUNNING" in [job.status for job in state.list_jobs()]
+    group = placement_group([{"CPU": 1}], name="listed")
+    nb.get(group.ready())
+    assert state.get_placement_group(group.id.hex()).state == "CREATED"
+    remove_placement_group(group)
+    assert state.get_actor("ff" * 16) is None
+
+
+def test_what_is_listed_is_counted(nb, work):
+    tasks = state.summarize_tasks()["cluster"]
+    assert tasks["summary"]["fine"]["state_counts"]["FINISHED"] >= 1
+    assert tasks["summary_by"] == "func_name"
+    assert state.summarize_actors()["cluster"]["summary"]["Named"]["state_counts"]["ALIVE"] >= 1
+
+
+def test_objects_are_listed_where_the_engine_knows_them(nb):
+    ref = nb.put(b"x" * 1000)
+    if nb.engine.current().name == "ray":
+        for ask in (state.list_objects, state.list_runtime_envs):
+            with pytest.raises(nb.exceptions.RayError, match="include_dashboard=True"):
+                ask()
+    else:
+        assert state.get_objects(ref.hex())[0].object_size > 1000
+        assert state.summarize_objects()["cluster"]["total_objects"] == len(state.list_objects(limit=10_000))
+
+
+def test_the_timeline_is_written_to_a_file(nb, work, tmp_path):
+    assert nb.timeline(str(tmp_path / "trace.json")) is None
+    events = json.loads((tmp_path / "trace.json").read_text())
+    (event,) = [each for each in events if each["args"]["task_id"] == work[1][0].task_id().hex()]
+    assert (event["name"], event["ph"], event["args"]["state"]) == ("fine", "X", "FINISHED")
+    assert event["dur"] >= 0
+
+
+# ---- results as they come
+
+
+def test_results_come_when_they_are_ready(nb, late):
+    assert next(as_completed([late.ref, fine.remote()])) == 1
+    assert next(as_completed([late.ref, fine.remote()], yield_obj_refs=True)) != late.ref
+    late.come()
+    assert list(as_completed([late.ref])) == ["late"]
+
+
+def test_a_function_is_mapped_over_endless_items_and_over_an_actors_method(nb):
+    @nb.remote(num_cpus=0)
+    def double(value):
+        return 2 * value
+
+    @nb.remote(num_cpus=0)
+    class Doubler:
+        def double(self, value):
+            return 2 * value
+
+    results = map_unordered(double, itertools.count(), backpressure_size=4, chunk_size=2)
+    assert len({next(results) for _ in range(8)}) == 8
+    assert sorted(map_unordered(Doubler.remote().double, [1, 2])) == [2, 4]
+    with pytest.raises(ValueError, match="at least 1, but they are 10 and 0"):
+        map_unordered(double, [1], backpressure_size=0)
+
+
+# ---- pools
+
+
+def _fail_on_two(value):
+    if value == 2:
+        raise ValueError(f"bad {value}")
+    return value
+
+
+def _pid(_):
+    return os.getpid()
+
+
+def _set_up(value):
+    os.environ["POOL_SETTING"] = value
+
+
+def _setting(_):
+    return os.environ["POOL_SETTING"]
+
+
+def test_a_pool_keeps_order_and_raises_the_first_error(nb):
+    with Pool(2, initializer=_set_up, initargs=("ready",)) as pool:
+        assert pool.map(abs, range(-20, 0), chunksize=3) == list(range(20, 0, -1))
+        assert pool.starmap(divmod, [(7, 2), (9, 3)]) == [(3, 1), (3, 0)]
+        assert set(pool.map(_setting, range(4), chunksize=1)) == {"ready"}
+        results = pool.imap(_fail_on_two, range(4))
+        assert [next(results), next(results)] == [0, 1]
+        with pytest.raises(ValueError, match="bad 2"):
+            next(results)
+        assert list(results) == [3]
+        with pytest.raises(ValueError, match="bad 2"):
+            pool.map(_fail_on_two, range(5), chunksize=1)
+
+
+def test_a_pool_says_whether_a_result_is_there(nb, late):
+    ref = [late.ref]  # inside a list, so that the call begins and waits
+
+    def wait(refs):
+        return nbaccel.get(refs[0])
+
+    with Pool(1) as pool:
+        if nb.engine.current().name != "debug":  # where a call that waits ends in words: nothing goes on meanwhile
+            result = pool.apply_async(wait, (ref,))
+            assert not result.ready()
+            with pytest.raises(TimeoutError):
+                result.get(timeout=0.01)
+        late.come()
+        values = []
+        result = pool.apply_async(wait, (ref,), callback=values.append)
+        assert result.get() == "late"
+        assert result.successful()
+        pool.close()
+        pool.join()
+        assert values == ["late"]
+
+
+def test_a_closed_pool_takes_no_more_and_wrong_arguments_are_refused(nb):
+    pool = Pool(1)
+    with pytest.raises(ValueError, match="still running"):
+        pool.join()
+    pool.close()
+    with pytest.raises(ValueError, match="not running"):
+        pool.apply(abs, (1,))
+    pool.join()
+    with pytest.raises(TypeError, match="initializer"):
+        Pool(1, initializer=3)
+    with pytest.raises(ValueError, match="at least 1"):
+        Pool(0)
+
+
+def test_joblib_runs_its_calls_here(nb):
+    joblib = pytest.importorskip("joblib", reason="joblib is not installed")
+    from nbaccel.util.joblib import register_ray
+
+    register_ray()
+    with joblib.parallel_config(backend="ray", n_jobs=2):
+        assert joblib.Parallel()(joblib.delayed(abs)(-value) for value in range(20)) == list(range(20))
+        with pytest.raises(ValueError, match="bad 2"):
+            joblib.Parallel()(joblib.delayed(_fail_on_two)(value) for value in range(5))
+        pids = joblib.Parallel()(joblib.delayed(_pid)(value) for value in range(2))
+        assert (os.getpid() in pids) is (nb.engine.current().name == "debug")
+        assert joblib.parallel.get_active_backend()[0].effective_n_jobs(-1) == 4
