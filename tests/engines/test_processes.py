@@ -1,0 +1,154 @@
+"""What a cancel, a crash or a restart does to work that runs, on the engines that run it in processes of their own.
+
+The debug engine runs a call inside of `.remote()`, in the process of the tests: there is nothing to end or to cancel.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import nbaccel
+from nbaccel import exceptions
+from tests.engines.conftest import ON_RAY
+
+pytestmark = pytest.mark.parametrize("engine", ["local", pytest.param("ray", marks=ON_RAY)], indirect=True)
+
+
+@pytest.mark.parametrize("recursive", [True, False])
+def test_children_are_cancelled_with_their_parent_unless_told_otherwise(nb, gate, tmp_path, wait_until, recursive):
+    @nb.remote
+    def parent(gate, path):
+        return nbaccel.get(child.remote(gate, path))
+
+    @nb.remote(num_cpus=0)
+    def child(gate, path):
+        try:
+            nbaccel.get(gate.wait.remote())
+            open(f"{path}-done", "w").close()
+        except BaseException:
+            open(f"{path}-cancelled", "w").close()
+            raise
+
+    path = tmp_path / "child"
+    ref = parent.remote(gate, str(path))
+    wait_until(lambda: nb.get(gate.arrived.remote()))
+    nb.cancel(ref, recursive=recursive)
+    with pytest.raises(exceptions.TaskCancelledError):
+        nb.get(ref)
+    if not recursive:
+        nb.get(gate.open.remote())
+    wait_until((tmp_path / ("child-cancelled" if recursive else "child-done")).exists)
+
+
+def test_a_cancelled_stream_ends_with_that_error(nb, gate):
+    @nb.remote
+    def held(gate):
+        yield 1
+        nbaccel.get(gate.wait.remote())
+
+    stream = held.remote(gate)
+    assert nb.get(next(stream)) == 1
+    nb.cancel(stream)
+    with pytest.raises(exceptions.TaskCancelledError):
+        for ref in stream:
+            nb.get(ref)
+
+
+def test_a_stream_whose_worker_dies_goes_on_where_it_was(nb, tmp_path):
+    @nb.remote(max_retries=1)
+    def dies_once():
+        first = not (tmp_path / "ran").exists()
+        (tmp_path / "ran").touch()
+        for number in range(4):
+            if first and number == 2:
+                os._exit(1)
+            yield number
+
+    assert [nb.get(ref) for ref in dies_once.remote()] == [0, 1, 2, 3]
+
+
+def test_a_restart_storm_ends_in_words(nb):
+    @nb.remote(max_restarts=1)
+    class Storm:
+        def __init__(self):
+            os._exit(1)
+
+        def call(self): ...
+
+    with pytest.raises(exceptions.ActorDiedError):
+        nb.get(Storm.remote().call.remote(), timeout=60)
+
+
+def test_a_constructor_that_hangs_can_be_killed(nb, tmp_path, wait_until):
+    @nb.remote
+    class Hangs:
+        def __init__(self):
+            import threading
+
+            (tmp_path / "began").touch()
+            threading.Event().wait()
+
+        def call(self): ...
+
+    hangs = Hangs.remote()
+    call = hangs.call.remote()
+    wait_until((tmp_path / "began").exists)
+    nb.kill(hangs)
+    with pytest.raises(exceptions.ActorDiedError):
+        nb.get(call, timeout=60)
+
+
+def test_a_call_sees_that_it_is_cancelled_and_whoever_waits_for_it_is_told(nb, tmp_path, wait_until):
+    @nb.remote
+    class Patient:
+        def work(self):
+            (tmp_path / "began").touch()
+            while not nbaccel.get_runtime_context().is_canceled():
+                pass
+            return "not what is returned"
+
+    patient = Patient.remote()
+    ref = patient.work.remote()
+    wait_until((tmp_path / "began").exists)
+    nb.cancel(ref)
+    with pytest.raises(exceptions.TaskCancelledError):
+        nb.get(ref, timeout=60)
+
+
+def test_calls_under_way_are_a_reason_to_live(nb):
+    @nb.remote
+    class Counter:
+        def __init__(self):
+            self.count = 0
+
+        def add(self):
+            self.count += 1
+            return self.count
+
+    counter = Counter.remote()
+    calls = [counter.add.remote() for _ in range(20)]
+    del counter
+    assert nb.get(calls) == list(range(1, 21))
+
+
+@pytest.mark.parametrize("end", ["leave", "__ray_terminate__", "out of scope"])
+def test_an_actor_that_is_not_killed_says_its_last_words(nb, tmp_path, wait_until, end):
+    @nb.remote
+    class Diarist:
+        def ready(self):
+            return True
+
+        def leave(self):
+            nbaccel.actor.exit_actor()
+
+        def __ray_shutdown__(self):
+            (tmp_path / "goodbye").touch()
+
+    diarist = Diarist.remote()
+    nb.get(diarist.ready.remote())
+    if end != "out of scope":
+        getattr(diarist, end).remote()
+    del diarist
+    wait_until((tmp_path / "goodbye").exists)
