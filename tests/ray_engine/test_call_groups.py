@@ -1,0 +1,46 @@
+"""Concurrency groups as Ray's handles carry them."""
+
+from __future__ import annotations
+
+import inspect
+from types import SimpleNamespace
+
+import pytest
+
+from nbaccel.ray_engine import call_groups
+
+
+def _class():
+    class Grouped:
+        def io(self): ...
+
+        def other(self): ...
+
+    Grouped.io.__ray_concurrency_group__ = "io"
+    Grouped.other.__ray_concurrency_group__ = "storage"
+    return Grouped
+
+
+def _handle(cls):
+    """As Ray's: the signatures of the methods, without self."""
+    signature = inspect.signature(vars(cls)[call_groups.DECLARED])
+    return SimpleNamespace(_ray_method_signatures={call_groups.DECLARED: list(signature.parameters.values())[1:]})
+
+
+def test_a_handle_knows_the_groups_and_refuses_others_by_name():
+    cls = _class()
+    call_groups.declare(cls, {"io": 1, "compute": 2})
+    call_groups.check(_handle(cls), "Grouped", "compute")
+    with pytest.raises(ValueError, match=r"'storage' is not one of Grouped's, which are \['compute', 'io'\]"):
+        call_groups.check(_handle(cls), "Grouped", "storage")
+
+
+def test_only_marks_of_groups_that_are_there_reach_ray():
+    cls = _class()
+    call_groups.declare(cls, {"io": 1})
+    assert cls.io.__ray_concurrency_group__ == "io"
+    assert not hasattr(cls.other, "__ray_concurrency_group__")
+
+
+def test_of_an_actor_that_says_nothing_of_groups_all_is_believed():
+    call_groups.check(SimpleNamespace(_ray_method_signatures={}), "Grouped", "storage")
