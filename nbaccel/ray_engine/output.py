@@ -10,6 +10,7 @@ With each batch of lines Ray hands over the name of their task, behind which sta
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -62,6 +63,9 @@ class Output:
             return
         merger = ray_logging.stderr_deduplicator if batch["is_err"] else ray_logging.stdout_deduplicator
         for part in merger.deduplicate(batch):
+            if not str(part["pid"]).isdigit():  # of Ray's own processes, held back until now
+                worker.print_worker_logs(part, sys.stderr if part["is_err"] else sys.stdout)
+                continue
             lines = [line for line in part["lines"] if worker.RAY_TQDM_MAGIC not in line]
             if lines:
                 self._show_lines(part, lines)

@@ -98,6 +98,21 @@ def test_messages_of_rays_own_processes_keep_rays_way(front, rays, pid):
     assert [data["lines"] for data in rays] == [["node added"]]
 
 
+def test_what_rays_merging_held_back_of_its_own_processes_is_printed_with_the_next_lines_of_a_worker(
+    front, rays, monkeypatch, capsys
+):
+    class Merger:
+        def deduplicate(self, data):
+            return [data, {"pid": "raylet", "is_err": False, "lines": ["a task will be retried"]}]
+
+    monkeypatch.setattr(ray_logging, "stdout_deduplicator", Merger())
+    monkeypatch.setattr(output.worker, "_worker_logs_enabled", True)
+    Output(place).begin()
+    emit(batch("one"))
+    assert front.shown == [("[1]", 1, "(train pid=7) one")]
+    assert "a task will be retried" in capsys.readouterr().out
+
+
 def test_a_bar_of_rays_own_kind_keeps_rays_way_and_the_lines_beside_it_do_not(front, rays):
     Output(place).begin()
     bar = f'{{"{output.worker.RAY_TQDM_MAGIC}": 1}}'
