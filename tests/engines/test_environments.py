@@ -85,7 +85,10 @@ def test_what_a_task_or_an_actor_submits_inherits_its_environment(nb):
     assert nb.get([actor.variable.remote("NB_COLOUR"), actor.of_a_task.remote("NB_COLOUR")]) == ["blue", "blue"]
 
 
-def test_the_set_up_function_runs_before_the_task_and_before_the_actor(nb):
+def test_the_set_up_function_runs_before_the_task_and_before_the_actor(nb, monkeypatch):
+    monkeypatch.setenv("NB_HOOKED", "")  # taken away again at the end, also where the hook is called in this process
+    monkeypatch.delenv("NB_HOOKED")
+
     def hook():
         os.environ["NB_HOOKED"] = "yes"
 
