@@ -12,6 +12,7 @@ import ray
 from nbaccel import engine as engines
 from nbaccel import sinks
 from nbaccel.options import InitOptions
+from nbaccel.ray_engine import orphans
 from nbaccel.ray_engine.abandoned import Abandoned
 from nbaccel.ray_engine.addresses import host_and_port
 from nbaccel.ray_engine.choosing import Choosing
@@ -54,6 +55,7 @@ class RayEngine(Tasks, Choosing, DeviceMemory, Objects, Cluster, Groups, Watchin
         self.shipping = Shipping(self.freshening, joined=address is not None, by_task=not ours and not in_worker)
         self.through_client = bool(address and address.startswith("ray://"))
         self._ours = ours
+        self._guard = orphans.begin() if ours and address is None else None
         self.head = HeadWatch(_head_of(address), self._lost, ray.shutdown)
         self.start_watching()
         if not in_worker:
@@ -95,6 +97,9 @@ class RayEngine(Tasks, Choosing, DeviceMemory, Objects, Cluster, Groups, Watchin
         self.stop_watching()
         if self._ours:
             ray.shutdown()
+        if self._guard is not None:
+            self._guard.terminate()
+            self._guard.wait()
 
 
 def _head_of(address: str | None) -> tuple[str, int]:
