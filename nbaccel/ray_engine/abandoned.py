@@ -13,6 +13,14 @@ from typing import Any
 import ray
 
 STOP_TIMEOUT_S = 5.0
+GRACE_S = 0.5  # many a generator has just made its last value
+
+
+def has_ended(inner: Any) -> bool:
+    """Whether the task of this ref or stream of Ray's has ended: Ray aborts the whole process (2.60: "Tried to complete
+    task that was not pending") where a task is cancelled whose value has just come."""
+    end = inner.completed() if isinstance(inner, ray.ObjectRefGenerator) else inner
+    return bool(ray.wait([end], timeout=0, fetch_local=False)[0])
 
 
 class Abandoned:
@@ -40,8 +48,22 @@ class Abandoned:
             thread.join(STOP_TIMEOUT_S)
 
     def _run(self) -> None:
-        while (inner := self._queue.get()) is not None:
+        going_on = True
+        while going_on:
+            left = [self._queue.get()]
+            while not self._queue.empty():
+                left.append(self._queue.get())
+            going_on = None not in left
             if ray.is_initialized():  # or asking would start a Ray
-                with suppress(ray.exceptions.RayError, RuntimeError):  # the cluster is gone, and the task with it
-                    ray.cancel(inner, recursive=False)
-            del inner
+                with suppress(ray.exceptions.RayError, RuntimeError):  # the cluster is gone, and the tasks with it
+                    _end([inner for inner in left if inner is not None])
+            del left
+
+
+def _end(streams: list[Any]) -> None:
+    if streams:
+        ends = [inner.completed() for inner in streams]
+        ray.wait(ends, num_returns=len(ends), timeout=GRACE_S, fetch_local=False)
+    for inner in streams:
+        if not has_ended(inner):
+            ray.cancel(inner, recursive=False)

@@ -18,6 +18,7 @@ from nbaccel.options import (
     demand_of_task,
 )
 from nbaccel.ray_engine import call_groups, exports, options_for_ray, supervising
+from nbaccel.ray_engine.abandoned import has_ended
 from nbaccel.ray_engine.choosing import Choice, quantities
 from nbaccel.ray_engine.errors import translate
 from nbaccel.ray_engine.submissions import About
@@ -188,6 +189,8 @@ class Tasks:
 
     def cancel(self: Any, ref: Any, *, force: bool, recursive: bool) -> None:
         inner = ref._inner
+        if has_ended(inner):
+            return
         try:
             ray.cancel(inner, force=force, recursive=recursive)
         except ValueError as error:
