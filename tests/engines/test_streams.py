@@ -245,6 +245,9 @@ def test_other_errors_are_not_run_again_and_retries_come_to_an_end(nb, tmp_path)
 # ---- cancelled
 
 
+# Not on Ray: 2.60 may abort the whole process when the argument of a cancelled task arrives ("Check failed:
+# it->second.submitted_task_ref_count > 0" in the log of the driver).
+@pytest.mark.parametrize("engine", ["local", "debug"], indirect=True)
 def test_what_waits_for_an_argument_is_cancelled_and_never_runs(nb, late, tmp_path):
     ref = raises.remote(str(tmp_path / "runs"), late.ref)
     nb.cancel(ref)
