@@ -16,7 +16,7 @@ from nbaccel import api, wording
 from nbaccel.exceptions import GetTimeoutError, RayError
 from nbaccel.notebook import arguments, cell_run, cells, options, view
 from nbaccel.notebook.cell_body import prepare
-from nbaccel.notebook.cell_run import Body, Outcome, run_body
+from nbaccel.notebook.cell_run import Body, Outcome
 from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
 from nbaccel.snapshot import TaskRow
@@ -86,7 +86,7 @@ class CellMagics(Magics):
         own = {name: value for name, value in asked.items() if name not in _OWN}
         name = own.pop("name", "accel")
         _let_it_travel()
-        task = api.remote(**own)(run_body) if own else api.remote(run_body)
+        task = api.remote(**own)(cell_run.accel) if own else api.remote(cell_run.accel)
         return task.options(name=name).remote(body, given)
 
     def _bind(self, asked: dict[str, Any], values: list[Any]) -> None:

@@ -63,8 +63,11 @@ class Outcome:
         return f"Outcome({', '.join(f'{name}={value!r}' for name, value in self.names.items())})"
 
 
-def run_body(body: Body, given: dict[str, Any] | None = None) -> Outcome:
-    """Executes the body as IPython would and collects what it shows."""
+def accel(body: Body, given: dict[str, Any] | None = None) -> Outcome:
+    """Executes the body as IPython would and collects what it shows.
+
+    Its name is what errors call the task: "in accel, on GPU 1".
+    """
     outcome = Outcome()
     screen = _Shell() if importlib.util.find_spec("IPython") else _PlainScreen()
     namespace: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins, "display": screen.display}

@@ -9,8 +9,9 @@ import cloudpickle
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+from nbaccel.notebook import cell_run
 from nbaccel.notebook.cell_body import prepare
-from nbaccel.notebook.cell_run import Outcome, run_body
+from nbaccel.notebook.cell_run import Outcome
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +23,7 @@ def _no_shell_is_left() -> Iterator[None]:
 def _run(code: str, **namespace: Any) -> Outcome:
     """Through pickle and back, as a worker sees it."""
     body = cloudpickle.loads(cloudpickle.dumps(prepare(code, "<cell>", namespace, keep=True)))
-    outcome = cloudpickle.loads(cloudpickle.dumps(run_body(body)))
+    outcome = cloudpickle.loads(cloudpickle.dumps(cell_run.accel(body)))
     assert isinstance(outcome, Outcome)
     return outcome
 
@@ -59,7 +60,7 @@ def test_rich_output_comes_back_in_order() -> None:
 
 def test_an_error_names_the_line_of_the_cell() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
-        run_body(prepare("x = 1\nx / 0", "<cell 7>", {}, keep=False))
+        cell_run.accel(prepare("x = 1\nx / 0", "<cell 7>", {}, keep=False))
     frame = caught.traceback[-1]
     assert (str(frame.path), frame.lineno) == ("<cell 7>", 1)
 

@@ -35,7 +35,7 @@ def _on_a_bare_node(code: str, **namespace: Any) -> subprocess.CompletedProcess[
     body = prepare(code, "<cell>", namespace, keep=True)
     return subprocess.run(
         [sys.executable, "-c", BARE_NODE],
-        input=cloudpickle.dumps((cell_run.run_body, body)),
+        input=cloudpickle.dumps((cell_run.accel, body)),
         capture_output=True,
         check=False,
     )

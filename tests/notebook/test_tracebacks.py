@@ -41,7 +41,7 @@ def test_the_failing_line_of_a_cell_is_shown_though_the_worker_does_not_know_it(
 def test_frames_of_ours_between_those_of_the_user_are_left_out() -> None:
     ours = tracebacks.__file__
     text = (
-        f'Traceback (most recent call last):\n  File "{ours}", line 1, in run_body\n    result = run()\n'
+        f'Traceback (most recent call last):\n  File "{ours}", line 1, in accel\n    result = run()\n'
         '             ^^^^^\n  File "train.py", line 2, in <module>\n    step()\n'
         f'  File "{ours}", line 3, in get\n  File "train.py", line 9, in step\n    1 / 0\nZeroDivisionError: no'
     )

@@ -1,0 +1,46 @@
+"""The magics in a shell of this process, on the debug engine: what they show, and what they say of a mistake."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import nbaccel
+from nbaccel import engine
+from nbaccel.notebook import magics
+
+Run = Callable[[str], str]
+
+
+@pytest.fixture
+def shell() -> Iterator[InteractiveShell]:
+    shell = InteractiveShell.instance()
+    magics.register(shell)
+    nbaccel.init(engine="debug", num_cpus=2, num_gpus=1)
+    shell.user_ns["nbaccel"] = nbaccel
+    yield shell
+    nbaccel.shutdown()
+    engine.cell_source = None
+    shell.history_manager.end_session()
+    InteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def run(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a cell; gives all that it shows, without colours."""
+
+    def run(code: str) -> str:
+        shell.run_cell(code, store_history=True)
+        said = capsys.readouterr()
+        return re.sub(r"\x1b\[[\d;]*m", "", said.out + said.err)
+
+    return run
+
+
+def test_an_error_of_a_cell_is_said_to_be_in_accel(run: Run) -> None:
+    said = run("%%accel\n1 / 0")
+    assert re.search(r"^in accel, .*from cell \[1\] line 1$", said, re.M)
+    assert "run_body" not in said
