@@ -48,10 +48,11 @@ class TaskMagics(Magics):
     @line_magic
     @no_var_expand
     @said_in_one_line
-    @documented("Say in a sentence why a task waits; without a task, of all that wait.")
+    @documented("Say in a sentence why a task, an actor or a placement group waits; without one, of all that wait.")
     def accel_why(self, line: str) -> None:
         _, words = self._parse_with_words("accel_why", line)
-        ids = self._ids(words, views.seen())
+        picture = views.seen()
+        ids = [task_names.explained_id(word, picture, self.shell.user_ns) for word in words]
         answers = [nbaccel.explain(id) for id in ids] if words else nbaccel.explain()
         view.show(view.of_message(*([answer.sentence for answer in answers] or ["No task waits."])))
 

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nbaccel import wording
+from nbaccel.handles import ActorHandle, ObjectRef, ObjectRefGenerator
 from nbaccel.notebook.arguments import TypingMistake
+from nbaccel.placement_group_handle import PlacementGroup
 from nbaccel.snapshot import Snapshot
 
+TASKS = (ObjectRef, ObjectRefGenerator, ActorHandle)  # values that stand for a task
 _HEX = re.compile(r"[0-9a-f]{48,56}")
+_GROUP_HEX = re.compile(r"(?<![0-9a-f])[0-9a-f]{36}(?![0-9a-f])")
+
+
+def explained_id(word: str, picture: Snapshot, variables: Mapping[str, Any]) -> str:
+    """As `task_id`, and of a placement group, which can be explained like a task."""
+    value = variables.get(word)
+    if isinstance(value, PlacementGroup):
+        return str(value.id.hex())
+    typed = _GROUP_HEX.search(word)  # also inside PlacementGroup(…), which is what {group} becomes
+    return typed.group() if typed is not None else task_id(word, picture, variables)
 
 
 def task_id(word: str, picture: Snapshot, variables: Mapping[str, Any]) -> str:
@@ -30,13 +43,21 @@ def task_id(word: str, picture: Snapshot, variables: Mapping[str, Any]) -> str:
         return by_name[0]
     if by_name:
         raise TypingMistake(f"{len(by_name)} tasks are called '{word}'; %accel_tasks shows their ids.")
-    near = difflib.get_close_matches(word, [*known, *variables], n=1, cutoff=0.6)
+    raise TypingMistake(_not_a_task(word, known, variables))
+
+
+def _not_a_task(word: str, known: Iterable[str], variables: Mapping[str, Any]) -> str:
+    if word in variables:
+        kind = type(variables[word]).__name__
+        return f"'{word}' is of type {kind}, which is no task, ref, stream or actor. %accel_tasks shows the ids."
+    refs = [name for name, value in variables.items() if isinstance(value, TASKS)]
+    near = difflib.get_close_matches(word, [*known, *refs], n=1, cutoff=0.6)
     hint = f"Did you mean '{near[0]}'?" if near else "%accel_tasks shows the ids."
-    raise TypingMistake(f"'{word}' is no task and no variable with a ref. {hint}")
+    return f"'{word}' is no task and no variable with a ref. {hint}"
 
 
 def _id_of_value(value: Any) -> str | None:
-    """Of refs, streams of refs and actors (whose id the engine takes as well)."""
+    """Of refs, streams of refs and actors (whose id the engine takes as well); None of anything else."""
     for name in ("task_id", "_actor_id"):
         found = getattr(value, name, None)
         found = found() if callable(found) else found

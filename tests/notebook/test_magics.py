@@ -44,3 +44,25 @@ def test_an_error_of_a_cell_is_said_to_be_in_accel(run: Run) -> None:
     said = run("%%accel\n1 / 0")
     assert re.search(r"^in accel, .*from cell \[1\] line 1$", said, re.M)
     assert "run_body" not in said
+
+
+GROUPS = """
+from nbaccel.util.placement_group import placement_group
+held, late = placement_group([{"GPU": 1}], name="held"), placement_group([{"GPU": 1}], name="late")
+"""
+
+
+def test_why_takes_a_placement_group(run: Run) -> None:
+    run(GROUPS)
+    why = "placement group late waits: bundle 0 asks for 1 GPU"
+    assert why in run("%accel_why late")
+    assert why in run("%accel_why {late}")
+    assert why in run("%accel_why")
+    assert "'late' is of type PlacementGroup, which is no task" in run("%accel_cancel late")
+
+
+def test_what_was_typed_is_not_what_is_suggested(run: Run) -> None:
+    run("steps = 3\nref = nbaccel.remote(lambda: 1).remote()")
+    assert run("%accel_why steps").startswith("UsageError: 'steps' is of type int, which is no task")
+    assert "Did you mean 'ref'?" in run("%accel_why reff")
+    assert "Did you mean" not in run("%accel_why step")
