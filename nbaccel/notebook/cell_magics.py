@@ -14,7 +14,7 @@ from IPython.display import publish_display_data
 import nbaccel
 from nbaccel import api, wording
 from nbaccel.exceptions import GetTimeoutError, RayError
-from nbaccel.notebook import arguments, cell_run, cells, options, view
+from nbaccel.notebook import arguments, cell_items, cell_run, cells, options, view
 from nbaccel.notebook.cell_body import prepare
 from nbaccel.notebook.cell_run import Body, Outcome
 from nbaccel.notebook.one_line import said_in_one_line
@@ -80,7 +80,8 @@ class CellMagics(Magics):
     def _items(self, asked: dict[str, Any]) -> list[dict[str, Any]]:
         if "each" not in asked:
             return [{}]
-        return [{"item": item} for item in self.shell.ev(asked["each"])]  # type: ignore[no-untyped-call]
+        found = cell_items.items(asked["each"], self.shell.user_ns, self.shell.ev)
+        return [{"item": item} for item in found]
 
     def _submit(self, body: Body, asked: dict[str, Any], given: dict[str, Any]) -> Any:
         own = {name: value for name, value in asked.items() if name not in _OWN}

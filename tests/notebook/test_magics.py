@@ -66,3 +66,28 @@ def test_what_was_typed_is_not_what_is_suggested(run: Run) -> None:
     assert run("%accel_why steps").startswith("UsageError: 'steps' is of type int, which is no task")
     assert "Did you mean 'ref'?" in run("%accel_why reff")
     assert "Did you mean" not in run("%accel_why step")
+
+
+@pytest.mark.parametrize(
+    ("each", "said"),
+    [
+        ("paht", "there is no variable 'paht' in this notebook. Did you mean 'path'?"),
+        ("xyzzy", "there is no variable 'xyzzy' in this notebook."),
+        ("path+", "is no Python expression: invalid syntax. Example: --each=items"),
+        ("len(path)", "a value of type int has no items. Example: --each=range(4)"),
+    ],
+)
+def test_what_cannot_be_gone_through_is_one_line(run: Run, each: str, said: str) -> None:
+    run("path = ['a', 'b']")
+    refused = run(f"%%accel --each={each}\nitem")
+    assert refused.startswith(f"UsageError: '--each={each}'")
+    assert refused.endswith(f"{said}\n")
+    assert refused.count("\n") == 1
+
+
+def test_an_expression_may_bind_names_of_its_own_and_its_errors_are_the_users(run: Run) -> None:
+    run("path = ['a', 'b']\ndef fails():\n    yield 1\n    nowhere")
+    run("%%accel -o out --each=[(k,p)for(k,p)in[(1,path)]]\nlength = len(item)")
+    assert run("[each.length for each in out]").strip().endswith("[2]")
+    said = run("%%accel --each=fails()\nitem")
+    assert "NameError" in said and "line 4, in fails" in said
