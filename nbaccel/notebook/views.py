@@ -8,14 +8,18 @@ Example::
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection
+from dataclasses import replace
 
 from nbaccel import api, tables
 from nbaccel.notebook import view
+from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.view import View
 from nbaccel.snapshot import Snapshot, TaskRow
 
 NOT_RUNNING = "nbaccel is not running here. Start it with %accel_init or nbaccel.init()."
+STATES = ("waiting", "running", "finished", "failed")  # as tables say them; Ray's names are understood as well
 
 
 # The last picture that was shown: Tab offers its tasks without asking anyone.
@@ -53,9 +57,28 @@ def tasks(*, state: Collection[str] = (), cell: str = "", limit: int = 20) -> Vi
     if not api.is_initialized():
         return view.of_message(NOT_RUNNING)
     picture = seen()
-    rows = chosen(picture, state=state, cell=cell)
+    states = _known([state] if isinstance(state, str) else state, picture)
+    rows = chosen(picture, state=states, cell=cell)
     newest = sorted(rows, key=lambda row: row.submitted_at or 0.0)[-limit:] if limit else rows
-    return view.of_table(tables.tasks(picture, newest))
+    table = tables.tasks(picture, newest)
+    return view.of_table(replace(table, empty=_no_such(states, cell)) if picture.tasks else table)
+
+
+def _known(states: Collection[str], picture: Snapshot) -> Collection[str]:
+    """The states as they are; raises TypingMistake, with the nearest one, for a word that is none."""
+    known = {*STATES, *tables.RUNNING, *tables.ENDED}
+    known |= {name for row in picture.tasks for name in (row.state, tables.state_word(row.state))}
+    for state in states:
+        if state not in known and not state.startswith("PENDING_"):
+            near = difflib.get_close_matches(state.lower(), STATES, n=1, cutoff=0.5)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            raise TypingMistake(f"There is no state '{state}'.{hint} The states are: {', '.join(STATES)}.")
+    return states
+
+
+def _no_such(states: Collection[str], cell: str) -> str:
+    of = f" of cell {cell.strip('[]')}" if cell else ""
+    return f"No task{of} is {' or '.join(states)}." if states else f"No task{of} is in the picture."
 
 
 def chosen(picture: Snapshot, *, state: Collection[str] = (), cell: str = "") -> list[TaskRow]:

@@ -10,7 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import nbaccel
 from nbaccel import engine
-from nbaccel.notebook import magics
+from nbaccel.notebook import magics, views
 
 Run = Callable[[str], str]
 
@@ -91,3 +91,21 @@ def test_an_expression_may_bind_names_of_its_own_and_its_errors_are_the_users(ru
     assert run("[each.length for each in out]").strip().endswith("[2]")
     said = run("%%accel --each=fails()\nitem")
     assert "NameError" in said and "line 4, in fails" in said
+
+
+def test_a_state_that_there_is_not_is_named_with_those_that_there_are(run: Run) -> None:
+    said = run("%accel_tasks state=runing")
+    assert said.startswith("UsageError: There is no state 'runing'. Did you mean 'running'? The states are: waiting, ")
+    assert "There is no state 'RUNING'" in run("%accel_tasks state=RUNING")
+    with pytest.raises(ValueError, match="There is no state 'done'"):
+        views.tasks(state="done")
+
+
+def test_no_task_in_a_state_is_something_else_than_no_task(run: Run) -> None:
+    assert run("%accel_tasks state=failed") == "No task yet.\n"
+    run("ref = nbaccel.remote(lambda: 1).remote()\nassert nbaccel.get(ref) == 1")
+    assert run("%accel_tasks state=failed,running") == "No task is failed or running.\n"
+    assert run("%accel_tasks state=RUNNING") == "No task is RUNNING.\n"
+    assert run("%accel_tasks cell=77 state=finished") == "No task of cell 77 is finished.\n"
+    assert "finished" in run("%accel_tasks state=finished")
+    assert "finished" in str(views.tasks(state="finished"))
