@@ -91,6 +91,7 @@ TASK = (
     Option(
         "accelerator_type", read.text_value, "only this type will do", "accelerator_type=A100", ("A100", "H100", "L4")
     ),
+    Option("gpu_memory", read.size_bytes, "a GPU with so much memory", "gpu_memory=10GB", ("10GB", "40GB", "80GB")),
     Option("fallback", read.one_of("cpu"), "run without a GPU when there is none", "fallback=cpu", ("cpu",)),
     Option("max_retries", read.whole, "how often to try again when its worker dies", "max_retries=0", ("0", "3")),
     Option("name", read.text_value, "its name in every view", "name=train"),
@@ -125,7 +126,10 @@ MAGICS: dict[str, tuple[Option, ...]] = {
         Option("limit", read.whole, "at most so many, the newest", "limit=20", ("20", "100")),
     ),
     "accel_why": (),
-    "accel_probe": (*TASK[:4],),
+    "accel_probe": (
+        *TASK[:5],
+        Option("timeout_s", read.seconds, "try it: wait in line for so long", "timeout_s=10s", ("10s", "1m", "10m")),
+    ),
     "accel_cancel": (
         Option("all", read.boolean, "every task of this notebook's cluster", "--all", ("true",)),
         CELL_OF_TASKS,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import pytest
 
+import nbaccel
 from nbaccel.notebook import arguments
 from nbaccel.notebook.arguments import Option, TypingMistake
 from nbaccel.notebook.options import INIT as INIT_KEYWORDS
@@ -89,6 +92,13 @@ def test_every_example_can_be_read(magic: str) -> None:
 @pytest.mark.parametrize("option", INIT_KEYWORDS, ids=lambda option: option.name)
 def test_what_the_magic_hands_on_is_a_keyword_of_init(option: Option) -> None:
     init_options(**arguments.parse(option.example, INIT_KEYWORDS))
+
+
+def test_what_a_probe_asks_is_a_keyword_of_probe() -> None:
+    assert {option.name for option in MAGICS["accel_probe"]} == {*signature(nbaccel.probe).parameters} - {"verify"}
+    line = "gpu_memory=10GB timeout_s=2m resources=TPU:1"
+    asked = arguments.parse(line, MAGICS["accel_probe"])
+    assert asked == {"gpu_memory": 10**10, "timeout_s": 120.0, "resources": {"TPU": 1}}
 
 
 @pytest.mark.parametrize("option", TASK, ids=lambda option: option.name)

@@ -48,6 +48,13 @@ def test_the_dashed_form_is_completed_too(shell: InteractiveShell) -> None:
     assert _tab(shell, "%accel_init --engine r")[1] == ["%accel_init --engine ray"]
 
 
+def test_a_probe_completes_what_it_takes(shell: InteractiveShell) -> None:
+    assert _tab(shell, "%accel_probe gpu_")[0] == ["gpu_memory="]
+    assert _tab(shell, "%accel_probe timeout_s=1")[1] == [
+        f"%accel_probe timeout_s={each}" for each in ("10m", "10s", "1m")
+    ]
+
+
 def test_what_is_given_already_is_not_offered_again(shell: InteractiveShell) -> None:
     words, _ = _tab(shell, "%accel_init num_gpus=2 ")
     assert "num_gpus=" not in words

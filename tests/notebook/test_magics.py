@@ -109,3 +109,10 @@ def test_no_task_in_a_state_is_something_else_than_no_task(run: Run) -> None:
     assert run("%accel_tasks cell=77 state=finished") == "No task of cell 77 is finished.\n"
     assert "finished" in run("%accel_tasks state=finished")
     assert "finished" in str(views.tasks(state="finished"))
+
+
+def test_a_probe_takes_memory_and_time(run: Run) -> None:
+    assert re.match(r"(NOW|BUSY|NEVER): ", run("%accel_probe gpu_memory=10GB"))
+    run(GROUPS)
+    assert "BUSY: Not within 0.01 s." in run("%accel_probe num_gpus=1 timeout_s=0.01")
+    assert "resources=TPU" in run("%accel_probe resources=TPU")
