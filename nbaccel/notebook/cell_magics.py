@@ -13,7 +13,7 @@ from IPython.display import publish_display_data
 
 import nbaccel
 from nbaccel import api, wording
-from nbaccel.exceptions import GetTimeoutError, RayError
+from nbaccel.exceptions import GetTimeoutError, RayError, RayTaskError
 from nbaccel.notebook import arguments, cell_items, cell_run, cells, options, view
 from nbaccel.notebook.cell_body import prepare
 from nbaccel.notebook.cell_run import Body, Outcome
@@ -120,10 +120,14 @@ def _wait(refs: list[Any], timeout_s: float | None) -> list[Outcome]:
         if len(refs) == 1:
             return [api.get(refs[0], timeout=timeout_s)]
         return _wait_for_all(refs, timeout_s)
-    except GetTimeoutError:
+    except GetTimeoutError as error:
+        if isinstance(error, RayTaskError):  # raised by the cell's own code, whose task has ended
+            raise
         for ref in refs:
             api.cancel(ref)
-        raise
+        if len(refs) > 1:
+            raise
+        raise GetTimeoutError(f"The task has not ended within {timeout_s:g} s; it is cancelled.") from None
 
 
 def _wait_for_all(refs: list[Any], timeout_s: float | None) -> list[Outcome]:

@@ -13,6 +13,7 @@ import re
 from types import TracebackType
 from typing import Any
 
+import IPython
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbaccel import wording
@@ -21,6 +22,7 @@ from nbaccel.notebook import settings
 
 _FRAME = re.compile(r'^(?P<indent>\s*)File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
 _OUR_DIRECTORY = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_IPYTHONS_DIRECTORY = os.path.dirname(IPython.__file__) + os.sep
 _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
 
 
@@ -40,7 +42,8 @@ def _show(
     elif isinstance(error, RayTaskError):
         lines = render(error, shell, traceback)
     else:
-        lines = [*_users_frames(traceback, shell), "", f"{_RED}{kind.__name__}{_PLAIN}: {error}"]
+        frames = _users_frames(traceback, shell)
+        lines = [*frames, *([""] if frames else []), f"{_RED}{kind.__name__}{_PLAIN}: {error}"]
     shell._showtraceback(kind, error, lines)
     return lines
 
@@ -130,20 +133,29 @@ def _split(text: str) -> tuple[list[str], str]:
 
 
 def _users_frames(traceback: TracebackType | None, shell: InteractiveShell) -> list[str]:
-    """The frames from the cell down to where nbaccel was called."""
-    lines: list[str] = []
+    """The frames from the cell down to where nbaccel was called, without IPython's; none where a magic of ours was."""
+    frames: list[str] = []
+    through_ipython = False
     while traceback is not None:
-        filename, line = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
+        filename = traceback.tb_frame.f_code.co_filename
         if filename.startswith(_OUR_DIRECTORY):
+            # What called our magic is the line that IPython made of it, which nobody has written.
+            frames = frames[:-1] if through_ipython else frames
             break
-        cell = _cell_name(filename, shell)
-        if cell or lines:
-            place = cell or f'File "{filename}"'
-            function = traceback.tb_frame.f_code.co_name
-            lines.append(f"  {place}, line {line}" + ("" if function == "<module>" else f", in {function}"))
-            lines.append(f"    {linecache.getline(filename, line).strip()}")
+        through_ipython = filename.startswith(_IPYTHONS_DIRECTORY)
+        if not through_ipython and (frames or _cell_name(filename, shell)):
+            frames.append(_frame(traceback, shell))
         traceback = traceback.tb_next
-    return lines
+    return frames
+
+
+def _frame(traceback: TracebackType, shell: InteractiveShell) -> str:
+    """Two lines: the place, and what stands there."""
+    filename, line = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
+    place = _cell_name(filename, shell) or f'File "{filename}"'
+    function = traceback.tb_frame.f_code.co_name
+    within = "" if function == "<module>" else f", in {function}"
+    return f"  {place}, line {line}{within}\n    {linecache.getline(filename, line).strip()}"
 
 
 def _waiting_line(traceback: TracebackType | None, shell: InteractiveShell | None) -> str:

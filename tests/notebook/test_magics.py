@@ -116,3 +116,31 @@ def test_a_probe_takes_memory_and_time(run: Run) -> None:
     run(GROUPS)
     assert "BUSY: Not within 0.01 s." in run("%accel_probe num_gpus=1 timeout_s=0.01")
     assert "resources=TPU" in run("%accel_probe resources=TPU")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("", "The task has not ended within 0.01 s; it is cancelled."),
+        (" --each=range(2)", "2 of 2 tasks have not ended within 0.01 s; they are cancelled."),
+    ],
+)
+def test_a_cell_that_takes_too_long_is_one_line_that_says_it_is_cancelled(run: Run, options: str, said: str) -> None:
+    run(GROUPS)
+    shown = run(f"%%accel num_gpus=1 timeout=0.01{options}\n1")
+    assert [line for line in shown.splitlines() if line and "task/s" not in line] == [f"GetTimeoutError: {said}"]
+    assert all("cancelled" in row.why for row in nbaccel.snapshot().tasks)
+
+
+def test_a_timeout_in_the_cells_own_code_is_that_codes_error(run: Run) -> None:
+    said = run("%%accel timeout=60\nfrom nbaccel.exceptions import GetTimeoutError\nraise GetTimeoutError('mine')")
+    assert "GetTimeoutError: mine" in said
+    assert "cancelled" not in said
+
+
+def test_under_a_magic_of_ipythons_the_users_line_is_shown_and_none_of_ipythons(run: Run) -> None:
+    run(GROUPS + "ref = nbaccel.remote(num_gpus=1)(lambda: 1).remote()")
+    said = run("def outer():\n    nbaccel.get(ref, timeout=0.01)\n%time outer()")
+    assert "line 2, in outer\n    nbaccel.get(ref, timeout=0.01)" in said
+    assert "interactiveshell.py" not in said
+    assert "execution.py" not in said
