@@ -11,6 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 import nbaccel
 from nbaccel import engine
 from nbaccel.notebook import magics, views
+from nbaccel.placement_group_handle import PlacementGroup
 
 Run = Callable[[str], str]
 
@@ -144,3 +145,39 @@ def test_under_a_magic_of_ipythons_the_users_line_is_shown_and_none_of_ipythons(
     assert "line 2, in outer\n    nbaccel.get(ref, timeout=0.01)" in said
     assert "interactiveshell.py" not in said
     assert "execution.py" not in said
+
+
+def _html(shell: InteractiveShell, name: str) -> str | None:
+    """What the notebook shows of a variable beside its text, without the style."""
+    assert shell.display_formatter is not None
+    made = shell.display_formatter.formatters["text/html"](shell.user_ns[name])
+    return None if made is None else re.sub("<style>.*</style>", "", made, flags=re.S)
+
+
+def _card(text: str) -> str:
+    return f'<div class="nbaccel"><p>{text}</p></div>'
+
+
+def test_a_placement_group_shows_its_state_and_why_it_waits(shell: InteractiveShell, run: Run) -> None:
+    run(GROUPS.replace('"held"', '"<b>"'))
+    assert _html(shell, "held") == _card("placement group &#x27;&lt;b&gt;&#x27; · created · PACK · 1 bundle: 1 GPU")
+    assert "0 of 1 GPU is free" in (_html(shell, "late") or "")
+    assert run("late").startswith("Out[2]: PlacementGroup(")
+    run("nbaccel.util.remove_placement_group(late)")
+    assert _html(shell, "late") == _card("placement group &#x27;late&#x27; · removed · PACK · 1 bundle: 1 GPU")
+    shell.user_ns["nobodys"] = PlacementGroup(nbaccel.PlacementGroupID.from_random())
+    assert _html(shell, "nobodys") is None
+
+
+def test_a_ref_without_a_task_in_the_picture_says_whether_its_value_is_there(shell: InteractiveShell, run: Run) -> None:
+    run(GROUPS + "put, ready, nil = nbaccel.put(1), late.ready(), nbaccel.ObjectRef.nil()")
+    assert _html(shell, "put") == _card("value · ready")
+    assert _html(shell, "ready") == _card("value · not ready")
+    assert _html(shell, "nil") is None
+    run("nbaccel.shutdown()\nnbaccel.init(engine='debug')")
+    assert _html(shell, "put") is None
+
+
+def test_a_finished_tasks_ref_shows_the_task(shell: InteractiveShell, run: Run) -> None:
+    run("@nbaccel.remote\ndef train():\n    return 1\nref = train.remote()\nvalue = nbaccel.get(ref)")
+    assert "<p>train · finished · " in (_html(shell, "ref") or "")

@@ -1,4 +1,4 @@
-"""What a ref or an actor shows of itself."""
+"""What a ref, an actor or a placement group shows of itself."""
 
 from __future__ import annotations
 
@@ -18,3 +18,9 @@ def test_an_actor_says_its_name_and_what_waits_for_it(busy_snapshot: Snapshot) -
     assert (
         reprs.actor_line(row, busy_snapshot) == "Trainer 'main' · alive · GPU 0 · pid 7 · 3 calls waiting · 1 restart"
     )
+
+
+def test_of_many_bundles_the_first_are_shown() -> None:
+    row = {"name": "", "state": "CREATED", "strategy": "SPREAD", "bundles": {n: {"GPU": 1.0} for n in range(6)}}
+    said = "placement group · created · SPREAD · 6 bundles: 1 GPU; 1 GPU; 1 GPU; 1 GPU; and 2 more"
+    assert reprs.group_line(row) == said
