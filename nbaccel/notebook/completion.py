@@ -8,10 +8,12 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 from IPython.core.getipython import get_ipython
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbaccel import ObjectRef, wording
+from nbaccel import api, tables, wording
 from nbaccel.notebook import views
 from nbaccel.notebook.arguments import Option
 from nbaccel.notebook.options import MAGICS, WORDS
+from nbaccel.notebook.task_names import TASKS
+from nbaccel.placement_group_handle import PlacementGroup
 
 
 def install(ipython: InteractiveShell) -> None:
@@ -33,7 +35,7 @@ def magic_options(context: CompletionContext) -> SimpleMatcherResult:
     given = {piece.lstrip("-").partition("=")[0].replace("-", "_") for piece in before}
     fragment, words = _candidates(current, before, [option for option in options if option.name not in given], options)
     if fragment == current and magic.lstrip("%") in WORDS and not current.startswith("-"):
-        words += _starting(current, _tasks())
+        words += _starting(current, _tasks(magic.lstrip("%")))
     return SimpleMatcherResult(
         completions=[SimpleCompletion(text=word, type="param") for word in words],
         matched_fragment=fragment,
@@ -59,14 +61,16 @@ def _candidates(
     return current, _starting(current, [style(option) for option in free])
 
 
-def _tasks() -> list[str]:
-    """Ids in the last picture, and variables of the notebook that hold a ref."""
-    picture = views.last_seen()
+def _tasks(magic: str) -> list[str]:
+    """Ids in the last picture that was shown, and variables of the notebook that stand for what the magic takes."""
+    picture = views.last_seen() if api.is_initialized() else None
+    rows = picture.tasks if picture is not None else []
+    over = tables.ENDED if magic == "accel_cancel" else ()
+    kinds = (*TASKS, PlacementGroup) if magic == "accel_why" else TASKS
     shell = get_ipython()
-    ids = [wording.short_id(row.task_id) for row in picture.tasks] if picture is not None else []
     variables = dict(shell.user_ns) if shell is not None else {}
-    return ids + [
-        name for name, value in variables.items() if isinstance(value, ObjectRef) and not name.startswith("_")
+    return [wording.short_id(row.task_id) for row in rows if row.state not in over] + [
+        name for name, value in variables.items() if isinstance(value, kinds) and not name.startswith("_")
     ]
 
 

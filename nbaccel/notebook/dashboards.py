@@ -34,7 +34,7 @@ def shown(*, details: bool) -> Any:
 
     if _cockpit is None or _cockpit.comm is None:
         _cockpit = Cockpit()
-    _cockpit.follow(engines.current(), api.snapshot(), details=details)
+    _cockpit.follow(engines.current(), views.seen(), details=details)
     return _cockpit
 
 

@@ -30,10 +30,13 @@ class Watched(Protocol):
 
 
 class Publisher:
-    """Decides what is sent. `send` is called by the engine's thread alone while it watches."""
+    """Decides what is sent. `send` is called by the engine's thread alone while it watches, and so is `keep`, with
+    every picture that comes.
+    """
 
-    def __init__(self, send: Callable[[str], None]) -> None:
+    def __init__(self, send: Callable[[str], None], keep: Callable[[Snapshot], object] = lambda picture: None) -> None:
         self._send = send
+        self._keep = keep
         self._engine: Watched | None = None
         self._views: dict[str, int] = {}  # visible views -> rows of tasks that each wants
         self._asked: int | None = None  # what the engine has been asked for: rows, or not to be watched
@@ -82,6 +85,7 @@ class Publisher:
     def _came(self, snapshot: Snapshot | None) -> None:
         """The engine's thread: a new picture, or the end."""
         if snapshot is not None:
+            self._keep(snapshot)
             self._publish(drawn.of_snapshot(snapshot))
             return
         self._engine = self._asked = None

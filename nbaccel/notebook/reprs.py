@@ -14,7 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 import nbaccel
 from nbaccel import ObjectRef, api, engine, tables, wording
 from nbaccel.actor import ActorHandle
-from nbaccel.notebook import markup
+from nbaccel.notebook import markup, views
 from nbaccel.placement_group_handle import PlacementGroup
 from nbaccel.snapshot import ActorRow, Snapshot, TaskRow
 
@@ -38,7 +38,7 @@ def ref_html(ref: Any) -> str | None:
     """
     if not api.is_initialized():
         return None
-    picture = api.snapshot()
+    picture = views.seen()
     task_id = ref.task_id().hex()
     row = next((row for row in picture.tasks if row.task_id == task_id), None)
     line = task_line(row, picture) if row is not None else _value_line(ref)
@@ -57,7 +57,7 @@ def actor_html(actor: Any) -> str | None:
     """The card of an actor; None where the picture has no such actor."""
     if not api.is_initialized():
         return None
-    picture = api.snapshot()
+    picture = views.seen()
     actor_id = actor._actor_id.hex()
     row = next((row for row in picture.actors if row.actor_id == actor_id), None)
     return None if row is None else markup.box([markup.paragraph(actor_line(row, picture))])

@@ -28,9 +28,14 @@ _last_seen: Snapshot | None = None
 
 def seen() -> Snapshot:
     """The picture of now, remembered for Tab. Raises RaySystemError where nothing runs."""
+    return keep(api.snapshot())
+
+
+def keep(picture: Snapshot) -> Snapshot:
+    """Remembers a picture that is shown, such as each of the cockpit's; gives it back."""
     global _last_seen
-    _last_seen = api.snapshot()
-    return _last_seen
+    _last_seen = picture
+    return picture
 
 
 def last_seen() -> Snapshot | None:

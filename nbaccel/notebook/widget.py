@@ -17,7 +17,7 @@ import traitlets
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
-from nbaccel.notebook import card
+from nbaccel.notebook import card, views
 from nbaccel.notebook.publishing import Publisher
 from nbaccel.snapshot import Snapshot
 
@@ -35,7 +35,7 @@ class Cockpit(anywidget.AnyWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._publisher = Publisher(self._set_snapshot)
+        self._publisher = Publisher(self._set_snapshot, views.keep)
         self._reader = ThreadPoolExecutor(1, "nbaccel-cockpit")  # logs are asked of the head, which takes a moment
         self._static: Snapshot | None = None
         self.on_msg(self._heard)

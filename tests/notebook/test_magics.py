@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
+from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 
 import nbaccel
-from nbaccel import engine
+from nbaccel import engine, wording
 from nbaccel.notebook import magics, views
 from nbaccel.placement_group_handle import PlacementGroup
 
@@ -181,3 +182,28 @@ def test_a_ref_without_a_task_in_the_picture_says_whether_its_value_is_there(she
 def test_a_finished_tasks_ref_shows_the_task(shell: InteractiveShell, run: Run) -> None:
     run("@nbaccel.remote\ndef train():\n    return 1\nref = train.remote()\nvalue = nbaccel.get(ref)")
     assert "<p>train · finished · " in (_html(shell, "ref") or "")
+
+
+def _tab(shell: InteractiveShell, line: str) -> set[str]:
+    with provisionalcompleter():
+        return {each.text for each in shell.Completer.completions(line, len(line))}
+
+
+def test_tab_offers_the_tasks_of_the_last_picture_and_asks_nobody(shell: InteractiveShell, run: Run) -> None:
+    run(GROUPS + "done = nbaccel.remote(lambda: 1).remote()\nvalue = nbaccel.get(done)")
+    run("waits = nbaccel.remote(num_gpus=1)(lambda: 1).remote()\nsteps = 3")
+    run("%accel_tasks")
+    shown = views.last_seen()
+    assert shown is not None
+    ids = {name: wording.short_id(shell.user_ns[name].task_id().hex()) for name in ("done", "waits")}
+    assert _tab(shell, "%accel_why ") == {"done", "waits", "held", "late", *ids.values()}
+    assert _tab(shell, "%accel_cancel ") == {"--all", "done", "waits", "cell=", "--force", ids["waits"]}
+    assert _tab(shell, f"%accel_logs {ids['done'][:-1]}") == set(ids.values())
+    assert views.last_seen() is shown
+    run("nbaccel.shutdown()")
+    assert not _tab(shell, "%accel_why ") & set(ids.values())
+
+
+def test_what_a_ref_shows_of_itself_is_a_picture_for_tab(shell: InteractiveShell, run: Run) -> None:
+    run("ref = nbaccel.remote(lambda: 1).remote()\nref")
+    assert wording.short_id(shell.user_ns["ref"].task_id().hex()) in _tab(shell, "%accel_why ")

@@ -58,6 +58,16 @@ def test_the_same_picture_is_not_sent_twice(publisher: Publisher, sent: list[str
     assert len(sent) == 2
 
 
+def test_each_picture_that_comes_is_kept(sent: list[str], busy_snapshot: Snapshot) -> None:
+    kept: list[int] = []
+    publisher, engine = Publisher(sent.append, lambda picture: kept.append(picture.seq)), Engine()
+    publisher.follow(engine, busy_snapshot)
+    for busy_snapshot.seq in (7, 8):
+        engine.push(busy_snapshot)
+    engine.push(None)
+    assert kept == [7, 8]
+
+
 def test_without_a_visible_view_nothing_is_watched(publisher: Publisher, busy_snapshot: Snapshot) -> None:
     engine = Engine()
     publisher.follow(engine, busy_snapshot)
