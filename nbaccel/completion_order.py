@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from nbaccel import api
+from nbaccel import api, stopping
 from nbaccel import engine as engines
 from nbaccel.refs import ObjectRef
 
@@ -43,8 +43,16 @@ class as_completed:
         engine = engines.current()
         for ref in self._refs:
             engine.call_when_ready(ref, partial(_hand_over, loop, arrived, ref))
-        for _ in self._refs:
-            yield await asyncio.wait_for(arrived.get(), self._timeout_s)
+        left = dict.fromkeys(self._refs)
+        while left:
+            try:
+                ref = await asyncio.wait_for(arrived.get(), self._timeout_s)
+            except asyncio.CancelledError:
+                for waiting in left:  # the cell's end will tell whether Stop was the reason
+                    stopping.await_was_cancelled(waiting)
+                raise
+            del left[ref]
+            yield ref
 
 
 def _hand_over(loop: Any, arrived: Any, ref: ObjectRef[Any]) -> None:

@@ -114,8 +114,11 @@ def test_stopped_twice_a_task_that_ignores_it_is_killed_and_its_device_is_free(k
     assert "TaskCancelledError" in freed.text and "free" in freed.text
 
 
-def test_stop_during_an_await_cancels_the_awaited_tasks(kernel: Kernel) -> None:
-    cell = kernel.submit("ref = sleeps.remote()\nawait ref")
+@pytest.mark.parametrize(
+    "waits", ["await ref", "async for each in nbaccel.as_completed([ref, sleeps.remote()]): print(await each)"]
+)
+def test_stop_during_an_await_cancels_the_awaited_tasks(kernel: Kernel, waits: str) -> None:
+    cell = kernel.submit(f"ref = sleeps.remote()\n{waits}")
     kernel.until(lambda: "begun" in cell.text)
     kernel.interrupt()
     kernel.finish(cell)
