@@ -90,6 +90,7 @@ class Outbox:
         self._window_began = now() - SEND_EVERY_S
         self._sent_in_window = 0
         self._due = False  # a sending is agreed upon
+        self._last: Any = None  # the ref of the collector's answer to what was sent last
         self._collector: tuple[Any, Any] = None, None  # the engine it belongs to, its handle
 
     def record(self, metric: "Metric", tags: Tags, change: Any) -> None:
@@ -120,7 +121,15 @@ class Outbox:
                 return None
             changes, self._changes = self._changes, {}
             self._sent_in_window += 1
-        return self.collector().add.remote(changes)
+        ref = self._last = self.collector().add.remote(changes)
+        return ref
+
+    def wait(self) -> None:
+        """Until everything that was sent is counted: the collector takes what one process sends in order."""
+        running, _ = self._collector
+        if self._last is not None and running is engine.running():
+            nbaccel.get(self._last)
+        self._last = None
 
     def collector(self) -> Any:
         running = engine.current()
@@ -140,9 +149,8 @@ _outbox = Outbox()
 
 def flush() -> None:
     """Sends what this process has recorded and waits until it is counted."""
-    sent = _outbox.send()
-    if sent is not None:
-        nbaccel.get(sent)
+    _outbox.send()
+    _outbox.wait()
 
 
 class Metric:
