@@ -151,7 +151,7 @@ def _id_of(what: Any) -> str:
     if isinstance(what, ObjectRefGenerator):
         return bytes(what._task_id).hex()
     if isinstance(what, ActorHandle):
-        return what._actor_id_bytes.hex()
+        return what._id_now.hex()
     if hasattr(what, "bundle_specs"):  # a placement group; its class is loaded only by those who have one
         return str(what.id.hex())
     if isinstance(what, str):

@@ -332,6 +332,11 @@ class ActorHandle:
         self._cache: dict[Any, Any] = {}
 
     @property
+    def _id_now(self) -> bytes:
+        """Of the actor as far as it is known, to ask about it; b"" while it is not."""
+        return self._actor_id_bytes
+
+    @property
     def _actor_id(self) -> ActorID:
         return ActorID(self._actor_id_bytes)
 

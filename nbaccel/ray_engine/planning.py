@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import Any
 
 import msgspec
@@ -292,7 +293,9 @@ def state_rows(snapshot: Snapshot, tables: dict[str, Any], what: str) -> list[di
             for job in tables["jobs"]
         ]  # fmt: skip
     rows: dict[str, list[Any]] = {
-        "tasks": snapshot.tasks,
+        "tasks": sorted(
+            snapshot.tasks, key=lambda row: -row.finished_at if row.finished_at else -inf
+        ),  # the latest first
         "actors": snapshot.actors,
         "workers": snapshot.workers,
         "nodes": snapshot.nodes,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 MOST_RUNNING, MOST_WAITING, MOST_ENDED = 50, 20, 20
 MOST_ASKED = 500  # refs of which Ray is asked whether they are ready
 MOST_EXPLAINED = 5
+NO_REPORT = "its process ended or it was cancelled before it could report; get() raises the error"
+REPORTS_COME_S = 60.0  # of a task that runs; a longer one is known by its report, or not at all
 _ENDED = ("FINISHED", "FAILED")
 _CANCELLED = ("TaskCancelledError", "CancelledError", "KeyboardInterrupt")  # how a cancel ends what runs
 _PENDING_ACTOR = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "RESTARTING")
@@ -31,6 +34,7 @@ def rows(known: Known, nodes_alive: set[str]) -> list[TaskRow]:
     ready = _ready(waiting)
     actors = {row["ActorID"]: row["State"] for row in known.tables["actors"]}
     made = [_of_note(note, known, nodes_alive) for note in _worth_a_row(known)]
+    _set_silent_ends(made, known)
     made += [row for each in waiting if (row := _of_submission(each, ready, actors, known)) is not None]
     made += [
         _nested(note, known) for note in known.notes.values() if "started_at" not in note and not _mine(note, known)
@@ -50,14 +54,24 @@ def _mine(note: Note, known: Known) -> bool:
     return known.submissions.get(bytes.fromhex(note["task_id"])) is not None
 
 
-def _ready(waiting: list[Submission]) -> set[bytes]:
-    """Tasks whose refs we still hold and whose values are there."""
-    held = [(each.task_id, ref) for each in waiting[-MOST_ASKED:] if (ref := each.inner()) is not None]
+def _ready(waiting: list[Submission]) -> dict[bytes, str]:
+    """Tasks whose refs we still hold and whose values are there, or their errors: FINISHED or FAILED."""
+    calls = [each for each in waiting[-MOST_ASKED:] if each.kind != "actor creation"]
+    held = [(each.task_id, ref) for each in calls if (ref := each.inner()) is not None]
     refs = {ref._inner: task_id for task_id, ref in held if isinstance(ref._inner, ray.ObjectRef)}
     if not refs:
-        return set()
+        return {}
     done, _ = ray.wait(list(refs), num_returns=len(refs), timeout=0, fetch_local=False)
-    return {refs[ref] for ref in done}
+    return {refs[ref]: "FAILED" if is_error(ref) else "FINISHED" for ref in done}
+
+
+def is_error(inner: Any) -> bool:
+    """Whether what is there for this ref of Ray's is an error; nothing is unpickled for that."""
+    try:
+        ((_data, metadata, *_),) = ray._private.worker.global_worker.core_worker.get_objects([inner], 0)
+    except (AttributeError, TypeError, ValueError, ray.exceptions.RayError):
+        return False  # Ray Client, or a value that lies on another machine: errors never do
+    return (metadata or b"").split(b",")[0].isdigit()
 
 
 def _of_note(note: Note, known: Known, nodes_alive: set[str]) -> TaskRow:
@@ -103,6 +117,20 @@ def _set_end(row: TaskRow, note: Note, known: Known, nodes_alive: set[str]) -> N
         row.state, row.why, row.error_type = "FAILED", why, "WORKER_DIED"
 
 
+def _set_silent_ends(rows: list[TaskRow], known: Known) -> None:
+    """Of tasks whose process ended before it could say how they did, their refs tell; so does an actor's good end."""
+    silent = [row for row in rows if row.state == "FAILED" and row.finished_at is None]
+    if not silent:
+        return
+    asked = [each for row in silent if (each := known.submissions.get(bytes.fromhex(row.task_id))) is not None]
+    ready = _ready(asked)
+    ended_well = {row["ActorID"] for row in known.tables["actors"] if row["State"] == "DEAD" and row["out_of_scope"]}
+    for row in silent:
+        state = ready.get(bytes.fromhex(row.task_id))
+        if state == "FINISHED" or (state is None and row.actor_id in ended_well):
+            row.state, row.why = "FINISHED", ""
+
+
 def _devices(note: Note, known: Known) -> dict[str, list[str]]:
     if note.get("devices") or note["kind"] != "actor call":
         return note.get("devices") or {}
@@ -123,12 +151,13 @@ def _cell(note: Note, known: Known) -> str:
     return ""
 
 
-def _of_submission(each: Submission, ready: set[bytes], actors: dict[str, str], known: Known) -> TaskRow | None:
+def _of_submission(each: Submission, ready: dict[bytes, str], actors: dict[str, str], known: Known) -> TaskRow | None:
     """A task that has not said that it began; None when nothing of it can be known any more."""
     state = _state(each, ready, actors)
     if state is None:
         made = each.kind == "actor creation" and each.actor_id is not None and each.actor_id.hex() in actors
-        if not made:  # of an actor, the cell and the demand are asked for as long as Ray knows it
+        # Of an actor, the cell and the demand are asked for as long as Ray knows it; of others, until they report.
+        if not made and time.time() > each.submitted_at + REPORTS_COME_S:
             known.submissions.forget(each.task_id)
         return None
     return TaskRow(
@@ -141,19 +170,20 @@ def _of_submission(each: Submission, ready: set[bytes], actors: dict[str, str], 
         actor_id=each.actor_id.hex() if each.actor_id else None,
         cell=each.cell,
         submitted_at=each.submitted_at,
+        why=NO_REPORT if state == "FAILED" else "",
         choice=each.choice,
         choice_why=each.choice_why,
     )
 
 
-def _state(each: Submission, ready: set[bytes], actors: dict[str, str]) -> str | None:
+def _state(each: Submission, ready: dict[bytes, str], actors: dict[str, str]) -> str | None:
     if each.kind == "actor creation":
         state = actors.get(each.actor_id.hex() if each.actor_id else "", "")
         return "PENDING_NODE_ASSIGNMENT" if state in _PENDING_ACTOR else None
     if each.inner() is None:
         return None
     if each.task_id in ready:
-        return "FINISHED"
+        return ready[each.task_id]
     return "PENDING_NODE_ASSIGNMENT" if each.kind == "task" else "SUBMITTED_TO_WORKER"
 
 

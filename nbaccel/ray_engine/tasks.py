@@ -22,7 +22,7 @@ from nbaccel.ray_engine.abandoned import has_ended
 from nbaccel.ray_engine.choosing import Choice, quantities
 from nbaccel.ray_engine.errors import translate
 from nbaccel.ray_engine.submissions import About
-from nbaccel.ray_engine.undecided import Deciding
+from nbaccel.ray_engine.undecided import Deciding, UndecidedActor
 from nbaccel.refs import ObjectRef, ObjectRefGenerator
 
 
@@ -199,7 +199,8 @@ class Tasks:
             raise error
 
     def kill(self: Any, actor: ActorHandle, *, no_restart: bool) -> None:
-        ray.kill(actor._inner, no_restart=no_restart)
+        if not (isinstance(actor, UndecidedActor) and actor.call_off()):
+            ray.kill(actor._inner, no_restart=no_restart)
 
     def get_actor(self: Any, name: str, namespace: str | None) -> ActorHandle:
         where = namespace or self.namespace

@@ -19,6 +19,7 @@ import ray
 from ray.experimental import internal_kv
 
 from nbaccel import engine as engines
+from nbaccel import exceptions
 from nbaccel.handles import ActorClass, ActorHandle
 from nbaccel.options import ActorOptions, demand_of_actor
 from nbaccel.ray_engine.choosing import Choice, Choices, quantities
@@ -44,6 +45,19 @@ class UndecidedActor(ActorHandle):
         self._engine = engine
         self._counted = False
         self._cache = {}
+        self._trying = b""  # the actor of the choice that is tried now
+        self._called_off = False
+
+    @property
+    def _id_now(self) -> bytes:
+        return self._trying
+
+    def call_off(self) -> bool:
+        """End it where it has not been placed; whether it was that early."""
+        if self._settled.done():
+            return False
+        self._called_off = True
+        return True
 
     def __getattr__(self, name: str) -> Any:
         if name in ("_inner", "_actor_id_bytes"):
@@ -72,7 +86,7 @@ class Deciding:
         self._begun_at = time.monotonic()
         self._failed: list[str] = []
         self._source = engines.cell_source and engines.cell_source()
-        self._handle: Callable[[], ActorHandle | None] = lambda: None
+        self._handle: Callable[[], UndecidedActor | None] = lambda: None
 
     def start(self) -> UndecidedActor:
         """The handle, at once."""
@@ -94,6 +108,7 @@ class Deciding:
             because = choice._replace(why=self._why(choice, number))
             inner = self._make(because, running, key, number)
             if (handle := self._handle()) is not None:
+                handle._trying = inner._actor_id.binary()
                 self._engine.note_actor(inner, running, because, handle, self._source)
             last = number + 1 == len(self._choices.left)
             if last or handle is None or self._stays(inner, key, number):
@@ -131,6 +146,9 @@ class Deciding:
             after_s = max(after_s, self._attempts.STARTS_WITHIN_S)
         deadline = None if after_s is None else time.monotonic() + after_s
         while not ray.wait([ready], timeout=self._attempts.LOOK_EVERY_S, fetch_local=False)[0]:
+            if (handle := self._handle()) is not None and handle._called_off:
+                ray.kill(inner)
+                raise exceptions.ActorDiedError("The actor was killed by kill() before any of its choices was free.")
             if self._begun(key):
                 if not self._options.fallback_on:
                     return True

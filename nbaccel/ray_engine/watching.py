@@ -381,8 +381,8 @@ class Watching:
                 "Which runtime environments were made is known to the agent of each of Ray's nodes; only Ray's "
                 "dashboard gathers it: init(engine='ray', include_dashboard=True), then `ray list runtime-envs`."
             )
-        snapshot = self.snapshot()
-        return planning.state_rows(snapshot, self.tables(), what)[:limit]
+        self.snapshot()  # takes in what there is to know
+        return planning.state_rows(self.picture(metrics=False, rows=MOST_NOTES), self.tables(), what)[:limit]
 
 
 def _last_cell() -> bytes:

@@ -279,3 +279,36 @@ def test_joblib_runs_its_calls_here(nb):
         pids = joblib.Parallel()(joblib.delayed(_pid)(value) for value in range(2))
         assert (os.getpid() in pids) is (nb.engine.current().name == "debug")
         assert joblib.parallel.get_active_backend()[0].effective_n_jobs(-1) == 4
+
+
+# ---- many tasks
+
+
+def test_tasks_that_failed_are_counted_as_failed_and_not_as_finished(nb, wait_until):
+    before = nb.snapshot().counts
+
+    @nb.remote
+    def fails():
+        raise ValueError("no")
+
+    refs = [fails.remote() for _ in range(5)]
+    nb.wait(refs, num_returns=5, timeout=60)
+    found = wait_until(lambda: more if (more := nb.snapshot().counts).get("FAILED", 0) > before.get("FAILED", 0) else 0)
+    assert found["FAILED"] == before.get("FAILED", 0) + 5
+    assert found.get("FINISHED", 0) == before.get("FINISHED", 0)
+
+
+def test_a_task_whose_ref_nobody_keeps_has_its_name_and_demand(nb, wait_until):
+    nb.get(nb.remote(lambda: 1).options(name="unkept", num_cpus=2).remote())
+    (row,) = wait_until(lambda: [row for row in nb.snapshot().tasks if row.name == "unkept"])
+    assert row.demand["CPU"] == 2
+
+
+def test_many_tasks_are_all_listed(nb, wait_until):
+    short = nb.remote(lambda: 1).options(name="one of many")
+    nb.get([short.remote() for _ in range(60)])
+
+    def listed():
+        return [row for row in state.list_tasks(limit=10_000) if row.name == "one of many"]
+
+    assert len(wait_until(lambda: rows if len(rows := listed()) >= 60 else None)) == 60

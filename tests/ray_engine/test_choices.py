@@ -240,6 +240,21 @@ def test_a_handle_that_is_not_settled_can_be_passed_on(joined: None, tmp_path: P
     nbaccel.kill(model)
 
 
+def test_an_actor_that_waits_for_a_choice_is_explained_shown_and_ended_without_waiting(
+    joined: None, tmp_path: Path
+) -> None:
+    with held(num_gpus=2):
+        model = Model.options(fallback="cpu", fallback_on=(MemoryError,)).remote(str(tmp_path / "marks"))
+        explained = wait_until(lambda: found if (found := nbaccel.explain(model)).holders else None)
+        assert "Model.__init__ asks for" in explained.sentence
+        assert {holder.name for holder in explained.holders} == {"Holder"}
+        assert any(row.name == "Model.__init__" for row in nbaccel.snapshot().tasks)
+        nbaccel.kill(model)
+        with pytest.raises(exceptions.ActorDiedError, match="before any of its choices was free"):
+            nbaccel.get(model.kind.remote())
+    assert not (tmp_path / "marks").exists()
+
+
 def test_an_error_instead_of_waiting_for_ever_where_it_is_wanted(joined: None) -> None:
     @nbaccel.remote(num_gpus=3)
     def three() -> None: ...

@@ -118,7 +118,20 @@ def test_a_later_attempt_has_not_ended(collector):
 
     _, (note,), ended, _ = asyncio.run(run())
     assert "ended_at" not in note and "error" not in note
-    assert ended["FAILED"] == 1
+    assert ended == {"FINISHED": 0, "FAILED": 0}  # a task ends once
+
+
+def test_a_task_that_succeeds_at_last_has_ended_once_and_well(collector):
+    reporting = __import__("nbaccel_in_ray.reporting").reporting
+
+    async def run():
+        await collector.report(WHERE, [_note(_Id(1).hex(), started_at=1.0, ended_at=2.0, error="ValueError: no")])
+        await collector.report(WHERE, [], reporting.packed([{**_short(1, ended_at=4.0), "attempt": 1}]))
+        return await collector.since(0, 0)
+
+    _, (note,), ended, briefs = asyncio.run(run())
+    assert "error" not in note and note["ended_at"] == 4.0
+    assert (ended, briefs) == ({"FINISHED": 1, "FAILED": 0}, [])
 
 
 def test_only_what_is_new_is_told(collector):
@@ -166,7 +179,7 @@ def _short(number, ended_at=2.0, name="train"):
 
 def test_short_tasks_travel_together_and_lose_nothing(collector):
     reporting = __import__("nbaccel_in_ray.reporting").reporting
-    notes = [_short(1), _short(2, name="load"), {**_short(3), "attempt": 2}]
+    notes = [_short(1), _short(2, name="load"), _short(3)]
 
     async def run():
         await collector.report(WHERE, [], reporting.packed(notes))
@@ -268,6 +281,35 @@ def test_what_a_view_waits_for_is_sent_at_once(reporter, monkeypatch, urgent):
     assert reporter._send() is not None
     ((batch, briefs),) = reporter._collector.batches
     assert (len(batch), briefs) == (1, 0)
+
+
+def test_an_actor_speaks_to_ray_while_it_works_or_when_it_seems_to_live_on(reporter, monkeypatch):
+    monkeypatch.setattr(reporter, "_look", lambda: True)
+    reporter.creation = creation = _begin(reporter, 1)
+    reporter._lives_on = True
+    reporter.ended(creation)
+    assert [[note["task_id"] for note in batch] for batch, _ in reporter._collector.batches] == [[]]
+    assert [briefs for _, briefs in reporter._collector.batches] == [1]  # told before Ray hears that it is made
+    call = _begin(reporter, 2)
+    reporter.ended(call, ValueError("no"))
+    reporter._say()
+    assert len(reporter._collector.batches) == 1  # the last handle may just have gone
+    reporter._ended_at -= 1.0
+    reporter._say()
+    assert len(reporter._collector.batches) == 2
+
+
+def test_an_idle_process_with_news_looks_again_and_one_without_sleeps(reporter, monkeypatch):
+    reporting = __import__("nbaccel_in_ray.reporting").reporting
+    waits = []
+    monkeypatch.setattr(reporter._wake, "wait", waits.append)
+    reporter._sleep()
+    reporter.ended(_begin(reporter, 1))
+    reporter._worked_at = time.monotonic()
+    reporter._sleep()
+    reporter._worked_at -= reporting.UNSAID_S
+    reporter._sleep()
+    assert waits == [None, reporting.LOOK_EVERY_S, None]
 
 
 def test_at_its_end_a_process_says_everything(reporter):

@@ -41,7 +41,7 @@ class Collector:
 
     def _take_briefs(self, where: Note, briefs: Briefs) -> None:
         """Unopened, but where one of them is a task of which something is known already."""
-        if self._open and any(row[0].hex() in self._open for row in BRIEF.iter_unpack(briefs[1])):
+        if any(row[2] or row[0].hex() in self._open for row in BRIEF.iter_unpack(briefs[1])):  # also of later attempts
             for note in expanded(briefs, where):
                 self._take(note, where)
             return
@@ -57,6 +57,8 @@ class Collector:
         self._seq += 1
         known = self._tasks.pop(note["task_id"], {})
         if "started_at" in note and known.get("attempt", 0) < note["attempt"]:
+            if "ended_at" in known:  # that was another attempt: a task ends once
+                self._ended["FAILED" if "error" in known else "FINISHED"] -= 1
             for name in ("ended_at", "error", "progress"):
                 known.pop(name, None)
         if "ended_at" in note and "ended_at" not in known:

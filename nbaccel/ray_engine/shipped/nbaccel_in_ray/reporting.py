@@ -27,6 +27,8 @@ LOOK_EVERY_S = 2.0
 SEND_EVERY_S = 0.1
 SHORT_S = 0.05  # a task without devices is spoken of when it has run so long, or is over
 BRIEFS_EVERY_S = 0.5
+QUIET_S = 0.5
+UNSAID_S = 30.0  # so long an idle process looks whether somebody watches, if it has something to say
 MOST_KEPT = 1_000  # ended tasks of one process that a late watcher can still learn of
 END_TIMEOUT_S = 1.0
 
@@ -61,6 +63,9 @@ class Reporter:
         self._collector: Any = None
         self._looked_at = 0.0
         self._sent_at = 0.0
+        self._worked_at = 0.0
+        self._ended_at = 0.0
+        self._in_ray = threading.Lock()
         self._is_urgent = False  # among the news is more than short tasks that are over
         self._here: Note = {}
         self._lives_on = False  # an actor holds its devices between its calls: a late watcher must learn of it
@@ -95,7 +100,11 @@ class Reporter:
         note["ended_at"] = time.time()
         if error is not None:
             note["error"] = first_line(error)
-        self._running.pop(id(note), None)
+        if note is self.creation:
+            self._say()  # devices are held from now on: views are told while Ray waits for us
+        self._ended_at = time.monotonic()
+        with self._in_ray:
+            self._running.pop(id(note), None)
         for stream in printing.streams:
             stream.ended(note)
         if note.pop("sent", False):
@@ -150,22 +159,40 @@ class Reporter:
         self._wake.set()
 
     def _run(self) -> None:
+        self._worked_at = time.monotonic()
         while True:
+            watched = self._say()
+            time.sleep(SEND_EVERY_S if watched else LOOK_EVERY_S)  # also when idle: waking for each short task is dear
+            if self._running:
+                self._worked_at = time.monotonic()
+            elif not self._lives_on and not (watched and self._news):
+                self._sleep()
+
+    def _say(self) -> bool:
+        """Look whether somebody watches, and send what is new; whether somebody does.
+
+        Ray takes an actor's process down as soon as its last handle goes, usually right after a call, and crashes where
+        a thread then speaks to it. It waits for calls that run, and these wait for us. In between we keep quiet until
+        the actor seems to live on.
+        """
+        with self._in_ray:
+            if self._lives_on and not self._running and time.monotonic() < self._ended_at + QUIET_S:
+                return self._collector is not None
             try:
                 watched = self._look()
                 if watched:
                     self._send()
             except Exception:  # the cluster ends, or the collector has: reports are never worth a task
                 watched, self._collector = False, None
-            time.sleep(SEND_EVERY_S if watched else LOOK_EVERY_S)  # also when idle: waking for each short task is dear
-            if not self._running and not self._lives_on and not (watched and self._news):
-                self._sleep()
+        return watched
 
     def _sleep(self) -> None:
-        """Until the next task starts."""
+        """Until the next task starts; while something is unsaid, not for long, since somebody may begin to watch."""
         self._idle = True
         if not self._running:
-            self._wake.wait()
+            may_be_asked = self._news and time.monotonic() < self._worked_at + UNSAID_S
+            if self._wake.wait(LOOK_EVERY_S if may_be_asked else None):
+                self._worked_at = time.monotonic()
         self._wake.clear()
         self._idle = False
 
@@ -186,8 +213,8 @@ class Reporter:
         """Ray's ref of the collector's answer; None when there is nothing to say yet."""
         now = time.time()
         born_before = now if everything else now - SHORT_S
-        running = list(self._running.values())
-        notes = {id(note): note for note in running if "sent" not in note and _is_told(note, born_before)}
+        running = [note for note in list(self._running.values()) if "sent" not in note and "ended_at" not in note]
+        notes = {id(note): note for note in running if _is_told(note, born_before)}
         can_wait = now - self._sent_at < BRIEFS_EVERY_S and len(self._news) < MOST_KEPT // 2
         if can_wait and not (notes or self._is_urgent or everything):
             return None

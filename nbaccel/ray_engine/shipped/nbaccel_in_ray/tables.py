@@ -64,8 +64,18 @@ def _actor(row: Row) -> Row:
     """Without the parts that only Ray's own code can read."""
     plain = {name: value for name, value in row.items() if name != "DeathCause"}
     plain["why"] = _words(row.get("DeathCause"))
+    plain["out_of_scope"] = _is_out_of_scope(row.get("DeathCause"))
     plain["class_name"] = row["ActorClassName"].rpartition(".")[2]
     return plain
+
+
+def _is_out_of_scope(cause: Any) -> bool:
+    """Whether the actor has ended since nobody held a handle of it any more, after all of its calls."""
+    if cause is None or cause.WhichOneof("context") != "actor_died_error_context":
+        return False
+    context = cause.actor_died_error_context
+    name: str = type(context).Reason.Name(context.reason)
+    return name in ("OUT_OF_SCOPE", "REF_DELETED")
 
 
 def _words(cause: Any) -> str:
