@@ -37,7 +37,7 @@ ARROWS: dict[str, set[str]] = {
     "accelerators": {"exceptions"},
     "tables": {"snapshot", "wording"},
     # It tells the engine which cell runs, and takes over what workers print.
-    "notebook": PUBLIC | {"engine", "refs", "sinks", "stopping"},
+    "notebook": PUBLIC | {"engine", "refs", "placement_group_handle", "sinks", "stopping"},
     "cli": PUBLIC | {"top"},
     "top": {"sessions", "snapshot", "tables", "wording"},
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nbaccel.accelerators import RESOURCES, vendor_for_resource, vendor_of
+from nbaccel.scheduling.resources import listed
 from nbaccel.snapshot import ActorRow, DeviceMetrics, DeviceRow, Holder, NodeRow, TaskRow
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ _TYPE_LABEL = "ray.io/accelerator-type"
 _TYPE_RESOURCE = "accelerator_type:"
 _OTHERS = "held by another job of this cluster"
 _UNREPORTED = "held by work that has not reported yet, or by another job of this cluster"
+MOST_GROUPS = 3
 _METRICS = set(DeviceMetrics.__struct_fields__)
 
 
@@ -28,6 +30,8 @@ def rows(nodes: list[NodeRow], tasks: list[TaskRow], actors: list[ActorRow], kno
                 samples = known.samples.get(node.node_id, []) if resource == "GPU" else []
                 of_family = _of_family(node, resource, count, holders, samples)
                 reason = _UNREPORTED if _some_unreported(resource, tasks, actors) else _OTHERS
+                groups = _groups_on(node.node_id, resource, known.tables["groups"])
+                reason = f"reserved by {listed(groups)}, or {reason}" if groups else reason
                 _take_off_others(of_family, node.available.get(resource, 0.0), reason)
                 made += of_family
     return made
@@ -100,6 +104,19 @@ def _some_unreported(resource: str, tasks: list[TaskRow], actors: list[ActorRow]
     return any(row.demand.get(resource) and row.state == "PENDING_NODE_ASSIGNMENT" for row in tasks) or any(
         row.demand.get(resource) and row.state == "ALIVE" and not row.device_ids for row in actors
     )
+
+
+def _groups_on(node_id: str, resource: str, groups: list[dict[str, Any]]) -> list[str]:
+    """The placement groups that have bundles with such devices on a node."""
+    return [
+        f"placement group {row['name'] or row['placement_group_id']}"
+        for row in groups
+        if row["state"] == "CREATED"
+        and any(
+            bundle.get(resource) and (row.get("bundles_to_node_id") or {}).get(index) == node_id
+            for index, bundle in row["bundles"].items()
+        )
+    ][:MOST_GROUPS]
 
 
 def _take_off_others(devices: list[DeviceRow], available: float, reason: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from math import inf
 from typing import Any
@@ -81,7 +82,7 @@ def sentence(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler = _none) -
     else:
         answer["deadlock"] = _nobody_gives_back(snapshot, found.resources, answer["holders"])
         stuck = f" {no_way_out(found.resources)}" if answer["deadlock"] else ""
-        answer["sentence"] = f"{start}: {found.reason}{held_by(answer['holders'])}.{stuck}"
+        answer["sentence"] = f"{start}: {found.reason}{held_by(answer['holders'], since=True)}.{stuck}"
     return answer
 
 
@@ -191,12 +192,15 @@ def _running_holders(snapshot: Snapshot, resources: list[str]) -> Iterator[dict[
                 }  # fmt: skip
 
 
-def held_by(holders: list[dict[str, Any]]) -> str:
+def held_by(holders: list[dict[str, Any]], *, since: bool = False) -> str:
+    """`since`: say for how long; a line that stays in place does not, since it would change every second."""
     named = []
     for holder in holders[:MOST_NAMED]:
         device = f" ({holder['resource']} {holder['device_id']})" if holder.get("device_id") else ""
         pid = f", pid {holder['pid']}" if holder.get("pid") else ""
-        named.append(f"{holder['name']}{_of_cell(holder['cell'])}{device}{pid}")
+        held_s = time.time() - (holder.get("since") or time.time())
+        age = f", for {held_s:.0f} s" if since and held_s >= 1 else ""
+        named.append(f"{holder['name']}{_of_cell(holder['cell'])}{device}{pid}{age}")
     if len(holders) > MOST_NAMED:
         named.append(f"{len(holders) - MOST_NAMED} more")
     return f"; held by {listed(named)}" if named else ""
@@ -256,7 +260,7 @@ def probe(snapshot: Snapshot, demand: dict[str, float], autoscaler: Autoscaler) 
         word = word or "never"
     texts = {
         "now": f"{answer['asks']}: free now.",
-        "busy": f"{answer['asks']}: {found.reason}{held_by(answer['holders'])}.",
+        "busy": f"{answer['asks']}: {found.reason}{held_by(answer['holders'], since=True)}.",
         "never": f"{answer['asks']} can never be met here: {found.reason}.",
         "addable": f"{answer['asks']} cannot be met now, because {found.reason}; but {more}.",
         "unknown": f"{answer['asks']} cannot be met now, because {found.reason}; {more}.",
