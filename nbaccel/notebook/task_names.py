@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nbaccel import wording
-from nbaccel.handles import ActorHandle, ObjectRef, ObjectRefGenerator
+from nbaccel.actor import ActorHandle
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.placement_group_handle import PlacementGroup
+from nbaccel.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.snapshot import Snapshot
 
 TASKS = (ObjectRef, ObjectRefGenerator, ActorHandle)  # values that stand for a task
