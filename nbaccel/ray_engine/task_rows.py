@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import ray
+from ray.core.generated.common_pb2 import ErrorType
 
 from nbaccel.ray_engine import planning
 from nbaccel.ray_engine.submissions import Submission
@@ -55,23 +56,24 @@ def _mine(note: Note, known: Known) -> bool:
 
 
 def _ready(waiting: list[Submission]) -> dict[bytes, str]:
-    """Tasks whose refs we still hold and whose values are there, or their errors: FINISHED or FAILED."""
+    """Tasks whose refs we still hold and whose values are there ("") or their errors (Ray's word)."""
     calls = [each for each in waiting[-MOST_ASKED:] if each.kind != "actor creation"]
     held = [(each.task_id, ref) for each in calls if (ref := each.inner()) is not None]
     refs = {ref._inner: task_id for task_id, ref in held if isinstance(ref._inner, ray.ObjectRef)}
     if not refs:
         return {}
     done, _ = ray.wait(list(refs), num_returns=len(refs), timeout=0, fetch_local=False)
-    return {refs[ref]: "FAILED" if is_error(ref) else "FINISHED" for ref in done}
+    return {refs[ref]: error_type(ref) for ref in done}
 
 
-def is_error(inner: Any) -> bool:
-    """Whether what is there for this ref of Ray's is an error; nothing is unpickled for that."""
+def error_type(inner: Any) -> str:
+    """Ray's word for the error that is there for this ref of Ray's, "" for a value; nothing is unpickled for that."""
     try:
         ((_data, metadata, *_),) = ray._private.worker.global_worker.core_worker.get_objects([inner], 0)
     except (AttributeError, TypeError, ValueError, ray.exceptions.RayError):
-        return False  # Ray Client, or a value that lies on another machine: errors never do
-    return (metadata or b"").split(b",")[0].isdigit()
+        return ""  # Ray Client, or a value that lies on another machine: errors never do
+    number = (metadata or b"").split(b",")[0]
+    return str(ErrorType.Name(int(number))) if number.isdigit() else ""
 
 
 def _of_note(note: Note, known: Known, nodes_alive: set[str]) -> TaskRow:
@@ -127,7 +129,7 @@ def _set_silent_ends(rows: list[TaskRow], known: Known) -> None:
     ended_well = {row["ActorID"] for row in known.tables["actors"] if row["State"] == "DEAD" and row["out_of_scope"]}
     for row in silent:
         state = ready.get(bytes.fromhex(row.task_id))
-        if state == "FINISHED" or (state is None and row.actor_id in ended_well):
+        if state == "" or (state is None and row.actor_id in ended_well):
             row.state, row.why = "FINISHED", ""
 
 
@@ -171,6 +173,7 @@ def _of_submission(each: Submission, ready: dict[bytes, str], actors: dict[str, 
         cell=each.cell,
         submitted_at=each.submitted_at,
         why=NO_REPORT if state == "FAILED" else "",
+        error_type=ready.get(each.task_id, ""),
         choice=each.choice,
         choice_why=each.choice_why,
     )
@@ -183,7 +186,7 @@ def _state(each: Submission, ready: dict[bytes, str], actors: dict[str, str]) ->
     if each.inner() is None:
         return None
     if each.task_id in ready:
-        return ready[each.task_id]
+        return "FAILED" if ready[each.task_id] else "FINISHED"
     return "PENDING_NODE_ASSIGNMENT" if each.kind == "task" else "SUBMITTED_TO_WORKER"
 
 

@@ -284,18 +284,18 @@ def test_joblib_runs_its_calls_here(nb):
 # ---- many tasks
 
 
-def test_tasks_that_failed_are_counted_as_failed_and_not_as_finished(nb, wait_until):
-    before = nb.snapshot().counts
-
+def test_tasks_that_failed_are_shown_as_failed(nb, wait_until):
     @nb.remote
     def fails():
         raise ValueError("no")
 
-    refs = [fails.remote() for _ in range(5)]
+    refs = [fails.options(name="fails at once").remote() for _ in range(5)]
     nb.wait(refs, num_returns=5, timeout=60)
-    found = wait_until(lambda: more if (more := nb.snapshot().counts).get("FAILED", 0) > before.get("FAILED", 0) else 0)
-    assert found["FAILED"] == before.get("FAILED", 0) + 5
-    assert found.get("FINISHED", 0) == before.get("FINISHED", 0)
+
+    def states():
+        return [row.state for row in nb.snapshot().tasks if row.name == "fails at once"]
+
+    assert wait_until(lambda: found if len(found := states()) == 5 else None) == ["FAILED"] * 5
 
 
 def test_a_task_whose_ref_nobody_keeps_has_its_name_and_demand(nb, wait_until):

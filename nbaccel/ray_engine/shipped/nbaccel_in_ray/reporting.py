@@ -28,6 +28,7 @@ SEND_EVERY_S = 0.1
 SHORT_S = 0.05  # a task without devices is spoken of when it has run so long, or is over
 BRIEFS_EVERY_S = 0.5
 QUIET_S = 0.5
+LONGEST_SAYING_S = 0.5  # a task never waits longer for its report
 UNSAID_S = 30.0  # so long an idle process looks whether somebody watches, if it has something to say
 MOST_KEPT = 1_000  # ended tasks of one process that a late watcher can still learn of
 END_TIMEOUT_S = 1.0
@@ -100,11 +101,11 @@ class Reporter:
         note["ended_at"] = time.time()
         if error is not None:
             note["error"] = first_line(error)
-        if note is self.creation:
-            self._say()  # devices are held from now on: views are told while Ray waits for us
         self._ended_at = time.monotonic()
-        with self._in_ray:
-            self._running.pop(id(note), None)
+        waited = self._in_ray.acquire(timeout=LONGEST_SAYING_S)  # a call that runs keeps Ray alive: see _say
+        self._running.pop(id(note), None)
+        if waited:
+            self._in_ray.release()
         for stream in printing.streams:
             stream.ended(note)
         if note.pop("sent", False):
