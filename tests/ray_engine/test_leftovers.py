@@ -103,10 +103,21 @@ def test_a_process_that_keeps_much_is_replaced_and_it_is_told(joined: None, line
     wait_until(lambda: any("kept 300 MiB of the memory of GPU 0" in line for line in lines))
 
 
-def test_what_a_task_returns_is_not_left_behind(joined: None, lines: list[str]) -> None:
-    assert nbaccel.get(leave.remote(100 * MIB, returns=300 * MIB)) == 300 * MIB
+def test_a_task_that_fails_leaves_no_more_than_one_that_returns(joined: None) -> None:
+    nbaccel.get(leave.remote(0))
+    nbaccel.snapshot()  # somebody watches
+    with pytest.raises(ValueError, match="it fails"):
+        nbaccel.get(leave.remote(400 * MIB, fails=True))
+    (told,) = wait_until(lambda: [each.message for each in nbaccel.snapshot().alerts if "kept 400 MiB" in each.message])
+    assert "The process is replaced before the next task gets the device." in told
+
+
+def test_what_a_task_returns_is_not_left_behind(joined: None) -> None:
+    nbaccel.get(leave.remote(0))
+    nbaccel.snapshot()  # somebody watches
+    assert nbaccel.get(leave.remote(70 * MIB, returns=300 * MIB)) == 300 * MIB
     assert nbaccel.get(leave.remote(0))
-    assert not any("kept" in line for line in lines)
+    assert not [each.message for each in nbaccel.snapshot().alerts if "kept 370 MiB" in each.message]
 
 
 def test_so_many_calls_end_with_the_first_that_leaves_much(joined: None) -> None:
