@@ -150,7 +150,9 @@ class RayTaskError(RayError):
     def __reduce__(self) -> Reduced:
         facts = {name: self.__dict__[name] for name in _FACTS}
         notes = self.__dict__.get("__notes__")
-        return _rebuild_task_error, (facts, _packed(self.cause), notes, type(self) is not RayTaskError)
+        told = {*_FACTS, "cause", "__notes__", *getattr(self.cause, "__dict__", ())}
+        added = {name: value for name, value in self.__dict__.items() if name not in told}
+        return _rebuild_task_error, (facts, _packed(self.cause), notes, type(self) is not RayTaskError, added)
 
 
 _FACTS = ("function_name", "traceback_str", "task_id", "pid", "device_ids", "cell", "actor")
@@ -237,14 +239,20 @@ def _unpacked(
 
 
 def _rebuild_task_error(
-    facts: Mapping[str, Any], cause: "BaseException | _PackedCause | None", notes: list[str] | None, fused: bool
+    facts: Mapping[str, Any],
+    cause: "BaseException | _PackedCause | None",
+    notes: list[str] | None,
+    fused: bool,
+    added: Mapping[str, Any],
 ) -> RayTaskError:
     if isinstance(cause, _PackedCause):  # copy.copy calls this with what __reduce__ gave, not pickled in between
         cause = cause.cause
     error = RayTaskError(cause=cause, **facts)
     for note in notes or []:
         error.add_note(note)
-    return error.as_instanceof_cause() if fused else error
+    made = error.as_instanceof_cause() if fused else error
+    made.__dict__.update(added)
+    return made
 
 
 # --- tasks, workers, nodes -------------------------------------------------------------------------------------

@@ -231,6 +231,12 @@ def test_an_inner_traceback_that_the_outer_text_lacks_is_put_before_it():
     assert str(outer).index("ray::inner() (pid=1)") < str(outer).index("Traceback: somewhere")
 
 
+def test_what_is_added_to_a_task_error_survives_pickle():
+    error = failed(KeyError("door")).as_instanceof_cause()
+    error.step = 7
+    assert [again.step for again in roundtrips(error)] == [7, 7, 7]
+
+
 def test_notes_on_a_task_error_survive_pickle():
     error = failed(ValueError("x")).as_instanceof_cause()
     error.add_note("see cell 3")

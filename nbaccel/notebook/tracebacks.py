@@ -43,7 +43,8 @@ def _show(
         lines = render(error, shell, traceback)
     else:
         frames = _users_frames(traceback, shell)
-        lines = [*frames, *([""] if frames else []), f"{_RED}{kind.__name__}{_PLAIN}: {error}"]
+        words = with_cell_lines(_without_ours(str(error)), shell)  # of an actor's constructor that raised
+        lines = [*frames, *([""] if frames else []), f"{_RED}{kind.__name__}{_PLAIN}: {words}"]
     shell._showtraceback(kind, error, lines)
     return lines
 

@@ -12,7 +12,7 @@ import ray
 from nbaccel import engine as engines
 from nbaccel import sinks
 from nbaccel.options import InitOptions
-from nbaccel.ray_engine import orphans
+from nbaccel.ray_engine import orphans, unasked
 from nbaccel.ray_engine.abandoned import Abandoned
 from nbaccel.ray_engine.addresses import host_and_port
 from nbaccel.ray_engine.choosing import Choosing
@@ -59,6 +59,7 @@ class RayEngine(Tasks, Choosing, DeviceMemory, Objects, Cluster, Groups, Watchin
         self.head = HeadWatch(_head_of(address), self._lost, ray.shutdown)
         self.start_watching()
         if not in_worker:
+            unasked.shorten()
             self.head.start()
 
     def _lost(self, sentence: str) -> None:
@@ -90,6 +91,7 @@ class RayEngine(Tasks, Choosing, DeviceMemory, Objects, Cluster, Groups, Watchin
         """Leave; a Ray that init() started ends with us. One that the program started itself goes on."""
         if self.in_worker:
             return
+        unasked.stop()
         self.head.stop()
         self.abandoned.stop()
         if self.head.lost:

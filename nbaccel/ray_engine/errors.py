@@ -12,8 +12,12 @@ import ray
 from nbaccel import exceptions
 
 WHERE = "_nbaccel_where"  # what nbaccel_in_ray.wrapping leaves on an exception
-_OWN_FRAME = re.compile(r'^  File "[^"]*nbaccel_in_ray[^"]*", line \d+, in \w+\n(?:    .*\n)*', re.MULTILINE)
-
+_FRAME = re.compile(r'  File "(?P<file>[^"]*)", line \d+, in ')
+_RUNTIMES = re.compile(r"[/\\](?:nbaccel_in_ray|site-packages[/\\]ray)[/\\]")
+_ABOVE_ACTORS = re.compile(r"[/\\]concurrent[/\\]futures[/\\](?:_base|thread)\.py$")  # Ray calls some actors through it
+_CARETS = re.compile(r"\s+[\^~]+\s*")
+_OF_AN_ARGUMENT = re.compile(r"\A(?:  At least one of the input arguments .*\n.*(?:\n|\Z))+")  # for each task between
+_TRACEBACK = "Traceback (most recent call last):\n"
 _REFUSED = re.compile(r"^.*ActorUnschedulableError: (.*)$", re.MULTILINE)
 _NOT_SET_UP = re.compile(r"RuntimeEnvSetupError: (?:Failed to set up runtime environment\.\n)?(.*)\Z", re.DOTALL)
 # What happened to an attempt, said by its supervisor (see supervising): it is the task's own fate.
@@ -25,7 +29,7 @@ _OF_THE_RUNTIME = (
     ray.exceptions.NodeDiedError,
     ray.exceptions.RuntimeEnvSetupError,
 )
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _HEADING = re.compile(r"ray::(?P<name>[^ ]+?)\(\)(?: \(pid=(?P<pid>\d+))?")
 
 
@@ -40,7 +44,7 @@ def translated() -> Iterator[None]:
 
 def translate(error: BaseException) -> BaseException:
     """nbaccel's error for one of Ray's; any other is returned as it is."""
-    if isinstance(error, exceptions.RayError) or not isinstance(error, ray.exceptions.RayError):
+    if not isinstance(error, ray.exceptions.RayError):
         return error
     if isinstance(error, ray.exceptions.RayTaskError):
         if isinstance(error.cause, _OF_THE_RUNTIME):
@@ -53,7 +57,7 @@ def translate(error: BaseException) -> BaseException:
 
 def _task_error(error: Any) -> exceptions.RayTaskError:
     """Ray's error is one of the user's class too, which hides what Ray knows: its text and our mark still tell."""
-    heading, _, traceback = _COLOUR.sub("", str(error)).partition("\n")
+    heading, _, traceback = COLOUR.sub("", str(error)).partition("\n")
     found = _HEADING.match(heading)
     cause = error.cause
     where = _where(cause)
@@ -63,13 +67,40 @@ def _task_error(error: Any) -> exceptions.RayTaskError:
     class_name, _, name = (where.get("name") or (found["name"] if found else "task")).rpartition(".")
     return exceptions.RayTaskError(
         name,
-        _OWN_FRAME.sub("", traceback if found else str(error)).rstrip(),
+        _with_inner(users_traceback(traceback), cause) if found else str(error),
         cause,
         task_id=where.get("task_id"),
         pid=pid,
         device_ids=where.get("device_ids"),
         actor=class_name or None,
     )
+
+
+def users_traceback(text: str) -> str:
+    """A traceback that Ray has shortened, without the frames of Ray and ours, and without what Ray left of its own."""
+    kept: list[str] = []
+    hidden, seen_users = True, False  # what stands before the first frame is left of one that Ray has taken out
+    for line in _OF_AN_ARGUMENT.sub("", text).rstrip().splitlines():
+        frame = _FRAME.match(line)
+        if frame:
+            hidden = bool(_RUNTIMES.search(frame["file"]) or (not seen_users and _ABOVE_ACTORS.search(frame["file"])))
+            seen_users = seen_users or not hidden
+        elif not line.startswith("    "):
+            hidden = False
+        stray = _CARETS.fullmatch(line) and (not kept or _CARETS.fullmatch(kept[-1]) or kept[-1][:4].strip())
+        if not hidden and not stray:
+            kept.append(line)
+    return (_TRACEBACK if seen_users else "") + "\n".join(kept)
+
+
+def _with_inner(traceback: str, cause: Any) -> str:
+    """Where the task raised what another task had raised, that one's traceback as it stood there."""
+    if isinstance(cause, exceptions.RayTaskError):
+        heading = str(cause).partition("\n")[0]
+        before, found, _ = traceback.partition(heading)
+        if found:
+            return before + str(cause)
+    return traceback
 
 
 def _where(cause: Any) -> dict[str, Any]:
@@ -89,8 +120,9 @@ def _actor_error(error: Any) -> exceptions.RayError:
     inner = getattr(error, "cause", None) or error.__cause__
     cause = translate(inner) if inner is not None else None
     actor_id = error.actor_id
+    heading, _, rest = COLOUR.sub("", str(error)).partition("\n")
     made: exceptions.RayError = kind(
-        str(error),
+        "\n".join(filter(None, (heading, users_traceback(rest) if _FRAME.search(rest) else rest))),
         actor_id=actor_id.hex() if isinstance(actor_id, (bytes, ray.ActorID)) else actor_id,
         actor_init_failed=error.actor_init_failed,
         cause=cause,

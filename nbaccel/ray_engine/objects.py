@@ -12,7 +12,15 @@ import ray
 from nbaccel import exceptions
 from nbaccel.handles import ActorHandle
 from nbaccel.ray_engine.errors import translate, translated
+from nbaccel.ray_engine.task_rows import error_type
 from nbaccel.refs import ObjectRef, ObjectRefGenerator
+
+
+def _failed_task(refs: Sequence[ObjectRef[Any]]) -> str | None:
+    """The task of the first ref that holds an error."""
+    failed = (ref._inner for ref in refs if isinstance(ref._inner, ray.ObjectRef) and error_type(ref._inner))
+    first = next(failed, None)
+    return first.task_id().hex() if first is not None else None
 
 
 class Objects:
@@ -33,20 +41,28 @@ class Objects:
                 "nbaccel.explain(ref) says why one waits."
             ) from None
         except ray.exceptions.RayError as error:
-            raise self.located(error) from None
+            raise self.located(error, refs) from None
         if self.stand_ins:
             return [self.stand_ins.get(ref._id, value) for ref, value in zip(refs, values, strict=True)]
         return list(values)
 
-    def located(self: Any, error: BaseException) -> BaseException:
-        """nbaccel's error, with what Ray does not know of the task: its cell, and its name where Ray has no words."""
+    def located(self: Any, error: BaseException, refs: Sequence[ObjectRef[Any]]) -> BaseException:
+        """nbaccel's error for one of these refs, with what Ray does not know of the task: its cell, and its name."""
         made = translate(error)
-        task_id = getattr(made, "task_id", None)
+        task_id = getattr(made, "task_id", None) or _failed_task(refs)
         asked = self.submissions.get(bytes.fromhex(task_id)) if task_id else None
-        if asked is not None and isinstance(made, exceptions.RayTaskError):
+        if asked is None:
+            return made
+        if isinstance(made, exceptions.RayTaskError):
+            made.task_id = task_id
             made.cell = made.cell or asked.cell or None
-        elif asked is not None and type(made) is exceptions.TaskCancelledError:
+        elif type(made) is exceptions.TaskCancelledError:
             return exceptions.TaskCancelledError(f"Task {asked.name} was cancelled.", task_id=task_id)
+        elif type(made) is exceptions.WorkerCrashedError:
+            return exceptions.WorkerCrashedError(
+                f"{asked.name} ended because its worker process died: it was killed, crashed or exited. "
+                "Ray does not say with which signal or code."
+            )
         return made
 
     def wait(
@@ -78,7 +94,7 @@ class Objects:
             if not future.set_running_or_notify_cancel():
                 return
             if isinstance(value, ray.exceptions.RayError):
-                future.set_exception(self.located(value))
+                future.set_exception(self.located(value, [keep]))
             else:
                 future.set_result(self.stand_ins.get(keep._id, value))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 
@@ -84,6 +85,71 @@ def test_an_error_passes_through_a_nested_task(nb):
     assert isinstance(caught.value.cause, Quota)
 
 
+def frames(error):
+    """The functions of the traceback of a task, of the tasks that it waited for too."""
+    return re.findall(r"^  File .*, line \d+, in (.*)$", error.traceback_str, re.MULTILINE)
+
+
+def test_a_nested_error_shows_both_tasks_and_tells_of_the_outer(nb):
+    @nb.remote
+    def inner():
+        raise KeyError("deep")
+
+    @nb.remote(num_gpus=1)
+    def outer():
+        return nbaccel.get(inner.remote())
+
+    ref = outer.remote()
+    with pytest.raises(KeyError) as caught:
+        nb.get(ref)
+    error = caught.value
+    assert type(error).__name__ == "RayTaskError(KeyError)" and type(error.cause) is KeyError
+    assert [kind.__module__ for kind in type(error).__mro__ if "Ray" in kind.__name__] == ["nbaccel.exceptions"] * 3
+    assert (error.function_name, error.device_ids) == ("outer", {"GPU": ["0"]})
+    found = frames(error)
+    assert (found[0], found[-1]) == ("outer", "inner")
+    assert error.traceback_str.count("ray::inner()") == 1
+
+
+def test_the_traceback_has_the_users_frames_only(nb):
+    @nb.remote
+    class Fails:
+        def deep(self):
+            return len(5)
+
+        def at_once(self):
+            return self.deep()
+
+        async def later(self):
+            return self.deep()
+
+    actor = Fails.remote()
+    for ref in (actor.at_once.remote(), actor.later.remote()):
+        with pytest.raises(TypeError) as caught:
+            nb.get(ref)
+        lines = caught.value.traceback_str.splitlines()
+        assert lines[0] == "Traceback (most recent call last):"
+        assert lines[1].startswith("  File ") and frames(caught.value)[1:] == ["deep"]
+        assert lines[-1].startswith("TypeError: object of type 'int' has no len")
+
+
+def test_the_constructors_frames_are_told_by_the_actors_error(nb):
+    @nb.remote
+    class Fails:
+        def __init__(self):
+            raise ValueError("no weights")
+
+        def work(self):
+            return 1
+
+    with pytest.raises(exceptions.ActorDiedError, match="no weights") as caught:
+        nb.get(Fails.remote().work.remote())
+    first, header, *rest = str(caught.value).splitlines()
+    assert "Fails.__init__" in first and header == "Traceback (most recent call last):"
+    assert [line for line in rest if line.startswith("  File ")] == [line for line in rest if "__init__" in line]
+    assert rest[-1] == "ValueError: no weights"
+
+
 def test_a_nested_error_is_caught_inside_the_task(nb):
     @nb.remote
     def outer():
@@ -97,7 +163,7 @@ def test_a_nested_error_is_caught_inside_the_task(nb):
 
 
 def test_a_crashed_worker_is_told(nb):
-    with pytest.raises(exceptions.WorkerCrashedError):
+    with pytest.raises(exceptions.WorkerCrashedError, match="crash"):
         nb.get(crash.remote())
 
 

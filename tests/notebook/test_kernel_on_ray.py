@@ -240,6 +240,27 @@ def test_an_error_shows_the_users_line_and_where_it_ran(kernel: Kernel) -> None:
     assert "cell_run.py" not in text and "nbaccel_in_ray" not in text
 
 
+def test_an_error_of_a_nested_task_shows_the_lines_of_both_and_the_cell(kernel: Kernel) -> None:
+    kernel.run("@nbaccel.remote\ndef inner():\n    return 1 / 0")
+    kernel.run("@nbaccel.remote\ndef outer():\n    return nbaccel.get(inner.remote())")
+    error = kernel.run("nbaccel.get(outer.remote())").error
+    assert error is not None
+    text = "\n".join(error["traceback"])
+    assert text.index("return nbaccel.get(inner.remote())") < text.index("return 1 / 0")
+    assert re.search(r"^in outer, pid \d+, from cell \[\d+\] line 1$", text, re.MULTILINE)
+    assert not re.search(r"^\s*[\^~]+$", text, re.MULTILINE)
+
+
+def test_an_actor_that_could_not_be_made_shows_the_line_of_its_constructor(kernel: Kernel) -> None:
+    constructor = "    def __init__(self):\n        raise ValueError('no weights')"
+    kernel.run(f"@nbaccel.remote\nclass Empty:\n{constructor}\n    def work(self):\n        pass")
+    error = kernel.run("nbaccel.get(Empty.remote().work.remote())").error
+    assert error is not None
+    text = "\n".join(error["traceback"])
+    assert re.search(r"Cell In\[\d+\], line 4, in __init__\n    raise ValueError\('no weights'\)", text)
+    assert "nbaccel_in_ray" not in text
+
+
 def test_one_task_for_each_item(kernel: Kernel) -> None:
     kernel.run("items = [1, 2, 3]")
     kernel.run("%%accel --each=items -o out\nsquare = item * item")

@@ -55,3 +55,42 @@ def test_the_mark_of_the_wrapper_is_taken_off():
     made = errors.translate(ray.exceptions.RayTaskError("train", "text", cause).as_instanceof_cause())
     assert (made.actor, made.function_name, made.device_ids, made.pid) == ("Model", "train", {"GPU": ["1"]}, 9)
     assert errors.WHERE not in made.cause.__dict__ and errors.WHERE not in made.__dict__
+
+
+def test_what_ray_leaves_of_the_frames_it_hides_is_taken_out():
+    text = (
+        "           ^^^^^^^^^^^^\n"
+        "                  ^^^^^^\n"
+        '  File "/usr/lib/python3.12/concurrent/futures/_base.py", line 456, in result\n'
+        "    return self.__get_result()\n"
+        "           ^^^^^^^^^^^^^^^^^^^\n"
+        '  File "/opt/site-packages/ray/actor.py", line 9, in __ray_call__\n'
+        "    return fn(self)\n"
+        '  File "/tmp/ray/nbaccel_in_ray/wrapping.py", line 3, in run\n'
+        "    return code()\n"
+        '  File "/home/me/ray/mine.py", line 1, in f\n'
+        "    g()(1)\n"
+        "    ~~~^^^\n"
+        "    ^^^^^\n"
+        '  File "/usr/lib/python3.12/concurrent/futures/_base.py", line 456, in result\n'
+        "    return self.__get_result()\n"
+        "TypeError: no\n"
+        "    and why"
+    )
+    assert errors.users_traceback(text).splitlines() == [
+        "Traceback (most recent call last):",
+        '  File "/home/me/ray/mine.py", line 1, in f',
+        "    g()(1)",
+        "    ~~~^^^",
+        '  File "/usr/lib/python3.12/concurrent/futures/_base.py", line 456, in result',
+        "    return self.__get_result()",
+        "TypeError: no",
+        "    and why",
+    ]
+
+
+def test_of_an_arguments_error_only_the_argument_is_told():
+    heading = "ray.exceptions.RayTaskError: ray::f()\n"
+    one = "  At least one of the input arguments for this task could not be computed:\n" + heading
+    rest = '  File "mine.py", line 1, in f\nValueError: no'
+    assert errors.users_traceback(one + one + rest) == "Traceback (most recent call last):\n" + rest
