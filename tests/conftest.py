@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ from tests.engines.skips import SKIPS
 # Ray and JupyterLab start in half the time; that all works without is shown by test_light_imports and by `make demo`.
 sys.path.insert(0, str(light_imports.FOLDER))
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(light_imports.FOLDER), os.environ.get("PYTHONPATH")]))
+
+# A shell script's `&` lets its programs ignore Ctrl-C, and what they start; the tests of Ctrl-C need one that does not.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NOW = 1_700_000_000.0
 HERE = Path(__file__).parent

@@ -2,7 +2,7 @@
 
 The remote traceback comes as text without the lines of cells, since a worker has no notebook to look them up in; this
 kernel has, so they are filled in here, and the kernel's temporary file names become cell numbers. nbaccel's own frames
-are only shown under `%xmode Verbose`.
+are only shown under `%xmode Verbose`, also where Stop has ended a wait.
 """
 
 from __future__ import annotations
@@ -28,14 +28,21 @@ _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
 
 def install(shell: InteractiveShell) -> None:
     """Shows nbaccel's errors in this way; all others stay as they are."""
-    shell.set_custom_exc((RayError,), _show)  # type: ignore[no-untyped-call]
+    shell.set_custom_exc((RayError, KeyboardInterrupt), _show)  # type: ignore[no-untyped-call]
 
 
 def _show(
-    shell: InteractiveShell, kind: type, error: RayError, traceback: TracebackType, tb_offset: int | None = None
+    shell: InteractiveShell,
+    kind: type,
+    error: RayError | KeyboardInterrupt,
+    traceback: TracebackType,
+    tb_offset: int | None = None,
 ) -> list[str]:
     """IPython's handler for our errors: shows it and gives the lines that the kernel's reply carries."""
-    if _is_verbose(shell):
+    if isinstance(error, KeyboardInterrupt):
+        users = traceback if _is_verbose(shell) else _down_to_ours(traceback)
+        lines = list(shell.InteractiveTB.structured_traceback(kind, error, users, tb_offset=tb_offset))
+    elif _is_verbose(shell):
         lines = list(shell.InteractiveTB.structured_traceback(kind, error, traceback, tb_offset=tb_offset))
     elif errors := getattr(error, "errors", None):
         lines = _several(errors, f"{_RED}{kind.__name__}{_PLAIN}: {error}", shell)
@@ -148,6 +155,23 @@ def _users_frames(traceback: TracebackType | None, shell: InteractiveShell) -> l
             frames.append(_frame(traceback, shell))
         traceback = traceback.tb_next
     return frames
+
+
+def _down_to_ours(traceback: TracebackType) -> TracebackType | None:
+    """As far as nbaccel was called, without what IPython makes of a magic; the whole where it was not called."""
+    above: list[TracebackType] = []
+    following: TracebackType | None = traceback
+    while following is not None and not following.tb_frame.f_code.co_filename.startswith(_OUR_DIRECTORY):
+        above.append(following)
+        following = following.tb_next
+    if following is None:
+        return traceback
+    while len(above) > 2 and above[-1].tb_frame.f_code.co_filename.startswith(_IPYTHONS_DIRECTORY):
+        above.pop()
+    made: TracebackType | None = None
+    for each in reversed(above):
+        made = TracebackType(made, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return made
 
 
 def _frame(traceback: TracebackType, shell: InteractiveShell) -> str:

@@ -79,4 +79,4 @@ def test_the_state_of_the_cluster_is_listed(nb, wait_until):
     assert (row.class_name, row.state) == ("Doubler", "ALIVE")
     assert any(each.actor_id == row.actor_id for each in list_actors(filters=[("state", "=", "ALIVE")]))
     assert [node.state for node in list_nodes()] == ["ALIVE"]
-    assert "double" in str(wait_until(summarize_tasks))
+    assert wait_until(lambda: "double" in str(summarize_tasks()))

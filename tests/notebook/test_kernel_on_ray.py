@@ -181,6 +181,7 @@ def test_stop_ends_the_cell_and_cancels_what_it_waits_for(kernel: Kernel, task: 
     kernel.interrupt()
     kernel.finish(cell)
     assert cell.error is not None and cell.error["ename"] == "KeyboardInterrupt"
+    assert "nbaccel.get(ref)" in (shown := "\n".join(cell.error["traceback"])) and "api.py" not in shown
     assert kernel.run("print(outcome(ref))").stdout == "TaskCancelledError\n"
 
 

@@ -74,6 +74,36 @@ def test_verbose_mode_shows_everything(shell: InteractiveShell, capsys: pytest.C
     assert "RayTaskError" in capsys.readouterr().out
 
 
+STOPPED = compile(
+    "def wait():\n    def deeper():\n        raise KeyboardInterrupt\n    deeper()", tracebacks.__file__, "exec"
+)
+CELL = "def mine():\n    wait()\nmine()"
+
+
+def test_a_stopped_wait_ends_at_the_users_line(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(STOPPED, shell.user_ns)
+    shell.run_cell(CELL, store_history=True)
+    shown = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    assert "----> 3 mine()" in shown and "----> 2     wait()" in shown
+    assert "deeper" not in shown and "tracebacks.py" not in shown
+    assert shown.rstrip().endswith("KeyboardInterrupt:")
+
+
+def test_verbose_mode_shows_where_a_wait_was_stopped(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exec(STOPPED, shell.user_ns)
+    shell.run_line_magic("xmode", "Verbose")
+    shell.run_cell(CELL)
+    assert "deeper" in capsys.readouterr().out
+
+
+def test_an_interrupt_elsewhere_is_shown_as_ever(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("def mine():\n    raise KeyboardInterrupt\nmine()")
+    shown = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    assert "----> 2     raise KeyboardInterrupt" in shown
+
+
 def test_other_errors_are_left_alone(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("1 / 0")
     assert "ZeroDivisionError" in capsys.readouterr().out

@@ -13,6 +13,7 @@ PROGRAM = """
 import _thread, signal, sys, threading, time
 sys.path.insert(0, {folder!r})
 import interrupting
+signal.signal(signal.SIGINT, {before})
 interrupting.install()
 threading.Timer(0.1, _thread.interrupt_main).start()
 try:
@@ -25,9 +26,10 @@ print(signal.getsignal(interrupting.WAKE) is not signal.SIG_DFL)
 LOCK = "lock = threading.Lock(); lock.acquire(); lock.acquire()"
 
 
+@pytest.mark.parametrize("before", ["signal.default_int_handler", "signal.SIG_IGN"], ids=["alone", "after a shell's &"])
 @pytest.mark.parametrize("blocks", ["time.sleep(600)", LOCK, "threading.Event().wait()"])
-def test_it_is_heard_at_once(blocks):
-    program = PROGRAM.format(folder=str(shipping.PACKAGE), blocks=blocks)
+def test_it_is_heard_at_once(blocks, before):
+    program = PROGRAM.format(folder=str(shipping.PACKAGE), blocks=blocks, before=before)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == ["interrupted", "True"]
 

@@ -3,6 +3,9 @@
 Ray notes the interrupt, and Python raises KeyboardInterrupt before its next step: after the sleep, or never where a
 lock is waited for. Python also writes each signal that it has noted into a pipe. A thread that reads there gets the
 main thread out of its system call with a signal that does nothing.
+
+A program that a shell script has started with `&` ignores SIGINT, and so does all that it starts: Ray's interrupt would
+be lost without a word. A task's process is nobody's foreground, so it never needs to.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ def install() -> None:
     """In a process whose main thread runs tasks; not where the program uses these signals itself."""
     if threading.current_thread() is not threading.main_thread():
         return
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(WAKE) not in (signal.SIG_DFL, signal.SIG_IGN):
         return
     reader, writer = os.pipe()
