@@ -6,11 +6,12 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import cloudpickle
+
+from nbaccel import package_environments
 
 Environment = dict[str, Any]
 
@@ -25,9 +26,9 @@ def spelled_out(runtime_env: Mapping[str, Any] | None) -> Environment:
     Raises ValueError for a requirements file that is not there, TypeError for a hook that cannot be pickled.
     """
     plain = {key: value for key, value in (runtime_env or {}).items() if value is not None}
-    for packages in ("pip", "uv"):
-        if packages in plain:
-            plain[packages] = _packages(packages, plain[packages])
+    for tool in package_environments.TOOLS:
+        if tool in plain:
+            plain[tool] = package_environments.spec_of(tool, plain[tool])
     if "working_dir" in plain and "://" not in plain["working_dir"]:
         plain["working_dir"] = os.path.abspath(os.path.expanduser(plain["working_dir"]))
     if "py_modules" in plain:
@@ -36,24 +37,6 @@ def spelled_out(runtime_env: Mapping[str, Any] | None) -> Environment:
     if callable(hook):
         plain["worker_process_setup_hook"] = {"pickled": cloudpickle.dumps(hook).hex()}
     return plain
-
-
-def _packages(name: str, given: Any) -> dict[str, Any]:
-    """pip's and uv's three forms (a list, a requirements file, a dict) as the dict."""
-    spec = dict(given) if isinstance(given, Mapping) else {"packages": given}
-    packages = spec.get("packages") or []
-    if isinstance(packages, str):
-        packages = _requirements(name, packages)
-    spec["packages"] = [os.path.abspath(each) if os.path.exists(each) else each for each in packages]
-    return spec
-
-
-def _requirements(name: str, path: str) -> list[str]:
-    try:
-        lines = Path(path).expanduser().read_text().splitlines()
-    except OSError as error:
-        raise ValueError(f"runtime_env[{name!r}] names the file {path!r}, which cannot be read: {error}.") from None
-    return [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
 
 
 def _module_path(module: Any) -> str:

@@ -115,7 +115,8 @@ def _become(order: Order, fds: list[int], arena_fd: int) -> None:
 
 
 def _exec_worker(order: Order, fd: int, arena_fd: int) -> None:
-    from nbaccel.local_engine import package_environments, variables, worker_setup
+    from nbaccel import package_environments
+    from nbaccel.local_engine import variables, worker_setup
 
     os.set_inheritable(fd, True)
     os.set_inheritable(arena_fd, True)

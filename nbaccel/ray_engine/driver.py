@@ -12,7 +12,7 @@ import ray
 from nbaccel import engine as engines
 from nbaccel import sinks
 from nbaccel.options import InitOptions
-from nbaccel.ray_engine import orphans, unasked
+from nbaccel.ray_engine import orphans, own_environments, unasked
 from nbaccel.ray_engine.abandoned import Abandoned
 from nbaccel.ray_engine.addresses import host_and_port
 from nbaccel.ray_engine.choosing import Choosing
@@ -52,7 +52,12 @@ class RayEngine(Tasks, Choosing, DeviceMemory, Objects, Cluster, Groups, Watchin
         self.refused_groups: dict[bytes, Any] = {}
         self.gpu_kinds: tuple[tuple[str, ...], list[Kind]] = ((), [])
         self.freshening = Freshening(self.serial)
-        self.shipping = Shipping(self.freshening, joined=address is not None, by_task=not ours and not in_worker)
+        self.shipping = Shipping(
+            self.freshening,
+            joined=address is not None,
+            by_task=not ours and not in_worker,
+            one_machine=own_environments.is_worker_of_one() if in_worker else ours and address is None,
+        )
         self.through_client = bool(address and address.startswith("ray://"))
         self._ours = ours
         self._guard = orphans.begin() if ours and address is None else None

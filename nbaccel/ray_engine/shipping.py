@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from nbaccel.ray_engine import setup_hooks
+from nbaccel.ray_engine import own_environments, setup_hooks
 from nbaccel.ray_engine.freshening import Freshening
 
 PACKAGE = Path(__file__).parent / "shipped" / "nbaccel_in_ray"
@@ -23,8 +23,9 @@ PACKAGE = Path(__file__).parent / "shipped" / "nbaccel_in_ray"
 class Shipping:
     """What of the package a task's own runtime environment has to carry."""
 
-    def __init__(self, freshening: Freshening, *, joined: bool, by_task: bool) -> None:
+    def __init__(self, freshening: Freshening, *, joined: bool, by_task: bool, one_machine: bool) -> None:
         self._freshening = freshening
+        self._one_machine = one_machine
         self._joined = joined
         self._by_task = by_task
         self._uri = ""
@@ -47,6 +48,8 @@ class Shipping:
         Ray takes folders of this machine for the whole job only; what a task brings is put into Ray's store by us.
         """
         environment = self._freshening.environment(environment)
+        if environment is not None and self._one_machine:
+            environment = own_environments.or_error(environment)
         if environment is not None:
             environment = setup_hooks.carried(_with_folders_uploaded(environment))
         own_modules = (environment or {}).get("py_modules")

@@ -10,7 +10,7 @@ from typing import Any
 
 from nbaccel import exceptions
 from nbaccel.options import InitOptions
-from nbaccel.ray_engine import addresses
+from nbaccel.ray_engine import addresses, own_environments
 from nbaccel.ray_engine.light_imports import lighter_imports
 from nbaccel.ray_engine.shipping import PACKAGE
 
@@ -67,7 +67,7 @@ def _start(ray: ModuleType, options: InitOptions) -> None:
     keywords = _start_keywords(options)
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            with lighter_imports():
+            with lighter_imports(), own_environments.told_to_workers():
                 ray.init(**keywords)
             return
         except Exception as error:  # Ray raises nothing narrower
@@ -111,7 +111,8 @@ def _start_keywords(options: InitOptions) -> dict[str, Any]:
         "include_dashboard": bool(options.include_dashboard),
         "address": "local",
     }
-    return _given(keywords) | _common_keywords(options, _environment(options))
+    environment = own_environments.installed(_environment(options))
+    return _given(keywords) | _common_keywords(options, environment)
 
 
 def _joining_keywords(options: InitOptions) -> dict[str, Any]:

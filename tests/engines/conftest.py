@@ -22,14 +22,16 @@ ON_RAY = [pytest.mark.ray, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="package", params=["local", "debug", pytest.param("ray", marks=ON_RAY)])
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The name of the engine that runs."""
+    os.environ["NBACCEL_ENVIRONMENTS"] = str(tmp_path_factory.mktemp("environments"))
     if request.param == "ray":
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         pytest.importorskip("ray")
     nbaccel.init(engine=request.param, num_cpus=NUM_CPUS, num_gpus=NUM_GPUS, resources={"TPU": 4, "blue": 2})
     yield request.param
     nbaccel.shutdown()
+    del os.environ["NBACCEL_ENVIRONMENTS"]
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import zipfile
 from pathlib import Path
@@ -122,32 +121,46 @@ def _wheel(folder: Path) -> str:
 
 
 def _refusal(nb):
-    """What an engine says that installs nothing: debug as a rule, Ray where its own tool has no virtualenv."""
-    if nb.engine.current().name == "debug":
-        return "debug.*runs everything in this process"
-    if nb.engine.current().name == "ray" and importlib.util.find_spec("virtualenv") is None:
-        return "install virtualenv"
-    return ""
+    """What an engine says that installs nothing."""
+    return "debug.*runs everything in this process" if nb.engine.current().name == "debug" else ""
 
 
-def test_packages_are_installed_for_the_task_or_it_is_said_what_is_missing(nb, tmp_path):
-    @nb.remote(runtime_env={"pip": [_wheel(tmp_path)]})
-    def look():
-        import tiny_thing
+def _tiny_value():
+    import tiny_thing
 
-        return tiny_thing.VALUE
+    return tiny_thing.VALUE
 
+
+class _Imports:
+    def look(self):
+        return _tiny_value()
+
+
+def test_packages_are_installed_for_a_task_an_actor_and_a_nested_task(nb, tmp_path):
+    env = {"pip": [_wheel(tmp_path)]}
+    look = nb.remote(_tiny_value)
+
+    @nb.remote
+    def outer():
+        return nbaccel.get(look.options(runtime_env=env).remote())
+
+    actor = nb.remote(_Imports).options(runtime_env=env).remote()
+    refs = [look.options(runtime_env=env).remote(), actor.look.remote(), outer.remote()]
     if refusal := _refusal(nb):
-        with pytest.raises(exceptions.RuntimeEnvSetupError, match=refusal):
-            nb.get(look.remote(), timeout=60)
+        for ref in refs:
+            with pytest.raises(exceptions.RayError, match=refusal):
+                nb.get(ref, timeout=60)
     else:
-        assert nb.get(look.remote(), timeout=60) == 11
+        assert nb.get(refs, timeout=60) == [11, 11, 11]
 
 
 def test_a_failed_installation_shows_what_the_tool_said(nb, tmp_path):
     env = {"pip": [str(tmp_path / "not-a-wheel.whl")]}
-    with pytest.raises(exceptions.RuntimeEnvSetupError, match=_refusal(nb) or "not-a-wheel"):
+    told = _refusal(nb) or "(?s)pip install of .*not-a-wheel.*ERROR"
+    with pytest.raises(exceptions.RuntimeEnvSetupError, match=told):
         nb.get(variable.options(runtime_env=env).remote("NB_COLOUR"), timeout=60)
+    with pytest.raises(exceptions.RuntimeEnvSetupError, match=told):
+        nb.get(Holds.options(runtime_env=env).remote().variable.remote("NB_COLOUR"), timeout=60)
 
 
 def test_an_environment_of_an_unknown_kind_is_refused_where_it_is_asked_for(nb):

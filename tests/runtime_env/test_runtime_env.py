@@ -144,16 +144,28 @@ def test_a_hook_that_raises_is_a_setup_error_for_tasks_and_actors():
         nbaccel.get(Actor.options(runtime_env=env).remote().variables.remote("X"))
 
 
-def _wheel(directory):
+def _wheel(directory, value=11):
     """A wheel made by hand: nothing has to be downloaded."""
     path = directory / "tiny_thing-1.0-py3-none-any.whl"
     about = "tiny_thing-1.0.dist-info"
     with zipfile.ZipFile(path, "w") as wheel:
-        wheel.writestr("tiny_thing.py", "VALUE = 11")
+        wheel.writestr("tiny_thing.py", f"VALUE = {value}")
         wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: tiny-thing\nVersion: 1.0\n")
         wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr(f"{about}/RECORD", f"tiny_thing.py,,\n{about}/METADATA,,\n{about}/WHEEL,,\n{about}/RECORD,,\n")
     return str(path)
+
+
+def test_a_wheel_that_was_built_again_is_installed_again(tmp_path):
+    @nbaccel.remote
+    def look():
+        import tiny_thing
+
+        return tiny_thing.VALUE
+
+    for value in (11, 1200):
+        env = {"pip": [_wheel(tmp_path, value)]}
+        assert nbaccel.get(look.options(runtime_env=env).remote()) == value
 
 
 def test_pip_packages_are_there_in_an_environment_that_is_kept(tmp_path):

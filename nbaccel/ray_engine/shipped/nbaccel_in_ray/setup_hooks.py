@@ -31,10 +31,17 @@ def error() -> RuntimeEnvSetupError | None:
     return _error[0]
 
 
+def fail(sentence: str) -> None:
+    """A hook for an environment that could not be made."""
+    raise RuntimeEnvSetupError(sentence)
+
+
 def _called(text: str) -> RuntimeEnvSetupError | None:
     try:
         hook = cloudpickle.loads(base64.b85decode(text))
         (_named(hook) if isinstance(hook, str) else hook)()
+    except RuntimeEnvSetupError as failed:
+        return failed
     except Exception as raised:  # whatever the user's function raises
         return RuntimeEnvSetupError(f"worker_process_setup_hook failed: {type(raised).__name__}: {raised}")
     return None

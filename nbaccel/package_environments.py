@@ -1,6 +1,6 @@
 """Virtual environments for `runtime_env={"pip": [...]}`: one for each distinct list, kept for the next time.
 
-They are made by the process that becomes the worker, so that nobody else waits for pip.
+The local engine lets the process make them that becomes the worker, so that nobody else waits for pip.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ import site
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from nbaccel.exceptions import RuntimeEnvSetupError
 
+TOOLS = ("pip", "uv")
 SETUP_TIMEOUT_S = 600
 MOST_OUTPUT = 8_000  # characters of a tool's output that an error shows
 _READY = "nbaccel-ready"  # the file that a finished environment has
@@ -31,8 +33,29 @@ def directory() -> Path:
     return Path(os.environ.get("NBACCEL_ENVIRONMENTS") or os.path.join(cache, "nbaccel", "environments"))
 
 
+def spec_of(tool: str, given: Any) -> dict[str, Any]:
+    """A tool's three forms (a list, a requirements file, a dict) as the dict, with absolute paths.
+
+    Raises ValueError for a requirements file that cannot be read.
+    """
+    spec = dict(given) if isinstance(given, Mapping) else {"packages": given}
+    packages = spec.get("packages") or []
+    if isinstance(packages, str):
+        packages = _requirements(tool, packages)
+    spec["packages"] = [os.path.abspath(each) if os.path.exists(each) else each for each in packages]
+    return spec
+
+
+def _requirements(tool: str, path: str) -> list[str]:
+    try:
+        lines = Path(path).expanduser().read_text().splitlines()
+    except OSError as error:
+        raise ValueError(f"runtime_env[{tool!r}] names the file {path!r}, which cannot be read: {error}.") from None
+    return [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
+
+
 def python_for(environment: dict[str, Any]) -> str:
-    """The interpreter of this environment, "" for our own; makes the environment if need be.
+    """The interpreter of this environment, whose packages are spelled out, "" for our own; makes it if need be.
 
     Raises RuntimeEnvSetupError, with the tool's output.
     """
@@ -41,16 +64,35 @@ def python_for(environment: dict[str, Any]) -> str:
             "runtime_env has conda, which the local engine does not offer: use pip or uv, or py_executable with the "
             "path of the conda environment's python."
         )
-    for tool in ("pip", "uv"):
+    for tool in TOOLS:
         if environment.get(tool):
             timeout_s = (environment.get("config") or {}).get("setup_timeout_seconds", SETUP_TIMEOUT_S)
             return _made(tool, environment[tool], None if timeout_s == -1 else timeout_s)
     return str(environment.get("py_executable") or "")
 
 
+def is_made(tool: str, spec: dict[str, Any]) -> bool:
+    """Whether it is there already."""
+    return (_place(tool, spec) / _READY).exists()
+
+
+def _place(tool: str, spec: dict[str, Any]) -> Path:
+    built = [_state_of(each) for each in spec.get("packages") or []]
+    key = json.dumps([tool, spec, built, sys.version, sys.prefix], sort_keys=True)
+    return directory() / hashlib.blake2b(key.encode(), digest_size=12).hexdigest()
+
+
+def _state_of(package: str) -> tuple[int, int] | None:
+    """Of a wheel or archive of this machine, by which a later one of the same name is told from it."""
+    try:
+        found = os.stat(package)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
 def _made(tool: str, spec: dict[str, Any], timeout_s: float | None) -> str:
-    key = json.dumps([tool, spec, sys.version, sys.prefix], sort_keys=True)
-    place = directory() / hashlib.blake2b(key.encode(), digest_size=12).hexdigest()
+    place = _place(tool, spec)
     python = place / "bin" / "python"
     place.parent.mkdir(parents=True, exist_ok=True)
     with open(f"{place}.lock", "w") as lock:  # others that want the same wait for the first
