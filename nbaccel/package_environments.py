@@ -34,7 +34,7 @@ def directory() -> Path:
 
 
 def spec_of(tool: str, given: Any) -> dict[str, Any]:
-    """A tool's three forms (a list, a requirements file, a dict) as the dict, with absolute paths.
+    """A tool's three forms (a list, a requirements file, a dict) as the dict, with absolute paths and what lies there.
 
     Raises ValueError for a requirements file that cannot be read.
     """
@@ -43,6 +43,7 @@ def spec_of(tool: str, given: Any) -> dict[str, Any]:
     if isinstance(packages, str):
         packages = _requirements(tool, packages)
     spec["packages"] = [os.path.abspath(each) if os.path.exists(each) else each for each in packages]
+    spec["built"] = [state for each in spec["packages"] if (state := _state_of(each))]
     return spec
 
 
@@ -77,18 +78,17 @@ def is_made(tool: str, spec: dict[str, Any]) -> bool:
 
 
 def _place(tool: str, spec: dict[str, Any]) -> Path:
-    built = [_state_of(each) for each in spec.get("packages") or []]
-    key = json.dumps([tool, spec, built, sys.version, sys.prefix], sort_keys=True)
+    key = json.dumps([tool, spec, sys.version, sys.prefix], sort_keys=True)
     return directory() / hashlib.blake2b(key.encode(), digest_size=12).hexdigest()
 
 
-def _state_of(package: str) -> tuple[int, int] | None:
+def _state_of(package: str) -> list[int]:
     """Of a wheel or archive of this machine, by which a later one of the same name is told from it."""
     try:
         found = os.stat(package)
     except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns
+        return []
+    return [found.st_size, found.st_mtime_ns]
 
 
 def _made(tool: str, spec: dict[str, Any], timeout_s: float | None) -> str:
