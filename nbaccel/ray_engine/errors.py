@@ -12,7 +12,7 @@ import ray
 from nbaccel import exceptions
 
 WHERE = "_nbaccel_where"  # what nbaccel_in_ray.wrapping leaves on an exception
-_FRAME = re.compile(r'  File "(?P<file>[^"]*)", line \d+, in ')
+_FRAME = re.compile(r'(?P<margin>[ |]*)  File "(?P<file>[^"]*)", line \d+, in ')  # the margin is of exception groups
 _RUNTIMES = re.compile(r"[/\\](?:nbaccel_in_ray|site-packages[/\\]ray)[/\\]")
 _ABOVE_ACTORS = re.compile(r"[/\\]concurrent[/\\]futures[/\\](?:_base|thread)\.py$")  # Ray calls some actors through it
 _CARETS = re.compile(r"\s+[\^~]+\s*")
@@ -65,15 +65,33 @@ def _task_error(error: Any) -> exceptions.RayTaskError:
         cause = translate(cause)
     pid = where.get("pid") or (int(found["pid"]) if found and found["pid"] else None)
     class_name, _, name = (where.get("name") or (found["name"] if found else "task")).rpartition(".")
+    if "traceback" in where:
+        text = _without_runtimes(where["traceback"])
+    else:
+        text = _with_inner(users_traceback(traceback), cause) if found else str(error)
     return exceptions.RayTaskError(
         name,
-        _with_inner(users_traceback(traceback), cause) if found else str(error),
+        text,
         cause,
         task_id=where.get("task_id"),
         pid=pid,
         device_ids=where.get("device_ids"),
         actor=class_name or None,
     )
+
+
+def _without_runtimes(text: str) -> str:
+    """A whole traceback, chain and groups included, without the frames of Ray and ours."""
+    kept: list[str] = []
+    hidden_below = ""  # lines that begin so belong to a frame that is left out
+    for line in text.splitlines():
+        frame = _FRAME.match(line)
+        if frame:
+            hidden_below = frame["margin"] + "    " if _RUNTIMES.search(frame["file"]) else ""
+        if not (hidden_below and (frame or line.startswith(hidden_below))):
+            hidden_below = ""
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def users_traceback(text: str) -> str:

@@ -158,6 +158,11 @@ def _environment(options: InitOptions) -> dict[str, Any]:
     environment = dict(options.runtime_env or {})
     if options.hide_unassigned:
         environment["env_vars"] = {**HIDE_UNASSIGNED, **(environment.get("env_vars") or {})}
+    hook = environment.get("worker_process_setup_hook")
+    if hook is not None:
+        import_shipped()
+        guarded = importlib.import_module("nbaccel_in_ray.setup_hooks").guarded
+        environment["worker_process_setup_hook"] = guarded(hook)
     return environment
 
 

@@ -94,3 +94,41 @@ def test_of_an_arguments_error_only_the_argument_is_told():
     one = "  At least one of the input arguments for this task could not be computed:\n" + heading
     rest = '  File "mine.py", line 1, in f\nValueError: no'
     assert errors.users_traceback(one + one + rest) == "Traceback (most recent call last):\n" + rest
+
+
+def test_the_traceback_that_the_wrapper_left_is_shown_without_the_runtimes_frames():
+    cause = ValueError("no")
+    left = (
+        "Traceback (most recent call last):\n"
+        '  File "mine.py", line 1, in f\n'
+        "    {}['k']\n"
+        "KeyError: 'k'\n"
+        "\n"
+        "During handling of the above exception, another exception occurred:\n"
+        "\n"
+        "Traceback (most recent call last):\n"
+        '  File "/tmp/ray/nbaccel_in_ray/wrapping.py", line 3, in run\n'
+        "    return code()\n"
+        "           ^^^^^^\n"
+        '  File "mine.py", line 2, in f\n'
+        "ValueError: no"
+    )
+    cause.__dict__[errors.WHERE] = {"name": "f", "pid": 9, "traceback": left}
+    made = errors.translate(ray.exceptions.RayTaskError("f", "Ray's text", cause).as_instanceof_cause())
+    kept = [line for line in left.splitlines() if "wrapping" not in line and "code()" not in line and "^^" not in line]
+    assert str(made).splitlines() == ["ray::f() (pid=9)", *kept]
+
+
+def test_frames_of_the_runtime_are_left_out_of_a_group_too():
+    cause = ExceptionGroup("many", [TypeError("b")])
+    left = (
+        "  + Exception Group Traceback (most recent call last):\n"
+        '  |   File "/tmp/ray/nbaccel_in_ray/wrapping.py", line 3, in run\n'
+        "  |     return code()\n"
+        '  |   File "mine.py", line 2, in f\n'
+        "  | ExceptionGroup: many (1 sub-exception)"
+    )
+    cause.__dict__[errors.WHERE] = {"name": "f", "pid": 9, "traceback": left}
+    made = errors.translate(ray.exceptions.RayTaskError("f", "Ray's text", cause).as_instanceof_cause())
+    lines = left.splitlines()
+    assert str(made).splitlines()[1:] == [lines[0], *lines[3:]]

@@ -1,13 +1,18 @@
-"""What travels of a hook in a task's environment."""
+"""Functions that are called when a worker starts: what travels of them, and what is told when they fail."""
 
 from __future__ import annotations
 
 import importlib
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 pytest.importorskip("ray")
 
+import nbaccel
+from nbaccel import exceptions
 from nbaccel.ray_engine import setup_hooks
 from nbaccel.ray_engine.starting import import_shipped
 
@@ -33,3 +38,38 @@ def test_a_hook_that_captures_too_much_for_a_variable_is_refused_in_words():
 
     with pytest.raises(ValueError, match=r"hook takes 1[56]\d,\d+ bytes.*100,000"):
         setup_hooks.carried({"worker_process_setup_hook": hook})
+
+
+@pytest.fixture
+def with_hook() -> Iterator[Callable[[Any], None]]:
+    """Starts a Ray whose workers call this first."""
+    yield lambda hook: nbaccel.init(engine="ray", num_cpus=1, runtime_env={"worker_process_setup_hook": hook})
+    nbaccel.shutdown()
+
+
+@nbaccel.remote
+def hooked() -> str | None:
+    return os.environ.get("NB_HOOKED")
+
+
+@nbaccel.remote
+class Hooked:
+    def look(self) -> str | None:
+        return os.environ.get("NB_HOOKED")
+
+
+@pytest.mark.ray
+def test_the_hook_of_a_whole_job_runs_in_each_worker(with_hook: Callable[[Any], None]) -> None:
+    def hook() -> None:
+        os.environ["NB_HOOKED"] = "yes"
+
+    with_hook(hook)
+    assert nbaccel.get([hooked.remote(), Hooked.remote().look.remote()], timeout=60) == ["yes", "yes"]
+
+
+@pytest.mark.ray
+def test_a_hook_of_a_whole_job_that_fails_is_told_by_each_task(with_hook: Callable[[Any], None]) -> None:
+    with_hook("os.there_is_no_such_function")
+    for ref in (hooked.remote(), Hooked.remote().look.remote()):
+        with pytest.raises(exceptions.RuntimeEnvSetupError, match="AttributeError.*there_is_no_such_function"):
+            nbaccel.get(ref, timeout=60)

@@ -131,6 +131,13 @@ class Reporter:
                 return note
         return self.creation
 
+    def is_inside_one(self) -> bool:
+        """Whether the code that asks is a part of a task that has a note."""
+        if not self._running:
+            return False
+        task_id = current_task_id()
+        return any(note["task_id"] == task_id for note in list(self._running.values()))
+
     def speaking(self) -> Note | None:
         """The note of the task that prints here; in a thread of its own too, where it is the only one that runs."""
         running = list(self._running.values())

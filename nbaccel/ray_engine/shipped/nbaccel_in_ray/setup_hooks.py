@@ -1,6 +1,7 @@
 """The function that the user wants called in a worker before a task or an actor: Ray has such hooks of whole jobs only.
 
-It travels in a variable of the runtime environment, and what it raises is the error of each task of the worker.
+It travels in a variable of the runtime environment, and what it raises is the error of each task of the worker. Ray
+calls those of jobs itself, and would end the worker without saying what they have raised.
 """
 
 from __future__ import annotations
@@ -8,14 +9,16 @@ from __future__ import annotations
 import base64
 import importlib
 import os
+from collections.abc import Callable
 from typing import Any
 
 from ray import cloudpickle
 from ray.exceptions import RuntimeEnvSetupError
 
 VARIABLE = "NBACCEL_SETUP_HOOK"
+FAILED = "NBACCEL_SETUP_FAILED"  # why, where the hook of the whole job has failed
 
-wanted = VARIABLE in os.environ  # in this process
+wanted = VARIABLE in os.environ or FAILED in os.environ  # in this process
 _error: list[RuntimeEnvSetupError | None] = []  # of this process's hook, once it was called
 
 
@@ -24,8 +27,33 @@ def packed(hook: Any) -> str:
     return base64.b85encode(cloudpickle.dumps(hook)).decode()
 
 
+def guarded(hook: Any) -> Callable[[], None]:
+    """A job's hook for Ray to call: what it raises becomes the error of each task of the worker.
+
+    It travels by value, since Ray calls it before it knows where this package lies.
+    """
+    variable = FAILED
+
+    def call() -> None:
+        import importlib
+        import os
+
+        try:
+            if isinstance(hook, str):
+                module, _, function = hook.rpartition(".")
+                getattr(importlib.import_module(module), function)()
+            else:
+                hook()
+        except Exception as raised:  # whatever the user's function raises
+            os.environ[variable] = f"worker_process_setup_hook failed: {type(raised).__name__}: {raised}"
+
+    return call
+
+
 def error() -> RuntimeEnvSetupError | None:
     """Call the hook, once for each process; what its tasks are to raise."""
+    if not _error and FAILED in os.environ:
+        _error.append(RuntimeEnvSetupError(os.environ[FAILED]))
     if not _error:
         _error.append(_called(os.environ[VARIABLE]))
     return _error[0]

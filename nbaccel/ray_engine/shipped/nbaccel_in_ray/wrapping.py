@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import inspect
 import os
+import traceback as tracebacks
+import types
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -45,10 +48,13 @@ class noted:
     def __init__(self, about: About, claim: Any = None) -> None:
         self._about = about
         self._claim = claim
+        self._note: dict[str, Any] | None = None
         self.passed: tuple[Any, ...] = ()  # what lives on after the code: its arguments and result
 
     def __enter__(self) -> noted:
         about = self._about
+        if about.kind == "actor call" and reporter.is_inside_one():
+            return self  # a method that another one calls is a part of that call
         families = () if about.kind == "actor call" else about.families  # its actor's note has them
         self._note = reporter.began(about.name, about.kind, families, about.choice)
         if self._claim is not None:
@@ -61,6 +67,8 @@ class noted:
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if self._note is None:
+            return
         if isinstance(error, GeneratorExit):
             error = None  # nobody reads on: the generator ends early, and well
         if error is not None:
@@ -76,14 +84,35 @@ class noted:
 
 
 def _mark(error: BaseException, about: About, note: dict[str, Any]) -> None:
-    """Let the exception say where it was raised; the driver takes this off again."""
-    if hasattr(error, "__dict__") and _WHERE not in error.__dict__:
+    """Let the exception say where it was raised, and how: of chained exceptions and of groups Ray keeps less.
+
+    The driver takes this off again.
+    """
+    _let_travel(error)
+    if hasattr(error, "__dict__"):
         devices = note.get("devices")
         if devices is None and about.kind == "actor call" and about.families:
             devices = devices_here(about.families)
         task_id = note.get("stands_for") or note["task_id"].hex()
         where = {"task_id": task_id, "device_ids": devices or {}, "name": about.name, "pid": os.getpid()}
-        error.__dict__[_WHERE] = where
+        text = "".join(tracebacks.format_exception(error)).rstrip()
+        error.__dict__[_WHERE] = where | {"traceback": text}
+
+
+def _let_travel(error: BaseException) -> None:
+    """Pickle makes an exception anew with its `args`, which is not what an `__init__` of the user's may want."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            _let_travel(inner)
+    kind = type(error)
+    plain = kind.__reduce__ is BaseException.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__
+    if plain and isinstance(kind.__init__, types.FunctionType) and kind not in copyreg.dispatch_table:
+        copyreg.pickle(kind, _as_it_is)
+
+
+def _as_it_is(error: BaseException) -> Any:
+    """What remakes an exception without its `__init__`."""
+    return copyreg.__newobj__, (type(error), *error.args), error.__dict__  # type: ignore[attr-defined]
 
 
 def wrap(code: Callable[..., Any], about: About) -> Callable[..., Any]:
