@@ -71,5 +71,5 @@ def test_the_hook_of_a_whole_job_runs_in_each_worker(with_hook: Callable[[Any], 
 def test_a_hook_of_a_whole_job_that_fails_is_told_by_each_task(with_hook: Callable[[Any], None]) -> None:
     with_hook("os.there_is_no_such_function")
     for ref in (hooked.remote(), Hooked.remote().look.remote()):
-        with pytest.raises(exceptions.RuntimeEnvSetupError, match="AttributeError.*there_is_no_such_function"):
+        with pytest.raises(exceptions.RuntimeEnvSetupError, match=r"AttributeError.*there_is_no_such_function"):
             nbaccel.get(ref, timeout=60)
