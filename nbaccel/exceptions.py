@@ -206,7 +206,10 @@ class _PackedCause:
 
     def __reduce__(self) -> Reduced:
         cause = self.cause
-        return _unpacked, (type(cause), cause.args, cause.__dict__, _user_slots(cause))
+        args = cause.args
+        if isinstance(cause, BaseExceptionGroup):
+            args = (args[0], [_packed(inner) for inner in cause.exceptions])
+        return _unpacked, (type(cause), args, cause.__dict__, _user_slots(cause))
 
 
 def _packed(cause: BaseException | None) -> Any:

@@ -198,3 +198,73 @@ def test_more_than_one_gpu_must_be_whole(nb, quantity):
 def test_a_tpu_demand_is_one_two_four_or_eight(nb):
     with pytest.raises(ValueError):
         over_quota.options(resources={"TPU": 3}).remote()
+
+
+class Refused(Exception):
+    """Is not made of its `args`."""
+
+    def __init__(self, code, reason):
+        self.code = code
+        super().__init__(f"{reason} ({code})")
+
+
+def test_an_exception_whose_constructor_wants_something_else_than_its_args_is_caught(nb):
+    @nb.remote
+    def refuse(together):
+        raise ExceptionGroup("all", [Refused(4, "no")]) if together else Refused(4, "no")
+
+    with pytest.raises(Refused, match=r"no \(4\)") as caught:
+        nb.get(refuse.remote(False))
+    assert caught.value.code == 4
+    with pytest.raises(ExceptionGroup) as group:
+        nb.get(refuse.remote(True))
+    assert group.value.exceptions[0].code == 4
+
+
+def test_a_chained_error_shows_both_and_the_frames_of_each(nb):
+    @nb.remote
+    def chained():
+        try:
+            {}["key"]
+        except KeyError as error:
+            raise ValueError("bad settings") from error
+
+    with pytest.raises(ValueError) as caught:
+        nb.get(chained.remote())
+    told = str(caught.value)
+    first, between, second = told.partition("The above exception was the direct cause of the following exception:")
+    assert between and "in chained" in first and "KeyError: 'key'" in first
+    assert "in chained" in second and second.endswith("ValueError: bad settings")
+    assert "wrapping.py" not in told and "ip=" not in told
+
+
+def test_a_group_of_errors_shows_each_with_the_users_frames_only(nb):
+    @nb.remote
+    def several():
+        try:
+            1 / 0
+        except ZeroDivisionError as error:
+            raise ExceptionGroup("two", [error, TypeError("other")]) from None
+
+    with pytest.raises(ExceptionGroup) as caught:
+        nb.get(several.remote())
+    told = str(caught.value)
+    assert "ZeroDivisionError" in told and "TypeError: other" in told
+    assert "wrapping.py" not in told and "_raylet" not in told
+
+
+def test_a_method_that_another_one_calls_is_a_part_of_that_call(nb):
+    @nb.remote
+    class Model:
+        def train(self):
+            self.step(ok=True)
+            return self.step(ok=False)
+
+        def step(self, ok):
+            if not ok:
+                raise LookupError("no batch")
+
+    model = Model.remote()
+    with pytest.raises(LookupError) as caught:
+        nb.get(model.train.remote())
+    assert (caught.value.actor, caught.value.function_name) == ("Model", "train")
