@@ -20,6 +20,7 @@ from ray._private import ray_logging, worker
 
 from nbaccel import sinks
 from nbaccel.ray_engine.held_lines import Key
+from nbaccel.ray_engine.raylet_words import shortened
 
 Batch = dict[str, Any]
 Place = Callable[[Key, str, Callable[[bytes], None]], None]
@@ -35,9 +36,12 @@ class Output:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._rays: Callable[[Batch], None] | None = None
+        self._rays_words: Callable[..., None] | None = None  # by which Ray says what its node process reports
 
     def begin(self) -> None:
         """Take over, unless the program has asked for silence: Ray prints nothing then either."""
+        self._rays_words = worker.print_to_stdstream
+        worker.print_to_stdstream = self._say_shortly
         dispatcher = ray_logging.global_worker_stdstream_dispatcher
         rays = [handler for name, handler in dispatcher.handlers if name == _RAYS_NAME]
         if rays:
@@ -46,12 +50,19 @@ class Output:
 
     def end(self) -> None:
         """Give it back to Ray, which goes on when the program has started it itself."""
+        if self._rays_words is not None:
+            worker.print_to_stdstream = self._rays_words
         if self._rays is not None:
             self._replace(lambda batch: self._rays_way(_apart(batch)))
 
     def _replace(self, handler: Callable[[Batch], None]) -> None:
         ray_logging.global_worker_stdstream_dispatcher.remove_handler(_RAYS_NAME)
         ray_logging.global_worker_stdstream_dispatcher.add_handler(_RAYS_NAME, handler)
+
+    def _say_shortly(self, batch: Batch, **how: Any) -> None:
+        """What Ray's node process reports of workers that died; another of Ray's threads."""
+        assert self._rays_words is not None
+        self._rays_words({**batch, "lines": [shortened(line) for line in batch["lines"]]}, **how)
 
     def show(self, batch: Batch) -> None:
         """One batch of lines of one process; Ray's thread."""

@@ -1,0 +1,29 @@
+"""What Ray's node process says when a worker dies, in one short line: in a notebook its 800 characters hide the rest.
+
+Only sentences that are known word for word are shortened; the logs of Ray keep all of it.
+"""
+
+from __future__ import annotations
+
+import re
+
+_DIED = re.compile(
+    r"A worker died or was killed while executing a task by an unexpected system error\. .*?"
+    r"Worker IP address: (?P<ip>\S+) .*?Worker PID: (?P<pid>\d+) Worker exit type: (?P<type>\w+) "
+    r"Worker exit detail: (?P<detail>.*)",
+    re.DOTALL,
+)
+_CAUSES = re.compile(r" Some common causes include: .*", re.DOTALL)
+_RETRIED = re.compile(
+    r"(?P<kept>Task .* failed\. There are .* retries remaining, so the task will be retried\.) Error: \s*"
+)
+
+
+def shortened(line: str) -> str:
+    """The line, or what of it tells a user something."""
+    died = _DIED.fullmatch(line)
+    if died:
+        detail = _CAUSES.sub("", died["detail"]).strip()
+        return f"Worker process {died['pid']} on {died['ip']} died while it ran a task ({died['type']}): {detail}"
+    retried = _RETRIED.fullmatch(line)
+    return retried["kept"] if retried else line
