@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,9 @@ def parse(line: str, options: Sequence[Option], expand: Callable[[str], str] = s
     """
     values, words = parse_with_words(line, options, expand)
     if words:
+        named = next((option for option in options if option.name == words[0].replace("-", "_")), None)
+        if named is not None:
+            raise TypingMistake(f"'{words[0]}' needs a value, for example {named.example}.")
         raise TypingMistake(f"'{words[0]}' is not understood here. {_options_hint(words[0], options)}")
     return values
 
@@ -145,6 +149,8 @@ def number(text: str) -> int | float:
         value = float(text)
     except ValueError:
         raise ValueError("a number is needed") from None
+    if not math.isfinite(value):
+        raise ValueError("a finite number is needed")
     return int(value) if value == int(value) else value
 
 

@@ -16,12 +16,21 @@ from typing import Any
 from nbaccel.notebook.cell_run import Body
 
 
+class BodySyntaxError(SyntaxError):
+    """The body is no Python; shown as IPython shows that of any cell."""
+
+
 def prepare(code: str, filename: str, namespace: Mapping[str, Any], *, keep: bool, item: str = "") -> Body:
     """Finds what the code reads of the notebook's `namespace`; with `keep`, what it assigns is sent back.
 
-    Raises SyntaxError as Python does. `item` is a name that the body is given for each run.
+    Raises BodySyntaxError. `item` is a name that the body is given for each run.
     """
-    tree = ast.parse(code, filename)
+    try:
+        tree = ast.parse(code, filename)
+        # Compiled too: `return` outside of a function is none of the parser's business.
+        compile(tree, filename, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    except SyntaxError as error:
+        raise BodySyntaxError(*error.args) from None
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     read = {node.id for node in names if isinstance(node.ctx, ast.Load | ast.Del)}
     # "x += 1" and "del x" read a name that only seems to be written.

@@ -7,17 +7,22 @@ where IPython is there, it shows things as IPython does.
 from __future__ import annotations
 
 import ast
+import asyncio
 import base64
 import builtins
 import importlib.util
+import inspect
 import io
 import linecache
 import sys
+import types
 from dataclasses import dataclass, field
 from typing import Any
 
 Bundle = tuple[dict[str, Any], dict[str, Any]]
 """What IPython displays: data by mime type, and its metadata."""
+
+_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 _SHOWN_BY = {
     "text/html": "_repr_html_",
@@ -90,12 +95,30 @@ def _execute(body: Body, namespace: dict[str, Any]) -> Any:
     """Runs all, and gives the value of a last line that is an expression, as a cell shows it."""
     tree = ast.parse(body.code, body.filename)
     last = tree.body[-1] if tree.body else None
-    if not isinstance(last, ast.Expr) or body.code.rstrip().endswith(";"):
-        exec(compile(tree, body.filename, "exec"), namespace)
-        return None
-    tree.body.pop()
-    exec(compile(tree, body.filename, "exec"), namespace)
-    return eval(compile(ast.Expression(last.value), body.filename, "eval"), namespace)
+    shows = isinstance(last, ast.Expr) and not body.code.rstrip().endswith(";")
+    if shows:
+        tree.body.pop()
+    runner = asyncio.Runner()  # one loop for all that the body awaits; none is made where nothing is
+    try:
+        _run(compile(tree, body.filename, "exec", _FLAGS, dont_inherit=True), namespace, runner)
+        if not shows:
+            return None
+        assert isinstance(last, ast.Expr)
+        expression = ast.Expression(last.value)
+        return _run(compile(expression, body.filename, "eval", _FLAGS, dont_inherit=True), namespace, runner)
+    finally:
+        runner.close()
+
+
+def _run(code: types.CodeType, namespace: dict[str, Any], runner: asyncio.Runner) -> Any:
+    """Runs it; where it awaits, in the runner's loop, as a notebook does."""
+    if code.co_flags & inspect.CO_COROUTINE:
+        return runner.run(_awaited(eval(code, namespace)))
+    return eval(code, namespace)
+
+
+async def _awaited(coroutine: Any) -> Any:
+    return await coroutine
 
 
 class _Shell:

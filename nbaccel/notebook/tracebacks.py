@@ -7,9 +7,12 @@ are only shown under `%xmode Verbose`, also where Stop has ended a wait.
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import linecache
 import os
 import re
+import sys
 from types import TracebackType
 from typing import Any
 
@@ -19,8 +22,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbaccel import wording
 from nbaccel.exceptions import RayError, RayTaskError
 from nbaccel.notebook import settings
+from nbaccel.notebook.cell_body import BodySyntaxError
 
-_FRAME = re.compile(r'^(?P<indent>\s*)File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
+_FRAME = re.compile(r'^(?P<indent>[\s|]*)File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
 _OUR_DIRECTORY = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _IPYTHONS_DIRECTORY = os.path.dirname(IPython.__file__) + os.sep
 _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
@@ -28,43 +32,75 @@ _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
 
 def install(shell: InteractiveShell) -> None:
     """Shows nbaccel's errors in this way; all others stay as they are."""
-    shell.set_custom_exc((RayError, KeyboardInterrupt), _show)  # type: ignore[no-untyped-call]
+    ours = (RayError, KeyboardInterrupt, asyncio.CancelledError, BodySyntaxError)
+    shell.set_custom_exc(ours, _show)  # type: ignore[no-untyped-call]
 
 
 def _show(
     shell: InteractiveShell,
     kind: type,
-    error: RayError | KeyboardInterrupt,
+    error: BaseException,
     traceback: TracebackType,
     tb_offset: int | None = None,
 ) -> list[str]:
     """IPython's handler for our errors: shows it and gives the lines that the kernel's reply carries."""
-    if isinstance(error, KeyboardInterrupt):
-        users = traceback if _is_verbose(shell) else _down_to_ours(traceback)
-        lines = list(shell.InteractiveTB.structured_traceback(kind, error, users, tb_offset=tb_offset))
-    elif _is_verbose(shell):
-        lines = list(shell.InteractiveTB.structured_traceback(kind, error, traceback, tb_offset=tb_offset))
-    elif errors := getattr(error, "errors", None):
-        lines = _several(errors, f"{_RED}{kind.__name__}{_PLAIN}: {error}", shell)
-    elif isinstance(error, RayTaskError):
-        lines = render(error, shell, traceback)
+    if isinstance(error, BodySyntaxError):
+        kind = SyntaxError
+        lines = list(shell.SyntaxTB.structured_traceback(kind, error, None))
+    elif isinstance(error, RayError):
+        lines = _lines(shell, kind, error, traceback, tb_offset)
     else:
-        frames = _users_frames(traceback, shell)
-        words = with_cell_lines(_without_ours(str(error)), shell)  # of an actor's constructor that raised
-        lines = [*frames, *([""] if frames else []), f"{_RED}{kind.__name__}{_PLAIN}: {words}"]
+        users = traceback if _mode(shell) == "Verbose" else _down_to_ours(traceback)
+        lines = list(shell.InteractiveTB.structured_traceback(kind, error, users, tb_offset=tb_offset))
+    _remember(shell, kind, error, traceback, lines)
     shell._showtraceback(kind, error, lines)
     return lines
 
 
-def _is_verbose(shell: InteractiveShell) -> bool:
-    return str(getattr(shell.InteractiveTB, "mode", "")) == "Verbose"
+def _lines(
+    shell: InteractiveShell, kind: type, error: RayError, traceback: TracebackType, tb_offset: int | None
+) -> list[str]:
+    headline = f"{_RED}{kind.__name__}{_PLAIN}: "
+    if _mode(shell) == "Verbose":
+        return list(shell.InteractiveTB.structured_traceback(kind, error, traceback, tb_offset=tb_offset))
+    if errors := getattr(error, "errors", None):
+        return _several(errors, f"{headline}{error}", shell)
+    if isinstance(error, RayTaskError):
+        lines = render(error, shell, traceback)
+        return lines[-1:] if _mode(shell) == "Minimal" else lines
+    frames = [] if _mode(shell) == "Minimal" else _users_frames(traceback, shell)
+    words = with_cell_lines(_without_ours(str(error)), shell)  # of an actor's constructor that raised
+    return [*frames, *([""] if frames else []), f"{headline}{words}"]
+
+
+def _remember(
+    shell: InteractiveShell, kind: type, error: BaseException, traceback: TracebackType, lines: list[str]
+) -> None:
+    """For `%tb` and `%debug`, which would speak of an earlier error otherwise.
+
+    They get the cell's own frame. Those below would keep alive what they hold, tensors among it, until the next error.
+    """
+    following = traceback.tb_next
+    cell = TracebackType(None, following.tb_frame, following.tb_lasti, following.tb_lineno) if following else None
+    sys.last_type, sys.last_value = kind, error
+    sys.last_traceback = TracebackType(cell, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
+    if sys.version_info >= (3, 12):
+        sys.last_exc = error
+    shell.InteractiveTB.tb = sys.last_traceback
+    if isinstance(error, RayError):
+        error.__dict__["_render_traceback_"] = functools.partial(list, lines)
+
+
+def _mode(shell: InteractiveShell) -> str:
+    return str(getattr(shell.InteractiveTB, "mode", ""))
 
 
 def render(
     error: RayTaskError, shell: InteractiveShell | None = None, traceback: TracebackType | None = None
 ) -> list[str]:
     """The lines to show: the task's own frames, then where it ran, then what was raised."""
-    frames, message = _split(with_cell_lines(_without_ours(error.traceback_str), shell))
+    told, message = _split(error.traceback_str, error.cause)
+    frames = with_cell_lines(_without_ours(told), shell).splitlines()
     kind = message.partition(":")[0]
     message = message.replace(kind, f"{_RED}{kind}{_PLAIN}", 1)
     lines = [*frames, "", where(error)]
@@ -133,11 +169,16 @@ def _cell_name(filename: str, shell: InteractiveShell | None) -> str:
     return " ".join(named) if named else ""
 
 
-def _split(text: str) -> tuple[list[str], str]:
-    """The frames, and the last line (with what follows it, where a message has several lines)."""
+def _split(text: str, cause: BaseException | None) -> tuple[str, str]:
+    """The frames, and what was raised: the lines after the last frames, be they indented or not."""
+    if isinstance(cause, BaseExceptionGroup):
+        return text, f"{type(cause).__name__}: {cause}"  # each of its parts has stood above
     lines = text.splitlines()
+    said = str(cause or "").splitlines()
+    if len(said) > 1 and lines[-len(said) + 1 :] == said[1:]:
+        return "\n".join(lines[: -len(said)]), "\n".join(lines[-len(said) :])
     last = max((number for number, line in enumerate(lines) if line.startswith("  ")), default=-1)
-    return lines[: last + 1], "\n".join(lines[last + 1 :])
+    return "\n".join(lines[: last + 1]), "\n".join(lines[last + 1 :])
 
 
 def _users_frames(traceback: TracebackType | None, shell: InteractiveShell) -> list[str]:
@@ -189,6 +230,9 @@ def _waiting_line(traceback: TracebackType | None, shell: InteractiveShell | Non
         filename, line = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
         cell = _cell_name(filename, shell)
         if cell:
+            below = traceback.tb_next
+            if below is not None and below.tb_frame.f_code.co_filename.startswith(_IPYTHONS_DIRECTORY):
+                return ""  # a magic: the line is what IPython made of it, which nobody has written
             return f"raised at {cell}, line {line}: {linecache.getline(filename, line).strip()}"
         traceback = traceback.tb_next
     return ""

@@ -45,7 +45,9 @@ def test_both_forms_of_an_option_are_read(line: str, expected: dict[str, object]
     [
         ("num_gpu=2", "There is no option 'num_gpu'. Did you mean 'num_gpus'?"),
         ("--restrt", "Did you mean 'restart'?"),
-        ("num_gpus", "'num_gpus' is not understood here. Did you mean 'num_gpus'?"),
+        ("num_gpus", "'num_gpus' needs a value, for example num_gpus=2."),
+        ("num_gpus=inf", "'num_gpus=inf': a finite number is needed. Example: num_gpus=2"),
+        ("num_gpus=nan", "a finite number is needed"),
         ("num_gpus=two", "'num_gpus=two': a number is needed. Example: num_gpus=2"),
         ("num_gpus=", "'num_gpus' needs a value, for example num_gpus=2."),
         ("--num-gpus", "'num_gpus' needs a value"),

@@ -66,5 +66,24 @@ def test_an_error_names_the_line_of_the_cell() -> None:
 
 
 def test_a_body_that_is_no_python_is_a_syntax_error_before_anything_is_sent() -> None:
-    with pytest.raises(SyntaxError):
-        prepare("x = = 1", "<cell>", {}, keep=True)
+    for code in ("x = = 1", "return 1"):
+        with pytest.raises(SyntaxError):
+            prepare(code, "<cell>", {}, keep=True)
+
+
+def test_a_body_may_await_as_a_cell_may() -> None:
+    code = (
+        "import asyncio\n"
+        "_early = asyncio.ensure_future(asyncio.sleep(0, 'early'))\n"
+        "late = await asyncio.sleep(0, 'late')\n"
+        "[late, await _early]"
+    )
+    assert _run(code).result == ["late", "early"]
+
+
+def test_a_body_may_run_a_loop_of_its_own() -> None:
+    assert _run("import asyncio\nasyncio.run(asyncio.sleep(0, 'done'))").result == "done"
+
+
+def test_annotations_of_a_body_are_values_as_in_a_cell() -> None:
+    assert _run("def f(x: int): ...\nf.__annotations__").result == {"x": int}

@@ -48,6 +48,21 @@ def test_an_error_of_a_cell_is_said_to_be_in_accel(run: Run) -> None:
     assert "run_body" not in said
 
 
+def test_under_a_magic_no_line_is_named_that_nobody_has_written(run: Run) -> None:
+    assert "run_cell_magic" not in run("%%accel\n1 / 0")
+    assert "run_line_magic" not in run("%time nbaccel.get(nbaccel.remote(lambda: 1 / 0).remote())")
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "said"),
+    [("x = = 1", "x = = 1", "invalid syntax"), ("x = 1\nreturn x", "return x", "'return' outside function")],
+)
+def test_a_body_that_is_no_python_is_shown_as_any_cell_that_is_none(run: Run, body: str, line: str, said: str) -> None:
+    shown = run(f"%%accel\n{body}")
+    assert "Cell In[1], line" in shown and f"SyntaxError: {said}" in shown and line in shown
+    assert "cell_magics" not in shown and "run_code" not in shown
+
+
 GROUPS = """
 from nbaccel.util.placement_group import placement_group
 held, late = placement_group([{"GPU": 1}], name="held"), placement_group([{"GPU": 1}], name="late")

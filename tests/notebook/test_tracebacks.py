@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -114,6 +116,60 @@ def test_a_message_of_several_lines_is_kept_whole() -> None:
         "f", 'Traceback\n  File "a.py", line 1, in f\n    x\nValueError: one\ntwo', ValueError("one\ntwo")
     )
     assert tracebacks.render(error)[-1].endswith("one\ntwo")
+
+
+@pytest.mark.parametrize("message", ["one\n  two\nthree", "one\n  two", "one\n\n  two"])
+def test_indented_lines_of_a_message_are_no_frames(message: str) -> None:
+    text = f'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    x\nValueError: {message}'
+    lines = tracebacks.render(RayTaskError("f", text, ValueError(message)))
+    assert re.sub(r"\x1b\[\d+m", "", lines[-1]) == f"ValueError: {message}"
+    assert lines[:3] == text.splitlines()[:3]
+
+
+def test_a_group_shows_cells_and_their_lines_and_ends_with_its_message(shell: InteractiveShell) -> None:
+    text = (
+        "  + Exception Group Traceback (most recent call last):\n"
+        f'  |   File "{_cell_file(shell)}", line 2, in train\n'
+        "  | ExceptionGroup: all (1 sub-exception)"
+    )
+    lines = tracebacks.render(RayTaskError("train", text, ExceptionGroup("all", [ValueError("no")])), shell)
+    assert lines[1:3] == ["  |   Cell In[1], line 2, in train", "  |     raise ValueError('bad batch')"]
+    assert re.sub(r"\x1b\[\d+m", "", lines[-1]) == "ExceptionGroup: all (1 sub-exception)"
+
+
+def test_minimal_mode_shows_what_was_raised_only(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.user_ns["error"] = _error("train.py")
+    shell.run_line_magic("xmode", "Minimal")
+    capsys.readouterr()
+    shell.run_cell("raise error")
+    assert re.sub(r"\x1b\[\d+m", "", capsys.readouterr().out).strip() == "ValueError: bad batch"
+
+
+def test_tb_shows_the_tasks_error_again_and_not_an_earlier_one(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.user_ns["error"] = _error(_cell_file(shell)).as_instanceof_cause()
+    shell.run_cell("1 / 0")
+    shell.run_cell("raise error")
+    first = capsys.readouterr().out
+    shell.run_line_magic("tb", "")
+    again = capsys.readouterr().out
+    assert "in train, on GPU 1" in again and again in first
+
+
+def test_debug_stands_in_the_cell_and_keeps_nothing_else_alive(shell: InteractiveShell) -> None:
+    shell.user_ns["error"] = _error("train.py")
+    shell.run_cell("def deeper():\n    large = object()\n    raise error\ndeeper()")
+    last = sys.last_traceback
+    assert shell.InteractiveTB.tb is last and last is not None and last.tb_next is not None
+    assert last.tb_next.tb_frame.f_globals is shell.user_ns and last.tb_next.tb_lineno == 4
+    assert last.tb_next.tb_next is None
+
+
+def test_an_error_that_was_shown_can_be_pickled(shell: InteractiveShell) -> None:
+    shell.user_ns["error"] = error = _error("train.py").as_instanceof_cause()
+    shell.run_cell("raise error")
+    assert isinstance(pickle.loads(pickle.dumps(error)), ValueError)
 
 
 def test_an_error_of_the_engines_shows_the_users_frames_and_the_words(
