@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 
 import pytest
@@ -150,3 +151,33 @@ def test_a_method_streams_and_returns_several(nb):
     maker = Maker.remote()
     assert nb.get(maker.three.remote()) == [1, 2, 3]
     assert [nb.get(ref) for ref in maker.later.remote()] == [0, 1, 2]
+
+
+def test_a_thousand_calls_of_an_async_actor_are_under_way_at_once(nb):
+    @nb.remote
+    class Crowd:
+        def __init__(self):
+            self.here = self.most = 0
+            self.met = asyncio.Event()
+
+        async def meet(self):
+            self.here += 1
+            self.most = max(self.most, self.here)
+            if self.here == 1000 or alone:
+                self.met.set()
+            await self.met.wait()
+            self.here -= 1
+            return self.most
+
+    alone = nb.engine.current().name == "debug"  # one call after the other
+    crowd = Crowd.remote()
+    found = nb.get([crowd.meet.remote() for _ in range(1000)])
+    assert max(found) == (1 if alone else 1000)
+
+
+def test_tasks_wait_for_tasks_to_any_depth(nb):
+    @nb.remote
+    def down(depth):
+        return depth and 1 + nbaccel.get(down.remote(depth - 1))
+
+    assert nb.get(down.remote(10)) == 10

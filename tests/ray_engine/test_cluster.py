@@ -16,6 +16,7 @@ import pytest
 import nbaccel
 from nbaccel import exceptions
 from nbaccel.util.accelerators import GOOGLE_TPU_V4, NVIDIA_A100
+from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(400)]
 ray = pytest.importorskip("ray")
@@ -163,6 +164,26 @@ def test_a_lost_node_fails_its_task_and_is_shown(cluster, nodes, tmp_path):
     snapshot = nbaccel.snapshot()
     assert [alert.kind for alert in snapshot.alerts] == ["node lost"]
     assert [row.state for row in snapshot.tasks if row.task_id == ref.task_id().hex()] in (["FAILED"], ["FINISHED"])
+
+
+def test_an_object_is_made_again_when_its_only_copy_is_lost(cluster, nodes, tmp_path):
+    doomed = _patiently(lambda: cluster.add_node(num_cpus=1))
+    wait_until(lambda: doomed.node_id in [node["NodeID"] for node in nbaccel.nodes() if node["Alive"]])
+
+    @nbaccel.remote
+    def make(folder):
+        import tempfile
+
+        tempfile.mkstemp(dir=folder)
+        return bytes(2_000_000)
+
+    there = NodeAffinitySchedulingStrategy(doomed.node_id, soft=True)
+    ref = make.options(scheduling_strategy=there).remote(str(tmp_path))
+    nbaccel.wait([ref], timeout=DEADLINE_S, fetch_local=False)
+    assert len(list(tmp_path.iterdir())) == 1
+    cluster.remove_node(doomed, allow_graceful=False)
+    assert nbaccel.get(ref, timeout=DEADLINE_S) == bytes(2_000_000)
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_a_driver_comes_back_to_its_named_actors(cluster, nodes):
