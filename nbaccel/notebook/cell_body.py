@@ -42,7 +42,7 @@ def prepare(code: str, filename: str, namespace: Mapping[str, Any], *, keep: boo
     reads = {
         name: namespace[name] for name in sorted(read - {item}) if name in namespace and not hasattr(builtins, name)
     }
-    return Body(code, filename, reads, tuple(sorted(_assigned(tree))) if keep else ())
+    return Body(code, filename, reads, tuple(sorted(_assigned(tree))) if keep else None)
 
 
 def _assigned(tree: ast.Module) -> set[str]:

@@ -21,6 +21,7 @@ from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
 from nbaccel.snapshot import TaskRow
 
+_WIDGET = "application/vnd.jupyter.widget-view+json"  # its model has stayed in the task's process: nobody would draw it
 _OWN = frozenset(option.name for option in options.CELL)
 
 
@@ -152,6 +153,8 @@ def _wait_for_all(refs: list[Any], timeout_s: float | None) -> list[Outcome]:
 
 def _publish(outcome: Outcome) -> None:
     for data, metadata in outcome.shown:
+        if len(data) > 1:
+            data = {mime: value for mime, value in data.items() if mime != _WIDGET}
         publish_display_data(data, metadata)  # type: ignore[no-untyped-call]
 
 

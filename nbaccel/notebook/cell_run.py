@@ -42,7 +42,7 @@ class Body:
     code: str
     filename: str
     reads: dict[str, Any]
-    wants: tuple[str, ...]  # names to send back
+    wants: tuple[str, ...] | None  # names to send back, with the value of the last line; None: nothing
 
 
 @dataclass(slots=True)
@@ -85,9 +85,10 @@ def accel(body: Body, given: dict[str, Any] | None = None) -> Outcome:
         if result is not None:
             screen.show_result(result)
     outcome.shown = screen.shown
-    outcome.names = {name: namespace[name] for name in body.wants if name in namespace}
-    if body.wants and result is not None:
-        outcome.names.setdefault("result", result)
+    if body.wants is not None:
+        outcome.names = {name: namespace[name] for name in body.wants if name in namespace}
+        if result is not None:
+            outcome.names.setdefault("result", result)
     return outcome
 
 

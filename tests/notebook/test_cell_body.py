@@ -71,6 +71,10 @@ def test_a_body_that_is_no_python_is_a_syntax_error_before_anything_is_sent() ->
             prepare(code, "<cell>", {}, keep=True)
 
 
+def test_the_value_of_the_last_line_comes_back_where_nothing_is_assigned() -> None:
+    assert _run("1 + 1").result == 2
+
+
 def test_a_body_may_await_as_a_cell_may() -> None:
     code = (
         "import asyncio\n"

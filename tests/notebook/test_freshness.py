@@ -66,3 +66,37 @@ def test_an_edited_module_is_seen_by_the_next_task(kernel: Kernel, tmp_path: Pat
     module.write_text("def answer():\n    return 'a longer new'\n")
 
     assert "a longer new" in kernel.run("print(nbaccel.get(ask.remote(place)))").stdout
+
+
+REDEFINED = {
+    "the default of an argument": ("def helper(rate={!r}):\n    return rate", "helper()"),
+    "the default of a keyword": ("def helper(*, rate={!r}):\n    return rate", "helper()"),
+    "a function that is a default": (
+        "def inner():\n    return {!r}\ndef helper(call=inner):\n    return call()",
+        "helper()",
+    ),
+    "an attribute of a class": ("class Settings:\n    rate = {!r}", "Settings.rate"),
+    "an attribute of a base": ("class Base:\n    rate = {!r}\nclass Settings(Base):\n    pass", "Settings.rate"),
+    "a dictionary of a class": ("class Settings:\n    rates = {{'first': {!r}}}", "Settings.rates['first']"),
+    "a member of an Enum": ("import enum\nclass Rate(enum.Enum):\n    FIRST = {!r}", "Rate.FIRST.value"),
+    "a field of a dataclass": (
+        "import dataclasses\n@dataclasses.dataclass\nclass Settings:\n    rate: str = {!r}",
+        "Settings().rate",
+    ),
+    "a function in a partial": (
+        "import functools\ndef inner():\n    return {!r}\nhelper = functools.partial(inner)",
+        "helper()",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REDEFINED)
+def test_what_is_stated_anew_is_seen_by_the_next_task(kernel: Kernel, what: str) -> None:
+    code, expression = REDEFINED[what]
+    kernel.run(code.format("old"))
+    kernel.run(f"@nbaccel.remote\ndef task():\n    return {expression}")
+    assert "old" in kernel.run("print(nbaccel.get(task.remote()))").stdout
+
+    kernel.run(code.format("new"))
+
+    assert "new" in kernel.run("print(nbaccel.get(task.remote()))").stdout
