@@ -1,7 +1,6 @@
 """Whether code has changed since it was last sent: a re-run cell or an edited module is seen by the next task.
 
 Decided by code, looked at once for each executed cell: a function's own bytecode and constants, and those of every
-Decided by code, looked at once for each executed cell: a function's own bytecode and constants, and those of every
 function and class of `__main__` that it reaches by name, with the plain values that are stated as defaults of arguments
 and in the bodies of classes. Captured data (a global list, a closure's tensor) does not count: it stays as it was when
 the function was first sent, as in Ray. Local modules count by their files' times.
