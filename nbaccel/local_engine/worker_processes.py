@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nbaccel.local_engine import process, wire
+from nbaccel.local_engine.orphaned_work import dies_with_its_work, end_work_of
 from nbaccel.local_engine.peers import Peer
 from nbaccel.local_engine.records import WorkerProcess
 from nbaccel.local_engine.zygote import Order, Report
@@ -341,6 +342,8 @@ class WorkerProcesses:
             self.by_pid.pop(worker.pid, None)
         self._head.worker_gone(worker)
         died = WorkerDied(worker.worker_id, worker.stopping or words, intended=bool(worker.stopping))
+        if dies_with_its_work(self._head, worker.worker_id, died.intended):
+            end_work_of(self._head, worker.worker_id)
         record = self._head.scheduler.worker_record(worker.worker_id)
         hold = record.hold if record is not None and not died.intended else None
         if hold is None:

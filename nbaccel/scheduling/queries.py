@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import msgspec
 
 from nbaccel.scheduling.actors import ActorRecord, ActorTable
-from nbaccel.scheduling.events import Choice, Demand, Task
+from nbaccel.scheduling.events import Choice, Demand, Task, TaskKind
 from nbaccel.scheduling.explain import Explainer, Explanation
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.ledger import Device, Hold, Place
-from nbaccel.scheduling.moves import STOPPING, TaskState
+from nbaccel.scheduling.moves import STOPPING, ActorState, TaskState
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.reasons import Feasibility, judge
 from nbaccel.scheduling.tasks import TaskRecord, TaskTable
@@ -102,6 +102,12 @@ class Queries:
         """The tasks and calls that wait for this argument object."""
         return [record.task for record in self._tasks.awaiting(object_id)]
 
+    def unfinished_tasks_of(self, worker_id: bytes) -> Iterator[TaskRecord]:
+        """Plain tasks that this worker has submitted and that are not over, in the order in which they came."""
+        for record in self._tasks.records.values():
+            if record.task.owner_worker == worker_id and not record.over and record.task.kind is TaskKind.TASK:
+                yield record
+
     def ended(self) -> Iterator[TaskRecord]:
         """The last thousand tasks that are over, newest first."""
         yield from self._tasks.ended()
@@ -120,6 +126,12 @@ class Queries:
 
     def actor_records(self) -> Iterator[ActorRecord]:
         yield from self._actors.records.values()
+
+    def living_actors_of(self, worker_id: bytes) -> Iterator[ActorRecord]:
+        """Actors that this worker has created and that are not dead."""
+        for actor in self._actors.records.values():
+            if actor.task.owner_worker == worker_id and actor.state is not ActorState.DEAD:
+                yield actor
 
     def group_record(self, group_id: bytes) -> GroupRecord | None:
         """A placement group that has not been removed."""

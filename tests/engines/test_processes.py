@@ -152,3 +152,50 @@ def test_an_actor_that_is_not_killed_says_its_last_words(nb, tmp_path, wait_unti
         getattr(diarist, end).remote()
     del diarist
     wait_until((tmp_path / "goodbye").exists)
+
+
+@pytest.mark.parametrize("end", ["killed", "crashed", "crashed task"])
+def test_what_a_dead_process_had_submitted_ends_with_it(nb, gate, wait_until, end):
+    @nb.remote
+    def child(gate):
+        nbaccel.get(gate.wait.remote())
+
+    @nb.remote(num_cpus=0)
+    class Helper:
+        def work(self, gate):
+            nbaccel.get(gate.wait.remote())
+
+    def submit(gate):
+        helper = Helper.remote()
+        return helper, [child.remote(gate), helper.work.remote(gate)]
+
+    @nb.remote(num_cpus=0)
+    class Parent:
+        def start(self, gate):
+            self.work = submit(gate)
+
+        def crash(self):
+            os._exit(1)
+
+    @nb.remote(num_cpus=0, max_retries=0)
+    def crash(gate):
+        _kept = submit(gate)
+        while nbaccel.get(gate.arrived.remote()) < 2:
+            pass
+        os._exit(1)
+
+    before = nb.cluster_resources()["CPU"]
+    if end == "crashed task":
+        with pytest.raises(exceptions.WorkerCrashedError):
+            nb.get(crash.remote(gate))
+    else:
+        parent = Parent.remote()
+        nb.get(parent.start.remote(gate))
+        wait_until(lambda: nb.get(gate.arrived.remote()) == 2)
+        if end == "killed":
+            nb.kill(parent)
+        else:
+            parent.crash.remote()
+    running = [("state", "=", "ALIVE"), ("class_name", "=", "Helper")]
+    wait_until(lambda: not nb.util.state.list_actors(filters=running))
+    wait_until(lambda: nb.available_resources().get("CPU") == before)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -16,6 +17,7 @@ import pytest
 import nbaccel
 from nbaccel import exceptions
 from tests.census import Place, is_alive, wait_until
+from tests.gates import Gate
 from tests.local_engine import misbehaving, programs
 
 # ---- workers
@@ -82,6 +84,26 @@ def test_an_actor_with_restarts_lives_again_in_a_new_process(cluster: Place) -> 
     first = nbaccel.get(actor.pid.remote())
     os.kill(first, signal.SIGKILL)
     assert nbaccel.get(actor.pid.remote()) not in (first, 0)
+
+
+def test_a_result_that_others_hold_outlives_the_process_that_asked_for_it(cluster: Place) -> None:
+    @nbaccel.remote(num_cpus=0)
+    def child(gate: Any) -> str:
+        nbaccel.get(gate.wait.remote())
+        return "done"
+
+    @nbaccel.remote(num_cpus=0)
+    class Parent:
+        def start(self, gate: Any) -> list[Any]:
+            return [child.remote(gate)]
+
+    gate = Gate.remote()
+    parent = Parent.remote()
+    [ref] = nbaccel.get(parent.start.remote(gate))
+    wait_until(lambda: nbaccel.get(gate.arrived.remote()) == 1, "the child at the gate")
+    nbaccel.kill(parent)
+    nbaccel.get(gate.open.remote())
+    assert nbaccel.get(ref) == "done"
 
 
 # ---- what tasks start
