@@ -56,6 +56,7 @@ class Reporter:
 
     def __init__(self) -> None:
         self._running: dict[int, Note] = {}
+        self._ids: set[Any] = set()  # of the tasks that run
         self._news: deque[Note] = deque(maxlen=MOST_KEPT)  # what was not sent yet
         self._lock = threading.Lock()
         self._wake = threading.Event()
@@ -91,6 +92,7 @@ class Reporter:
         if kind == "actor creation":
             self._lives_on, self.creation = True, note
         self._running[id(note)] = note
+        self._ids.add(note["task_id"])
         self._news.append(note)
         if self._thread is None or self._idle:
             self._start()
@@ -104,6 +106,7 @@ class Reporter:
         self._ended_at = time.monotonic()
         waited = self._in_ray.acquire(timeout=LONGEST_SAYING_S)  # a call that runs keeps Ray alive: see _say
         self._running.pop(id(note), None)
+        self._ids.discard(note["task_id"])
         if waited:
             self._in_ray.release()
         for stream in printing.streams:
@@ -133,10 +136,7 @@ class Reporter:
 
     def is_inside_one(self) -> bool:
         """Whether the code that asks is a part of a task that has a note."""
-        if not self._running:
-            return False
-        task_id = current_task_id()
-        return any(note["task_id"] == task_id for note in list(self._running.values()))
+        return bool(self._ids) and current_task_id() in self._ids
 
     def speaking(self) -> Note | None:
         """The note of the task that prints here; in a thread of its own too, where it is the only one that runs."""
