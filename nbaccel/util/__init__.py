@@ -67,5 +67,9 @@ class _Util(types.ModuleType):
     def placement_group(self, submodule: Any) -> None:
         """The import system puts the submodule here; sys.modules has it, so nothing is lost."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name, as any module: cloudpickle packs it with functions that say `nbaccel.util.…`."""
+        return importlib.import_module, (__name__,)
+
 
 sys.modules[__name__].__class__ = _Util

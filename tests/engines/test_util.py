@@ -80,3 +80,12 @@ def test_the_state_of_the_cluster_is_listed(nb, wait_until):
     assert any(each.actor_id == row.actor_id for each in list_actors(filters=[("state", "=", "ALIVE")]))
     assert [node.state for node in list_nodes()] == ["ALIVE"]
     assert wait_until(lambda: "double" in str(summarize_tasks()))
+
+
+def test_a_function_says_util_by_its_path(nb):
+    @nb.remote
+    def asks():
+        pool = nbaccel.util.ActorPool([Doubler.remote()])
+        return nbaccel.util.get_current_placement_group(), list(pool.map(lambda actor, n: actor.double.remote(n), [4]))
+
+    assert nb.get(asks.remote()) == (None, [8])
