@@ -310,7 +310,10 @@ class GetTimeoutError(RayError, TimeoutError):
 
 
 class RayActorError(RayError):
-    """An actor cannot answer. `cause` is what its constructor raised, if that is why."""
+    """An actor cannot answer. `cause` is what its constructor raised, if that is why.
+
+    `preempted`: the cluster's provider took its node back.
+    """
 
     def __init__(
         self,
@@ -319,11 +322,18 @@ class RayActorError(RayError):
         actor_id: str | None = None,
         actor_init_failed: bool = False,
         cause: BaseException | None = None,
+        preempted: bool = False,
     ) -> None:
         super().__init__(message)
         self.actor_id = actor_id
         self.actor_init_failed = actor_init_failed
+        self.preempted = preempted
         self.cause = cause
+
+    @property
+    def error_msg(self) -> str:
+        """Ray's name for the text."""
+        return str(self)
 
 
 class ActorDiedError(RayActorError):

@@ -254,3 +254,8 @@ def test_a_memory_error_is_caught_as_one_though_its_class_refuses_company():
     error = RayTaskError("f", "Traceback", MemoryError("8 PiB")).as_instanceof_cause()
     assert isinstance(error, MemoryError) and error.args == ("8 PiB",)
     assert isinstance(pickle.loads(pickle.dumps(error)), MemoryError)
+
+
+def test_an_actors_error_tells_by_rays_names_what_happened():
+    error = pickle.loads(pickle.dumps(ActorDiedError("The actor is dead.", actor_id="ab")))
+    assert (error.actor_id, error.error_msg, error.preempted) == ("ab", "The actor is dead.", False)
