@@ -15,7 +15,7 @@ def attach(shell: InteractiveShell | None = None) -> None:
     shell = shell or get_ipython()
     if shell is None:
         return
-    cells.install(shell)
+    watch = cells.install(shell)
     tracebacks.install(shell)
     reprs.install(shell)
     interrupt.install(shell)
@@ -23,4 +23,4 @@ def attach(shell: InteractiveShell | None = None) -> None:
     kernel = getattr(shell, "kernel", None)
     # In a terminal there is one place for output, and the engine prints there by itself.
     if kernel is not None and not isinstance(sinks.installed, CellOutput):
-        sinks.install(CellOutput(sender(kernel), settings.of(shell)))
+        sinks.install(CellOutput(sender(kernel), settings.of(shell), running=lambda: watch.source()[1]))

@@ -54,11 +54,13 @@ class CellOutput:
         limits: NotebookSettings,
         clock: Callable[[], float] = time.monotonic,
         later: Callable[[Callable[[], None]], None] | None = None,
+        running: Callable[[], bytes] = bytes,
     ) -> None:
         self._send = send
         self._limits = limits
         self._clock = clock
         self._later = later or _after_a_moment
+        self._running = running  # the parent of the cell that runs now
         self._cells: OrderedDict[bytes, _Shown] = OrderedDict()
         self._waiting: set[bytes] = set()  # tasks of which it is said that they wait
         self._lock = threading.Lock()
@@ -87,9 +89,10 @@ class CellOutput:
         """Shows one sentence of the engine's under the cell that it is about; a flood of output does not fold it.
 
         One about work that waits names the task: it is changed in place as the reason does, and empty in the end.
+        One that is about no cell in particular goes under the one that runs: front ends drop what has no place.
         """
         with self._lock:
-            parent = self._cell(message.parent).parent
+            parent = self._cell(message.parent or self._running()).parent
             text = f"nbaccel: {wording.plain(message.message)}"
             if message.task_id:
                 self._say_of_waiting(message.task_id, text if message.message else "", parent)

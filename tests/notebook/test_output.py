@@ -15,12 +15,14 @@ class FrontEnd:
 
     def __init__(self) -> None:
         self.now = 0.0
+        self.running = b""
         self.messages: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
         self.output = CellOutput(
             lambda *message: self.messages.append(message),
             NotebookSettings(),
             clock=lambda: self.now,
             later=lambda flush: None,
+            running=lambda: self.running,
         )
 
     def texts(self, cell: str) -> str:
@@ -87,6 +89,13 @@ def test_a_workers_lines_get_rays_prefix_each() -> None:
     front = FrontEnd()
     front.output.lines(Printed("train", 7, 1, b"one\n\ntwo\n", _parent("a")))
     assert front.texts("a") == "(train pid=7) one\n(train pid=7) \n(train pid=7) two\n"
+
+
+def test_a_notice_about_no_cell_goes_under_the_one_that_runs() -> None:
+    front = FrontEnd()
+    front.running = _parent("b")
+    front.output.notice(Notice("infeasible", "The placement group can never be placed.", b""))
+    assert front.texts("b") == "nbaccel: The placement group can never be placed.\n"
 
 
 def test_a_notice_is_shown_however_much_was_printed() -> None:
