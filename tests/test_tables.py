@@ -69,3 +69,15 @@ def test_columns_stay_aligned_under_wide_characters() -> None:
 def test_dead_nodes_are_not_counted_as_free(busy_snapshot: Snapshot) -> None:
     busy_snapshot.nodes.append(NodeRow("n2", "node-2", alive=False, totals={"CPU": 8}, available={"CPU": 8}))
     assert tables.resources(busy_snapshot) == "CPU 1 of 2 free · GPU 0.5 of 2 free"
+
+
+@pytest.mark.parametrize(
+    ("id", "short"),
+    [
+        ("1177f5541e615d2539bdef08000000000000001400000001", "1177-20"),
+        ("8849b62d89cb30a3ffffffffffffffffffffffff01000000", "8849b62d89cb"),  # a task on Ray
+        ("ffffffffffffffffdf2a57569aeec8517e2d0c3101000000", "df2a57569aee"),  # what makes an actor there
+    ],
+)
+def test_short_ids_of_different_tasks_differ(id: str, short: str) -> None:
+    assert wording.short_id(id) == short

@@ -112,6 +112,8 @@ test("words are those of the terminal", () => {
   assert.deepEqual([stateWord("RUNNING_IN_RAY_GET"), stateWord("PENDING_ARGS_AVAIL"), stateWord("FINISHED")], ["running", "waiting", "finished"]);
   assert.equal(demandWords({ CPU: 1, GPU: 0.5, x: 0 }), "1 CPU, 0.5 GPU");
   assert.equal(shortId("1177f5541e615d2539bdef08000000000000001400000001"), "1177-20");
+  assert.equal(shortId("8849b62d89cb30a3ffffffffffffffffffffffff01000000"), "8849b62d89cb");
+  assert.equal(shortId("ffffffffffffffffdf2a57569aeec8517e2d0c3101000000"), "df2a57569aee");
 });
 
 test("an empty cluster is drawn too", () => {

@@ -66,7 +66,8 @@ export function deviceWords(ids) {
  * @param {string} id */
 export function shortId(id) {
   const numbered = id.length === 48 && id.startsWith("000000", 24);
-  return numbered ? `${id.slice(0, 4)}-${parseInt(id.slice(30, 40), 16)}` : id.slice(0, 12);
+  if (numbered) return `${id.slice(0, 4)}-${parseInt(id.slice(30, 40), 16)}`;
+  return id.startsWith("f".repeat(16)) ? id.slice(16, 28) : id.slice(0, 12); // what makes an actor on Ray is named by the actor
 }
 
 /** A state as a person says it. @param {string} state */

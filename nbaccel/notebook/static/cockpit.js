@@ -47,7 +47,8 @@ function deviceWords(ids) {
 }
 function shortId(id) {
   const numbered = id.length === 48 && id.startsWith("000000", 24);
-  return numbered ? `${id.slice(0, 4)}-${parseInt(id.slice(30, 40), 16)}` : id.slice(0, 12);
+  if (numbered) return `${id.slice(0, 4)}-${parseInt(id.slice(30, 40), 16)}`;
+  return id.startsWith("f".repeat(16)) ? id.slice(16, 28) : id.slice(0, 12);
 }
 function stateWord(state) {
   if (RUNNING.has(state)) return "running";
