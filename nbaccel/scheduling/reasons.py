@@ -49,15 +49,35 @@ def judge(cluster: Cluster, choice: Choice) -> Feasibility:
 def _why_never(cluster: Cluster, choice: Choice, asked: Asked, eligible: list[Place]) -> tuple[str, str]:
     if not eligible:
         return "", _why_nowhere(cluster, choice)
-    resource = max((place.lacks_for_ever(asked) or "" for place in eligible), key=lambda name: _best(eligible, name))
+    short = _short_everywhere(eligible, asked)
+    lacking = [place.lacks_for_ever(asked) or "" for place in eligible]
+    nearest = [name for name in lacking if name in short] or short or lacking
+    resource = max(nearest, key=lambda name: _best(eligible, name))
     lost = [device for place in eligible for device in place.lost_devices(asked)]
     if lost:
         return resource, listed(list(dict.fromkeys(device.state for device in lost)))
+    if not short and len(eligible) > 1:
+        return resource, f"{_no_one(eligible)} has all of it: {demand_text([pair for pair in choice.demand if pair[1]])}"
     amount = dict(asked.devices).get(resource)
     if amount is None:
         amount = dict(asked.pooled)[resource]
         return resource, _pool_too_small(eligible, resource, amount)
     return resource, _devices_too_few(eligible, asked, resource, amount)
+
+
+def _short_everywhere(places: list[Place], asked: Asked) -> list[str]:
+    """The resources of which no place has enough, whatever else is asked."""
+    pooled = [name for name, amount in asked.pooled if all(place.totals.get(name, 0) < amount for place in places)]
+    devices = [
+        name
+        for name, amount in asked.devices
+        if all(isinstance(place.pick(asked.only(name, amount), empty=True), str) for place in places)
+    ]
+    return pooled + devices
+
+
+def _no_one(places: list[Place]) -> str:
+    return "no one bundle of its placement group" if places[0].group_id is not None else "no one node"
 
 
 def _best(places: list[Place], resource: str) -> int:

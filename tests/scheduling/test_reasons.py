@@ -48,6 +48,20 @@ def test_what_can_never_run_is_known_at_once_with_the_reason(asked: ev.Choice, r
     assert reason in w.warnings[0].message
 
 
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (choice(CPU=1, shelf=1), "there is no shelf on any of the 3 nodes"),
+        (choice(CPU=1, GPU=1), "no one node has all of it: 1 CPU and 1 GPU"),
+        (choice(CPU=64, GPU=1), "any of the 3 nodes has 8 CPUs in all, not 64 CPUs"),
+        (choice(CPU=1, GPU=4), "any of the 3 nodes has 2 GPUs, not 4"),
+    ],
+)
+def test_of_several_nodes_the_resource_is_named_that_none_has_enough_of(asked: ev.Choice, reason: str) -> None:
+    w = World(node("head", CPU=0), node("wide", CPU=8), node("devices", 2, CPU=0))
+    assert reason in w.scheduler.feasibility(asked).reason
+
+
 def test_feasibility_is_judged_for_each_device_not_by_the_sum() -> None:
     w = world([DeviceSpec("GPU", 0, amount=6000), DeviceSpec("GPU", 1, amount=6000)])
     verdict = w.scheduler.feasibility(choice(GPU=0.7))
