@@ -317,3 +317,12 @@ def node_groups(*groups: tuple[str, dict[str, float], int]) -> Iterator[None]:
         yield
     finally:
         global_worker.gcs_client.internal_kv_del(place[0], False, place[1])
+
+
+def test_what_can_never_run_says_so_in_every_view(joined: None) -> None:
+    ref = where.options(num_gpus=5, fallback=None).remote("")
+    with pytest.raises(exceptions.TaskUnschedulableError):
+        nbaccel.get(ref)
+    row = row_of(ref)
+    assert (row.state, row.name) == ("FAILED", "where")
+    assert "asks for" in row.why and "5 GPUs" in row.why

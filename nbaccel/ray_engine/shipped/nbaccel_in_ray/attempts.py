@@ -20,7 +20,7 @@ from typing import Any
 import ray
 from ray.experimental import internal_kv
 
-from nbaccel_in_ray.reporting import NAMESPACE, first_line
+from nbaccel_in_ray.reporting import NAMESPACE, first_line, reporter
 
 LOOK_EVERY_S = 0.25  # whether one of several attempts has begun
 NEXT_JOINS_S = 2.0  # so much later than the one before: choices are tried in order
@@ -215,8 +215,10 @@ def supervise_stream(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 def refuse(sentence: str, *unused: Any) -> None:
-    """A task that can never run where `infeasible="raise"` was asked: its error in its place."""
-    raise ray.exceptions.TaskUnschedulableError(sentence)
+    """A task that can never run where `infeasible="raise"` was asked: its error in its place, and in every view."""
+    error = ray.exceptions.TaskUnschedulableError(sentence)
+    reporter.ended(reporter.began(ray.get_runtime_context().get_task_name(), "task", (), ""), error)
+    raise error
 
 
 def _one(answer: Any) -> Any:
