@@ -11,12 +11,22 @@ from __future__ import annotations
 import atexit
 import contextlib
 import time
+from collections.abc import Callable
 from typing import Any
 
 from nbaccel import api, observing, sessions
 from nbaccel import engine as engines
+from nbaccel import option_checks as checks
 
-_NODE_OPTIONS = ("num_cpus", "num_gpus", "resources", "labels", "memory", "object_store_memory", "node_name")
+_NODE_OPTIONS: dict[str, Callable[[str, Any], Any]] = {
+    "num_cpus": checks.whole_quantity,
+    "num_gpus": checks.whole_quantity,
+    "resources": checks.whole_resources,
+    "labels": checks.string_dict,
+    "memory": checks.size_bytes,
+    "object_store_memory": checks.size_bytes,
+    "node_name": checks.word,
+}
 _WAIT_S = 0.02
 
 
@@ -82,9 +92,14 @@ class Cluster:
     def add_node(self, wait: bool = True, **node_args: Any) -> Node:
         """Add a node: the first is the head's; the devices of the others are logical.
 
-        num_cpus (1 where nothing is said), num_gpus, resources, labels, memory in bytes, node_name. Raises ValueError.
+        num_cpus (1 where nothing is said), num_gpus, resources, labels, memory in bytes, node_name. Raises ValueError,
+        TypeError.
         """
-        given = {name: value for name, value in node_args.items() if name in _NODE_OPTIONS and value is not None}
+        given = {
+            name: check(name, node_args[name])
+            for name, check in _NODE_OPTIONS.items()
+            if node_args.get(name) is not None
+        }
         if self.head_node is None:
             return self._start_head(given)
         node = Node(observing.add_node(self._record, _options(given)), is_head=False)

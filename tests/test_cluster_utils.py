@@ -50,6 +50,23 @@ def test_added_nodes_are_part_of_the_cluster(joined):
     assert nbaccel.get(here.options(resources={"blue": 1}).remote()) == node.node_id
 
 
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"num_cpus": -1}, ValueError),
+        ({"num_cpus": 0.5}, ValueError),
+        ({"num_gpus": "2"}, TypeError),
+        ({"resources": {"shelf": -1}}, ValueError),
+        ({"resources": {"CPU": 1}}, ValueError),
+        ({"labels": {"zone": 1}}, TypeError),
+    ],
+)
+def test_a_node_that_cannot_be_is_refused(joined, given, error):
+    with pytest.raises(error):
+        joined.add_node(**given)
+    assert len(nbaccel.nodes()) == 1
+
+
 def test_work_goes_to_the_node_that_is_named_or_labelled(joined):
     a = joined.add_node(num_cpus=1, labels={"zone": "a"})
     b = joined.add_node(num_cpus=1, labels={"zone": "b"})

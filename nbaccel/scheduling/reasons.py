@@ -57,7 +57,8 @@ def _why_never(cluster: Cluster, choice: Choice, asked: Asked, eligible: list[Pl
     if lost:
         return resource, listed(list(dict.fromkeys(device.state for device in lost)))
     if not short and len(eligible) > 1:
-        return resource, f"{_no_one(eligible)} has all of it: {demand_text([pair for pair in choice.demand if pair[1]])}"
+        demand = demand_text([pair for pair in choice.demand if pair[1]])
+        return resource, f"{_no_one(eligible)} has all of it: {demand}"
     amount = dict(asked.devices).get(resource)
     if amount is None:
         amount = dict(asked.pooled)[resource]
