@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent import futures
 from typing import Any
 
-from nbaccel import api
+from nbaccel import api, stopping
 from nbaccel import engine as engines
 
 
@@ -26,6 +26,22 @@ class _TaskFuture(futures.Future[Any]):
             self.set_exception(error)
         else:
             self.set_result(done.result())
+
+    def result(self, timeout: float | None = None) -> Any:
+        """The task's value; Stop cancels the task as it does in `get`."""
+        try:
+            return super().result(timeout)
+        except KeyboardInterrupt:
+            stopping.waiting_was_stopped([self._ref])
+            raise
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """What the task raised; Stop cancels the task as it does in `get`."""
+        try:
+            return super().exception(timeout)
+        except KeyboardInterrupt:
+            stopping.waiting_was_stopped([self._ref])
+            raise
 
     def cancel(self) -> bool:
         """Cancel the task, whether it waits or runs; False when it has ended."""
@@ -77,6 +93,11 @@ class Executor(futures.Executor):
         """As the built-in map, in tasks; results in order. `chunksize` is accepted and not needed."""
         return super().map(fn, *iterables, timeout=timeout, chunksize=chunksize)
 
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: Any) -> bool | None:
+        if kind is KeyboardInterrupt:  # raised inside the block, where nothing of ours may have been waiting
+            stopping.waiting_was_stopped([future._ref for future in self._pending])
+        return super().__exit__(kind, error, traceback)
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more work; wait for what was submitted, or cancel it. The cluster goes on."""
         self._closed = True
@@ -85,7 +106,11 @@ class Executor(futures.Executor):
             for future in pending:
                 future.cancel()
         if wait:
-            futures.wait(pending)
+            try:
+                futures.wait(pending)
+            except KeyboardInterrupt:
+                stopping.waiting_was_stopped([future._ref for future in pending if not future.done()])
+                raise
 
 
 def _check() -> None:

@@ -195,7 +195,14 @@ class ObjectRefGenerator:
         loop = asyncio.get_running_loop()
         there = asyncio.Event()
         self._engine.when_next_item(self, lambda: loop.call_soon_threadsafe(there.set))
-        await there.wait()
+        try:
+            await there.wait()
+        except asyncio.CancelledError:
+            if self._cell is not None:
+                from nbaccel import stopping
+
+                stopping.await_was_cancelled(self)
+            raise
         ref = self._engine.next_item(self, 0)
         if ref is None:
             self._finished = True

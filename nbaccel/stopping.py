@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from nbaccel import engine as engines
-from nbaccel.refs import ObjectRef
+from nbaccel.refs import ObjectRef, ObjectRefGenerator
 
 AGAIN_S = 3.0
 
@@ -92,13 +92,13 @@ def _cancel(things: list[Any], *, force: bool) -> None:
 
 # ---- awaited refs: a stopped cell cancels its asyncio futures, and so do wait_for and gather, which must not matter
 
-_let_go: dict[bytes, ObjectRef[Any]] = {}
+_let_go: dict[int, ObjectRef[Any] | ObjectRefGenerator] = {}
 
 
-def await_was_cancelled(ref: ObjectRef[Any]) -> None:
-    """The asyncio future of a ref was cancelled; only the cell's own end tells whether Stop was the reason."""
+def await_was_cancelled(thing: ObjectRef[Any] | ObjectRefGenerator) -> None:
+    """An await of a ref or a stream was cancelled; only the cell's own end tells whether Stop was the reason."""
     if policy() != "detach":
-        _let_go[ref._id] = ref
+        _let_go[id(thing)] = thing
 
 
 def cell_ended(error: BaseException | None) -> None:

@@ -45,6 +45,12 @@ def stubborn():
 def pid():
     return os.getpid()
 
+@nbaccel.remote
+def yields():
+    print("begun", flush=True)
+    time.sleep(600)
+    yield 1
+
 def outcome(ref):
     try:
         return nbaccel.get(ref, timeout=30)
@@ -124,6 +130,35 @@ def test_stop_during_an_await_cancels_the_awaited_tasks(kernel: Kernel, waits: s
     kernel.finish(cell)
 
     assert "TaskCancelledError" in kernel.run("print(outcome(ref))").text
+
+
+def test_stop_during_an_async_loop_over_a_stream_cancels_its_task(kernel: Kernel) -> None:
+    cell = kernel.submit("stream = yields.remote()\nasync for each in stream:\n    print(await each)")
+    kernel.until(lambda: "begun" in cell.text)
+    kernel.interrupt()
+    kernel.finish(cell)
+
+    assert "TaskCancelledError" in kernel.run("print(outcome(stream.completed()))").text
+
+
+@pytest.mark.parametrize(
+    "waits",
+    ["future.result()", "future.exception()", "pass", "next(futures.as_completed([future]))", "futures.wait([future])"],
+)
+def test_stop_ends_a_block_with_an_executor_and_cancels_its_tasks(kernel: Kernel, waits: str) -> None:
+    cell = kernel.submit(
+        "from concurrent import futures\ndef long():\n    print('begun', flush=True)\n    time.sleep(600)\n"
+        f"with nbaccel.Executor() as pool:\n    future = pool.submit(long)\n    {waits}"
+    )
+    kernel.until(lambda: "begun" in cell.text)
+    kernel.interrupt()
+    kernel.finish(cell)
+
+    assert cell.error is not None and cell.error["ename"] == "KeyboardInterrupt"
+    said = kernel.run(
+        "try:\n    future.result(timeout=30)\nexcept BaseException as error:\n    print(type(error).__name__)"
+    )
+    assert "TaskCancelledError" in said.text
 
 
 def test_wait_for_and_gather_never_cancel(kernel: Kernel) -> None:
