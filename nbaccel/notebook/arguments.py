@@ -171,6 +171,14 @@ def seconds(text: str) -> float:
     return float(value)
 
 
+def cell_number(text: str) -> str:
+    """A cell: 7, [7] as views write it, or `here`."""
+    number = text.removeprefix("[").removesuffix("]")
+    if text != "here" and not number.isdigit():
+        raise ValueError("a cell's number or 'here' is needed")
+    return number
+
+
 def size_bytes(text: str) -> int:
     """A size in bytes: 4000000000, 4GB, 512MiB."""
     letters = text.lstrip("0123456789.+-eE_ ")

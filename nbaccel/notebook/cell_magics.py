@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import keyword
 import sys
 import time
 from typing import Any
 
+from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
 from IPython.display import publish_display_data
@@ -67,7 +69,11 @@ class CellMagics(Magics):
     def _parse(self, magic: str, line: str) -> dict[str, Any]:
         asked = arguments.parse(line, options.MAGICS[magic], self.shell.var_expand)
         name = asked.get("o", "result")
-        if not name.isidentifier():
+        if asked.get("block") and asked.get("noblock"):
+            raise arguments.TypingMistake(
+                "--block and --noblock exclude each other; %%accel waits unless told --noblock."
+            )
+        if not name.isidentifier() or keyword.iskeyword(name):
             raise arguments.TypingMistake(f"'-o {name}': a name is needed that Python can use. Example: -o result")
         return asked
 
@@ -85,6 +91,13 @@ class CellMagics(Magics):
         return [{"item": item} for item in found]
 
     def _submit(self, body: Body, asked: dict[str, Any], given: dict[str, Any]) -> Any:
+        try:
+            return self._submitted(body, asked, given)
+        except TypeError as error:  # a value of the notebook that the body reads cannot be sent
+            raise UsageError(str(error)) from None
+
+    @said_in_one_line
+    def _submitted(self, body: Body, asked: dict[str, Any], given: dict[str, Any]) -> Any:
         own = {name: value for name, value in asked.items() if name not in _OWN}
         name = own.pop("name", "accel")
         _let_it_travel()

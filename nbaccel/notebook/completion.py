@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 from IPython.core.getipython import get_ipython
@@ -67,14 +68,23 @@ def _tasks(magic: str) -> list[str]:
     rows = picture.tasks if picture is not None else []
     over = tables.ENDED if magic == "accel_cancel" else ()
     kinds = (*TASKS, PlacementGroup) if magic == "accel_why" else TASKS
-    shell = get_ipython()
-    variables = dict(shell.user_ns) if shell is not None else {}
     return [wording.short_id(row.task_id) for row in rows if row.state not in over] + [
-        name for name, value in variables.items() if isinstance(value, kinds) and not name.startswith("_")
+        name for name, value in _variables().items() if isinstance(value, kinds)
     ]
 
 
-def _choices(option: Option | None) -> tuple[str, ...]:
+def _variables() -> dict[str, Any]:
+    """What the notebook has named, without IPython's own."""
+    shell = get_ipython()
+    if shell is None:
+        return {}
+    named = dict(shell.user_ns)
+    return {name: named[name] for name in named if not name.startswith("_") and name not in shell.user_ns_hidden}
+
+
+def _choices(option: Option | None) -> Iterable[str]:
+    if option is not None and option.name == "each":  # an expression, of which a variable is the usual one
+        return [name for name, value in _variables().items() if hasattr(type(value), "__iter__")]
     return option.choices if option else ()
 
 

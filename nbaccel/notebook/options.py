@@ -107,7 +107,7 @@ CELL = (
     Option("timeout", read.seconds, "give up waiting after this time and cancel", "timeout=10m"),
 )
 
-CELL_OF_TASKS = Option("cell", read.text_value, "only of cell 7; `here` is the running cell", "cell=7", ("here",))
+CELL_OF_TASKS = Option("cell", read.cell_number, "only of cell 7; `here` is the running cell", "cell=7", ("here",))
 EVERYTHING = Option("all", read.boolean, "also devices that are found but not offered", "--all", ("true",))
 
 MAGICS: dict[str, tuple[Option, ...]] = {

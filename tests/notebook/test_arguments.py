@@ -66,6 +66,16 @@ def test_a_typing_mistake_is_one_line_that_says_what_to_write(line: str, said: s
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("typed", "cell"), [("7", "7"), ("[7]", "7"), ("here", "here")])
+def test_a_cell_is_named_by_its_number(typed: str, cell: str) -> None:
+    assert arguments.parse(f"cell={typed}", MAGICS["accel_tasks"]) == {"cell": cell}
+
+
+def test_a_word_is_no_cell() -> None:
+    with pytest.raises(TypingMistake, match=r"'cell=last': a cell's number or 'here' is needed. Example: cell=7"):
+        arguments.parse("cell=last", MAGICS["accel_tasks"])
+
+
 def test_variables_are_filled_in_but_json_is_left_alone() -> None:
     def expand(text: str) -> str:
         return text.replace("{n}", "3")

@@ -68,3 +68,9 @@ def test_a_later_line_of_a_cell_is_completed(shell: InteractiveShell) -> None:
 def test_other_lines_are_left_alone(shell: InteractiveShell) -> None:
     assert "num_cats" in _tab(shell, "num_c")[0]
     assert shell.Completer.custom_matchers.count(completion.magic_options) == 1
+
+
+def test_what_can_be_gone_through_is_offered_and_asks_nobody(shell: InteractiveShell) -> None:
+    InteractiveShell._instance = shell
+    shell.user_ns |= {"batches": [1], "batch_size": 4}
+    assert _tab(shell, "%%accel --each=")[1] == ["%%accel --each=batches"]

@@ -63,6 +63,26 @@ def test_a_body_that_is_no_python_is_shown_as_any_cell_that_is_none(run: Run, bo
     assert "cell_magics" not in shown and "run_code" not in shown
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("num_gpus=-1", "The quantity of resource num_gpus cannot be negative, but got -1."),
+        ("num_gpus=1.5", "GPU resource quantities >1 must be whole numbers."),
+        ("--block --noblock", "--block and --noblock exclude each other"),
+        ("-o class", "'-o class': a name is needed that Python can use."),
+    ],
+)
+def test_what_no_task_can_ask_is_one_line(run: Run, line: str, said: str) -> None:
+    (shown,) = run(f"%%accel {line}\n1").splitlines()
+    assert shown.startswith(f"UsageError: {said}")
+
+
+def test_a_value_that_cannot_be_sent_is_named_without_a_traceback(run: Run) -> None:
+    run("import threading\nlock = threading.Lock()")
+    (shown,) = run("%%accel\nlock").splitlines()
+    assert shown.startswith("UsageError: ") and "lock" in shown
+
+
 GROUPS = """
 from nbaccel.util.placement_group import placement_group
 held, late = placement_group([{"GPU": 1}], name="held"), placement_group([{"GPU": 1}], name="late")
