@@ -118,3 +118,11 @@ def test_without_a_cluster_there_is_nobody_to_ask():
             state.list_tasks()
     finally:
         engines.adopt(running)
+
+
+def test_rays_older_paths_lead_to_the_same_questions_and_rows():
+    from nbaccel.util.state import api, common
+
+    assert api.__all__ == state.__all__ and api.list_tasks is state.list_tasks
+    nbaccel.get(fine.remote())
+    assert all(isinstance(row, common.TaskState) for row in api.list_tasks())
