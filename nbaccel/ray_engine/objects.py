@@ -56,6 +56,7 @@ class Objects:
         if isinstance(made, exceptions.RayTaskError):
             made.task_id = task_id
             made.cell = made.cell or asked.cell or None
+            asked.error = f"{type(made.cause).__name__}: {made.cause}".partition("\n")[0]
         elif type(made) is exceptions.TaskCancelledError:
             return exceptions.TaskCancelledError(f"Task {asked.name} was cancelled.", task_id=task_id)
         elif type(made) is exceptions.WorkerCrashedError:

@@ -43,6 +43,7 @@ class Submission(msgspec.Struct):
     parent: bytes = b""  # of the messages of its cell
     held: dict[str, float] = {}  # of an actor: what it holds once it is placed
     number: int = 0  # they are numbered in order, from 1
+    error: str = ""  # the first line of the one that was raised here, known before the task's report comes
 
 
 class Submissions:

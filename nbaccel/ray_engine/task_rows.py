@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 MOST_RUNNING, MOST_WAITING, MOST_ENDED = 50, 20, 20
 MOST_ASKED = 500  # refs of which Ray is asked whether they are ready
 MOST_EXPLAINED = 5
+# What Ray's word tells of a task whose own report has not come, or never will.
+UNREPORTED = {
+    "TASK_EXECUTION_EXCEPTION": "it raised an error, which get() raises here",
+    "TASK_CANCELLED": "cancelled",
+    "WORKER_DIED": "its worker process died before it returned",
+}
 NO_REPORT = "its process ended or it was cancelled before it could report; get() raises the error"
 REPORTS_COME_S = 60.0  # of a task that runs; a longer one is known by its report, or not at all
 _ENDED = ("FINISHED", "FAILED")
@@ -172,7 +178,7 @@ def _of_submission(each: Submission, ready: dict[bytes, str], actors: dict[str, 
         actor_id=each.actor_id.hex() if each.actor_id else None,
         cell=each.cell,
         submitted_at=each.submitted_at,
-        why=NO_REPORT if state == "FAILED" else "",
+        why=(each.error or UNREPORTED.get(ready.get(each.task_id, ""), NO_REPORT)) if state == "FAILED" else "",
         error_type=ready.get(each.task_id, ""),
         choice=each.choice,
         choice_why=each.choice_why,

@@ -298,6 +298,14 @@ def test_tasks_that_failed_are_shown_as_failed(nb, wait_until):
     assert wait_until(lambda: found if len(found := states()) == 5 else None) == ["FAILED"] * 5
 
 
+def test_an_error_that_was_raised_here_is_the_reason_in_every_view_at_once(nb):
+    ref = nb.remote(lambda: {}["missing"]).options(name="raised here").remote()
+    with pytest.raises(KeyError):
+        nb.get(ref)
+    (row,) = [row for row in nb.snapshot().tasks if row.name == "raised here"]
+    assert (row.state, row.why) == ("FAILED", "KeyError: 'missing'")
+
+
 def test_a_task_whose_ref_nobody_keeps_has_its_name_and_demand(nb, wait_until):
     nb.get(nb.remote(lambda: 1).options(name="unkept", num_cpus=2).remote())
     (row,) = wait_until(lambda: [row for row in nb.snapshot().tasks if row.name == "unkept"])
