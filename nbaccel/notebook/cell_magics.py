@@ -6,8 +6,10 @@ import importlib.util
 import keyword
 import sys
 import time
+from pickle import PicklingError
 from typing import Any
 
+import cloudpickle
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
@@ -93,8 +95,8 @@ class CellMagics(Magics):
     def _submit(self, body: Body, asked: dict[str, Any], given: dict[str, Any]) -> Any:
         try:
             return self._submitted(body, asked, given)
-        except TypeError as error:  # a value of the notebook that the body reads cannot be sent
-            raise UsageError(str(error)) from None
+        except (TypeError, PicklingError) as error:  # a value of the notebook that the body reads cannot be sent
+            raise UsageError(_who_cannot_be_sent(body) or str(error)) from None
 
     @said_in_one_line
     def _submitted(self, body: Body, asked: dict[str, Any], given: dict[str, Any]) -> Any:
@@ -116,6 +118,18 @@ class CellTasksFailed(RayError):
         super().__init__(f"{len(errors)} of {total} tasks failed.")
         self.errors = errors
         self.outcomes = outcomes
+
+
+def _who_cannot_be_sent(body: Body) -> str:
+    """The notebook's variable that stays, which an engine's own words name as a part of our record."""
+    for name, value in body.reads.items():
+        try:
+            cloudpickle.dumps(value)
+        except Exception as error:  # whatever its pickling raises
+            return (
+                f"'{name}' cannot be sent along: {error}. Make it inside the cell, or send what is needed to make it."
+            )
+    return ""
 
 
 def _let_it_travel() -> None:
