@@ -18,6 +18,10 @@ _RETRIED = re.compile(
     r"(?P<kept>Task .* failed\. There are .* retries remaining, so the task will be retried\.) Error: \s*"
 )
 
+_USERS = re.compile(
+    r"(?P<kept>Task .* so the task will be retried\. Error: )User exception:\n(?P<traceback>.*)", re.DOTALL
+)
+
 
 def shortened(line: str) -> str:
     """The line, or what of it tells a user something."""
@@ -25,5 +29,9 @@ def shortened(line: str) -> str:
     if died:
         detail = _CAUSES.sub("", died["detail"]).strip()
         return f"Worker process {died['pid']} on {died['ip']} died while it ran a task ({died['type']}): {detail}"
+    users = _USERS.fullmatch(line)
+    if users:  # its traceback is shown where it is raised, after the last attempt
+        raised = [each for each in users["traceback"].splitlines() if each[:1].strip()]
+        return users["kept"] + (raised[-1] if raised else "")
     retried = _RETRIED.fullmatch(line)
     return retried["kept"] if retried else line

@@ -54,3 +54,9 @@ def test_it_is_told_so_between_begin_and_end(capsys: pytest.CaptureFixture[str])
     output.end()
     assert capsys.readouterr().out.rstrip().endswith(SHORT)
     assert worker.print_to_stdstream is rays
+
+
+def test_of_an_error_of_the_users_that_is_tried_again_its_last_line_is_told():
+    kept = "Task f failed. There are 2 retries remaining, so the task will be retried. Error: "
+    traceback = '\x1b[36mray::f()\x1b[39m (pid=7, ip=10.0.0.1)\n  File "wrapping.py", line 1, in run\nValueError: again'
+    assert shortened(f"{kept}User exception:\n{traceback}") == f"{kept}ValueError: again"
