@@ -337,9 +337,13 @@ def wait(
     if not isinstance(refs, list):
         raise TypeError(f"wait() expected a list of ObjectRefs, got {type(refs)}")
     _check_timeout(timeout)
+    mixed = False
     for ref in refs:
-        if not isinstance(ref, (ObjectRef, ObjectRefGenerator)):
+        if isinstance(ref, ObjectRef):
+            continue
+        if not isinstance(ref, ObjectRefGenerator):
             raise TypeError(f"wait() expected a list of ObjectRefs, got a list containing {type(ref)}")
+        mixed = True
     if not refs:
         return [], []
     if len(refs) != len(set(refs)):
@@ -351,12 +355,15 @@ def wait(
         raise ValueError(f"Invalid number of objects to return {num_returns}.")
     if num_returns > len(refs):
         raise ValueError("num_returns cannot be greater than the number of objects provided to wait().")
-    return _waited(refs, num_returns, timeout, fetch_local)
+    return _waited(refs, num_returns, timeout, fetch_local, mixed)
 
 
-def _waited(refs: list[Any], num_returns: int, timeout: float | None, fetch: bool) -> tuple[list[Any], list[Any]]:
+def _waited(
+    refs: list[Any], num_returns: int, timeout: float | None, fetch: bool, mixed: bool
+) -> tuple[list[Any], list[Any]]:
+    """`mixed`: there are streams among the refs."""
     engine = engines.current()
-    if not any(isinstance(ref, ObjectRefGenerator) for ref in refs):
+    if not mixed:
         return _stoppable(lambda: engine.wait(refs, num_returns, timeout, fetch), refs)
     from nbaccel.waiting import wait_mixed
 

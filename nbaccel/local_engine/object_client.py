@@ -186,6 +186,15 @@ class ObjectClient:
         self, refs: Sequence[ObjectRef[Any]], num_returns: int, timeout_s: float | None, fetch: bool
     ) -> tuple[list[ObjectRef[Any]], list[ObjectRef[Any]]]:
         ids = [ref._id for ref in refs]
+        ready = set(self.values.first_ready(ids, num_returns))
+        if len(ready) < num_returns:
+            ready = self._wait_until_ready(ids, num_returns, timeout_s)
+        chosen = [ref for ref in refs if ref._id in ready][:num_returns]
+        taken = {ref._id for ref in chosen}
+        return chosen, [ref for ref in refs if ref._id not in taken]
+
+    def _wait_until_ready(self, ids: list[bytes], num_returns: int, timeout_s: float | None) -> set[bytes]:
+        """Those that are ready when so many are, or after the timeout."""
         waiter = Waiter()
         ready = set(self.values.when_ready(ids, waiter.arrived))
         try:
@@ -197,10 +206,7 @@ class ObjectClient:
         if timeout_s == 0 and len(ready) < num_returns and not waiter.ids:
             with self.blocked():  # a task that only looks, again and again, must not keep what it waits for from a CPU
                 self.link.ask("sync")  # one round trip: what the head knows now is known here
-        ready |= waiter.ids
-        chosen = [ref for ref in refs if ref._id in ready][:num_returns]
-        taken = {ref._id for ref in chosen}
-        return chosen, [ref for ref in refs if ref._id not in taken]
+        return ready | waiter.ids
 
     def call_when_ready(self, ref: ObjectRef[Any], callback: Callable[[], None]) -> None:
         id = ref._id

@@ -90,13 +90,27 @@ class Values:
         with self._lock:
             asked.update(id for id in ids if id in waiting)
 
+    def first_ready(self, ids: list[bytes], most: int) -> list[bytes]:
+        """The first of the ids that are there, not more than `most`; looks no further than it must."""
+        there: list[bytes] = []
+        with self._lock:
+            for id in ids:
+                if self._is_ready(id):
+                    there.append(id)
+                    if len(there) == most:
+                        break
+        return there
+
+    def _is_ready(self, id: bytes) -> bool:
+        return id in self._known or id in self._ready or id in self._mappings or self._lost is not None
+
     def when_ready(self, ids: list[bytes], callback: Callback) -> list[bytes]:
         """Call back once for each of the ids that is not there yet; return those that are."""
         ask: list[bytes] = []
         there: list[bytes] = []
         with self._lock:
             for id in ids:
-                if id in self._known or id in self._ready or id in self._mappings or self._lost is not None:
+                if self._is_ready(id):
                     there.append(id)
                     continue
                 self._for_ready.setdefault(id, []).append(callback)
