@@ -286,6 +286,13 @@ def _explained(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler) -> dict
     return {"id": row.task_id, "name": row.name, "state": row.state, "sentence": text, "fits_now": True}
 
 
+def ended_at(row: TaskRow) -> float:
+    """When a task ended, in Unix seconds, or where only that is known when it came; 0 for one that goes on."""
+    if row.state not in ("FINISHED", "FAILED"):
+        return 0.0
+    return row.finished_at or row.started_at or row.submitted_at or 0.0
+
+
 def state_rows(snapshot: Snapshot, tables: dict[str, Any], what: str) -> list[dict[str, Any]]:
     """Rows for nbaccel.util.state, as plain dicts."""
     if what == "groups":
@@ -297,9 +304,7 @@ def state_rows(snapshot: Snapshot, tables: dict[str, Any], what: str) -> list[di
             for job in tables["jobs"]
         ]  # fmt: skip
     rows: dict[str, list[Any]] = {
-        "tasks": sorted(
-            snapshot.tasks, key=lambda row: -row.finished_at if row.finished_at else -inf
-        ),  # the latest first
+        "tasks": sorted(snapshot.tasks, key=lambda row: -(ended_at(row) or inf)),  # the latest first
         "actors": snapshot.actors,
         "workers": snapshot.workers,
         "nodes": snapshot.nodes,

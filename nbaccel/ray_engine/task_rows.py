@@ -219,7 +219,7 @@ def shown(tasks: Iterable[TaskRow], more: int = 0) -> list[TaskRow]:
     ended: list[TaskRow] = []
     for row in tasks:
         (running if row.state == "RUNNING" else ended if row.state in _ENDED else waiting).append(row)
-    ended.sort(key=lambda row: row.finished_at or 0)
+    ended.sort(key=planning.ended_at)
     return running[: max(MOST_RUNNING, more)] + waiting[: max(MOST_WAITING, more)] + ended[-max(MOST_ENDED, more) :]
 
 
