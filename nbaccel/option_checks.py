@@ -12,6 +12,7 @@ from typing import Any
 Check = Callable[[str, Any], Any]
 
 UNIT = 10_000  # quantities are counted in 1/10_000
+_MOST = 100_000_000_000_000  # of any resource, as in Ray; its units still fit a frame
 # Compiled when first used, not at import.
 _SIZE = r"(?i)\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?"
@@ -60,6 +61,8 @@ def quantity(name: str, value: Any) -> float | None:
         raise ValueError(f"The quantity of resource {name} must be a finite number, but got {number}.")
     if number < 0:
         raise ValueError(f"The quantity of resource {name} cannot be negative, but got {number}.")
+    if number > _MOST:
+        raise ValueError(f"The quantity of resource {name} cannot be more than {_MOST:,}, but got {number}.")
     if number and to_units(number) == 0:
         raise ValueError(
             f"The precision of the fractional quantity of resource {name} cannot go beyond 0.0001: {number}."

@@ -149,6 +149,12 @@ def test_a_wrong_value_of_an_actor_option_is_a_value_error(name, value):
         actor_options(**{name: value})
 
 
+@pytest.mark.parametrize("given", [{"memory": 2**60}, {"num_cpus": 1e15}, {"resources": {"shelf": 1e15}}])
+def test_a_quantity_beyond_counting_is_refused(given):
+    with pytest.raises(ValueError, match="cannot be more than 100,000,000,000,000"):
+        task_options(**given)
+
+
 def test_messages_about_quantities_say_what_ray_says():
     with pytest.raises(ValueError, match="resource num_gpus cannot be negative"):
         task_options(num_gpus=-1)
