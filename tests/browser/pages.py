@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 import urllib.error
 import urllib.request
@@ -22,6 +21,8 @@ PATIENCE_S = 60.0
 RELOADS = 5
 PICTURES = ROOT / "docs" / "images"
 _numbers = iter(range(1, 10_000))
+PROMPTS = "[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')]"
+ALL_HAVE_BEGUN = f"!{PROMPTS}.some(each => each.innerText.includes('[ ]'))"
 
 
 class NotebookPage:
@@ -79,16 +80,17 @@ class NotebookPage:
     # ---- what a person does
 
     def run_all(self) -> NotebookPage:
-        """Run every cell. A kernel that shows as idle may still not take the first request: then it is asked again."""
+        """Run every cell. A kernel that shows as idle may still not take the first requests: then it is asked again."""
+        left = self.page.locator(".jp-CodeCell", has=self.page.locator(".jp-InputPrompt", has_text="[ ]"))
         for _ in range(5):
-            self.page.locator(".jp-Notebook .jp-Cell").first.click()
-            self.menu("Run", "Run All Cells")
+            left.first.click()
+            self.menu("Run", "Run Selected Cell and All Below")
             try:
-                self.page.locator(".jp-InputPrompt", has_text=re.compile(r"\[[*\d]+\]")).first.wait_for(timeout=5000)
+                self.page.wait_for_function(ALL_HAVE_BEGUN, timeout=5000)
                 return self
             except playwright.TimeoutError:
                 continue
-        raise AssertionError("No cell has begun to run.")
+        raise AssertionError(f"{left.count()} cells have not begun to run.")
 
     def menu(self, menu: str, item: str) -> None:
         self.page.get_by_role("menuitem", name=menu, exact=True).click()
