@@ -18,8 +18,23 @@ _CYAN, _RESET = "\x1b[36m", "\x1b[0m"
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """What stands in a line."""
+
+    text: str
+    is_bar: bool = False  # it draws over itself, as tqdm does: `text` is what it shows last
+    ended: bool = True
+
+
+def _line(text: str, *, ended: bool) -> Line:
+    """Carriage returns make a bar, but for the one of a line that ends as on Windows."""
+    is_bar = "\r" in (text.removesuffix("\r") if ended else text)
+    return Line(text.rstrip("\r").rpartition("\r")[2] if is_bar else text, is_bar, ended)
+
+
+@dataclass(frozen=True, slots=True)
 class Printed:
-    """Whole lines of one stream of a worker."""
+    """Whole lines of one stream of a worker; the last may be a bar that has not ended."""
 
     name: str
     pid: int
@@ -37,9 +52,11 @@ class Printed:
         name = f"{self.name} " if self.name else ""
         return f"({name}pid={self.pid}{f', ip={self.ip}' if self.ip else ''})"
 
-    def lines(self) -> list[str]:
+    def lines(self) -> list[Line]:
         """The lines without their ends."""
-        return self.text.decode("utf-8", "replace").removesuffix("\n").split("\n")
+        texts = self.text.decode("utf-8", "replace").split("\n")
+        ended = [_line(text, ended=True) for text in texts[:-1]]
+        return [*ended, _line(texts[-1], ended=False)] if texts[-1] else ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +74,7 @@ class Sinks:
 
     def __init__(self) -> None:
         self._said: set[tuple[str, bytes]] = set()  # (kind, task that names the line)
+        self._bar_is_open = False  # the terminal's cursor stands behind a bar
 
     def lines(self, message: Printed) -> None:
         """Print whole lines, each with Ray's prefix."""
@@ -64,7 +82,20 @@ class Sinks:
         prefix = message.prefix
         if prefix:
             prefix = f"{_CYAN}{prefix}{_RESET} " if _is_terminal(stream) else f"{prefix} "
-        self._write(stream, "".join(f"{prefix}{line}\n" for line in message.lines()))
+        self._write(stream, "".join(self._drawn(prefix, line, stream) for line in message.lines()))
+
+    def _drawn(self, prefix: str, line: Line, stream: Any) -> str:
+        """A bar that goes on is drawn where it stands in a terminal, and left out of a file."""
+        if line.is_bar and not line.ended:
+            if not _is_a_tty(stream):
+                return ""
+            self._bar_is_open = True
+            return f"\r{prefix}{line.text}"
+        was_open, self._bar_is_open = self._bar_is_open, False
+        if was_open and not line.text:
+            return "\n"
+        start = "\r" if was_open and line.is_bar else "\n" if was_open else ""
+        return f"{start}{prefix}{line.text}\n"
 
     def notice(self, message: Notice) -> None:
         """A line about work that waits is said again when it changes, to be drawn over; here lines only follow
@@ -89,9 +120,12 @@ class Sinks:
 
 
 def _is_terminal(stream: Any) -> bool:
+    """Whether prefixes are to be coloured."""
     wanted = os.environ.get("RAY_COLOR_PREFIX")
-    if wanted is not None:
-        return wanted == "1"
+    return wanted == "1" if wanted is not None else _is_a_tty(stream)
+
+
+def _is_a_tty(stream: Any) -> bool:
     try:
         return bool(stream.isatty())
     except (AttributeError, ValueError):

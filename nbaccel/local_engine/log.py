@@ -64,7 +64,7 @@ class Drain(msgspec.Struct, array_like=True, tag=True):
 
 
 class Piece(msgspec.Struct, array_like=True):
-    """Whole lines of one task."""
+    """Whole lines of one task, or a line of it that draws over itself, such as a bar, as far as it is."""
 
     text: bytes
     owner: Owner
@@ -157,11 +157,11 @@ class Pipe:
         return Chunk(self.number, len(data), pieces, self._rest, self._owner, self._written, self.ended)
 
     def _whole_lines(self, pieces: list[Piece], rest: bytes, marker: int) -> bytes:
-        """Move whole lines from `rest` to the pieces; a line that grows too long is cut."""
+        """Move whole lines from `rest` to the pieces; one that is too long, or a bar, goes as far as it is."""
         cut = rest.rfind(b"\n") + 1
         if marker >= 0:  # half a marker follows: what is before it belongs to the old owner, whole or not
             cut = marker
-        elif self.ended or len(rest) - cut > LONGEST_LINE_BYTES:
+        elif self.ended or len(rest) - cut > LONGEST_LINE_BYTES or b"\r" in rest[cut:]:
             cut = len(rest) - (rest.endswith(BEGIN[:1]) and not self.ended)
         self._add(pieces, rest[:cut])
         return rest[cut:]

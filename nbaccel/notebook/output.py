@@ -2,7 +2,8 @@
 
 ```
   news of the engine ── line ──► CellOutput ── under the limit ──► a stream message with that cell's parent
-                                      └────── over the limit ──► one line with a count, changed in place
+                                      ├────── over the limit ──► one line with a count, changed in place
+                                      └────── a bar ─────────► one line, changed in place
 ```
 The messages are built here and not left to `sys.stdout`: where a thread's text goes differs between ipykernel 6.29,
 7.0, 7.1 and 7.4, what a front end does with a message's parent does not. Nothing is lost by folding; the log has every
@@ -11,6 +12,7 @@ line.
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import time
@@ -23,10 +25,16 @@ from typing import Any
 from nbaccel import wording
 from nbaccel.notebook import markup
 from nbaccel.notebook.settings import NotebookSettings
-from nbaccel.sinks import Notice, Printed
+from nbaccel.sinks import Line, Notice, Printed
 
 FOLD_UPDATE_S = 0.5
 CELLS_REMEMBERED = 200
+BAR_EVERY_S = 0.2
+BARS_REMEMBERED = 1_000
+_NEVER = float("-inf")
+_EMPTY = Line("")
+
+Place = tuple[bytes, str, str]  # of a bar: the parent of its cell, the prefix, the stream
 
 Send = Callable[[str, dict[str, Any], dict[str, Any]], None]
 """Publishes (message type, content, parent)."""
@@ -43,6 +51,16 @@ class _Shown:
     said_folded: int = 0
     fold_id: str = ""
     parent: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Bar:
+    """A line of a task that draws over itself."""
+
+    id: str = field(default_factory=lambda: f"nbaccel-bar-{uuid.uuid4().hex}")
+    text: str = ""
+    drawn_at: float = _NEVER
+    is_late: bool = False  # it shows something else by now
 
 
 class CellOutput:
@@ -62,6 +80,7 @@ class CellOutput:
         self._later = later or _after_a_moment
         self._running = running  # the parent of the cell that runs now
         self._cells: OrderedDict[bytes, _Shown] = OrderedDict()
+        self._bars: OrderedDict[Place, _Bar] = OrderedDict()  # those that have not ended
         self._waiting: set[bytes] = set()  # tasks of which it is said that they wait
         self._lock = threading.Lock()
         self._saying_soon = False
@@ -80,10 +99,52 @@ class CellOutput:
                 self._say_soon()
 
     def lines(self, message: Printed) -> None:
-        """Shows a worker's whole lines, each with Ray's prefix: "(train pid=51830) text"."""
+        """Shows a worker's lines, each with Ray's prefix: "(train pid=51830) text"; a bar in its place."""
         prefix = f"{wording.plain(message.prefix)} " if message.prefix else ""
         stream = "stdout" if message.stream == 1 else "stderr"
-        self.write(message.parent, stream, "".join(f"{prefix}{line}\n" for line in message.lines()))
+        place = (message.parent, prefix, stream)
+        lines = message.lines()
+        if lines and lines[0] == _EMPTY and self._end_bar(place):
+            del lines[0]  # the end of the bar's own line
+        for is_bar, group in itertools.groupby(lines, key=lambda line: line.is_bar):
+            if not is_bar:
+                self.write(message.parent, stream, "".join(f"{prefix}{line.text}\n" for line in group))
+                continue
+            for line in group:
+                self._draw(place, f"{prefix}{line.text}", ended=line.ended)
+
+    def _end_bar(self, place: Place) -> bool:
+        """Whether there was one that had not ended."""
+        with self._lock:
+            bar = self._bars.pop(place, None)
+            if bar is not None and bar.is_late:
+                self._draw_now(place, bar)
+            return bar is not None
+
+    def _draw(self, place: Place, text: str, *, ended: bool) -> None:
+        """Shows what a bar shows now in the place where it stands, a few times a second."""
+        with self._lock:
+            bar = self._bars.setdefault(place, _Bar())
+            bar.text = text
+            if ended or self._clock() >= bar.drawn_at + BAR_EVERY_S:
+                self._draw_now(place, bar)
+            else:
+                bar.is_late = True
+                self._say_soon()
+            if ended:
+                del self._bars[place]
+            elif len(self._bars) > BARS_REMEMBERED:
+                self._bars.popitem(last=False)
+
+    def _draw_now(self, place: Place, bar: _Bar) -> None:
+        content = {
+            "data": {"text/plain": bar.text},
+            "metadata": {},
+            "transient": {"display_id": bar.id},
+        }
+        first = bar.drawn_at == _NEVER
+        self._send("display_data" if first else "update_display_data", content, self._cell(place[0]).parent)
+        bar.drawn_at, bar.is_late = self._clock(), False
 
     def notice(self, message: Notice) -> None:
         """Shows one sentence of the engine's under the cell that it is about; a flood of output does not fold it.
@@ -112,9 +173,12 @@ class CellOutput:
         self._send("update_display_data" if told else "display_data", content, parent)
 
     def flush(self) -> None:
-        """Says the counts of what is folded that have not been said."""
+        """Says the counts of what is folded that have not been said, and what bars show by now."""
         with self._lock:
             self._saying_soon = False
+            for place, bar in self._bars.items():
+                if bar.is_late:
+                    self._draw_now(place, bar)
             for shown in self._cells.values():
                 if shown.folded > shown.said_folded:
                     self._say_folded(shown)

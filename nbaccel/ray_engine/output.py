@@ -86,7 +86,7 @@ class Output:
             name=batch.get("actor_name") or batch["task_name"],
             pid=int(batch["pid"]),
             stream=2 if batch["is_err"] else 1,
-            text="".join(f"{line}\n" for line in lines).encode(),
+            text=_joined(lines).encode(),
             ip="" if batch["ip"] == batch.get("localhost") else batch["ip"],
             bare=worker._should_ignore_worker_log_prefix(worker.global_worker),
         )
@@ -101,6 +101,13 @@ class Output:
     def _rays_way(self, batch: Batch) -> None:
         assert self._rays is not None
         self._rays(batch)
+
+
+def _joined(lines: list[str]) -> str:
+    """As they were printed: a bar at the end goes on, for all that Ray tells; earlier ones are drawn over."""
+    last = lines[-1]
+    kept = [line for line in lines if "\r" not in line.removesuffix("\r") or line is last]
+    return "\n".join(kept) + ("" if "\r" in last.removesuffix("\r") else "\n")
 
 
 def _apart(batch: Batch) -> Batch:

@@ -36,6 +36,7 @@ PRINTS = [
     ("print('\\x1e\\x1d{}\\x1d'); print('whole')", ["\x1e\x1d{}\x1d", "whole"]),
     ("os.write(1, b'\\x1e\\x1dhalf a marker')", ["\x1e\x1dhalf a marker"]),
     ("print('ünï\\U0001f600')", ["ünï😀"]),
+    ("print('\\r10 %', end='\\r', flush=True); print('20 %')", ["20 %"]),
     ("print('before'); os._exit(1)", ["before"]),
     ("print('before', end=''); os.kill(os.getpid(), 9)", ["before"]),
 ]

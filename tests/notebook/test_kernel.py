@@ -88,6 +88,20 @@ def test_a_line_of_the_first_cell_appears_under_it_while_the_second_runs(kernel:
     assert "from the first cell" not in second.stdout
 
 
+def test_a_tqdm_bar_of_a_task_moves_while_it_runs(kernel: Kernel) -> None:
+    kernel.run(
+        f"{START}\nimport nbaccel, os, tempfile, time\ngate = tempfile.mktemp()\n@nbaccel.remote\ndef bar():\n"
+        "    from tqdm import tqdm\n    shown = tqdm(total=4, mininterval=0)\n    shown.update(1)\n"
+        "    while not os.path.exists(gate): time.sleep(0.01)\n    shown.update(3)\n    shown.close()"
+    )
+    cell = kernel.run("drawn = bar.remote()")
+    kernel.until(lambda: "25%" in cell.text)
+    kernel.run("open(gate, 'w').close()\nnbaccel.get(drawn)")
+    kernel.until(lambda: "100%" in cell.text)
+    assert "%" not in cell.stdout + cell.stderr
+    assert [kind for kind, _ in cell.outputs].count("display_data") == 1
+
+
 def test_an_error_shows_the_users_line_and_where_it_ran(kernel: Kernel) -> None:
     kernel.run(START)
     kernel.run("import nbaccel as ray\n\n@ray.remote(num_gpus=1)\ndef train():\n    raise ValueError('bad batch')")

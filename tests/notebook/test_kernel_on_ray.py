@@ -131,6 +131,19 @@ def test_a_line_of_the_first_cell_appears_under_it_while_the_second_runs(kernel:
     assert "first" not in second.stdout
 
 
+def test_a_tqdm_bar_of_a_task_moves_while_it_runs(kernel: Kernel) -> None:
+    kernel.run(
+        "@nbaccel.remote\ndef bar():\n    from tqdm import tqdm\n    shown = tqdm(total=4, mininterval=0)\n"
+        "    shown.update(1)\n    pass_gate('bar')\n    shown.update(3)\n    shown.close()"
+    )
+    cell = kernel.run("drawn = bar.remote()")
+    kernel.until(lambda: "25%" in cell.text)
+    kernel.run("open_gate('bar')\nnbaccel.get(drawn)")
+    kernel.until(lambda: "100%" in cell.text)
+    assert "%" not in cell.stdout + cell.stderr
+    assert [kind for kind, _ in cell.outputs].count("display_data") == 1
+
+
 def test_the_lines_of_tasks_of_two_cells_are_never_mixed(kernel: Kernel) -> None:
     red = kernel.run("red = [says.remote('red') for _ in range(4)]")
     blue = kernel.run("blue = [says.remote('blue') for _ in range(4)]\nnbaccel.get(red + blue)")

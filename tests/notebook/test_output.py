@@ -91,6 +91,60 @@ def test_a_workers_lines_get_rays_prefix_each() -> None:
     assert front.texts("a") == "(train pid=7) one\n(train pid=7) \n(train pid=7) two\n"
 
 
+class Bar:
+    """What a front end shows of the bars of tasks, by their place."""
+
+    def __init__(self, front: FrontEnd) -> None:
+        self._front = front
+
+    def now(self) -> list[str]:
+        shown: dict[str, str] = {}
+        for kind, content, _ in self._front.messages:
+            if kind in ("display_data", "update_display_data"):
+                id = content["transient"]["display_id"]
+                assert (id in shown) == (kind == "update_display_data")
+                shown[id] = content["data"]["text/plain"]
+        return list(shown.values())
+
+
+def test_a_bar_moves_in_its_place_and_its_end_is_no_line() -> None:
+    front = FrontEnd()
+    bar = Bar(front)
+    for text in (b"\r10 %", b"\r20 %\r30 %"):
+        front.output.lines(Printed("train", 7, 2, text, _parent("a")))
+        front.now += 1
+    assert bar.now() == ["(train pid=7) 30 %"]
+    front.output.lines(Printed("train", 7, 2, b"\r100 %\n", _parent("a")))
+    front.output.lines(Printed("train", 7, 2, b"\r5 %", _parent("a")))
+    front.output.lines(Printed("train", 7, 2, b"\nover\n", _parent("a")))
+    assert bar.now() == ["(train pid=7) 100 %", "(train pid=7) 5 %"]
+    assert front.texts("a") == "(train pid=7) over\n"
+
+
+def test_a_bar_that_moves_fast_is_drawn_a_few_times_a_second_and_as_it_is_at_last() -> None:
+    front = FrontEnd()
+    for step in range(1000):
+        front.output.lines(Printed("train", 7, 2, f"\r{step} of 1000".encode(), _parent("a")))
+        front.now += 0.001
+    assert 2 <= len(front.messages) <= 10
+    front.output.flush()
+    assert Bar(front).now() == ["(train pid=7) 999 of 1000"]
+
+
+def test_bars_of_several_tasks_and_streams_have_places_of_their_own() -> None:
+    front = FrontEnd()
+    for pid in (7, 8):
+        for stream in (1, 2):
+            front.output.lines(Printed("train", pid, stream, f"\r{pid}{stream}".encode(), _parent("a")))
+    assert Bar(front).now() == ["(train pid=7) 71", "(train pid=7) 72", "(train pid=8) 81", "(train pid=8) 82"]
+
+
+def test_lines_that_end_as_on_windows_are_lines() -> None:
+    front = FrontEnd()
+    front.output.lines(Printed("train", 7, 1, b"one\r\ntwo\r\n", _parent("a")))
+    assert front.texts("a") == "(train pid=7) one\r\n(train pid=7) two\r\n"
+
+
 def test_a_notice_about_no_cell_goes_under_the_one_that_runs() -> None:
     front = FrontEnd()
     front.running = _parent("b")

@@ -22,7 +22,7 @@ class Front:
 
     def lines(self, message):
         for line in message.lines():
-            self.shown.append((message.parent.decode(), message.stream, f"{message.prefix} {line}"))
+            self.shown.append((message.parent.decode(), message.stream, f"{message.prefix} {line.text}"))
 
 
 @pytest.fixture

@@ -121,8 +121,8 @@ def test_without_a_cluster_there_is_nobody_to_ask():
 
 
 def test_rays_older_paths_lead_to_the_same_questions_and_rows():
-    from nbaccel.util.state import api, common
+    from nbaccel.util.state import api
 
     assert api.__all__ == state.__all__ and api.list_tasks is state.list_tasks
     nbaccel.get(fine.remote())
-    assert all(isinstance(row, common.TaskState) for row in api.list_tasks())
+    assert "fine" in {row.name for row in api.list_tasks()}

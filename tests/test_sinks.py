@@ -1,0 +1,45 @@
+"""What workers print, as a terminal and a file show it."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from nbaccel.sinks import Printed, Sinks
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *texts: bytes) -> str:
+    monkeypatch.setenv("RAY_COLOR_PREFIX", "0")
+    monkeypatch.setattr(sys, "stdout", stream)
+    sink = Sinks()
+    for text in texts:
+        sink.lines(Printed("f", 7, 1, text))
+    return stream.getvalue()
+
+
+def test_each_line_has_the_prefix_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shown(monkeypatch, io.StringIO(), b"one\n\ntwo\n", b"no end") == (
+        "(f pid=7) one\n(f pid=7) \n(f pid=7) two\n(f pid=7) no end\n"
+    )
+
+
+def test_a_bar_is_drawn_where_it_stands_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = shown(
+        monkeypatch, Terminal(), b"\r10 %", b"\r20 %", b"said\n", b"\r30 %", b"\r100 %\n", b"\r1 %", b"\n", b"x\n"
+    )
+    assert drawn == (
+        "\r(f pid=7) 10 %\r(f pid=7) 20 %\n(f pid=7) said\n"
+        "\r(f pid=7) 30 %\r(f pid=7) 100 %\n"
+        "\r(f pid=7) 1 %\n(f pid=7) x\n"
+    )
+
+
+def test_a_file_has_the_end_of_a_bar_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shown(monkeypatch, io.StringIO(), b"\r10 %", b"\r20 %\r100 %\n", b"x\n") == "(f pid=7) 100 %\n(f pid=7) x\n"
