@@ -337,13 +337,9 @@ def wait(
     if not isinstance(refs, list):
         raise TypeError(f"wait() expected a list of ObjectRefs, got {type(refs)}")
     _check_timeout(timeout)
-    mixed = False
-    for ref in refs:
-        if isinstance(ref, ObjectRef):
-            continue
-        if not isinstance(ref, ObjectRefGenerator):
-            raise TypeError(f"wait() expected a list of ObjectRefs, got a list containing {type(ref)}")
-        mixed = True
+    for kind in set(map(type, refs)):
+        if not issubclass(kind, (ObjectRef, ObjectRefGenerator)):
+            raise TypeError(f"wait() expected a list of ObjectRefs, got a list containing {kind}")
     if not refs:
         return [], []
     if len(refs) != len(set(refs)):
@@ -355,15 +351,12 @@ def wait(
         raise ValueError(f"Invalid number of objects to return {num_returns}.")
     if num_returns > len(refs):
         raise ValueError("num_returns cannot be greater than the number of objects provided to wait().")
-    return _waited(refs, num_returns, timeout, fetch_local, mixed)
+    return _waited(refs, num_returns, timeout, fetch_local)
 
 
-def _waited(
-    refs: list[Any], num_returns: int, timeout: float | None, fetch: bool, mixed: bool
-) -> tuple[list[Any], list[Any]]:
-    """`mixed`: there are streams among the refs."""
+def _waited(refs: list[Any], num_returns: int, timeout: float | None, fetch: bool) -> tuple[list[Any], list[Any]]:
     engine = engines.current()
-    if not mixed:
+    if not any(issubclass(kind, ObjectRefGenerator) for kind in set(map(type, refs))):
         return _stoppable(lambda: engine.wait(refs, num_returns, timeout, fetch), refs)
     from nbaccel.waiting import wait_mixed
 
