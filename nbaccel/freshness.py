@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import os
 import sys
 import sysconfig
@@ -20,6 +21,8 @@ from typing import Any
 
 _MOST_REACHED = 1_000
 _MOST_ITEMS = 100
+_DEEPEST = 5  # of containers in containers, which may hold themselves
+_LONGEST_TEXT = 1_000
 _PLAIN_TYPES = (int, float, complex, str, bytes, type(None), type(...))
 
 
@@ -64,14 +67,15 @@ def _constants(members: Mapping[str, Any]) -> str:
     return "".join(f"{name}={_plainly(value)};" for name, value in stated)
 
 
-def _plainly(value: Any) -> str:
+def _plainly(value: Any, deep: int = _DEEPEST) -> str:
     """A number, a text or a small container of such as they are written; of anything else only what class it has."""
+    if isinstance(value, (str, bytes)) and len(value) > _LONGEST_TEXT:
+        return f"{len(value)}#{hash(value)}"
     if isinstance(value, _PLAIN_TYPES):
         return repr(value)
-    if isinstance(value, (tuple, list, set, frozenset)) and len(value) <= _MOST_ITEMS:
-        return f"({','.join(map(_plainly, value))})"
-    if isinstance(value, dict) and len(value) <= _MOST_ITEMS:
-        return f"({','.join(f'{_plainly(key)}:{_plainly(item)}' for key, item in value.items())})"
+    if deep and isinstance(value, (tuple, list, set, frozenset, dict)) and len(value) <= _MOST_ITEMS:
+        items = itertools.chain.from_iterable(value.items()) if isinstance(value, dict) else value
+        return f"({','.join(_plainly(item, deep - 1) for item in items)})"
     return type(value).__name__
 
 
