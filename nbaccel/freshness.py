@@ -70,7 +70,7 @@ def _constants(members: Mapping[str, Any]) -> str:
 def _plainly(value: Any, deep: int = _DEEPEST) -> str:
     """A number, a text or a small container of such as they are written; of anything else only what class it has."""
     if isinstance(value, (str, bytes)) and len(value) > _LONGEST_TEXT:
-        return f"{len(value)}#{hash(value)}"
+        return f"{type(value).__name__}{len(value)}#{hash(value)}"
     if isinstance(value, _PLAIN_TYPES):
         return repr(value)
     if deep and isinstance(value, (tuple, list, set, frozenset, dict)) and len(value) <= _MOST_ITEMS:
