@@ -76,9 +76,13 @@ def test_one_vendors_cards_are_gpus_and_the_others_are_listed(nvidia_lab: Lab, v
     mine, others = (2, 3) if vendor == "nvidia" else (3, 2)
     assert nbaccel.cluster_resources()["GPU"] == mine
     assert nbaccel.get(look.options(num_gpus=1).remote(variable))[variable] == "0"
-    rows = nvidia_lab.snapshot().devices
-    assert {row.vendor for row in rows if row.offered} == {vendor}
-    assert sum("gpu_vendor=" in row.free_reason for row in rows if not row.offered) == others
+    assert {row.vendor for row in nvidia_lab.snapshot().devices if row.offered} == {vendor}
+
+    def listed() -> bool:
+        rows = nvidia_lab.snapshot().devices
+        return sum("gpu_vendor=" in row.free_reason for row in rows if not row.offered) == others
+
+    wait_until(listed, "the cards of the other vendor, which nobody waits for")
 
 
 def test_a_vendor_that_makes_no_gpus_is_refused(lab: Lab) -> None:
