@@ -11,6 +11,7 @@ import pytest
 import nbaccel
 from tests.accelerators.fake_nvml import Gpu
 from tests.accelerators.machines import add_amd, add_intel, add_neuron, add_tpu
+from tests.census import wait_until
 from tests.devices.conftest import Lab, look
 
 BOUNDS = ("TPU_VISIBLE_CHIPS", "TPU_CHIPS_PER_HOST_BOUNDS", "TPU_HOST_BOUNDS")
