@@ -27,7 +27,12 @@ import sys, time, pathlib
 ref = waits.remote(sys.argv[1])
 while not pathlib.Path(sys.argv[1]).exists():
     time.sleep(0.05)
-(head,) = [each for each in psutil.Process().children(recursive=True) if "gcs_server" in each.name()]
+def name_of(process):
+    try:
+        return process.name()
+    except psutil.NoSuchProcess:  # one of Ray's that came and went
+        return ""
+(head,) = [each for each in psutil.Process().children(recursive=True) if "gcs_server" in name_of(each)]
 head.kill()
 for ask in (lambda: nbaccel.get(ref), lambda: nbaccel.wait([ref]), lambda: waits.remote("")):
     try:
