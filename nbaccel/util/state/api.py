@@ -1,49 +1,6 @@
 """Ray's older path of the questions: `from ray.util.state.api import list_tasks`."""
 
-from nbaccel.util.state import (
-    get_actor,
-    get_job,
-    get_log,
-    get_node,
-    get_objects,
-    get_placement_group,
-    get_task,
-    get_worker,
-    list_actors,
-    list_cluster_events,
-    list_jobs,
-    list_logs,
-    list_nodes,
-    list_objects,
-    list_placement_groups,
-    list_runtime_envs,
-    list_tasks,
-    list_workers,
-    summarize_actors,
-    summarize_objects,
-    summarize_tasks,
-)
+from nbaccel.util import state
+from nbaccel.util.state import *  # noqa: F403
 
-__all__ = [
-    "get_actor",
-    "get_job",
-    "get_log",
-    "get_node",
-    "get_objects",
-    "get_placement_group",
-    "get_task",
-    "get_worker",
-    "list_actors",
-    "list_cluster_events",
-    "list_jobs",
-    "list_logs",
-    "list_nodes",
-    "list_objects",
-    "list_placement_groups",
-    "list_runtime_envs",
-    "list_tasks",
-    "list_workers",
-    "summarize_actors",
-    "summarize_objects",
-    "summarize_tasks",
-]
+__all__ = state.__all__
