@@ -18,6 +18,7 @@ import playwright.sync_api as playwright
 from tests.browser.servers import ROOT, Server
 
 PATIENCE_S = 60.0
+ANSWERS = 8  # to a page's questions, in a row
 RELOADS = 5
 PICTURES = ROOT / "docs" / "images"
 _numbers = iter(range(1, 10_000))
@@ -53,7 +54,7 @@ class NotebookPage:
         self.page = self._context.new_page()
         self.page.set_default_timeout(PATIENCE_S * 1000)
         self.page.on("websocket", self._listen)
-        self.page.add_locator_handler(self.page.locator("dialog.jp-Dialog"), self._answer)
+        self.page.add_locator_handler(self.page.locator("dialog.jp-Dialog"), self._answer, no_wait_after=True)
         self.page.goto(server.write(self.name, *cells))
         self._ready()
 
@@ -65,9 +66,20 @@ class NotebookPage:
             route.abort()
 
     def _answer(self, dialog: Any) -> None:
-        """The front end asks something, about news or the kernel: the default is what a person would take."""
-        self.dialogs.append(dialog.inner_text())
-        dialog.locator("button.jp-mod-accept, button").last.click()
+        """The front end asks something, about news or the kernel: the default is what a person would take.
+
+        Where several questions wait, the next one stands there as soon as the one before is answered.
+        """
+        for _ in range(ANSWERS):
+            try:
+                self.dialogs.append(dialog.first.inner_text(timeout=2000))
+                dialog.first.locator("button.jp-mod-accept, button").last.click(timeout=2000)
+                dialog.first.wait_for(state="hidden", timeout=2000)
+                return
+            except playwright.TimeoutError:
+                if not dialog.count():
+                    return  # it went while we read it
+        raise AssertionError(f"The page goes on asking, whatever is answered: {self.dialogs[-ANSWERS:]}")
 
     def _listen(self, websocket: Any) -> None:
         if urlparse(websocket.url).path.endswith("/channels"):
