@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent import futures
 from typing import Any
 
-from nbaccel import api, stopping
+from nbaccel import api, interruptible, stopping
 from nbaccel import engine as engines
 
 
@@ -29,16 +29,17 @@ class _TaskFuture(futures.Future[Any]):
 
     def result(self, timeout: float | None = None) -> Any:
         """The task's value; Stop cancels the task as it does in `get`."""
-        try:
-            return super().result(timeout)
-        except KeyboardInterrupt:
-            stopping.waiting_was_stopped([self._ref])
-            raise
+        self._wait(timeout)
+        return super().result(0)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """What the task raised; Stop cancels the task as it does in `get`."""
+        self._wait(timeout)
+        return super().exception(0)
+
+    def _wait(self, timeout_s: float | None) -> None:
         try:
-            return super().exception(timeout)
+            interruptible.until(lambda s: bool(futures.wait([self], s).done), timeout_s)
         except KeyboardInterrupt:
             stopping.waiting_was_stopped([self._ref])
             raise
@@ -107,7 +108,7 @@ class Executor(futures.Executor):
                 future.cancel()
         if wait:
             try:
-                futures.wait(pending)
+                interruptible.until(lambda s: not futures.wait(pending, s).not_done, None)
             except KeyboardInterrupt:
                 stopping.waiting_was_stopped([future._ref for future in pending if not future.done()])
                 raise

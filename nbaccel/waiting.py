@@ -6,6 +6,7 @@ import threading
 import time
 from typing import Any
 
+from nbaccel import interruptible
 from nbaccel.engine import Engine
 from nbaccel.handles import ObjectRefGenerator
 
@@ -33,6 +34,6 @@ def wait_mixed(
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 break
-            changed.wait(left)
+            changed.wait(interruptible.slice_of(left))
         chosen = [place for place in range(len(things)) if place in ready][:num_returns]
     return [things[i] for i in chosen], [thing for i, thing in enumerate(things) if i not in set(chosen)]

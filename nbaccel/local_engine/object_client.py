@@ -13,14 +13,14 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from nbaccel import engine as engines
-from nbaccel import exceptions
+from nbaccel import exceptions, interruptible
 from nbaccel.handles import (
     ActorHandle,
     MethodSpec,
     ObjectRef,
     ObjectRefGenerator,
 )
-from nbaccel.local_engine import codec, failures, interruptible, wire
+from nbaccel.local_engine import codec, failures, wire
 from nbaccel.local_engine.arena_writer import ArenaWriter
 from nbaccel.local_engine.environment_spec import Environment
 from nbaccel.local_engine.exports import Exports

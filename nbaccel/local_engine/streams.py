@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from nbaccel import exceptions
+from nbaccel import exceptions, interruptible
 from nbaccel.handles import ObjectRef, ObjectRefGenerator
-from nbaccel.local_engine import interruptible, wire
+from nbaccel.local_engine import wire
 from nbaccel.local_engine.ids import return_id
 
 if TYPE_CHECKING:

@@ -4,14 +4,17 @@ ipykernel ignores SIGINT between cells. For the few seconds in which a second pr
 takes its place; it is put back as soon as the next cell starts or the time is over.
 
 While a cell awaits, ipykernel's handler only queues the end of the cell, and a loop that sleeps does not see that (with
-tornado 6.6): so every signal is written to a socket that the loop listens to.
+tornado 6.6). While a cell waits for a lock, as `concurrent.futures.wait` does, CPython may note a signal and sleep on
+(nbaccel/interruptible.py says when). So every signal is written into a pipe too, and a thread that reads it wakes the
+loop, and gets the main thread out of its system call with a signal that does nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import select
 import signal
-import socket
 import threading
 from typing import Any
 
@@ -19,18 +22,20 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from nbaccel import stopping
 
+ROUSE = signal.SIGURG
+_PAUSES_S = (0.05, 0.2, 1.0)  # the main thread mostly hears of it by itself, and may fall asleep just as it is roused
+
 
 class StopWatch:
     """Tells `stopping` how cells end, and listens for a second press."""
 
     def __init__(self) -> None:
         self._replaced: Any = None
-        self._wakes: tuple[socket.socket, socket.socket] | None = None
 
     def cell_started(self, info: Any) -> None:
         self._put_back()
 
-    def let_signals_wake_the_loop(self) -> None:
+    def let_signals_wake_the_kernel(self) -> None:
         """Of the kernel's main thread; where others have asked for signals' bytes already, they wake it."""
         try:
             loop = asyncio.get_running_loop()
@@ -38,17 +43,18 @@ class StopWatch:
             return
         if threading.current_thread() is not threading.main_thread():
             return
-        hears, tells = socket.socketpair()
-        for end in (hears, tells):
-            end.setblocking(False)
-        before = signal.set_wakeup_fd(tells.fileno(), warn_on_full_buffer=False)
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         if before != -1:
             signal.set_wakeup_fd(before)
-            hears.close()
-            tells.close()
+            os.close(reader)
+            os.close(writer)
             return
-        self._wakes = (hears, tells)
-        loop.add_reader(hears, hears.recv, 4096)
+        rouses = signal.getsignal(ROUSE) in (signal.SIG_DFL, signal.SIG_IGN)
+        if rouses:
+            signal.signal(ROUSE, lambda number, frame: None)
+        threading.Thread(target=_watch, args=(reader, loop, rouses), name="nbaccel-stop", daemon=True).start()
 
     def cell_ended(self, result: Any) -> None:
         stopping.cell_ended(getattr(result, "error_in_exec", None))
@@ -79,6 +85,23 @@ class StopWatch:
         self._replaced = None
 
 
+def _watch(reader: int, loop: asyncio.AbstractEventLoop, rouses: bool) -> None:
+    main = threading.main_thread().ident or 0
+    pauses: tuple[float, ...] = ()
+    while True:
+        if pauses and not select.select([reader], [], [], pauses[0])[0]:
+            signal.pthread_kill(main, ROUSE)
+            pauses = pauses[1:]
+            continue
+        heard = os.read(reader, 64)
+        try:
+            loop.call_soon_threadsafe(lambda: None)
+        except RuntimeError:
+            return  # the loop has ended, and the kernel with it
+        if rouses and signal.SIGINT in heard:
+            pauses = _PAUSES_S
+
+
 def install(shell: InteractiveShell) -> StopWatch:
     """Watch this shell's cells; a second call gives the watch that is there."""
     watch = shell.__dict__.get("_nbaccel_stop_watch")
@@ -86,7 +109,7 @@ def install(shell: InteractiveShell) -> StopWatch:
         watch = StopWatch()
         shell.__dict__["_nbaccel_stop_watch"] = watch
         if getattr(shell, "kernel", None) is not None:
-            watch.let_signals_wake_the_loop()
+            watch.let_signals_wake_the_kernel()
         shell.events.register("pre_run_cell", watch.cell_started)
         shell.events.register("post_run_cell", watch.cell_ended)
     return watch

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import nbaccel
@@ -229,3 +230,12 @@ def import_and_hang(directory: str) -> None:
     sys.path.insert(0, directory)
     importlib.import_module("slow_to_import")
     time.sleep(1000)
+
+
+def sleep_forever(*ignored: object) -> None:
+    time.sleep(1e6)
+
+
+def yield_after_ever() -> Iterator[int]:
+    time.sleep(1e6)
+    yield 1

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import nbaccel
+from nbaccel.util.multiprocessing import Pool
 from tests.census import Place, wait_until
 from tests.local_engine import misbehaving, programs
 
@@ -21,6 +25,30 @@ def test_an_interrupted_get_can_be_repeated(place: Place) -> None:
     done = place.run(programs.INTERRUPTED_GET)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["interrupted", "finished 1", "array 5"]
+
+
+WAITS = {
+    "get": lambda ref, stream, future: nbaccel.get(ref),
+    "wait": lambda ref, stream, future: nbaccel.wait([ref]),
+    "wait for a stream": lambda ref, stream, future: nbaccel.wait([stream, ref]),
+    "next": lambda ref, stream, future: next(stream),
+    "result": lambda ref, stream, future: future.result(),
+    "exception": lambda ref, stream, future: future.exception(timeout=600),
+    "map": lambda ref, stream, future: Pool(1).map(misbehaving.sleep_forever, [1]),
+}
+
+
+@pytest.mark.parametrize("waits", WAITS.values(), ids=WAITS)
+def test_a_wait_hears_of_an_interrupt_that_did_not_cut_it_short(own_head: Place, waits: Callable[..., object]) -> None:
+    nbaccel.init(num_cpus=4)
+    ref = nbaccel.remote(misbehaving.sleep_forever).remote()
+    stream = nbaccel.remote(misbehaving.yield_after_ever).remote()
+    future = nbaccel.Executor().submit(misbehaving.sleep_forever)
+    # Another thread takes the signal: Python notes it, and the main thread's system call goes on.
+    threading.Timer(0.3, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        waits(ref, stream, future)
+    nbaccel.shutdown()
 
 
 def test_a_cancelled_task_that_was_submitting_leaves_its_worker_usable(cluster: Place) -> None:

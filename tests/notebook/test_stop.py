@@ -185,6 +185,20 @@ def test_detached_tasks_go_on(kernel: Kernel) -> None:
     kernel.run("stopping.set_policy(None)")
 
 
+@pytest.mark.parametrize("waits", ["lock.acquire()", "threading.Event().wait()", "future.result()"])
+def test_stop_is_heard_by_a_kernel_that_has_noted_the_signal_and_sleeps_on(kernel: Kernel, waits: str) -> None:
+    # A signal that another thread takes never cuts the main thread's wait short, as one that comes just before it.
+    cell = kernel.submit(
+        "import signal, threading\nfrom concurrent import futures\n"
+        "lock, future = threading.Lock(), futures.Future()\nlock.acquire()\n"
+        "def presses(): signal.pthread_kill(threading.get_ident(), signal.SIGINT)\n"
+        f"threading.Timer(0.2, presses).start()\n{waits}"
+    )
+    kernel.finish(cell)
+
+    assert cell.error is not None and cell.error["ename"] == "KeyboardInterrupt"
+
+
 def test_stop_wakes_a_kernel_that_awaits_and_in_which_nothing_else_happens() -> None:
     quiet = Kernel()
     try:

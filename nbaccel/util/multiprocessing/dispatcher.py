@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import nbaccel
+from nbaccel import interruptible
 from nbaccel.exceptions import ActorDiedError, RayActorError
 from nbaccel.util.multiprocessing.results import AsyncResult, Outcome, StreamedResult
 
@@ -92,7 +93,11 @@ class Dispatcher:
         self._inbox.put(_End(at_once))
 
     def join(self) -> None:
-        self._thread.join()
+        def ended(seconds: float | None) -> bool:
+            self._thread.join(seconds)
+            return not self._thread.is_alive()
+
+        interruptible.until(ended, None)
 
     def _run(self) -> None:
         while True:

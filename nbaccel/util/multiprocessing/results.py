@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from multiprocessing import TimeoutError
 from typing import Any
 
+from nbaccel import interruptible
+
 Outcome = tuple[bool, Any]  # (True, value) or (False, exception) of one item
 
 
@@ -33,14 +35,14 @@ class AsyncResult:
 
     def get(self, timeout: float | None = None) -> Any:
         """The value; raises what the function raised, or multiprocessing.TimeoutError."""
-        if not self._done.wait(timeout):
+        if not interruptible.until(self._done.wait, timeout):
             raise TimeoutError(f"{self._missing} of {len(self._chunks)} chunks are not done within {timeout} s")
         if self._error is not None:
             raise self._error
         return self._value
 
     def wait(self, timeout: float | None = None) -> None:
-        self._done.wait(timeout)
+        interruptible.until(self._done.wait, timeout)
 
     def ready(self) -> bool:
         return self._done.is_set()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 SLICE_S = 0.05
 
@@ -21,18 +22,21 @@ def slice_of(timeout_s: float | None) -> float | None:
     return SLICE_S if timeout_s is None else min(timeout_s, SLICE_S)
 
 
-def acquire(lock: threading.Lock, timeout_s: float | None) -> bool:
-    """Acquire a lock; False after the timeout."""
-    if threading.current_thread() is not threading.main_thread():
-        return lock.acquire(timeout=-1 if timeout_s is None else min(timeout_s, threading.TIMEOUT_MAX))
+def until(wait: Callable[[float | None], bool], timeout_s: float | None) -> bool:
+    """Call `wait(seconds)` until it returns True; False after the timeout."""
     if timeout_s is None:
-        while not lock.acquire(timeout=SLICE_S):
+        while not wait(slice_of(None)):
             pass
         return True
     deadline = time.monotonic() + timeout_s
     while True:
         left = deadline - time.monotonic()
-        if lock.acquire(timeout=max(min(left, SLICE_S), 0)):
+        if wait(slice_of(max(left, 0.0))):
             return True
         if left <= SLICE_S:
             return False
+
+
+def acquire(lock: threading.Lock, timeout_s: float | None) -> bool:
+    """Acquire a lock; False after the timeout."""
+    return until(lambda s: lock.acquire(timeout=-1 if s is None else min(s, threading.TIMEOUT_MAX)), timeout_s)
