@@ -111,7 +111,7 @@ class NotebookPage:
     def reload(self) -> None:
         """Save, and load the page again; the kernel lives on."""
         self.menu("File", "Save Notebook")
-        self.until(lambda: "nbaccel" in (self.server.folder / self.name).read_text().split('"outputs"', 1)[-1])
+        self.until(self._is_saved_with_its_widget)
         for _ in range(RELOADS):  # Lab gives the kernel a few seconds to tell of its widgets, too few on a busy machine
             began = time.monotonic()
             self.page.reload()
@@ -123,6 +123,14 @@ class NotebookPage:
                 came = {kind: self.messages(kind, began) for kind in ("comm_info_reply", "comm_msg", "comm_close")}
                 said = f"the kernel sent {came}; dialogs: {self.dialogs}; the page says: {self.page.inner_text('body')}"
         raise AssertionError(f"The widget is not shown after {RELOADS} reloads: {said[:3000]}")
+
+    def _is_saved_with_its_widget(self) -> bool:
+        try:
+            cells = json.loads((self.server.folder / self.name).read_text())["cells"]
+        except ValueError:
+            return False  # it is being written
+        outputs = [output for cell in cells for output in cell.get("outputs", ())]
+        return any("application/vnd.jupyter.widget-view+json" in output.get("data", {}) for output in outputs)
 
     # ---- what a person sees
 
