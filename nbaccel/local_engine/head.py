@@ -40,6 +40,7 @@ from nbaccel.local_engine.poll import Poll
 from nbaccel.local_engine.questions import Questions
 from nbaccel.local_engine.records import ActorEntry, Job, WorkerProcess
 from nbaccel.local_engine.store import Store
+from nbaccel.local_engine.unread_errors import UnreadErrors
 from nbaccel.local_engine.watchers import Watchers
 from nbaccel.local_engine.worker_processes import WorkerProcesses, Zygotes
 from nbaccel.scheduling.events import ActorKillAsked, JobEnded
@@ -78,6 +79,7 @@ class Head:
         self.scheduler = Scheduler(new_id=lambda: os.urandom(28))
         self.leftovers = Leftovers(self)
         self.orders = Orders(self)
+        self.unread_errors = UnreadErrors(self)
         self.lineage = Lineage(self)
         self.intake = Intake(self)
         self.watchers = Watchers(self)

@@ -17,6 +17,7 @@ from nbaccel.local_engine.peers import Peer
 from nbaccel.local_engine.records import ActorEntry, TaskEntry, TemplateRecord, WorkerProcess, template_record
 from nbaccel.scheduling.events import (
     ActorKillAsked,
+    ArgumentFailed,
     CancelAsked,
     ObjectsReady,
     Task,
@@ -53,6 +54,7 @@ class Intake:
             wire.Submit: self._submit,
             wire.Releases: self._releases,
             wire.Holds: self._holds,
+            wire.Errors: lambda peer, m: (head.unread_errors.gone if m.gone else head.unread_errors.read)(m.ids),
             wire.Want: self._want,
             wire.WantReady: self._want_ready,
             wire.Put: self._put,
@@ -200,11 +202,12 @@ class Intake:
         if message.slots:
             for _place, id in message.slots:
                 value, is_missing = self._argument(id)
-                if is_missing:
+                if is_missing or value is not None:
                     missing = missing or set()
                     missing.add(id)
-                elif value is not None:
+                if value is not None:
                     broken = broken or value
+                    self._head.unread_errors.read([id])
             objects.pin(id for _place, id in message.slots)
         if message.refs:
             objects.pin(message.refs)
@@ -214,10 +217,10 @@ class Intake:
         task = self._task(peer, message, record, entry, missing)
         if template.kind == 1:
             self._new_actor(peer, message, record, entry, task)
-        if broken is not None:
-            self._head.orders.fail_for_argument(task, broken)
-            return
         self._head.handle(TaskSubmitted(task))
+        if broken is not None and not entry.failed:
+            self._head.orders.fail_for_argument(task, broken)
+            self._head.handle(ArgumentFailed(task_id))
 
     def submit_failed(self, peer: Peer, message: wire.Submit) -> None:
         """The head could not take it: whoever waits for the results is told."""

@@ -5,6 +5,7 @@ A thread reads and shows; nothing here can hold up a call. `nbaccel.sinks` decid
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from collections.abc import Callable
@@ -51,6 +52,8 @@ class News:
             )
 
     def _notice(self, message: wire.Notice) -> None:
+        if message.kind == wire.UNREAD and os.environ.get("RAY_IGNORE_UNHANDLED_ERRORS") == "1":  # as for Ray's own
+            return
         sinks.installed.notice(sinks.Notice(message.kind, message.message, message.parent, message.task_id))
 
     def _picture(self, message: wire.Picture) -> None:

@@ -148,6 +148,7 @@ class ObjectClient:
         while None in found:
             for id, payload in zip(ids, found, strict=True):
                 if payload is not None and payload[0] != wire.OK:
+                    self.values.were_asked_for(ids)
                     self._loaded(id, *payload)
             missing = list(dict.fromkeys(id for id, payload in zip(ids, found, strict=True) if payload is None))
             left = None if deadline is None else max(deadline - time.monotonic(), 0)

@@ -258,6 +258,8 @@ class Orders:
         if record is None or record.value is None:
             return failures.failed("ObjectLostError", f"Object {id.hex()} does not exist any more.")
         record.last_used = time.monotonic()
+        if record.value.status != wire.OK:
+            self._head.unread_errors.read([id])
         if record.value.data is None:
             self._objects.mapped(id, client_id)
             if record.nodes is not None:
@@ -295,6 +297,8 @@ class Orders:
     def _write_results(self, task: Task, entry: TaskEntry, results: list[wire.Result]) -> None:
         record = entry.record
         if record.returns == 0:
+            if task.kind is not TaskKind.ACTOR_CREATION:
+                self._head.unread_errors.tell(entry)
             return
         task_id = task.task_id
         if record.template.num_returns == wire.STREAMING:
@@ -323,6 +327,8 @@ class Orders:
         """A result is there: its submitter gets it, whoever waits for it is told."""
         record = self._objects.fill(id, value, refs)
         if record is None:
+            if value.status != wire.OK:
+                self._head.unread_errors.gone([id])
             return
         small = value.data is not None and len(value.data) <= PUSH_BYTES
         wanted, ready = record.wanted_by, record.ready_wanted_by
@@ -351,6 +357,7 @@ class Orders:
 
     def _fail_waiting(self, id: bytes, value: wire.Value) -> None:
         """An argument failed: so do the tasks that wait for it, with the same error."""
+        self._head.unread_errors.read([id])
         for task in self._head.scheduler.waiting_for(id):
             self.fail_for_argument(task, value)
             self._head.handle(ArgumentFailed(task.task_id))

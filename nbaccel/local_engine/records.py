@@ -57,6 +57,7 @@ class TaskEntry(msgspec.Struct):
     failed: bool = False
     note: str = ""
     error_type: str = ""  # Ray's word for why it failed
+    error_was_read: bool = False  # or told
     items: int = 0
     progress: tuple[float, float] | None = None
     peak_memory: int | None = None  # bytes of device memory, the most that it held

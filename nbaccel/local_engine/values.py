@@ -147,6 +147,8 @@ class Values:
                 self._keep(id, message.value)
             elif message.value.data is None:
                 self._link.say_later(wire.Unmapped([id]))
+            elif message.value.status != wire.OK:
+                self._link.say_later(wire.Errors([id], gone=True))
         for callback in callbacks:
             callback(id)
         for callback in waiting or ():
@@ -191,16 +193,24 @@ class Values:
 
     def _released(self, ids: list[bytes]) -> None:
         """The last refs went: drop what we know."""
-        dropped = []
+        dropped, errors = [], []
         with self._lock:
             for id in ids:
-                self._known.pop(id, None)
+                value = self._known.pop(id, None)
+                if value is not None and value.status != wire.OK:
+                    errors.append(id)
                 dropped.append(self._arrived.pop(id, None))
                 self._coming.discard(id)
                 self._ready.discard(id)
                 self._raised.discard(id)
+        if errors and self._lost is None:
+            self._link.say_later(wire.Errors(errors, gone=True))
 
     # ---- payloads
+
+    def were_asked_for(self, ids: list[bytes]) -> None:
+        """Their errors, if they are or come to be any, are not left unread."""
+        self._link.say_later(wire.Errors(ids, gone=False))
 
     def is_error(self, id: bytes) -> bool:
         """Whether a value is here, and an error."""
@@ -211,6 +221,8 @@ class Values:
         """(status, bytes or a mapping) of a value that is here; None when it has to be asked for again."""
         value = self._known.get(id)
         if value is not None:
+            if value.status != wire.OK:
+                self.were_asked_for([id])
             return value.status, value.data
         with self._lock:
             mapping = self._mappings.get(id)

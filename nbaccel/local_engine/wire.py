@@ -17,6 +17,7 @@ import msgspec
 
 VERSION = 1
 OK, RAISED, FAILED = 0, 1, 2  # a value, a pickled RayTaskError, a SystemFailure (msgpack)
+UNREAD = "unread error"  # the kind of a Notice
 _LENGTH = Pack("<I")
 MAX_FRAME_BYTES = 1 << 30
 
@@ -191,6 +192,13 @@ class Releases(Message):
     """The last ref to each of these is gone from this process."""
 
     ids: list[bytes]
+
+
+class Errors(Message):
+    """Somebody here has asked for these, so that errors among them are known; or the last refs to errors are gone."""
+
+    ids: list[bytes]
+    gone: bool
 
 
 class Unmapped(Message):
@@ -415,7 +423,7 @@ class Watch(Message):
 
 ToHead = (
     Hello | WorkerHello | DefineFunction | DefineTemplate | Submit | Put | Allocate | GiveUp | Want | WantReady |
-    Holds | Releases
+    Holds | Releases | Errors
     | Unmapped | Cancel | KillActor | Ask | Bye | Done | Item | Consumed | GivenBack | Blocked | Unblocked | Progress
     | Watch
 )  # fmt: skip

@@ -1,0 +1,189 @@
+"""An error that nobody asks for is told in a line; one that was read, or that the user caused, is not told again."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import nbaccel
+from nbaccel import exceptions, sinks
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.news import News
+from tests.census import wait_until
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+@nbaccel.remote
+def bad(*ignored: object) -> None:
+    raise ValueError("no good")
+
+
+@nbaccel.remote(max_retries=0)
+def dies() -> None:
+    os._exit(3)
+
+
+@nbaccel.remote
+def passes_on(value: object) -> object:
+    return value
+
+
+@nbaccel.remote
+def submits() -> None:
+    bad.remote()
+
+
+@nbaccel.remote
+def sleeps() -> None:
+    time.sleep(1e6)
+
+
+@nbaccel.remote
+def fence() -> None:
+    raise EOFError
+
+
+@nbaccel.remote
+class Actor:
+    def bad(self) -> None:
+        raise OSError("full")
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], list[str]]]:
+    """What was said since the test began, once all is said that there is to say."""
+    notices: list[str] = []
+    numbers = itertools.count()
+    monkeypatch.setattr(sinks.installed, "notice", lambda notice: notices.append(notice.message))
+
+    def until_now() -> list[str]:
+        name = f"fence-{next(numbers)}"
+        fence.options(name=name).remote()  # the head speaks of it after all that it heard before
+        wait_until(lambda: any(text.startswith(f"{name} ") for text in notices), "the fence")
+        return [text for text in notices if text and not text.startswith("fence")]
+
+    yield until_now
+
+
+def _ends(ref: object) -> None:
+    nbaccel.wait([ref], timeout=30)
+
+
+def test_of_a_task_whose_ref_was_never_kept(told: Callable[[], list[str]]) -> None:
+    bad.remote()
+    wait_until(told, "the line")
+    [line] = told()
+    assert line.startswith("bad (pid ") and line.endswith(
+        ") failed and nobody asked for its result: ValueError: no good"
+    )
+
+
+@pytest.mark.parametrize(
+    ("submit", "words"),
+    [
+        (lambda: bad.remote(), "ValueError: no good"),
+        (lambda: bad.options(num_returns=2).remote(), "ValueError: no good"),
+        (lambda: dies.remote(), "exited with code 3"),
+        (lambda: passes_on.remote(bad.remote()), "an argument failed"),
+        (lambda: Actor.remote().bad.remote(), "OSError: full"),
+    ],
+    ids=["task", "two results", "crash", "argument", "actor"],
+)
+def test_when_its_last_ref_ends(told: Callable[[], list[str]], submit: Callable[[], object], words: str) -> None:
+    refs = submit()
+    for ref in refs if isinstance(refs, list) else [refs]:
+        _ends(ref)
+    assert told() == []
+    del refs, ref
+    wait_until(told, "the line")
+    assert [words in line for line in told()] == [True]
+
+
+def test_without_any_ref(told: Callable[[], list[str]]) -> None:
+    bad.options(num_returns=0, name="none").remote()
+    wait_until(told, "the line")
+    assert [line.split()[0] for line in told()] == ["none"]
+
+
+def test_of_a_task_that_a_task_has_submitted(told: Callable[[], list[str]]) -> None:
+    nbaccel.get(submits.remote())
+    wait_until(told, "the line")
+    assert [line.split()[0] for line in told()] == ["bad"]
+
+
+def _gets() -> None:
+    with pytest.raises(ValueError, match="no good"):
+        nbaccel.get(bad.remote())
+
+
+def _gets_several() -> None:
+    refs = [bad.remote() for _ in range(10)]
+    with pytest.raises(ValueError, match="no good"):
+        nbaccel.get(refs)
+    nbaccel.wait(refs, num_returns=10)
+
+
+def _gets_one_of_two() -> None:
+    first, second = bad.options(num_returns=2).remote()
+    with pytest.raises(ValueError, match="no good"):
+        nbaccel.get(second)
+    del second
+    _ends(first)
+
+
+def _passes_it_on() -> None:
+    with pytest.raises(ValueError, match="no good"):
+        nbaccel.get(passes_on.remote(bad.remote()))
+
+
+def _takes_a_future() -> None:
+    assert isinstance(bad.remote().future().exception(timeout=30), ValueError)
+
+
+def _cancels() -> None:
+    ref = sleeps.remote()
+    nbaccel.cancel(ref)
+    with pytest.raises(exceptions.TaskCancelledError):
+        nbaccel.get(ref)
+    ref = sleeps.remote()
+    nbaccel.cancel(ref)
+    _ends(ref)
+
+
+def _kills() -> None:
+    actor = Actor.remote()
+    nbaccel.get(actor.__ray_ready__.remote())
+    nbaccel.kill(actor)
+    _ends(actor.bad.remote())
+
+
+@pytest.mark.parametrize(
+    "does", [_gets, _gets_several, _gets_one_of_two, _passes_it_on, _takes_a_future, _cancels, _kills]
+)
+def test_nothing_where_it_is_no_news(told: Callable[[], list[str]], does: Callable[[], None]) -> None:
+    does()
+    assert told() == []
+
+
+def test_a_flood_is_one_line_and_a_count(told: Callable[[], list[str]]) -> None:
+    for _ in range(50):
+        bad.remote()
+    wait_until(lambda: len(told()) > 1 and "times more" in told()[-1], "the count")
+    first, *more = told()
+    assert first.startswith("bad (pid ")
+    assert sum(int(line.split()[2]) for line in more) == 49
+
+
+@pytest.mark.parametrize(("wanted", "said"), [("1", []), ("0", ["unread"])])
+def test_a_program_can_ask_for_silence(monkeypatch: pytest.MonkeyPatch, wanted: str, said: list[str]) -> None:
+    heard: list[str] = []
+    monkeypatch.setattr(sinks.installed, "notice", lambda notice: heard.append(notice.message))
+    monkeypatch.setenv("RAY_IGNORE_UNHANDLED_ERRORS", wanted)
+    for notice in (wire.Notice(wire.UNREAD, "unread"), wire.Notice("leak", "leaked")):
+        News._notice(None, notice)  # type: ignore[arg-type]
+    assert heard == [*said, "leaked"]
