@@ -327,6 +327,7 @@ class Intake:
                     self._head.store.granted.pop(result.value.offset, None)
             if message.failed and entry.record.template.kind == 1 and message.results:
                 self._head.orders.creation_failed(entry, message.results[0].value)
+                self._head.unread_errors.constructor_failed(entry)
         else:
             self._drop(message.results)
         if message.exiting:

@@ -55,6 +55,12 @@ class UnreadErrors:
         record = self._head.scheduler.task_record(task_id)
         return record.task.payload if record is not None else None
 
+    def constructor_failed(self, entry: TaskEntry) -> None:
+        """Say it at once where no call waits that will raise it."""
+        actor = self._head.scheduler.actor_record(entry.submit.actor_id)
+        if actor is not None and not actor.waiting:
+            self.tell(entry)
+
     def tell(self, entry: TaskEntry) -> None:
         """Say it once, if it is an error that nobody has read."""
         if entry.error_was_read or not entry.failed or entry.error_type in _NO_NEWS:
@@ -68,7 +74,8 @@ class UnreadErrors:
         worker = self._head.workers.by_id.get(entry.worker_id)
         pid = worker.pid if worker is not None else self._head.workers.endings.get(entry.worker_id, (None,))[0]
         process = f" (pid {pid})" if pid else ""
-        self._say(kind, template, f"{template.name}{process} failed and nobody asked for its result: {entry.note}")
+        unasked = "" if entry.record.template.kind == 1 else " and nobody asked for its result"
+        self._say(kind, template, f"{template.name}{process} failed{unasked}: {entry.note}")
 
     def _say(self, kind: _Kind, template: wire.Template, words: str) -> None:
         self._head.watchers.notice(kind[0], wire.Notice(wire.UNREAD, words, template.cell, template.parent))
@@ -79,4 +86,5 @@ class UnreadErrors:
         count, (_job, name, note) = self._more.pop(kind), kind
         if count:
             times, results = (f"{count} times", "results") if count > 1 else ("once", "result")
-            self._say(kind, template, f"{name} failed {times} more, and nobody asked for the {results}: {note}")
+            unasked = "" if template.kind == 1 else f", and nobody asked for the {results}"
+            self._say(kind, template, f"{name} failed {times} more{unasked}: {note}")

@@ -14,6 +14,7 @@ from nbaccel import exceptions, sinks
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.news import News
 from tests.census import wait_until
+from tests.gates import Gate
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -52,6 +53,16 @@ def fence() -> None:
 class Actor:
     def bad(self) -> None:
         raise OSError("full")
+
+
+@nbaccel.remote
+class Broken:
+    def __init__(self, waits: list[object] | None = None) -> None:
+        nbaccel.get(waits or [])
+        raise OSError("no disk")
+
+    def bad(self) -> None:
+        pass
 
 
 @pytest.fixture
@@ -104,6 +115,16 @@ def test_when_its_last_ref_ends(told: Callable[[], list[str]], submit: Callable[
     assert [words in line for line in told()] == [True]
 
 
+def test_of_a_constructor_of_which_nobody_calls(told: Callable[[], list[str]]) -> None:
+    broken = Broken.remote()
+    wait_until(told, "the line")
+    [line] = told()
+    assert line.startswith("Broken.__init__ (pid ")
+    assert line.endswith(") failed: OSError: no disk")
+    with pytest.raises(exceptions.ActorDiedError, match="no disk"):
+        nbaccel.get(broken.bad.remote())
+
+
 def test_without_any_ref(told: Callable[[], list[str]]) -> None:
     bad.options(num_returns=0, name="none").remote()
     wait_until(told, "the line")
@@ -141,6 +162,15 @@ def _passes_it_on() -> None:
         nbaccel.get(passes_on.remote(bad.remote()))
 
 
+def _calls_an_actor_that_is_never_there() -> None:
+    gate = Gate.remote()
+    broken = Broken.remote([gate.wait.remote()])
+    ref = broken.bad.remote()
+    nbaccel.get(gate.open.remote())
+    with pytest.raises(exceptions.ActorDiedError, match="no disk"):
+        nbaccel.get(ref)
+
+
 def _takes_a_future() -> None:
     assert isinstance(bad.remote().future().exception(timeout=30), ValueError)
 
@@ -163,7 +193,17 @@ def _kills() -> None:
 
 
 @pytest.mark.parametrize(
-    "does", [_gets, _gets_several, _gets_one_of_two, _passes_it_on, _takes_a_future, _cancels, _kills]
+    "does",
+    [
+        _gets,
+        _gets_several,
+        _gets_one_of_two,
+        _passes_it_on,
+        _takes_a_future,
+        _cancels,
+        _kills,
+        _calls_an_actor_that_is_never_there,
+    ],
 )
 def test_nothing_where_it_is_no_news(told: Callable[[], list[str]], does: Callable[[], None]) -> None:
     does()
