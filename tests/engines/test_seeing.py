@@ -92,14 +92,15 @@ class Named:
 
 @pytest.fixture
 def work(nb, wait_until):
-    """A task that went well, one that failed, an actor with a call: all seen."""
+    """A task that went well, one that failed, an actor with a call: all have been seen, and have told their times."""
     nb.snapshot()  # Ray's tasks report from now on
     actor = Named.remote()
     refs = [fine.remote(), fails.remote(), actor.call.remote()]
     nb.wait(refs, num_returns=3)
     nb.get(refs[0])
     names = {"fine", "fails", "Named.call", "Named.__init__"}
-    wait_until(lambda: names <= {row.name for row in state.list_tasks() if row.state in ("FINISHED", "FAILED")})
+    ended = ("FINISHED", "FAILED")
+    wait_until(lambda: names <= {row.name for row in state.list_tasks() if row.state in ended and row.end_time_ms})
     yield actor, refs
     nb.kill(actor)
 

@@ -4,7 +4,7 @@ A note costs a few microseconds. The thread sleeps while nothing runs. While som
 for the sign that somebody watches (one key in Ray's own store); then it sends what runs and the latest of what has run.
 
 Tasks that were over before anything was said of them, and of which nothing else is to be said, travel as 48 bytes each,
-and wait for up to 1.5 s: a flood of short tasks costs one small message for all of them. See `expanded`.
+and wait for half a second, in a flood for 1.5 s: all of them cost one small message. See `expanded`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ NAMESPACE = "nbaccel"
 LOOK_EVERY_S = 2.0
 SEND_EVERY_S = 0.1
 SHORT_S = 0.05  # a task without devices is spoken of when it has run so long, or is over
-BRIEFS_EVERY_S = 1.5
+BRIEFS_EVERY_S = 0.5
+FLOOD = 100  # so many that wait are a flood
+FLOOD_EVERY_S = 1.5
 QUIET_S = 0.5
 LONGEST_SAYING_S = 0.5  # a task never waits longer for its report
 UNSAID_S = 30.0  # so long an idle process looks whether somebody watches, if it has something to say
@@ -223,7 +225,9 @@ class Reporter:
         born_before = now if everything else now - SHORT_S
         running = [note for note in list(self._running.values()) if "sent" not in note and "ended_at" not in note]
         notes = {id(note): note for note in running if _is_told(note, born_before)}
-        can_wait = now - self._sent_at < BRIEFS_EVERY_S and len(self._news) < 3 * MOST_KEPT // 4
+        waiting = len(self._news)
+        rest_s = BRIEFS_EVERY_S if waiting < FLOOD else FLOOD_EVERY_S
+        can_wait = now - self._sent_at < rest_s and waiting < 3 * MOST_KEPT // 4
         if can_wait and not (notes or self._is_urgent or everything):
             return None
         self._is_urgent = False  # before the news are read: what comes in between is then urgent next time
