@@ -86,7 +86,8 @@ class Executor(futures.Executor):
         return known
 
     def _made(self, function: Callable[..., Any]) -> Any:
-        return api.remote(**self._options)(function) if self._options else api.remote(function)
+        called = _calling(function) if isinstance(function, type) else function
+        return api.remote(**self._options)(called) if self._options else api.remote(called)
 
     def map(
         self, fn: Callable[..., Any], *iterables: Iterable[Any], timeout: float | None = None, chunksize: int = 1
@@ -112,6 +113,16 @@ class Executor(futures.Executor):
             except KeyboardInterrupt:
                 stopping.waiting_was_stopped([future._ref for future in pending if not future.done()])
                 raise
+
+
+def _calling(kind: type) -> Callable[..., Any]:
+    """A function that makes instances: a class by itself would be an actor's."""
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        return kind(*args, **kwargs)
+
+    make.__name__ = make.__qualname__ = kind.__name__
+    return make
 
 
 def _check() -> None:
