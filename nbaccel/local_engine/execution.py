@@ -339,7 +339,7 @@ def _inline(error: exceptions.RayTaskError) -> wire.Result:
 
 
 def _first_line(error: BaseException) -> str:
-    text = _said(error)
+    text = _said(error).encode("utf-8", "backslashreplace").decode()  # half a character cannot travel
     return f"{type(error).__name__}: {text.splitlines()[0][:200]}" if text else type(error).__name__
 
 

@@ -56,6 +56,7 @@ THROWN = {
     "Cycle": _cycle,
     "RecursionError": _deep,
     "Huge": lambda: ValueError("x" * 3_000_000),
+    "Surrogate": lambda: ValueError("a\udc80"),
     "KeyboardInterrupt": KeyboardInterrupt,
     "GeneratorExit": GeneratorExit,
     "OwnBase": OwnBase,
