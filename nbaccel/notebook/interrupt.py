@@ -31,9 +31,12 @@ class StopWatch:
 
     def __init__(self) -> None:
         self._replaced: Any = None
+        self._pipe = -1  # its writing end, once signals are written there
 
     def cell_started(self, info: Any) -> None:
         self._put_back()
+        if self._pipe >= 0 and threading.current_thread() is threading.main_thread():
+            _write_signals_to(self._pipe)  # a cell that took an asyncio handler for a signal off has undone it
 
     def let_signals_wake_the_kernel(self) -> None:
         """Of the kernel's main thread; where others have asked for signals' bytes already, they wake it."""
@@ -45,12 +48,11 @@ class StopWatch:
             return
         reader, writer = os.pipe()
         os.set_blocking(writer, False)
-        before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        if before != -1:
-            signal.set_wakeup_fd(before)
+        if not _write_signals_to(writer):
             os.close(reader)
             os.close(writer)
             return
+        self._pipe = writer
         rouses = signal.getsignal(ROUSE) in (signal.SIG_DFL, signal.SIG_IGN)
         if rouses:
             signal.signal(ROUSE, lambda number, frame: None)
@@ -83,6 +85,15 @@ class StopWatch:
         if self._replaced is not None and signal.getsignal(signal.SIGINT) == self._pressed:
             signal.signal(signal.SIGINT, self._replaced)
         self._replaced = None
+
+
+def _write_signals_to(writer: int) -> bool:
+    """Unless somebody else has asked for them."""
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    if before not in (-1, writer):
+        signal.set_wakeup_fd(before)
+        return False
+    return True
 
 
 def _watch(reader: int, loop: asyncio.AbstractEventLoop, rouses: bool) -> None:

@@ -199,6 +199,19 @@ def test_stop_is_heard_by_a_kernel_that_has_noted_the_signal_and_sleeps_on(kerne
     assert cell.error is not None and cell.error["ename"] == "KeyboardInterrupt"
 
 
+def test_stop_is_heard_after_a_cell_had_a_handler_for_another_signal(kernel: Kernel) -> None:
+    kernel.run(
+        "import signal\nloop = asyncio.get_running_loop()\n"
+        "loop.add_signal_handler(signal.SIGUSR1, print)\nloop.remove_signal_handler(signal.SIGUSR1)"
+    )
+    cell = kernel.submit("import threading\nthreading.Timer(1, print, ['asleep']).start()\nawait asyncio.sleep(600)")
+    kernel.until(lambda: "asleep" in cell.text)
+    kernel.interrupt()
+    kernel.finish(cell)
+
+    assert cell.error is not None
+
+
 def test_stop_wakes_a_kernel_that_awaits_and_in_which_nothing_else_happens() -> None:
     quiet = Kernel()
     try:
