@@ -72,6 +72,9 @@ class Objects(Protocol):
     def call_when_ready(self, ref: ObjectRef[Any], callback: Callable[[], None]) -> None:
         """Call back from some thread once the value can be got without waiting."""
 
+    def was_awaited(self, ref: ObjectRef[Any]) -> None:
+        """Somebody waited for it and does so no more: if it comes to be an error, that is no news."""
+
     def ref_gone(self, id: bytes) -> None:
         """A ref was finalised; called from `__del__`, so it takes no lock."""
 

@@ -121,7 +121,10 @@ class ObjectRef(Generic[T]):
         return waiting
 
     def _note_cancelled(self, future: asyncio.Future[T]) -> None:
-        if future.cancelled() and self._cell is not None:
+        if not future.cancelled():
+            return
+        self._engine.was_awaited(self)
+        if self._cell is not None:
             from nbaccel import stopping
 
             stopping.await_was_cancelled(self)

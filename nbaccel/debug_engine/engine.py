@@ -277,6 +277,9 @@ class DebugEngine(View):
             raise self.never(missing._id, None)
         return ready, [ref for ref in refs if ref not in ready]
 
+    def was_awaited(self, ref: ObjectRef[Any]) -> None:
+        """Nothing to note: errors of unread results are not told on this engine."""
+
     def call_when_ready(self, ref: ObjectRef[Any], callback: Callable[[], None]) -> None:
         self.values.when_known(ref._id, callback)
 

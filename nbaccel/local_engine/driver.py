@@ -139,6 +139,7 @@ class Driver(ClusterView, Client):
         if self.news is not None:
             self.news.stop_watching()
             self.news.greeted(END_TIMEOUT_S)
+        self.holdings.drain()  # the head hears of what ended before: errors that nobody has asked for
         self.link.say(wire.Bye(stop_head=self.embedded))
         self.link.flush()
         if self.news is not None:

@@ -54,7 +54,7 @@ class Intake:
             wire.Submit: self._submit,
             wire.Releases: self._releases,
             wire.Holds: self._holds,
-            wire.Errors: lambda peer, m: (head.unread_errors.gone if m.gone else head.unread_errors.read)(m.ids),
+            wire.AskedFor: lambda peer, m: head.unread_errors.read(m.ids),
             wire.Want: self._want,
             wire.WantReady: self._want_ready,
             wire.Put: self._put,
@@ -155,6 +155,8 @@ class Intake:
 
     def _bye(self, peer: Peer, message: wire.Bye) -> None:
         job = self._head.jobs.get(peer.job)
+        self._head.store.give_back()
+        self._head.unread_errors.job_ends(peer.job)
         self._head.driver_gone(peer, "it was shut down")
         if message.stop_head:
             self._head.stop("it was shut down")
@@ -198,7 +200,7 @@ class Intake:
         for index in range(record.returns):
             objects.promise(return_id(task_id, index), client_id)
         missing: set[bytes] | None = None
-        broken: wire.Value | None = None
+        broken: tuple[bytes, wire.Value] | None = None
         if message.slots:
             for _place, id in message.slots:
                 value, is_missing = self._argument(id)
@@ -206,7 +208,7 @@ class Intake:
                     missing = missing or set()
                     missing.add(id)
                 if value is not None:
-                    broken = broken or value
+                    broken = broken or (id, value)
                     self._head.unread_errors.read([id])
             objects.pin(id for _place, id in message.slots)
         if message.refs:
@@ -219,7 +221,7 @@ class Intake:
             self._new_actor(peer, message, record, entry, task)
         self._head.handle(TaskSubmitted(task))
         if broken is not None and not entry.failed:
-            self._head.orders.fail_for_argument(task, broken)
+            self._head.orders.fail_for_argument(task, *broken)
             self._head.handle(ArgumentFailed(task_id))
 
     def submit_failed(self, peer: Peer, message: wire.Submit) -> None:

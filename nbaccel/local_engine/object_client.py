@@ -225,6 +225,9 @@ class ObjectClient:
         self.call_when_ready(ref, lambda: self._finishers.put((future, ref)))
         return future
 
+    def was_awaited(self, ref: ObjectRef[Any]) -> None:
+        self.values.were_asked_for([ref._id])
+
     @property
     def _finishers(self) -> Any:
         """The queue of a thread that turns arrived values into futures' results: unpickling may run user code."""
@@ -240,6 +243,7 @@ class ObjectClient:
         while True:
             future, ref = finishers.get()
             if not future.set_running_or_notify_cancel():
+                self.was_awaited(ref)
                 continue
             try:
                 future.set_result(self.get([ref], 0)[0])

@@ -38,6 +38,7 @@ class Freed(msgspec.Struct):
     files: list[str] = []
     actors: list[bytes] = []  # whose last handle went
     placed: list[bytes] = []  # objects that the lineage knows of
+    errors: list[bytes] = []  # that nobody holds any more
 
 
 class Objects:
@@ -186,6 +187,8 @@ class Objects:
                 del self.records[id]
             return
         del self.records[id]
+        if record.value is not None and record.value.status != wire.OK:
+            self.freed.errors.append(id)
         if record.nodes is not None:
             self.freed.placed.append(id)
         self._drop_value(id, record)
@@ -220,7 +223,7 @@ class Objects:
     def take_freed(self) -> Freed | None:
         """What has come free since the last call."""
         freed = self.freed
-        if not (freed.offsets or freed.files or freed.actors or freed.placed):
+        if not (freed.offsets or freed.files or freed.actors or freed.placed or freed.errors):
             return None
         self.freed = Freed()
         return freed

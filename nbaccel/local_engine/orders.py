@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nbaccel.local_engine import failures, wire
-from nbaccel.local_engine.ids import return_id
+from nbaccel.local_engine.ids import return_id, task_of
 from nbaccel.local_engine.intake import PUSH_BYTES
 from nbaccel.local_engine.peers import Peer
 from nbaccel.local_engine.records import TaskEntry, WorkerProcess
@@ -359,16 +359,21 @@ class Orders:
         """An argument failed: so do the tasks that wait for it, with the same error."""
         self._head.unread_errors.read([id])
         for task in self._head.scheduler.waiting_for(id):
-            self.fail_for_argument(task, value)
+            self.fail_for_argument(task, id, value)
             self._head.handle(ArgumentFailed(task.task_id))
 
-    def fail_for_argument(self, task: Task, value: wire.Value) -> None:
+    def fail_for_argument(self, task: Task, id: bytes, value: wire.Value) -> None:
         """Write an argument's error as the results of a task that never ran."""
         entry: TaskEntry = task.payload
+        source = self._head.scheduler.task_record(task_of(id))
         entry.failed, entry.note = True, "an argument failed"
+        if source is not None and source.task.payload.failed:
+            entry.error_type = source.task.payload.error_type
+            entry.note = f"an argument failed: {source.task.payload.note.removeprefix('an argument failed: ')}"
         entry.finished_at = time.time()
         if task.kind is TaskKind.ACTOR_CREATION:
             self.creation_failed(entry, value)
+            self._head.unread_errors.constructor_failed(entry)
         self._write_results(task, entry, [wire.Result(value)] * max(entry.record.returns, 1))
         self._let_go(entry, task)
 
@@ -377,6 +382,8 @@ class Orders:
         entry.failed, entry.note = True, command.message
         entry.error_type = _ERROR_TYPES[command.failure]
         entry.finished_at = time.time()
+        if task.kind is TaskKind.ACTOR_CREATION:
+            self._head.unread_errors.constructor_failed(entry)
         value = self._failure(command, task, entry)
         self._write_results(task, entry, [wire.Result(value)] * max(entry.record.returns, 1))
         entry.results = None

@@ -85,7 +85,7 @@ class Store:
 
     def _make_room(self) -> None:
         """Spill until the first in line fits; refuse it when nobody else could make room."""
-        self._give_back()
+        self.give_back()
         while self._waiting:
             first = self._waiting[0]
             offset = self.arena.take(first.size)
@@ -219,11 +219,12 @@ class Store:
 
     def collect(self) -> None:
         """Give freed offsets back to the arena and remove freed files."""
-        self._give_back()
+        self.give_back()
         if self._waiting:
             self._make_room()
 
-    def _give_back(self) -> None:
+    def give_back(self) -> None:
+        """What nobody holds any more goes where it belongs."""
         freed = self._objects.take_freed()
         if freed is None:
             return
@@ -231,6 +232,8 @@ class Store:
             self.arena.give(offset)
         for path in freed.files:
             _remove(path)
+        if freed.errors:
+            self._head.unread_errors.gone(freed.errors)
         if freed.placed:
             self._head.lineage.forget(freed.placed)
         for actor_id in freed.actors:

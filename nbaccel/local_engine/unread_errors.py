@@ -1,9 +1,9 @@
 """Errors that nobody asked for: a line each, where the task was submitted, and a flood of equal ones a line a second.
 
 ```
-  a process that has an error ── Errors: asked for, or its last ref has ended ─┐
-  an error comes when its refs have ended already ─────────────────────────────┴─► gone ── asked for? nothing
-                                                                                        └─ else a Notice
+  the last ref anywhere to an error ends ──────────┐
+  an error comes when its refs have ended already ─┴─► gone ── AskedFor by a process, or taken on? nothing
+                                                            └─ else a Notice
 ```
 Errors that other tasks or processes have taken on are theirs to tell. What the user has ended is no news to anybody.
 """
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.head import Head
 
 MORE_EVERY_S = 1.0
-_NO_NEWS = ("TASK_CANCELLED", "ACTOR_DIED", "ACTOR_UNAVAILABLE")
+_NO_NEWS = ("TASK_CANCELLED", "ACTOR_DIED", "ACTOR_UNAVAILABLE", "TASK_PLACEMENT_GROUP_REMOVED")
 
-_Kind = tuple[int, str, str]  # job, task's name, what it raised
+_Kind = tuple[int, str, str]  # job, task's name, class of its error
 
 
 class UnreadErrors:
@@ -32,7 +32,7 @@ class UnreadErrors:
 
     def __init__(self, head: Head) -> None:
         self._head = head
-        self._more: dict[_Kind, int] = {}  # since the last line
+        self._more: dict[_Kind, tuple[int, TaskEntry]] = {}  # since the last line: how many, and the last
 
     def read(self, ids: Iterable[bytes]) -> None:
         """Somebody asks for these, in a process or as arguments of a task: their errors are known."""
@@ -42,7 +42,7 @@ class UnreadErrors:
                 entry.error_was_read = True
 
     def gone(self, ids: Iterable[bytes]) -> None:
-        """A process holds these errors no more."""
+        """Nobody holds these errors any more."""
         for task_id in dict.fromkeys(task_of(id) for id in ids):
             entry = self._entry(task_id)
             if entry is not None and not self._is_held(task_id, entry):
@@ -63,28 +63,38 @@ class UnreadErrors:
 
     def tell(self, entry: TaskEntry) -> None:
         """Say it once, if it is an error that nobody has read."""
-        if entry.error_was_read or not entry.failed or entry.error_type in _NO_NEWS:
+        if entry.error_was_read or not entry.failed or _is_no_news(entry):
             return
         entry.error_was_read = True
-        template = entry.record.template
-        kind = (entry.record.pool.job, template.name, entry.note)
+        kind = (entry.record.pool.job, entry.record.template.name, entry.note.partition(":")[0])
         if kind in self._more:
-            self._more[kind] += 1
+            self._more[kind] = self._more[kind][0] + 1, entry
             return
         worker = self._head.workers.by_id.get(entry.worker_id)
         pid = worker.pid if worker is not None else self._head.workers.endings.get(entry.worker_id, (None,))[0]
-        process = f" (pid {pid})" if pid else ""
-        unasked = "" if entry.record.template.kind == 1 else " and nobody asked for its result"
-        self._say(kind, template, f"{template.name}{process} failed{unasked}: {entry.note}")
+        self._say(kind, entry, f" (pid {pid}) failed" if pid else " failed", "its result")
 
-    def _say(self, kind: _Kind, template: wire.Template, words: str) -> None:
+    def _say(self, kind: _Kind, entry: TaskEntry, failed: str, result: str) -> None:
+        template = entry.record.template
+        unasked = "" if template.kind == 1 else f" and nobody asked for {result}"
+        words = f"{template.name}{failed}{unasked}: {entry.note}"
         self._head.watchers.notice(kind[0], wire.Notice(wire.UNREAD, words, template.cell, template.parent))
-        self._more[kind] = 0
-        self._head.poll.at(time.monotonic() + MORE_EVERY_S, lambda: self._say_more(kind, template))
+        self._more[kind] = 0, entry
+        self._head.poll.at(time.monotonic() + MORE_EVERY_S, lambda: self._say_more(kind))
 
-    def _say_more(self, kind: _Kind, template: wire.Template) -> None:
-        count, (_job, name, note) = self._more.pop(kind), kind
-        if count:
-            times, results = (f"{count} times", "results") if count > 1 else ("once", "result")
-            unasked = "" if template.kind == 1 else f", and nobody asked for the {results}"
-            self._say(kind, template, f"{name} failed {times} more{unasked}: {note}")
+    def _say_more(self, kind: _Kind) -> None:
+        count, last = self._more.pop(kind, (0, None))
+        if last is not None and count == 1:
+            self._say(kind, last, " failed once more", "its result")
+        elif last is not None and count:
+            self._say(kind, last, f" failed {count} times more", "the results; the last")
+
+    def job_ends(self, job: int) -> None:
+        """Say what was counted and not said yet."""
+        for kind in [kind for kind in self._more if kind[0] == job]:
+            self._say_more(kind)
+
+
+def _is_no_news(entry: TaskEntry) -> bool:
+    """Whether the user ended it, or what it waited for."""
+    return entry.error_type in _NO_NEWS or entry.note.startswith("TaskCancelledError")

@@ -147,8 +147,6 @@ class Values:
                 self._keep(id, message.value)
             elif message.value.data is None:
                 self._link.say_later(wire.Unmapped([id]))
-            elif message.value.status != wire.OK:
-                self._link.say_later(wire.Errors([id], gone=True))
         for callback in callbacks:
             callback(id)
         for callback in waiting or ():
@@ -193,24 +191,20 @@ class Values:
 
     def _released(self, ids: list[bytes]) -> None:
         """The last refs went: drop what we know."""
-        dropped, errors = [], []
+        dropped = []
         with self._lock:
             for id in ids:
-                value = self._known.pop(id, None)
-                if value is not None and value.status != wire.OK:
-                    errors.append(id)
+                self._known.pop(id, None)
                 dropped.append(self._arrived.pop(id, None))
                 self._coming.discard(id)
                 self._ready.discard(id)
                 self._raised.discard(id)
-        if errors and self._lost is None:
-            self._link.say_later(wire.Errors(errors, gone=True))
 
     # ---- payloads
 
     def were_asked_for(self, ids: list[bytes]) -> None:
         """Their errors, if they are or come to be any, are not left unread."""
-        self._link.say_later(wire.Errors(ids, gone=False))
+        self._link.say_later(wire.AskedFor(ids))
 
     def is_error(self, id: bytes) -> bool:
         """Whether a value is here, and an error."""

@@ -194,11 +194,10 @@ class Releases(Message):
     ids: list[bytes]
 
 
-class Errors(Message):
-    """Somebody here has asked for these, so that errors among them are known; or the last refs to errors are gone."""
+class AskedFor(Message):
+    """Somebody here has asked for these: errors among them, also those to come, are known."""
 
     ids: list[bytes]
-    gone: bool
 
 
 class Unmapped(Message):
@@ -423,7 +422,7 @@ class Watch(Message):
 
 ToHead = (
     Hello | WorkerHello | DefineFunction | DefineTemplate | Submit | Put | Allocate | GiveUp | Want | WantReady |
-    Holds | Releases | Errors
+    Holds | Releases | AskedFor
     | Unmapped | Cancel | KillActor | Ask | Bye | Done | Item | Consumed | GivenBack | Blocked | Unblocked | Progress
     | Watch
 )  # fmt: skip

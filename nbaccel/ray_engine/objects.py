@@ -82,6 +82,9 @@ class Objects:
         taken = {each.binary() for each in ready}
         return [ref for ref in refs if ref._id in taken], [ref for ref in refs if ref._id not in taken]
 
+    def was_awaited(self: Any, ref: ObjectRef[Any]) -> None:
+        """Nothing to note: Ray tells of unread errors in its own way."""
+
     def call_when_ready(self: Any, ref: ObjectRef[Any], callback: Callable[[], None]) -> None:
         def arrived(_value: Any, keep: ObjectRef[Any] = ref) -> None:
             callback()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 import time
@@ -13,7 +14,9 @@ import nbaccel
 from nbaccel import exceptions, sinks
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.news import News
-from tests.census import wait_until
+from nbaccel.util.placement_group import placement_group, remove_placement_group
+from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+from tests.census import Place, wait_until
 from tests.gates import Gate
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -32,6 +35,16 @@ def dies() -> None:
 @nbaccel.remote
 def passes_on(value: object) -> object:
     return value
+
+
+@nbaccel.remote
+def verbose() -> None:
+    raise ValueError("x" * 20_000)
+
+
+@nbaccel.remote
+def gets(refs: list[object]) -> None:
+    nbaccel.get(refs)
 
 
 @nbaccel.remote
@@ -100,10 +113,12 @@ def test_of_a_task_whose_ref_was_never_kept(told: Callable[[], list[str]]) -> No
         (lambda: bad.remote(), "ValueError: no good"),
         (lambda: bad.options(num_returns=2).remote(), "ValueError: no good"),
         (lambda: dies.remote(), "exited with code 3"),
-        (lambda: passes_on.remote(bad.remote()), "an argument failed"),
+        (lambda: passes_on.remote(bad.remote()), "an argument failed: ValueError: no good"),
+        (lambda: passes_on.remote(passes_on.remote(bad.remote())), ": an argument failed: ValueError: no good"),
+        (lambda: verbose.remote(), "ValueError: xxx"),
         (lambda: Actor.remote().bad.remote(), "OSError: full"),
     ],
-    ids=["task", "two results", "crash", "argument", "actor"],
+    ids=["task", "two results", "crash", "argument", "its argument", "large error", "actor"],
 )
 def test_when_its_last_ref_ends(told: Callable[[], list[str]], submit: Callable[[], object], words: str) -> None:
     refs = submit()
@@ -113,6 +128,14 @@ def test_when_its_last_ref_ends(told: Callable[[], list[str]], submit: Callable[
     del refs, ref
     wait_until(told, "the line")
     assert [words in line for line in told()] == [True]
+
+
+def test_of_a_constructor_whose_argument_failed(told: Callable[[], list[str]]) -> None:
+    broken = Broken.remote(bad.remote())
+    wait_until(told, "the line")
+    assert told() == ["Broken.__init__ failed: an argument failed: ValueError: no good"]
+    with pytest.raises(exceptions.ActorDiedError, match="no good"):
+        nbaccel.get(broken.bad.remote())
 
 
 def test_of_a_constructor_of_which_nobody_calls(told: Callable[[], list[str]]) -> None:
@@ -185,6 +208,32 @@ def _cancels() -> None:
     _ends(ref)
 
 
+def _cancels_what_others_need() -> None:
+    ref = sleeps.remote()
+    refs = [passes_on.remote(ref), gets.remote([ref])]
+    nbaccel.cancel(ref)
+    nbaccel.wait(refs, num_returns=2)
+
+
+def _removes_a_group() -> None:
+    group = placement_group([{"CPU": 1}])
+    nbaccel.get(group.ready())
+    ref = sleeps.options(scheduling_strategy=PlacementGroupSchedulingStrategy(group)).remote()
+    remove_placement_group(group)
+    _ends(ref)
+
+
+def _awaits_several() -> None:
+    async def gathers() -> None:
+        gate = Gate.remote()
+        refs = [bad.remote(), bad.remote(gate.wait.remote())]
+        with pytest.raises(ValueError, match="no good"):
+            await asyncio.gather(*refs)
+        gate.open.remote()
+
+    asyncio.run(gathers())
+
+
 def _kills() -> None:
     actor = Actor.remote()
     nbaccel.get(actor.__ray_ready__.remote())
@@ -200,7 +249,10 @@ def _kills() -> None:
         _gets_one_of_two,
         _passes_it_on,
         _takes_a_future,
+        _awaits_several,
         _cancels,
+        _cancels_what_others_need,
+        _removes_a_group,
         _kills,
         _calls_an_actor_that_is_never_there,
     ],
@@ -217,6 +269,21 @@ def test_a_flood_is_one_line_and_a_count(told: Callable[[], list[str]]) -> None:
     first, *more = told()
     assert first.startswith("bad (pid ")
     assert sum(int(line.split()[2]) for line in more) == 49
+
+
+def test_what_was_counted_is_said_at_the_end(place: Place) -> None:
+    program = """
+import nbaccel
+@nbaccel.remote
+def bad(): raise ValueError("no good")
+def main():
+    nbaccel.wait([bad.remote() for _ in range(6)], num_returns=6)
+main()
+"""
+    done = place.run(program)
+    first, more = done.stderr.splitlines()
+    assert first.endswith("failed and nobody asked for its result: ValueError: no good")
+    assert more.endswith("bad failed 5 times more and nobody asked for the results; the last: ValueError: no good")
 
 
 @pytest.mark.parametrize(("wanted", "said"), [("1", []), ("0", ["unread"])])
