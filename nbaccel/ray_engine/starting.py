@@ -17,6 +17,7 @@ from nbaccel.ray_engine.shipping import PACKAGE
 RAY_VERSION = "2.60"  # the engine reads Ray's records of actors and workers, which change between minor versions
 _ATTEMPTS = 3
 _TOO_SLOW = "timed out during startup"
+_CLIENT_SERVER_CRASHED = ("Starting Ray client server failed", "Proxy failed to Connect to backend")
 _INSTALL = "pip install 'nbaccel[ray]'"
 
 
@@ -91,10 +92,19 @@ def _refuse_foreign(options: InitOptions) -> None:
 
 
 def _join(ray: ModuleType, address: str, options: InitOptions) -> None:
-    try:
-        ray.init(address, **_joining_keywords(options))
-    except (ConnectionError, RuntimeError, ValueError, ImportError, exceptions.RayError) as error:
-        raise ConnectionError(addresses.why_not_joined(address, error)) from error
+    """Raises ConnectionError.
+
+    Through Ray Client the head starts a process for each client, which now and then crashes inside gRPC while it starts
+    (1.85, one in some 15 on a busy machine): another one is asked for.
+    """
+    for attempts_left in reversed(range(_ATTEMPTS)):
+        try:
+            ray.init(address, **_joining_keywords(options))
+            return
+        except (ConnectionError, RuntimeError, ValueError, ImportError, exceptions.RayError) as error:
+            crashed = any(words in str(error) for words in _CLIENT_SERVER_CRASHED)
+            if attempts_left == 0 or not crashed:
+                raise ConnectionError(addresses.why_not_joined(address, error)) from error
 
 
 def _start_keywords(options: InitOptions) -> dict[str, Any]:

@@ -33,6 +33,32 @@ def test_options_of_the_local_engine_are_not_ignored(option):
         nbaccel.init(engine="ray", **option)
 
 
+class ClientServer:
+    """Stands for ray, where the client's own server crashes the first times."""
+
+    def __init__(self, crashes, words="Starting Ray client server failed. See ray_client_server_23001.err"):
+        self.asked, self._crashes, self._words = 0, crashes, words
+
+    def init(self, address, **keywords):
+        self.asked += 1
+        if self.asked <= self._crashes:
+            raise ConnectionAbortedError(f"Initialization failure from server: RuntimeError: {self._words}")
+
+
+@pytest.mark.parametrize("words", ["Starting Ray client server failed.", "Proxy failed to Connect to backend!"])
+def test_a_client_server_that_crashed_while_it_started_is_asked_for_again(words):
+    ray = ClientServer(2, words)
+    starting._join(ray, "ray://127.0.0.1:10001", init_options())
+    assert ray.asked == 3
+
+
+@pytest.mark.parametrize(("server", "asked"), [(ClientServer(crashes=9), 3), (ClientServer(9, "no such job"), 1)])
+def test_what_keeps_failing_is_told(server, asked):
+    with pytest.raises(ConnectionError, match="could not be joined"):
+        starting._join(server, "ray://127.0.0.1:10001", init_options())
+    assert server.asked == asked
+
+
 def test_joining_ships_what_the_workers_need():
     keywords = starting._joining_keywords(init_options(runtime_env={"py_modules": ["mine"]}))
     assert keywords["runtime_env"]["py_modules"][0] == "mine"
