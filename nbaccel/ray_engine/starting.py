@@ -94,8 +94,8 @@ def _refuse_foreign(options: InitOptions) -> None:
 def _join(ray: ModuleType, address: str, options: InitOptions) -> None:
     """Raises ConnectionError.
 
-    Through Ray Client the head starts a process for each client, which now and then crashes inside gRPC while it starts
-    (1.85, one in some 15 on a busy machine): another one is asked for.
+    Through Ray Client the head starts a process for each client, which now and then crashes inside gRPC (seen with
+    1.85) while it starts: another one is asked for.
     """
     for attempts_left in reversed(range(_ATTEMPTS)):
         try:
