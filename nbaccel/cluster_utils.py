@@ -27,6 +27,7 @@ _NODE_OPTIONS: dict[str, Callable[[str, Any], Any]] = {
     "object_store_memory": checks.size_bytes,
     "node_name": checks.word,
 }
+_ONE_CPU = {"num_cpus": 1, "num_gpus": 0}  # where nothing is said
 _WAIT_S = 0.02
 
 
@@ -49,7 +50,11 @@ class Node:
 
 
 class Cluster:
-    """A cluster that is not this process's own: made here, joined with `init(address=cluster.address)`."""
+    """A cluster that is not this process's own: made here, joined with `init(address=cluster.address)`.
+
+    engine="local" counts what its nodes have in one head of nbaccel's; engine="ray" starts a Ray of so many nodes on
+    this machine, each with processes of its own.
+    """
 
     def __init__(
         self,
@@ -57,12 +62,14 @@ class Cluster:
         connect: bool = False,
         head_node_args: dict[str, Any] | None = None,
         shutdown_at_exit: bool = True,
+        *,
+        engine: str = "local",
     ) -> None:
         self.head_node: Node | None = None
         self.worker_nodes: set[Node] = set()
         self.connected = False
-        self._record: Any = None
         self._shutdown_at_exit = shutdown_at_exit
+        self._nodes: engines.VirtualNodes = LocalNodes() if engine == "local" else engines.virtual_nodes(engine)
         if not initialize_head and connect:
             raise RuntimeError("Cannot connect to uninitialized cluster.")
         if initialize_head:
@@ -73,7 +80,7 @@ class Cluster:
     @property
     def address(self) -> str | None:
         """What `init(address=...)` takes; None before there is a head."""
-        return str(self._record.socket) if self._record is not None else None
+        return self._nodes.address
 
     @property
     def gcs_address(self) -> str | None:
@@ -81,7 +88,7 @@ class Cluster:
 
     def connect(self, namespace: str | None = None) -> Any:
         """Make this process a driver of the cluster."""
-        if self._record is None:
+        if self.address is None:
             raise RuntimeError("There is no cluster to connect to yet: add_node() starts its head.")
         context = api.init(address=self.address, namespace=namespace, ignore_reinit_error=True)
         self.connected = True
@@ -92,8 +99,8 @@ class Cluster:
     def add_node(self, wait: bool = True, **node_args: Any) -> Node:
         """Add a node: the first is the head's; the devices of the others are logical.
 
-        num_cpus (1 where nothing is said), num_gpus, resources, labels, memory in bytes, node_name. Raises ValueError,
-        TypeError.
+        num_cpus (1 where nothing is said), num_gpus, resources, labels, memory and object_store_memory in bytes,
+        node_name. Raises ValueError, TypeError.
         """
         given = {
             name: check(name, node_args[name])
@@ -102,30 +109,29 @@ class Cluster:
         }
         if self.head_node is None:
             return self._start_head(given)
-        node = Node(observing.add_node(self._record, _options(given)), is_head=False)
+        node = Node(self._nodes.add(given), is_head=False)
         self.worker_nodes.add(node)
         if wait:
             self.wait_for_nodes()
         return node
 
     def _start_head(self, given: dict[str, Any]) -> Node:
-        known = ("num_cpus", "num_gpus", "resources", "labels", "object_store_memory")
-        options = {"num_cpus": 1, "num_gpus": 0, **{name: given[name] for name in known if name in given}}
-        self._record = api.start_head(with_us=True, **options)
+        self.head_node = Node(self._nodes.start_head({**_ONE_CPU, **given}), is_head=True)
         if self._shutdown_at_exit:
             atexit.register(self.shutdown)
-        rows = [row for row in observing.snapshot(self._record).nodes if row.is_head]
-        self.head_node = Node(rows[0].node_id, is_head=True)
         return self.head_node
 
     def remove_node(self, node: Node, allow_graceful: bool = True) -> None:
-        """Lose a node: its workers are killed, what only it had is lost. Raises ValueError for one that is not here."""
+        """Lose a node: its workers are killed, what only it had is lost. Raises ValueError for one that is not here.
+
+        On Ray `allow_graceful=False` kills the node's processes outright; Ray then takes some seconds to notice.
+        """
         if node is self.head_node:
             self.shutdown()
             return
         if node not in self.worker_nodes:
             raise ValueError(f"{node} is not a node of this cluster, or was removed before.")
-        observing.remove_node(self._record, node.node_id)
+        self._nodes.remove(node.node_id, graceful=allow_graceful)
         self.worker_nodes.discard(node)
 
     def list_all_nodes(self) -> list[Node]:
@@ -137,7 +143,7 @@ class Cluster:
         deadline = time.monotonic() + timeout
         wanted = {node.node_id for node in self.list_all_nodes()}
         while True:
-            alive = {row.node_id for row in observing.snapshot(self._record).nodes if row.alive}
+            alive = self._nodes.alive()
             if alive == wanted:
                 return
             if time.monotonic() > deadline:
@@ -145,32 +151,66 @@ class Cluster:
             time.sleep(_WAIT_S)
 
     def remaining_processes_alive(self) -> bool:
-        """Whether the cluster's head lives, and with it everything else."""
-        return self._record is not None and sessions.is_alive(self._record)
+        """Whether the cluster's processes live, but for those of nodes that were removed."""
+        return self._nodes.are_alive()
 
     # ---- the end
 
     def shutdown(self) -> None:
         """End the cluster with all its processes; a driver that joined it is told so. Safe to call twice."""
-        record, self._record = self._record, None
-        if record is None:
+        if self.address is None:
             return
         atexit.unregister(self.shutdown)
         engine = engines.running()
-        if engine is not None and engine.context()["session_name"] == record.session:
+        if engine is not None and engine.context()["session_name"] == self._nodes.session:
             api.shutdown()
-        with contextlib.suppress(ConnectionError):  # it has ended already
-            observing.stop(record, force=True)
+        self._nodes.stop()
         self.head_node = None
         self.worker_nodes.clear()
         self.connected = False
 
 
-def _options(given: dict[str, Any]) -> dict[str, Any]:
-    options = {name: value for name, value in given.items() if name != "node_name"}
-    if "node_name" in given:
-        options["name"] = given["node_name"]
-    return options
+class LocalNodes:
+    """Nodes of a head of the local engine, which counts what each of them has."""
+
+    def __init__(self) -> None:
+        self._record: Any = None
+
+    @property
+    def address(self) -> str | None:
+        return str(self._record.socket) if self._record is not None else None
+
+    @property
+    def session(self) -> str:
+        return str(self._record.session)
+
+    def start_head(self, given: dict[str, Any]) -> str:
+        known = ("num_cpus", "num_gpus", "resources", "labels", "object_store_memory")
+        self._record = api.start_head(with_us=True, **{name: given[name] for name in known if name in given})
+        return next(row.node_id for row in observing.snapshot(self._record).nodes if row.is_head)
+
+    def add(self, given: dict[str, Any]) -> str:
+        options = dict(given)
+        if "node_name" in options:
+            options["name"] = options.pop("node_name")
+        return observing.add_node(self._record, options)
+
+    def remove(self, node_id: str, *, graceful: bool) -> None:
+        observing.remove_node(self._record, node_id)
+
+    def alive(self) -> set[str]:
+        if self._record is None:
+            return set()
+        return {row.node_id for row in observing.snapshot(self._record).nodes if row.alive}
+
+    def are_alive(self) -> bool:
+        """Whether the cluster's head lives, and with it everything else."""
+        return self._record is not None and sessions.is_alive(self._record)
+
+    def stop(self) -> None:
+        record, self._record = self._record, None
+        with contextlib.suppress(ConnectionError):  # it has ended already
+            observing.stop(record, force=True)
 
 
 __all__ = ["Cluster", "Node"]

@@ -174,6 +174,32 @@ class Engine(Tasks, Objects, Cluster, Watching, Protocol):
     """All of it."""
 
 
+class VirtualNodes(Protocol):
+    """Nodes on this machine that cluster_utils adds and removes, of a cluster that is nobody's yet."""
+
+    @property
+    def address(self) -> str | None:
+        """What init() takes to join; None before there is a head and after `stop`."""
+
+    @property
+    def session(self) -> str:
+        """The session's name, by which a driver that has joined is known."""
+
+    def start_head(self, given: dict[str, Any]) -> str:
+        """Start the cluster with its first node; returns the node's id."""
+
+    def add(self, given: dict[str, Any]) -> str: ...
+
+    def remove(self, node_id: str, *, graceful: bool) -> None: ...
+
+    def alive(self) -> set[str]: ...
+
+    def are_alive(self) -> bool:
+        """Whether no process of the cluster has died by itself."""
+
+    def stop(self) -> None: ...
+
+
 _ENGINES: dict[str, str] = {
     "local": "nbaccel.local_engine",
     "ray": "nbaccel.ray_engine",
@@ -198,6 +224,14 @@ def start(name: str, options: InitOptions) -> Engine:
 def start_shared(options: InitOptions, *, with_us: bool = False) -> Any:
     """Start a head of the local engine that outlives this process, or ends `with_us`; returns its SessionRecord."""
     return importlib.import_module(_ENGINES["local"]).start_shared(options, with_us=with_us)
+
+
+def virtual_nodes(name: str) -> VirtualNodes:
+    """Virtual nodes of another engine than the local one. Raises ValueError for one that has none."""
+    if name != "ray":
+        raise ValueError(f"engine={name!r} has no virtual nodes; choose 'local' or 'ray'.")
+    nodes: VirtualNodes = importlib.import_module(_ENGINES[name]).virtual_nodes()
+    return nodes
 
 
 def adopt(engine: Engine | None) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nbaccel.engine import VirtualNodes
     from nbaccel.options import InitOptions
     from nbaccel.ray_engine.driver import RayEngine
 
@@ -40,6 +41,16 @@ def of_this_worker() -> RayEngine:
     from nbaccel.ray_engine import driver
 
     return driver.of_this_worker()
+
+
+def virtual_nodes() -> VirtualNodes:
+    """A Ray of several nodes on this machine, for cluster_utils. Raises ImportError as `start` does."""
+    from nbaccel.ray_engine import starting
+
+    starting.import_ray()
+    from nbaccel.ray_engine.virtual_nodes import RayNodes
+
+    return RayNodes()
 
 
 def wrapped_ref(inner: Any) -> Any:

@@ -132,8 +132,8 @@ class Cluster:
 
     def add_node(self: Any, options: dict[str, Any]) -> str:
         raise exceptions.EngineError(
-            "Nodes join a Ray cluster by `ray start --address=host:6379` on the machine; only the local engine has "
-            "virtual ones. For tests on one machine there is ray.cluster_utils.Cluster."
+            "Nodes join a Ray cluster by `ray start --address=host:6379` on the machine. For tests on one machine "
+            "there is nbaccel.cluster_utils.Cluster(engine='ray')."
         )
 
     def remove_node(self: Any, node_id: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -64,17 +65,22 @@ def connect(options: InitOptions) -> tuple[str | None, bool]:
 
 
 def _start(ray: ModuleType, options: InitOptions) -> None:
-    """Ray gives its own processes 15 to 30 s to start, too little on a busy machine: then again."""
     keywords = _start_keywords(options)
+    with own_environments.told_to_workers():
+        patiently(lambda: ray.init(**keywords), ray.shutdown)
+
+
+def patiently(start: Callable[[], Any], give_up: Callable[[], Any]) -> Any:
+    """Ray gives its own processes 15 to 30 s to start, too little on a busy machine: then again."""
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            with lighter_imports(), own_environments.told_to_workers():
-                ray.init(**keywords)
-            return
+            with lighter_imports():
+                return start()
         except Exception as error:  # Ray raises nothing narrower
             if _TOO_SLOW not in str(error) or attempt == _ATTEMPTS:
                 raise
-            ray.shutdown()
+            give_up()
+    return None
 
 
 def _refuse_foreign(options: InitOptions) -> None:
