@@ -10,6 +10,7 @@ from typing import Any
 from nbaccel.local_engine import codec, failures, wire
 
 Callback = Callable[[], None]
+OBJECT_ID_BYTES = 28  # actors, which are counted too, have shorter ones
 
 
 class Values:
@@ -85,9 +86,18 @@ class Values:
         raise error.with_traceback(raised.__traceback__) if raised is not None else error
 
     def rows(self) -> list[dict[str, Any]]:
-        """For `nbaccel.util.state`."""
-        return [
-            {"object_id": id.hex(), "object_size": len(value.data or b""), "place": "inline", "task_status": "FINISHED",
-             "reference_type": "LOCAL_REFERENCE", "holders": 1}
-            for id, value in self._known.items()
-        ]  # fmt: skip
+        """For `nbaccel.util.state`: what there is, and what is to come."""
+        self.sweep()
+        to_come = [id for id in self._counts if id not in self._known and len(id) == OBJECT_ID_BYTES]
+        return [_row(id, value) for id, value in self._known.items()] + [_row(id, None) for id in to_come]
+
+
+def _row(id: bytes, value: wire.Value | None) -> dict[str, Any]:
+    return {
+        "object_id": id.hex(),
+        "object_size": None if value is None else len(value.data or b""),
+        "place": "pending" if value is None else "inline",
+        "task_status": "NIL" if value is None else "FINISHED",
+        "reference_type": "LOCAL_REFERENCE",
+        "holders": 1,
+    }

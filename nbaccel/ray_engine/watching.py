@@ -372,10 +372,7 @@ class Watching:
 
     def state(self: Any, what: str, limit: int) -> list[dict[str, Any]]:
         if what == "objects":
-            raise exceptions.EngineError(
-                "Which objects there are is known to each of Ray's processes for itself; only Ray's dashboard gathers "
-                "it: init(engine='ray', include_dashboard=True), then `ray memory`."
-            )
+            return list(self._objects())[:limit]
         if what == "runtime_envs":
             raise exceptions.EngineError(
                 "Which runtime environments were made is known to the agent of each of Ray's nodes; only Ray's "
@@ -383,6 +380,14 @@ class Watching:
             )
         self.snapshot()  # takes in what there is to know
         return planning.state_rows(self.picture(metrics=False, rows=MOST_NOTES), self.tables(), what)[:limit]
+
+    def _objects(self: Any) -> list[dict[str, Any]]:
+        self.head.check()
+        own = [each._actor_id.binary() for each in (self._collector, *self._agents.values()) if each is not None]
+        ask = importlib.import_module("nbaccel_in_ray.objects").objects
+        if self.through_client:
+            return list(ray.get(ray.remote(num_cpus=0)(ask).remote(own)))
+        return list(ask(own))
 
 
 def _last_cell() -> bytes:
