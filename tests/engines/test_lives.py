@@ -11,6 +11,8 @@ import pytest
 
 import nbaccel
 from nbaccel import exceptions
+from nbaccel.util.placement_group import placement_group, remove_placement_group
+from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 T = TypeVar("T")
 
@@ -186,6 +188,23 @@ def test_a_restarted_actor_has_the_same_device_and_a_new_state(nb, wait_until):
     assert nb.get([notes.devices.remote(), notes.read.remote()]) == [before, []]
     nb.kill(notes)
     nb.kill(other)
+
+
+def test_in_a_group_of_its_own_a_restarted_actor_keeps_its_device_when_others_are_free(nb, wait_until):
+    other = Notes.options(num_gpus=1).remote()
+    nb.get(other.read.remote())
+    group = placement_group([{"CPU": 1, "GPU": 1}])
+    nb.get(group.ready())
+    inside = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=0)
+    notes = Notes.options(num_gpus=1, max_restarts=1, scheduling_strategy=inside).remote()
+    before = nb.get(notes.devices.remote())
+    nb.kill(other)
+    wait_until(lambda: nb.available_resources().get("GPU", 0) == 1)  # a lower one: it would be the first choice
+    nb.kill(notes, no_restart=False)
+    _again(nb, wait_until, notes)
+    assert nb.get(notes.devices.remote()) == before and len(before[0]) == 1
+    nb.kill(notes)
+    remove_placement_group(group)
 
 
 @pytest.mark.parametrize("how", ["leave", "__ray_terminate__"])

@@ -19,6 +19,7 @@ START_S = 90
 PROGRAM = """
 import sys, nbaccel
 from nbaccel import exceptions
+from nbaccel.util import state
 nbaccel.init(address=sys.argv[1], log_to_driver=False)
 
 @nbaccel.remote
@@ -62,6 +63,7 @@ except exceptions.EngineError as error:
 held = add.remote(1, 1)
 assert nbaccel.get(held) == 2
 assert "add" in {row.name for row in nbaccel.snapshot().tasks}
+assert held.hex() in {row.object_id for row in state.list_objects(limit=10_000)}
 nbaccel.shutdown()
 print("all of it")
 """
