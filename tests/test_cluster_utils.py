@@ -130,6 +130,46 @@ def test_what_was_read_here_before_is_not_lost(joined, tmp_path):
     assert nbaccel.get(ref)[:1] == b"\x03" and (tmp_path / "runs").read_text() == "x"
 
 
+@pytest.mark.parametrize("ahead", [-1, 1])
+def test_lost_items_of_a_stream_are_made_again(joined, tmp_path, ahead):
+    node = joined.add_node(num_cpus=2, resources={"fragile": 1})
+
+    @nbaccel.remote(resources={"fragile": 0.1}, _generator_backpressure_num_objects=ahead)
+    def stream():
+        with open(tmp_path / "runs", "a") as file:
+            file.write("x")
+        for value in range(4):
+            yield bytes([value]) * LARGE
+
+    items = list(stream.remote())
+    items.pop(1)
+    joined.remove_node(node)
+    joined.add_node(num_cpus=2, resources={"fragile": 1})
+    assert [value[0] for value in nbaccel.get(items)] == [0, 2, 3]
+    assert (tmp_path / "runs").read_text() == "xx"
+
+
+def test_a_stream_that_its_node_cuts_off_goes_on_elsewhere(joined, tmp_path):
+    node = joined.add_node(num_cpus=2, resources={"fragile": 1})
+    gate = Gate.options(num_cpus=0, scheduling_strategy=_on(joined.head_node)).remote()
+
+    @nbaccel.remote(num_cpus=0, resources={"fragile": 0.1})
+    def stream(gate):
+        yield bytes([0]) * LARGE
+        yield bytes([1]) * LARGE
+        nbaccel.get(gate.wait.remote())
+        yield bytes([2]) * LARGE
+
+    items = stream.remote(gate)
+    first, second = next(items), next(items)
+    wait_until(lambda: nbaccel.get(gate.arrived.remote()) == 1)
+    joined.remove_node(node)
+    joined.add_node(num_cpus=2, resources={"fragile": 1})
+    nbaccel.get(gate.open.remote())
+    assert [nbaccel.get(each)[0] for each in (first, second, next(items))] == [0, 1, 2]
+    assert list(items) == []
+
+
 WORDS = {
     "local": (r"made by put\(\), in a process that ended", r"Maker\.make is a call of an actor", "max_retries=0"),
     "ray": ("owner has exited", "max_retries=0", "max_retries=0"),

@@ -375,8 +375,8 @@ class Intake:
             self._drop([message.result])
             return
         entry: TaskEntry = record.task.payload
-        if message.index < entry.items:  # the task runs again, and its reader has this one
-            self._drop([message.result])
+        if message.index < entry.items or entry.is_made_again:
+            self._item_again(peer, entry, message)
             return
         entry.items = message.index + 1
         id = return_id(message.task_id, message.index + 1)
@@ -390,12 +390,26 @@ class Intake:
         shown = value if value.data is not None else None
         self._head.send(self._head.peers[entry.client_id], wire.StreamItem(message.task_id, message.index, shown))
 
+    def _item_again(self, peer: Peer, entry: TaskEntry, message: wire.Item) -> None:
+        """The task runs again and its reader has this one: it is of use only where its value was lost."""
+        if entry.record.template.backpressure > 0:
+            self._head.send(peer, wire.Consumed(message.task_id, entry.consumed))  # this process has not heard of it
+        id = return_id(message.task_id, message.index + 1)
+        record = self._objects.records.get(id)
+        if record is None or record.value is not None:
+            self._drop([message.result])
+            return
+        self._head.orders.fill(id, message.result.value, message.result.refs, record.owner)
+        if peer.worker is not None:
+            self._head.lineage.placed(id, peer.worker.node_id)
+
     def _consumed(self, peer: Peer, message: wire.Consumed) -> None:
         """The reader of a stream tells its writer how far it is; -1: it has gone."""
         record = self._head.scheduler.task_record(message.task_id)
         if record is None:
             return
         entry: TaskEntry = record.task.payload
+        entry.consumed = max(entry.consumed, message.count)
         worker = self._head.workers.by_id.get(entry.worker_id)
         if worker is not None and not worker.ended:
             if entry.record.template.backpressure > 0 or message.count < 0:

@@ -14,11 +14,18 @@ import msgspec
 from nbaccel.local_engine import failures, wire
 from nbaccel.local_engine.ids import PUT_INDEX, index_of, return_id, task_of
 from nbaccel.scheduling.events import Task, TaskKind, TaskSubmitted
+from nbaccel.scheduling.moves import TaskState
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head import Head
     from nbaccel.local_engine.objects import ObjectRecord
     from nbaccel.local_engine.records import TaskEntry
+
+
+_FEWER = failures.failed(
+    "ObjectReconstructionFailedError",
+    "An item of a stream was lost with its node, and the stream gave fewer items when its task ran again.",
+)
 
 
 class Maker(msgspec.Struct):
@@ -52,9 +59,12 @@ class Lineage:
 
     def made(self, task: Task, entry: TaskEntry) -> bool:
         """A task has returned; whether its arguments must be kept, because it may have to run again."""
-        ids = {return_id(task.task_id, index) for index in range(entry.record.returns)}
-        for id in ids:
-            self.placed(id, entry.node_id)
+        streams = entry.record.template.num_returns == wire.STREAMING
+        indices = range(1, entry.items + 1) if streams else range(entry.record.returns)
+        ids = {return_id(task.task_id, index) for index in indices}
+        if not streams:  # where items lie was noted as each of them came
+            for id in ids:
+                self.placed(id, entry.node_id)
         records = self._head.objects.records
         large = {id for id in ids if id in records and records[id].nodes is not None}
         if not large or entry.failed:
@@ -97,13 +107,28 @@ class Lineage:
         again: dict[bytes, Maker] = {}
         for id in lost:
             maker = self._makers.get(task_of(id))
-            if maker is None or maker.why_not:
-                self._fail(id, node, maker)
-            else:
+            if maker is not None and not maker.why_not:
                 again[task_of(id)] = maker
+            elif not self._is_under_way(id):
+                self._fail(id, node, maker)
         for task_id, maker in again.items():
             del self._makers[task_id]
             self._run_again(maker)
+
+    def _is_under_way(self, id: bytes) -> bool:
+        """Its task goes on in another process, which will give it once more."""
+        record = self._head.scheduler.task_record(task_of(id))
+        return index_of(id) < PUT_INDEX and record is not None and record.state < TaskState.FINISHED
+
+    def stream_ended(self, task_id: bytes, entry: TaskEntry, value: wire.Value) -> None:
+        """A stream is over: lost items that it did not give once more will never be there."""
+        if not self.active:
+            return
+        for index in range(1, entry.items + 1):
+            record = self._head.objects.records.get(return_id(task_id, index))
+            if record is not None and record.value is None:
+                why = value if value.status != wire.OK else _FEWER
+                self._head.orders.fill(return_id(task_id, index), why, [], record.owner)
 
     def _run_again(self, maker: Maker) -> None:
         task, records = maker.task, self._head.objects.records
@@ -112,6 +137,7 @@ class Lineage:
         task.missing = {id for id in slots if id in records and records[id].value is None}
         task.retries_left = task.retries_left - 1 if task.retries_left > 0 else task.retries_left
         entry.results, entry.finished_at, entry.note = None, None, "it runs again: its result was lost with its node"
+        entry.is_made_again, entry.consumed = True, entry.items
         self._head.handle(TaskSubmitted(task))
 
     def _fail(self, id: bytes, node: str, maker: Maker | None) -> None:
@@ -120,7 +146,7 @@ class Lineage:
             why = "it was made by put(), in a process that ended with the node, and not by a task that could run again"
         else:
             kind = "ObjectReconstructionFailedError"
-            why = maker.why_not if maker is not None else "it is an item of a stream, and streams are not run again"
+            why = maker.why_not if maker is not None else "the task that made it has failed"
         lost = failures.failed(kind, f"Object {id.hex()} was lost with {node}, where its only copy was: {why}.")
         self._head.orders.fill(id, wire.Value(wire.FAILED, lost.data), [], self._head.objects.records[id].owner)
 
@@ -134,8 +160,8 @@ def _why_not_again(task: Task, template: wire.Template) -> str:
     """Why this task is not run a second time to make its results again; "" when it is."""
     if task.kind is TaskKind.ACTOR_CALL:
         return f"{template.name} is a call of an actor, which is not made again: the actor may be another by now"
-    if template.num_returns < 0:
-        return f"{template.name} is a generator, and streams are not run again"
+    if template.num_returns < 0 and template.num_returns != wire.STREAMING:
+        return f"{template.name} gives a list of refs that it makes as it runs, which are others the next time"
     if template.max_retries == 0:
         return f"the task that made it, {template.name}, cannot run again (max_retries=0)"
     return ""

@@ -305,7 +305,9 @@ class Orders:
             value = results[0].value
             # What the generator raised is its last item; the stream itself has come to its end all the same.
             self.fill(return_id(task_id, 0), _NOTHING if value.status == wire.RAISED else value, [], entry.client_id)
-            self._end_stream(task_id, entry, value)
+            if not entry.is_made_again:
+                self._end_stream(task_id, entry, value)
+            self._head.lineage.stream_ended(task_id, entry, value)
             return
         for index, result in enumerate(results):
             self.fill(return_id(task_id, index), result.value, result.refs, entry.client_id)

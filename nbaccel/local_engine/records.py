@@ -58,7 +58,9 @@ class TaskEntry(msgspec.Struct):
     note: str = ""
     error_type: str = ""  # Ray's word for why it failed
     error_was_read: bool = False  # or told
-    items: int = 0
+    items: int = 0  # of its stream, that its reader was sent
+    consumed: int = 0  # of them, that the reader has taken
+    is_made_again: bool = False  # its results were lost with their node after it had returned
     progress: tuple[float, float] | None = None
     peak_memory: int | None = None  # bytes of device memory, the most that it held
     kept_memory: int | None = None  # and what its process kept when it had ended

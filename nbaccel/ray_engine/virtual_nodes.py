@@ -30,7 +30,7 @@ class RayNodes:
         return str(self._cluster.head_node.session_name)
 
     def start_head(self, given: dict[str, Any]) -> str:
-        return self._started({**given, "include_dashboard": False})
+        return self._started({**given, "include_dashboard": False, "dashboard_port": None})  # None: one that is free
 
     def add(self, given: dict[str, Any]) -> str:
         return self._started(given)

@@ -56,17 +56,42 @@ def test_a_cancelled_stream_ends_with_that_error(nb, gate):
             nb.get(ref)
 
 
-def test_a_stream_whose_worker_dies_goes_on_where_it_was(nb, tmp_path):
-    @nb.remote(max_retries=1)
+@pytest.mark.parametrize("ahead", [-1, 1, 2])
+def test_a_stream_whose_worker_dies_goes_on_where_it_was(nb, tmp_path, ahead):
+    @nb.remote(max_retries=1, _generator_backpressure_num_objects=ahead)
     def dies_once():
         first = not (tmp_path / "ran").exists()
         (tmp_path / "ran").touch()
-        for number in range(4):
-            if first and number == 2:
+        for number in range(6):
+            if first and number == 4:
                 os._exit(1)
             yield number
 
-    assert [nb.get(ref) for ref in dies_once.remote()] == [0, 1, 2, 3]
+    assert [nb.get(ref) for ref in dies_once.remote()] == list(range(6))
+
+
+@pytest.mark.parametrize("ahead", [-1, 2])
+@pytest.mark.parametrize("kind", ["plain", "asynchronous"])
+def test_a_method_that_streams_goes_on_where_it_was_when_its_actor_dies(nb, tmp_path, kind, ahead):
+    @nb.remote(max_restarts=1, max_task_retries=1)
+    class Source:
+        def plain(self):
+            for number in range(6):
+                self._dies_once_at(number)
+                yield number
+
+        async def asynchronous(self):
+            for number in range(6):
+                self._dies_once_at(number)
+                yield number
+
+        def _dies_once_at(self, number):
+            if number == 4 and not (tmp_path / "died").exists():
+                (tmp_path / "died").touch()
+                os._exit(1)
+
+    method = getattr(Source.remote(), kind).options(_generator_backpressure_num_objects=ahead)
+    assert [nb.get(ref) for ref in method.remote()] == list(range(6))
 
 
 def test_a_restart_storm_ends_in_words(nb):
