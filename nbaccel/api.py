@@ -305,7 +305,7 @@ def _check_timeout(timeout: Any) -> None:
         return
     if not isinstance(timeout, (int, float)) or isinstance(timeout, bool):
         raise TypeError(f"timeout must be a number of seconds, not {timeout!r}.")
-    if timeout < 0:
+    if not timeout >= 0:  # nan too, which would wait for ever
         raise ValueError(f"The 'timeout' argument must be nonnegative. Received {timeout}")
 
 

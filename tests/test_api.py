@@ -240,6 +240,8 @@ def test_get_with_a_timeout_gives_up_and_the_task_goes_on() -> None:
     assert nbaccel.get(ref, timeout=0) == "through"
     with pytest.raises(ValueError, match="nonnegative"):
         nbaccel.get(ref, timeout=-2)
+    with pytest.raises(ValueError, match="nonnegative"):
+        nbaccel.get(ref, timeout=float("nan"))
 
 
 def test_put_takes_anything_but_a_ref() -> None:
@@ -257,6 +259,7 @@ def test_put_takes_anything_but_a_ref() -> None:
         (lambda: [nbaccel.put(1)], {"num_returns": 0}, ValueError, "Invalid number of objects"),
         (lambda: [nbaccel.put(1)], {"num_returns": 2}, ValueError, "num_returns cannot be greater"),
         (lambda: [nbaccel.put(1)], {"timeout": -1}, ValueError, "nonnegative"),
+        (lambda: [nbaccel.put(1)], {"timeout": float("nan")}, ValueError, "nonnegative"),
     ],
 )
 def test_wait_refuses(make: Any, named: dict[str, Any], error: type[Exception], said: str) -> None:

@@ -93,7 +93,7 @@ def test_an_iterator_can_wait_for_a_time(pool, gate):
     with pytest.raises(multiprocessing.TimeoutError):
         results.next(timeout=0.01)
     gate.open.remote()
-    assert results.next() == 1
+    assert results.next(timeout=float("inf")) == 1
     with pytest.raises(StopIteration):
         results.next()
 

@@ -120,16 +120,29 @@ class StreamedResult:
 
     def _next_chunk(self, timeout: float | None) -> list[Outcome]:
         while not (self._ordered and self._taken in self._early):
-            try:
-                index, outcomes = self._arrived.get(timeout=timeout)
-            except queue.Empty:
-                raise TimeoutError(f"no result within {timeout} s") from None
+            index, outcomes = self._arrival(timeout)
             if not self._ordered:
                 self._taken += 1
                 return outcomes
             self._early[index] = outcomes
         self._taken += 1
         return self._early.pop(self._taken - 1)
+
+    def _arrival(self, timeout: float | None) -> tuple[int, list[Outcome]]:
+        found: list[tuple[int, list[Outcome]]] = []
+
+        def look(seconds: float | None) -> bool:
+            try:
+                found.append(
+                    self._arrived.get(timeout=None if seconds is None else min(seconds, threading.TIMEOUT_MAX))
+                )
+            except queue.Empty:
+                return False
+            return True
+
+        if not interruptible.until(look, timeout):
+            raise TimeoutError(f"no result within {timeout} s")
+        return found[0]
 
     def _submit(self) -> None:
         if not self._at_end:
