@@ -206,6 +206,11 @@ class Client(ObjectClient):
         )
 
     def call(self, method: ActorMethod, options: MethodOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.link.closing:
+            raise exceptions.ActorDiedError(
+                f"{method.handle._class_name}.{method._spec.name} cannot be called: this handle is of a cluster that "
+                "nbaccel.shutdown() has left. Make the actor again, or find a detached one with get_actor()."
+            )
         cell = self.cell()
         cache = method.handle._cache
         where = (method._spec.name, cell)

@@ -181,6 +181,13 @@ class Tasks:
             inner = bound.remote(*_unwrapped(args), **_unwrapped_named(kwargs))
         except ray.exceptions.RayError as error:
             raise translate(error) from None
+        except Exception as error:  # Ray raises nothing narrower for a handle that has outlived its cluster
+            if "Can't find actor" not in str(error):
+                raise
+            raise exceptions.ActorDiedError(
+                f"{handle._class_name}.{spec.name} cannot be called: Ray does not know this actor. It is of a cluster "
+                "that was left, or died long ago. Make it again, or find a detached one with get_actor()."
+            ) from None
         about = handle._cache.get((spec.name, options.name))
         if about is None:
             about = About(options.name or f"{handle._class_name}.{spec.name}", "actor call")

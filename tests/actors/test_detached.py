@@ -53,6 +53,8 @@ def test_a_detached_actor_outlives_its_driver(cluster):
     assert nbaccel.get(counter.add.remote()) == 1
     nbaccel.shutdown()
     join(cluster, "ours")
+    with pytest.raises(exceptions.ActorDiedError, match="get_actor"):
+        counter.add.remote()
     assert nbaccel.util.list_named_actors() == ["lasting"]
     counter = nbaccel.get_actor("lasting")
     assert nbaccel.get(counter.add.remote()) == 2
