@@ -7,6 +7,7 @@ msgspec to JSON (observers) and MessagePack (drivers); fields are only ever adde
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -144,6 +145,20 @@ class GroupRow(msgspec.Struct):
     bundles: list[dict[str, float]] = []
     bundle_nodes: list[str | None] = []
     why: str = ""
+
+    @classmethod
+    def from_table(cls, row: Mapping[str, Any]) -> GroupRow:
+        """Of a row of placement_group_table(), whose bundles and nodes are by index."""
+        bundles, nodes = row["bundles"], row.get("bundles_to_node_id") or {}
+        indices = sorted(bundles)
+        return cls(
+            row["placement_group_id"],
+            row["name"],
+            row["state"],
+            row["strategy"],
+            [bundles[index] for index in indices],
+            [nodes.get(index) or None for index in indices],
+        )
 
 
 class Alert(msgspec.Struct):

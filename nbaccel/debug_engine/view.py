@@ -19,12 +19,13 @@ from nbaccel.local_engine.ids import return_id
 from nbaccel.options import ACCELERATORS
 from nbaccel.scheduling.events import UNIT, Choice
 from nbaccel.scheduling.explain import HolderFact
-from nbaccel.snapshot import ActorRow, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
+from nbaccel.snapshot import ActorRow, DeviceRow, GroupRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
 
 if TYPE_CHECKING:
     from nbaccel.debug_engine.workers import Worker
 
 MOST_ROWS = 100
+MOST_GROUPS = 50
 _STATES = {"PENDING": "PENDING_CREATION"}
 
 
@@ -151,6 +152,7 @@ class View:
             devices=self._devices(),
             tasks=self._task_rows(MOST_ROWS),
             actors=self._actor_rows(),
+            groups=[GroupRow.from_table(row) for row in self.groups.rows()][-MOST_GROUPS:],
             counts=self.stage.scheduler.counts(),
         )
 

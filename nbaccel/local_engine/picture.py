@@ -56,7 +56,7 @@ class Picture:
             actors=[self.actor(entry) for entry in self._actors_shown(actors)],
             actor_counts=Counter(entry.state for entry in actors),
             workers=self.worker_rows(),
-            groups=[self._group(row) for row in head.questions.groups.rows()][-50:],
+            groups=[GroupRow.from_table(row) for row in head.questions.groups.rows()][-50:],
             alerts=list(head.watchers.alerts[-20:]),
             counts=head.scheduler.counts(),
             found=self._found(),
@@ -315,16 +315,6 @@ class Picture:
                 WorkerRow(worker.worker_id.hex(), worker.pid, worker.node_id.hex(), state, running, worker.used)
             )
         return rows
-
-    def _group(self, row: dict[str, Any]) -> GroupRow:
-        return GroupRow(
-            row["placement_group_id"],
-            row["name"],
-            row["state"],
-            row["strategy"],
-            list(row["bundles"].values()),
-            list(row["bundles_to_node_id"].values()),
-        )
 
 
 def _measured(metrics: DeviceFacts) -> DeviceMetrics:

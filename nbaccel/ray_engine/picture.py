@@ -51,7 +51,7 @@ def draw(known: Known, seq: int) -> Snapshot:
         tasks=task_rows.shown(tasks, known.more_rows),
         actors=actors,
         workers=_workers(known),
-        groups=[_group(row) for row in known.tables["groups"]][-50:],
+        groups=[GroupRow.from_table(row) for row in known.tables["groups"]][-50:],
         alerts=[*(_lost(node) for node in nodes if not node.alive), *_leaks(known)],
         counts=task_rows.counts(tasks, known.ended),
     )
@@ -195,15 +195,3 @@ def _workers(known: Known) -> list[WorkerRow]:
             )
         )
     return rows
-
-
-def _group(row: dict[str, Any]) -> GroupRow:
-    bundles, nodes = row["bundles"], row.get("bundles_to_node_id") or {}
-    return GroupRow(
-        row["placement_group_id"],
-        row["name"],
-        row["state"],
-        row["strategy"],
-        [bundles[index] for index in sorted(bundles)],
-        [nodes.get(index) or None for index in sorted(bundles)],
-    )

@@ -74,6 +74,9 @@ def test_a_group_is_found_by_its_name_until_it_is_removed(nb, wait_until):
     group = placement_group([{"CPU": 1}], name="found by name")
     nb.get(group.ready(), timeout=60)
     assert get_placement_group("found by name").id == group.id
+    (row,) = [each for each in nb.snapshot().groups if each.group_id == group.id.hex()]
+    assert (row.name, row.state, row.bundles) == ("found by name", "CREATED", [{"CPU": 1}])
+    assert row.bundle_nodes == [nb.get_runtime_context().get_node_id()]
     remove_placement_group(group)
     wait_until(lambda: placement_group_table(group)["state"] == "REMOVED")
     with pytest.raises(ValueError, match="found by name"):
