@@ -14,6 +14,7 @@ from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.handles import ActorClass, ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction
 from nbaccel.job_config import JobConfig
+from nbaccel.option_checks import is_number
 from nbaccel.options import InitOptions, actor_options, init_options, method_options, task_options
 from nbaccel.snapshot import Snapshot
 
@@ -245,28 +246,27 @@ def method(*args: Any, **options: Any) -> Any:
 
 
 @overload
-def get(refs: ObjectRef[T], *, timeout: float | None = None) -> T: ...
+def get(object_refs: ObjectRef[T], *, timeout: float | None = None) -> T: ...
 @overload
-def get(refs: Sequence[ObjectRef[T]], *, timeout: float | None = None) -> list[T]: ...
+def get(object_refs: Sequence[ObjectRef[T]], *, timeout: float | None = None) -> list[T]: ...
 
 
-def get(refs: Any, *, timeout: float | None = None, _use_object_store: bool = False, progress: bool = False) -> Any:
+def get(
+    object_refs: Any, *, timeout: float | None = None, _use_object_store: bool = False, progress: bool = False
+) -> Any:
     """The value of a ref, or of each ref of a list, waiting for them.
 
     `timeout` in seconds; 0 only looks. Raises what the task raised (as RayTaskError and the user's own type at once),
     GetTimeoutError, or the error that ended the worker. Numpy arrays of large values are read-only views of shared
     memory.
     """
-    if isinstance(refs, ObjectRefGenerator):
-        return refs
+    if isinstance(object_refs, ObjectRefGenerator):
+        return object_refs
     if timeout == -1:  # Ray's other word for no timeout
         timeout = None
     _check_timeout(timeout)
     engine = engines.current()
-    if isinstance(refs, ObjectRef):
-        if progress:
-            _show_progress([refs])
-        return _stoppable(lambda: engine.get([refs], timeout), [refs])[0]
+    refs = [object_refs] if isinstance(object_refs, ObjectRef) else object_refs
     if not isinstance(refs, list):
         raise ValueError(
             f"Invalid type of object refs, {type(refs)}, is given. 'object_refs' must either be an ObjectRef or a "
@@ -280,7 +280,8 @@ def get(refs: Any, *, timeout: float | None = None, _use_object_store: bool = Fa
             )
     if progress:
         _show_progress(refs)
-    return _stoppable(lambda: engine.get(refs, timeout), refs)
+    values = _stoppable(lambda: engine.get(refs, timeout), refs)
+    return values if refs is object_refs else values[0]
 
 
 def _stoppable(wait: Callable[[], T], waited: list[Any]) -> T:
@@ -303,7 +304,7 @@ def _show_progress(refs: list[ObjectRef[Any]]) -> None:
 def _check_timeout(timeout: Any) -> None:
     if timeout is None:
         return
-    if not isinstance(timeout, (int, float)) or isinstance(timeout, bool):
+    if not is_number(timeout):
         raise TypeError(f"timeout must be a number of seconds, not {timeout!r}.")
     if not timeout >= 0:  # nan too, which would wait for ever
         raise ValueError(f"The 'timeout' argument must be nonnegative. Received {timeout}")
@@ -327,9 +328,10 @@ def put(value: Any, *, _owner: Any = None, _tensor_transport: Any = None) -> Obj
 
 
 def wait(
-    refs: list[Any], *, num_returns: int = 1, timeout: float | None = None, fetch_local: bool = True
+    ray_waitables: list[Any], *, num_returns: int = 1, timeout: float | None = None, fetch_local: bool = True
 ) -> tuple[list[Any], list[Any]]:
     """(ready, not ready): waits until `num_returns` refs are ready or `timeout` seconds have passed. Order is kept."""
+    refs = ray_waitables
     if isinstance(refs, ObjectRef):  # type: ignore[unreachable]
         raise TypeError("wait() expected a list of ObjectRefs, got a single ObjectRef")
     if isinstance(refs, ObjectRefGenerator):
@@ -344,7 +346,7 @@ def wait(
         return [], []
     if len(refs) != len(set(refs)):
         raise ValueError("Wait requires a list of unique ObjectRefs.")
-    if not isinstance(num_returns, (int, float)) or num_returns != int(num_returns):
+    if not is_number(num_returns) or num_returns != int(num_returns):
         raise TypeError(f"num_returns must be a whole number, not {num_returns!r}.")
     num_returns = int(num_returns)
     if num_returns <= 0:
@@ -363,23 +365,23 @@ def _waited(refs: list[Any], num_returns: int, timeout: float | None, fetch: boo
     return _stoppable(lambda: wait_mixed(engine, refs, num_returns, timeout), refs)
 
 
-def cancel(ref: Any, *, force: bool = False, recursive: bool = True) -> None:
+def cancel(ray_waitable: Any, *, force: bool = False, recursive: bool = True) -> None:
     """Cancel the task of a ref: a waiting one never runs, a running one gets a KeyboardInterrupt, `force` kills its
     worker.
 
     `get` then raises TaskCancelledError. Raises TypeError for anything but a ref or stream, ValueError for force on an
     actor's task.
     """
-    if not isinstance(ref, (ObjectRef, ObjectRefGenerator)):
-        raise TypeError(f"cancel() only supported for object refs or streams, got: {type(ref)}.")
-    engines.current().cancel(ref, force=force, recursive=recursive)
+    if not isinstance(ray_waitable, (ObjectRef, ObjectRefGenerator)):
+        raise TypeError(f"cancel() only supported for object refs or streams, got: {type(ray_waitable)}.")
+    engines.current().cancel(ray_waitable, force=bool(force), recursive=bool(recursive))
 
 
 def kill(actor: ActorHandle, *, no_restart: bool = True) -> None:
     """End an actor at once; its calls under way fail with ActorDiedError."""
     if not isinstance(actor, ActorHandle):
         raise ValueError(f"kill() only supported for actors. Got: {type(actor)}." + _kill_hint(actor))
-    engines.current().kill(actor, no_restart=no_restart)
+    engines.current().kill(actor, no_restart=bool(no_restart))
 
 
 def _kill_hint(thing: Any) -> str:

@@ -50,6 +50,7 @@ Every error survives plain pickle, whatever its constructor asks for.
 
 import contextlib
 import copyreg
+import sys
 import types
 import weakref
 from collections.abc import Mapping, Sequence
@@ -127,11 +128,14 @@ class RayTaskError(RayError):
     def as_instanceof_cause(self) -> "RayTaskError":
         """This error as an instance of `RayTaskError(X)`, a subclass of RayTaskError and of X, the cause's class.
 
-        It has the cause's `args` and attributes. A cause whose class cannot have subclasses gives the plain error,
-        and so does one that is no `Exception`: a SystemExit or KeyboardInterrupt of a worker must not end the caller.
+        It has the cause's `args` and attributes. A cause whose class cannot have subclasses gives the plain error. A
+        KeyboardInterrupt or asyncio's CancelledError that a task raised by itself must not stop the caller: X is
+        TaskCancelledError then.
         """
         cause = self.cause
-        if not isinstance(cause, Exception) or isinstance(self, type(cause)):
+        if isinstance(cause, (KeyboardInterrupt, _asyncios_cancelled())):
+            cause = TaskCancelledError(f"The task stopped itself: it raised {type(cause).__name__}.")
+        if cause is None or isinstance(cause, (SystemExit, GeneratorExit)) or isinstance(self, type(cause)):
             return self
         both = _class_of_both(type(cause))
         if both is None:
@@ -161,7 +165,12 @@ _FACTS = ("function_name", "traceback_str", "task_id", "pid", "device_ids", "cel
 _classes_of_both: "weakref.WeakKeyDictionary[type, weakref.ref[type[RayTaskError]]]" = weakref.WeakKeyDictionary()
 
 
-def _class_of_both(kind: type[Exception]) -> type[RayTaskError] | None:
+def _asyncios_cancelled() -> type[BaseException]:
+    """asyncio's CancelledError, without an import of asyncio where nobody else has need of it."""
+    return getattr(sys.modules.get("asyncio.exceptions"), "CancelledError", KeyboardInterrupt)
+
+
+def _class_of_both(kind: type[BaseException]) -> type[RayTaskError] | None:
     """The class `RayTaskError(kind)`, the same one each time; None when `kind` allows no such class."""
     try:
         known = _classes_of_both.get(kind)
@@ -175,7 +184,7 @@ def _class_of_both(kind: type[Exception]) -> type[RayTaskError] | None:
         return None
 
 
-def _fused(both: type[RayTaskError], task_error: RayTaskError, cause: Exception) -> RayTaskError:
+def _fused(both: type[RayTaskError], task_error: RayTaskError, cause: BaseException) -> RayTaskError:
     try:
         error: RayTaskError = both.__new__(both, *cause.args)
     except TypeError:  # MemoryError's own __new__ refuses classes of two bases

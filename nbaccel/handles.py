@@ -9,7 +9,7 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable
-from types import GenericAlias
+from types import GenericAlias, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
@@ -108,12 +108,12 @@ class RemoteFunction:
             f"try '{self._module}.{self._name}.remote()'."
         )
 
-    def remote(self, *args: Any, **kwargs: Any) -> Any:
+    def remote(self, /, *args: Any, **kwargs: Any) -> Any:
         """Submit a call; returns its ref (a list of refs for num_returns > 1) at once."""
         self._arity.check(args, kwargs)
         return engines.current().submit(self, self._default_options, args, kwargs)
 
-    def bind(self, *args: Any, **kwargs: Any) -> FunctionNode:
+    def bind(self, /, *args: Any, **kwargs: Any) -> FunctionNode:
         """The call as a step of a graph, see nbaccel.dag."""
         return _dag().FunctionNode(self, args, kwargs)  # type: ignore[no-any-return]
 
@@ -149,11 +149,11 @@ class _BoundFunction:
         self._remote_function = function
         self._options = options
 
-    def remote(self, *args: Any, **kwargs: Any) -> Any:
+    def remote(self, /, *args: Any, **kwargs: Any) -> Any:
         self._remote_function._arity.check(args, kwargs)
         return engines.current().submit(self._remote_function, self._options, args, kwargs)
 
-    def bind(self, *args: Any, **kwargs: Any) -> FunctionNode:
+    def bind(self, /, *args: Any, **kwargs: Any) -> FunctionNode:
         return _dag().FunctionNode(self, args, kwargs)  # type: ignore[no-any-return]
 
     def options(self, **given: Any) -> _BoundFunction:
@@ -218,13 +218,25 @@ class ActorClass:
         self._default_options = options
         self._arity = _constructor_arity(cls)
         self._methods = methods_of(cls)
-        self._is_async = any(spec.is_async for spec in self._methods.values())
+        self._is_async = any(spec.is_async for spec in self._methods.values()) or inspect.iscoroutinefunction(
+            cls.__init__  # type: ignore[misc]
+        )
         self._fallback: type | None = None
         self._cache: dict[Any, Any] = {}
         self.__doc__ = cls.__doc__
         self.__name__ = cls.__name__
         self.__qualname__ = cls.__qualname__
         self.__module__ = cls.__module__
+
+    @property
+    def __ray_actor_class__(self) -> type:
+        """The class itself: to make an instance of it in a test, without an actor."""
+        return self._class
+
+    @property
+    def __ray_metadata__(self) -> SimpleNamespace:
+        """`modified_class` is the class itself, as in Ray."""
+        return SimpleNamespace(modified_class=self._class, class_name=self._name)
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> NoReturn:
         raise ActorClassInheritanceException(
@@ -237,7 +249,7 @@ class ActorClass:
             f"Actors cannot be instantiated directly. Instead of '{self._name}()', use '{self._name}.remote()'."
         )
 
-    def remote(self, *args: Any, **kwargs: Any) -> ActorHandle:
+    def remote(self, /, *args: Any, **kwargs: Any) -> ActorHandle:
         """Start an actor; returns its handle at once."""
         self._check_call(args, kwargs)
         return engines.current().create_actor(self, self._default_options, args, kwargs)
@@ -249,7 +261,7 @@ class ActorClass:
             raise TypeError(f"Can't instantiate abstract class {self._name}: it does not define {missing}.")
         self._arity.check(args, kwargs)
 
-    def bind(self, *args: Any, **kwargs: Any) -> ClassNode:
+    def bind(self, /, *args: Any, **kwargs: Any) -> ClassNode:
         """The actor as a step of a graph, see nbaccel.dag."""
         return _dag().ClassNode(self, args, kwargs)  # type: ignore[no-any-return]
 
@@ -297,11 +309,11 @@ class _BoundActorClass:
         self._actor_class = actor_class
         self._options = options
 
-    def remote(self, *args: Any, **kwargs: Any) -> ActorHandle:
+    def remote(self, /, *args: Any, **kwargs: Any) -> ActorHandle:
         self._actor_class._check_call(args, kwargs)
         return engines.current().create_actor(self._actor_class, self._options, args, kwargs)
 
-    def bind(self, *args: Any, **kwargs: Any) -> ClassNode:
+    def bind(self, /, *args: Any, **kwargs: Any) -> ClassNode:
         return _dag().ClassNode(self, args, kwargs)  # type: ignore[no-any-return]
 
     def options(self, **given: Any) -> _BoundActorClass:
@@ -396,12 +408,12 @@ class ActorMethod:
             f"'object.{name}.remote()'."
         )
 
-    def remote(self, *args: Any, **kwargs: Any) -> Any:
+    def remote(self, /, *args: Any, **kwargs: Any) -> Any:
         """Submit a call; calls from one place run in the order in which they were made."""
         self._spec.arity.check(args, kwargs)
         return self.handle._engine.call(self, self._options, args, kwargs)
 
-    def bind(self, *args: Any, **kwargs: Any) -> ClassMethodNode:
+    def bind(self, /, *args: Any, **kwargs: Any) -> ClassMethodNode:
         """The call as a step of a graph, see nbaccel.dag."""
         return _dag().ClassMethodNode(self, args, kwargs)  # type: ignore[no-any-return]
 

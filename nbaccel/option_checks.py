@@ -15,9 +15,10 @@ UNIT = 10_000  # quantities are counted in 1/10_000
 _MOST = 100_000_000_000_000  # of any resource, as in Ray; its units still fit a frame
 # Compiled when first used, not at import.
 _SIZE = r"(?i)\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*"
-_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 _LABEL_KEY = rf"(?:[A-Za-z0-9][A-Za-z0-9_.-]*/)?{_LABEL}"
 _SELECTOR = rf"!?(?:{_LABEL}|in\(\s*{_LABEL}(?:\s*,\s*{_LABEL})*\s*\))|!?"
+_RESERVED = ("object_store_memory", "bundle")
 _STRATEGY_CLASSES = {
     "PlacementGroupSchedulingStrategy",
     "NodeAffinitySchedulingStrategy",
@@ -37,7 +38,7 @@ def wrong_type(name: str, value: Any, wanted: str) -> TypeError:
     return TypeError(f"Option {name} takes {wanted}, but got {value!r} of type {type(value).__name__}.")
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
@@ -93,9 +94,11 @@ def _resources(name: str, value: Any, check: Check) -> dict[str, float]:
     for key, amount in value.items():
         if not isinstance(key, str) or not key:
             raise TypeError(f"{name} has a key that is no resource name: {key!r}.")
+        if key in _RESERVED:
+            raise ValueError(f"{name} names {key!r}, which the engine counts itself.")
         if not isinstance(amount, Real):
             raise wrong_type(f"{name}[{key!r}]", amount, "a number")
-    return {key: check(key, amount) for key, amount in value.items()}
+    return {str.__str__(key): check(key, amount) for key, amount in value.items()}
 
 
 def resources(name: str, value: Any) -> dict[str, float]:
@@ -112,7 +115,7 @@ def size_bytes(name: str, value: Any) -> int | None:
         return None
     if isinstance(value, str):
         return _size_in_words(name, value)
-    if not _is_number(value):
+    if not is_number(value):
         raise wrong_type(name, value, 'bytes or a size such as "10GiB"')
     number = float(value)
     if number != number or number < 0 or math.isinf(number):
@@ -166,7 +169,7 @@ def switch_or_none(name: str, value: Any) -> bool | None:
 def word(name: str, value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
         raise wrong_type(name, value, "a string or None")
-    return value
+    return None if value is None else str.__str__(value)  # of a subclass, such as numpy's, the plain string
 
 
 def nonempty_word(name: str, value: Any) -> str | None:
@@ -177,6 +180,7 @@ def nonempty_word(name: str, value: Any) -> str | None:
 
 def one_of(*allowed: str | None, none: str | None = None) -> Check:
     def check(name: str, value: Any) -> str | None:
+        word(name, value)
         if value not in allowed and value is not None:
             choices = ", ".join(repr(choice) for choice in allowed)
             raise ValueError(f"Option {name} must be one of {choices} or None, but got {value!r}.")
@@ -196,7 +200,7 @@ def words(name: str, value: Any) -> tuple[str, ...]:
 def seconds(name: str, value: Any) -> float | None:
     if value is None:
         return None
-    if not _is_number(value):
+    if not is_number(value):
         raise wrong_type(name, value, "a number of seconds or None")
     if not 0 <= value < math.inf:
         raise ValueError(f"Option {name} is a time in seconds and cannot be negative or endless, but got {value}.")
@@ -297,10 +301,12 @@ def string_dict(name: str, value: Any) -> dict[str, str]:
     for key, item in value.items():
         if not isinstance(key, str) or not isinstance(item, str):
             raise TypeError(f"{name} must be a dict[str, str], but has {key!r}: {item!r} ({type(item).__name__}).")
-    return dict(value)
+    return {str.__str__(key): str.__str__(item) for key, item in value.items()}
 
 
 def label_selector(name: str, value: Any) -> dict[str, str]:
+    if isinstance(value, Mapping) and None in value.values():
+        raise ValueError(f"{name} has a label without a value: {value!r}.")
     selector = string_dict(name, value)
     for key, condition in selector.items():
         if not re.fullmatch(_LABEL_KEY, key):
@@ -319,9 +325,13 @@ def label_selector(name: str, value: Any) -> dict[str, str]:
 def fallback_strategy(name: str, value: Any) -> tuple[dict[str, Any], ...]:
     if value is None:
         return ()
-    if not isinstance(value, list) or not all(isinstance(choice, Mapping) for choice in value):
+    if not isinstance(value, list):
         raise wrong_type(name, value, "a list of dicts such as {'label_selector': {'zone': 'a'}}")
     for choice in value:
+        if not isinstance(choice, Mapping) or not isinstance(choice.get("label_selector", {}), Mapping):
+            raise ValueError(f"{name} holds {choice!r}, which is no choice: write {{'label_selector': {{...}}}}.")
+        if not choice:
+            raise ValueError(f"{name} holds an empty dictionary: leave it out, or say what the choice is.")
         for key in choice:
             if key != "label_selector":
                 raise ValueError(

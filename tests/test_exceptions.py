@@ -9,7 +9,7 @@ import traceback
 import pytest
 
 from nbaccel import exceptions
-from nbaccel.exceptions import ActorDiedError, GetTimeoutError, RayError, RayTaskError
+from nbaccel.exceptions import ActorDiedError, GetTimeoutError, RayError, RayTaskError, TaskCancelledError
 
 
 class NeedsTwo(Exception):
@@ -176,11 +176,23 @@ def test_a_class_that_refuses_subclasses_gives_the_plain_error():
     assert type(error.cause) is Final
 
 
-@pytest.mark.parametrize(
-    "cause",
-    [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()],
-    ids=lambda c: type(c).__name__,
-)
+@pytest.mark.parametrize("cause", [KeyboardInterrupt(), asyncio.CancelledError()], ids=lambda c: type(c).__name__)
+def test_a_task_that_stopped_itself_is_told_as_cancelled(cause):
+    error = failed(cause).as_instanceof_cause()
+    assert isinstance(error, TaskCancelledError) and isinstance(error, RayTaskError)
+    assert error.cause is cause and type(cause).__name__ in str(error.args)
+
+
+def test_a_cause_that_is_no_exception_is_caught_by_its_own_class():
+    class Halt(BaseException):
+        pass
+
+    with pytest.raises(Halt, match="now") as caught:
+        raise failed(Halt("now")).as_instanceof_cause()
+    assert isinstance(caught.value, RayTaskError)
+
+
+@pytest.mark.parametrize("cause", [SystemExit(3), GeneratorExit()], ids=lambda c: type(c).__name__)
 def test_what_would_end_the_caller_gives_the_plain_error(cause):
     error = failed(cause).as_instanceof_cause()
     assert type(error) is RayTaskError

@@ -42,6 +42,7 @@ class Actors:
         """The actor that has the name already, where that is asked for. Raises ActorAlreadyExistsError."""
         if not options.name:
             return None
+        self._engine.values.sweep()  # the last handle of the name's former owner may have gone
         key = (namespace, options.name)
         if key not in self._names:
             self._names[key] = actor_id
@@ -61,6 +62,7 @@ class Actors:
 
     def named(self, name: str, namespace: str) -> ActorHandle:
         """Raises ValueError."""
+        self._engine.values.sweep()
         actor_id = self._names.get((namespace, name))
         if actor_id is None:
             raise ValueError(f"Failed to look up actor with name {name!r} in namespace {namespace!r}.")
@@ -68,6 +70,7 @@ class Actors:
 
     def names(self, namespace: str | None) -> list[Any]:
         """Names in a namespace; all of them with their namespaces."""
+        self._engine.values.sweep()
         if namespace is None:
             return [{"name": name, "namespace": space} for space, name in self._names]
         return [name for space, name in self._names if space == namespace]

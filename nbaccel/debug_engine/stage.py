@@ -273,7 +273,7 @@ class Stage:
     def _construct(self, worker: Worker, running: Running, args: list[Any], kwargs: dict[str, Any]) -> wire.Done:
         worker.creation = running
         cls = self.execution.code(running.template, running.run.choice)
-        worker.house(cls(*args, **kwargs))
+        worker.house(cls, args, kwargs)
         return wire.Done(running.task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
 
     # ---- calls of asyncio actors

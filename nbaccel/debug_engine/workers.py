@@ -11,6 +11,7 @@ import msgspec
 
 from nbaccel.debug_engine.idle_loop import IdleLoop
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.actor_host import constructed
 from nbaccel.local_engine.execution import ActorExit, Running
 
 
@@ -41,12 +42,19 @@ class Worker(msgspec.Struct, eq=False):
             return lambda function, *args, **kwargs: function(self.instance, *args, **kwargs)
         return getattr(self.instance, name)
 
-    def house(self, instance: Any) -> None:
-        """The constructor has returned."""
-        self.instance = instance
+    def house(self, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """Make the actor; an asyncio one in its loop."""
         assert self.creation is not None
-        if self.creation.template.is_async:
-            self.loop = self.loop or IdleLoop()
+        if not self.creation.template.is_async:
+            self.instance = cls(*args, **kwargs)
+            return
+        self.loop = self.loop or IdleLoop()
+        making = self.loop.loop.create_task(constructed(cls, args, kwargs))
+        self.loop.run()
+        if not making.done():
+            making.cancel()
+            raise RuntimeError("the constructor waits for something that nobody here will bring")
+        self.instance = making.result()
 
     def say_goodbye(self) -> None:
         """The last wish of an actor that is not killed. What it has registered with atexit is for the end of ours."""

@@ -3,7 +3,8 @@
 ```
   sync, max_concurrency 1     the worker's main thread, one call after the other
   sync, more                  a pool of threads for each concurrency group
-  async                       one event loop in a thread of its own; at most max_concurrency calls at a time
+  async                       one event loop in a thread of its own; at most max_concurrency calls at a time.
+                              The constructor runs in it too, so that it may start tasks and make futures
 ```
 """
 
@@ -47,16 +48,19 @@ class ActorHost:
         self._label = self._template.class_name
         self._ending = False
 
-    def start(self) -> None:
-        """After the constructor: make the threads or the loop that the calls run in."""
-        own_repr: Any = type(self.instance).__repr__
-        if own_repr is not object.__repr__:
-            self._label = _first_line_of(self.instance) or self._label
+    def construct(self, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """Make the instance, and the threads or the loop that its calls run in. Raises what the constructor raises."""
         template = self._template
         groups = {_DEFAULT_GROUP: template.max_concurrency, **template.concurrency_groups}
         if template.is_async:
             self._start_loop(groups)
-        elif template.max_concurrency > 1 or template.concurrency_groups:
+            self.instance = self._in_loop(cls, args, kwargs)
+        else:
+            self.instance = cls(*args, **kwargs)
+        own_repr: Any = type(self.instance).__repr__
+        if own_repr is not object.__repr__:
+            self._label = _first_line_of(self.instance) or self._label
+        if not template.is_async and (template.max_concurrency > 1 or template.concurrency_groups):
             self._pools = {
                 name: ThreadPoolExecutor(size, thread_name_prefix=f"nbaccel-{name or 'call'}")
                 for name, size in groups.items()
@@ -66,6 +70,19 @@ class ActorHost:
         loop = self._loop = asyncio.new_event_loop()
         self._limits = {name: asyncio.Semaphore(size) for name, size in groups.items()}
         threading.Thread(target=loop.run_forever, name="nbaccel-asyncio", daemon=True).start()
+
+    def _in_loop(self, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        async def outcome() -> tuple[Any, BaseException | None]:
+            try:
+                return await constructed(cls, args, kwargs), None
+            except BaseException as error:  # whatever it is, it belongs to the main thread and not to the loop
+                return None, error
+
+        assert self._loop is not None
+        instance, error = asyncio.run_coroutine_threadsafe(outcome(), self._loop).result()
+        if error is not None:
+            raise error
+        return instance
 
     def say_goodbye(self) -> None:
         """The last thing of an actor that ends itself or is needed no more: what it has written down for its end runs.
@@ -229,6 +246,15 @@ class ActorHost:
     def _flush(self) -> None:
         self._flush_due = False
         self.worker.link.flush()
+
+
+async def constructed(cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """An instance of an asyncio actor's class, whose constructor may be a coroutine."""
+    if not inspect.iscoroutinefunction(cls.__init__):
+        return cls(*args, **kwargs)
+    instance = cls.__new__(cls, *args, **kwargs)
+    await instance.__init__(*args, **kwargs)
+    return instance
 
 
 async def _reader_has_room(running: Running, behind: int) -> None:

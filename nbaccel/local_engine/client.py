@@ -19,7 +19,7 @@ from nbaccel.handles import (
 )
 from nbaccel.local_engine import codec, templates, wire
 from nbaccel.local_engine.ids import return_id, task_of
-from nbaccel.local_engine.object_client import INLINE_BYTES, ObjectClient, cannot_serialize
+from nbaccel.local_engine.object_client import INLINE_BYTES, ObjectClient, refuse_to_serialize
 from nbaccel.options import ActorOptions, MethodOptions, TaskOptions
 from nbaccel.placement_group_handle import PlacementGroup
 
@@ -161,7 +161,7 @@ class Client(ObjectClient):
             places = [(f"argument {index}", value) for index, value in enumerate(plain)]
             places += [(f"argument {key!r}", value) for key, value in named.items()]
             what, value = next(((what, value) for what, value in places if not codec.can_pickle(value)), places[0])
-            raise cannot_serialize(f"{what} of {code._short_name}", value, error) from error
+            refuse_to_serialize(f"{what} of {code._short_name}", value, error)
 
     def create_actor(
         self, actor_class: ActorClass, options: ActorOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -169,6 +169,8 @@ class Client(ObjectClient):
         namespace = options.namespace or self.namespace
         number = self._actor_template(actor_class, options, namespace)
         actor_id = self.ids.actor_id()
+        if options.name:
+            self.holdings.drain()  # the last handle of the name's former owner may just have gone
         while options.name and not self.link.ask("reserve_name", [options.name, namespace, actor_id]):
             there = self._named_already(options.name, namespace) if options.get_if_exists else None
             if there is not None:

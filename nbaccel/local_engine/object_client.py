@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from nbaccel import engine as engines
 from nbaccel import exceptions, interruptible
@@ -284,12 +284,17 @@ class ObjectClient:
         try:
             return codec.dump(value, refs)
         except Exception as error:  # whatever a user's __reduce__ raises
-            raise cannot_serialize(what, value, error) from error
+            refuse_to_serialize(what, value, error)
 
 
-def cannot_serialize(what: str, value: Any, error: Exception) -> TypeError:
+def refuse_to_serialize(what: str, value: Any, error: Exception) -> NoReturn:
+    """Raise a TypeError that names the culprit; any other error is the user's own, raised by a `__reduce__`."""
     culprit = codec.find_unpicklable(value, "it")
-    return TypeError(f"Could not serialize {what}: {culprit} cannot be pickled ({type(error).__name__}: {error}).")
+    words = f"Could not serialize {what}: {culprit} cannot be pickled"
+    if isinstance(error, TypeError):
+        raise TypeError(f"{words} ({type(error).__name__}: {error}).") from error
+    error.add_note(f"{words}.")
+    raise error
 
 
 def codec_queue() -> Any:

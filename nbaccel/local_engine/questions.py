@@ -168,6 +168,8 @@ class Questions:
         name, namespace, actor_id = body
         key = (namespace, name)
         if key in self._head.names:
+            self._head.store.give_back()  # its last handle may have gone with a message that came just before
+        if key in self._head.names:
             return False
         self._head.names[key] = actor_id
         self._reserved[actor_id] = (key, peer.client_id)

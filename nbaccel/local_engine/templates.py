@@ -64,7 +64,16 @@ def actor_template(
     """The template of an actor's constructor."""
     placed, held = demand_of_actor(options)
     _check_group(options, held, actor_class._name)
-    default_concurrency = 1000 if actor_class._is_async else 1
+    concurrency = options.max_concurrency or (1000 if actor_class._is_async else 1)
+    out_of_order = options.allow_out_of_order_execution
+    if out_of_order is None:
+        out_of_order = actor_class._is_async or concurrency > 1
+    elif not out_of_order and (actor_class._is_async or concurrency > 1):
+        kind = "an asyncio" if actor_class._is_async else "a threaded"
+        raise ValueError(
+            f"{actor_class._name} is {kind} actor, whose calls cannot be kept in order: set "
+            "`allow_out_of_order_execution=True`, or leave it out."
+        )
     return wire.Template(
         name=f"{actor_class._name}.__init__",
         kind=1,
@@ -81,10 +90,10 @@ def actor_template(
         detached=options.detached(),
         max_restarts=options.max_restarts,
         max_task_retries=options.max_task_retries,
-        max_concurrency=options.max_concurrency or default_concurrency,
+        max_concurrency=concurrency,
         is_async=actor_class._is_async,
         concurrency_groups=options.concurrency_groups,
-        out_of_order=bool(options.allow_out_of_order_execution),
+        out_of_order=out_of_order,
         methods=cloudpickle.dumps(methods_with_limit(actor_class, options)),
         backpressure=_or(options.actor_generator_backpressure_num_objects, -1),
         capture=_captures(options),
@@ -96,7 +105,7 @@ def actor_template(
 def methods_with_limit(actor_class: ActorClass, options: ActorOptions) -> dict[str, MethodSpec]:
     """The methods that handles of this actor offer: they know its max_pending_calls."""
     limit = options.max_pending_calls
-    if limit < 0:
+    if limit <= 0:  # 0 is no limit either, as in Ray
         return actor_class._methods
     return {name: replace(spec, max_pending=limit) for name, spec in actor_class._methods.items()}
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import msgspec
 
+from nbaccel.local_engine.plain_values import plain
+
 VERSION = 1
 OK, RAISED, FAILED = 0, 1, 2  # a value, a pickled RayTaskError, a SystemFailure (msgpack)
 UNREAD = "unread error"  # the kind of a Notice
@@ -432,7 +434,7 @@ ToClient = (
     | Exit | DefineFunction | DefineTemplate | Lines | Notice | Picture | LogsDrained | Consumed
 )  # fmt: skip
 
-_encoder = msgspec.msgpack.Encoder()
+_encoder = msgspec.msgpack.Encoder(enc_hook=plain)
 encode_body = _encoder.encode
 _decode_to_head = msgspec.msgpack.Decoder(list[ToHead]).decode
 _decode_to_client = msgspec.msgpack.Decoder(list[ToClient]).decode

@@ -291,12 +291,7 @@ class Worker(WorkerView, Client):
     def _construct(self, running: Running, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> wire.Done:
         run = running.run
         self.actor = ActorHost(self, running)  # before the constructor: it may ask who it is
-        try:
-            self.actor.instance = cls(*args, **kwargs)
-        except BaseException:
-            self.actor.instance = None
-            raise
-        self.actor.start()
+        self.actor.construct(cls, args, kwargs)
         setproctitle.setproctitle(f"nbaccel::{running.template.class_name}")
         return wire.Done(run.task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
 

@@ -248,16 +248,33 @@ def wrap_class(
     return type(cls)(cls.__name__, (cls,), members)
 
 
-def _constructor(cls: type, about: About) -> Callable[..., None]:
+def _constructor(cls: type, about: About) -> Callable[..., Any]:
+    """As a coroutine where the class's own is one: Ray awaits it."""
+
+    async def construct_in_loop(self: Any, *args: Any, **kwargs: Any) -> None:
+        with noted(about):
+            await cls.__init__(self, *args, **kwargs)  # type: ignore[misc]
+
     def construct(self: Any, *args: Any, **kwargs: Any) -> None:
         with noted(about):
             cls.__init__(self, *args, **kwargs)  # type: ignore[misc]
 
     own = cls.__init__  # type: ignore[misc]
+    if inspect.iscoroutinefunction(own):
+        return _as_itself(functools.wraps(own)(construct_in_loop))
     return _as_itself(functools.wraps(own)(construct)) if inspect.isfunction(own) else construct
 
 
-def _claimed_constructor(cls: type, about: About) -> Callable[..., None]:
+def _claimed_constructor(cls: type, about: About) -> Callable[..., Any]:
+    async def construct_in_loop(self: Any, claim: Any, *args: Any, **kwargs: Any) -> None:
+        claim.check()
+        try:
+            with noted(about, claim):
+                await cls.__init__(self, *args, **kwargs)  # type: ignore[misc]
+        except BaseException as error:
+            claim.raised(error)
+            raise
+
     def construct(self: Any, claim: Any, *args: Any, **kwargs: Any) -> None:
         claim.check()
         try:
@@ -267,7 +284,7 @@ def _claimed_constructor(cls: type, about: About) -> Callable[..., None]:
             claim.raised(error)
             raise
 
-    return construct
+    return construct_in_loop if inspect.iscoroutinefunction(cls.__init__) else construct  # type: ignore[misc]
 
 
 def refusing(cls: type) -> type:
