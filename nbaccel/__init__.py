@@ -105,6 +105,7 @@ __all__ = [
 ]
 
 _ROOMS = {
+    "_raylet",
     "actor",
     "autoscaler",
     "cloudpickle",

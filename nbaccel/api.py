@@ -39,6 +39,8 @@ class ClusterContext(Mapping[str, Any]):
     def __init__(self, facts: Mapping[str, Any]) -> None:
         self.address_info = {name: facts[fact] for name, fact in _ADDRESS_INFO.items()} | {"webui_url": None}
         self.dashboard_url = None
+        self.ray_version = engines.RAY_VERSION  # whose names and meanings these are
+        self.ray_commit = ""
         self.python_version = "{}.{}.{}".format(*sys.version_info)
 
     def __getitem__(self, key: str) -> Any:

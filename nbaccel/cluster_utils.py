@@ -27,6 +27,14 @@ _NODE_OPTIONS: dict[str, Callable[[str, Any], Any]] = {
     "object_store_memory": checks.size_bytes,
     "node_name": checks.word,
 }
+_RAYS_OWN = {
+    "_system_config", "dashboard_agent_listen_port", "dashboard_host", "dashboard_port", "env_vars",
+    "external_addresses", "gcs_server_port", "include_dashboard", "include_log_monitor", "log_to_driver",
+    "max_worker_port", "metrics_export_port", "min_worker_port", "namespace", "node_ip_address",
+    "node_manager_port", "num_redis_shards", "object_manager_port", "object_spilling_directory",
+    "plasma_directory", "ray_client_server_port", "redis_address", "redis_max_memory", "redis_password",
+    "redis_port", "redis_username", "temp_dir", "worker_port_list",
+}  # fmt: skip
 _ONE_CPU = {"num_cpus": 1, "num_gpus": 0}  # where nothing is said
 _WAIT_S = 0.02
 
@@ -100,8 +108,13 @@ class Cluster:
         """Add a node: the first is the head's; the devices of the others are logical.
 
         num_cpus (1 where nothing is said), num_gpus, resources, labels, memory and object_store_memory in bytes,
-        node_name. Raises ValueError, TypeError.
+        node_name. Raises ValueError, TypeError. What else Ray's own Cluster takes (ports, folders, its dashboard) has
+        no meaning for virtual nodes.
         """
+        unknown = sorted(set(node_args) - set(_NODE_OPTIONS) - _RAYS_OWN)
+        if unknown:
+            more = checks.did_you_mean(unknown[0], _NODE_OPTIONS)
+            raise TypeError(f"add_node() got an unexpected keyword argument {unknown[0]!r}.{more}")
         given = {
             name: check(name, node_args[name])
             for name, check in _NODE_OPTIONS.items()
@@ -124,9 +137,16 @@ class Cluster:
     def remove_node(self, node: Node, allow_graceful: bool = True) -> None:
         """Lose a node: its workers are killed, what only it had is lost. Raises ValueError for one that is not here.
 
+        A head's node takes the cluster along, but not while this process is joined to it: ValueError.
+
         On Ray `allow_graceful=False` kills the node's processes outright; Ray then takes some seconds to notice.
         """
         if node is self.head_node:
+            if self._is_joined():
+                raise ValueError(
+                    "The head's node cannot be removed while this process is joined to it: shut nbaccel or the whole "
+                    "cluster down instead."
+                )
             self.shutdown()
             return
         if node not in self.worker_nodes:
@@ -156,13 +176,16 @@ class Cluster:
 
     # ---- the end
 
+    def _is_joined(self) -> bool:
+        engine = engines.running()
+        return engine is not None and bool(engine.context()["session_name"] == self._nodes.session)
+
     def shutdown(self) -> None:
         """End the cluster with all its processes; a driver that joined it is told so. Safe to call twice."""
         if self.address is None:
             return
         atexit.unregister(self.shutdown)
-        engine = engines.running()
-        if engine is not None and engine.context()["session_name"] == self._nodes.session:
+        if self._is_joined():
             api.shutdown()
         self._nodes.stop()
         self.head_node = None

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from nbaccel.options import ActorOptions, InitOptions, MethodOptions, TaskOptions
     from nbaccel.snapshot import Snapshot
 
+RAY_VERSION = "2.60.0"  # whose names and meanings are kept
 Returned = Any  # an ObjectRef, a list of them, an ObjectRefGenerator, or None, as num_returns says
 
 

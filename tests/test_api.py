@@ -446,3 +446,19 @@ class Gate:
 
     async def open(self) -> None:
         self.opened.set()
+
+
+def test_programs_find_names_where_ray_keeps_them():
+    from nbaccel._raylet import ObjectRefGenerator
+    from nbaccel.util.placement_group import VALID_PLACEMENT_GROUP_STRATEGIES
+
+    assert ObjectRefGenerator is nbaccel.ObjectRefGenerator and "STRICT_PACK" in VALID_PLACEMENT_GROUP_STRATEGIES
+    assert nbaccel.init(ignore_reinit_error=True).ray_version.startswith("2.60.")
+
+
+def test_a_keyword_may_be_called_self():
+    @nbaccel.remote
+    def echo(**named):
+        return named
+
+    assert nbaccel.get([echo.remote(self=1), echo.options(name="echo").remote(self=2)]) == [{"self": 1}, {"self": 2}]

@@ -74,6 +74,7 @@ def test_added_nodes_are_part_of_the_cluster(joined):
         ({"resources": {"shelf": -1}}, ValueError),
         ({"resources": {"CPU": 1}}, ValueError),
         ({"labels": {"zone": 1}}, TypeError),
+        ({"num_gpu": 1}, TypeError),
     ],
 )
 def test_a_node_that_cannot_be_is_refused(joined, given, error):
@@ -254,6 +255,12 @@ def test_a_removed_node_is_shown_dead_and_cannot_be_removed_again(joined):
     assert {row["NodeID"]: row["Alive"] for row in nbaccel.nodes()}[node.node_id] is False
     with pytest.raises(ValueError):
         joined.remove_node(node)
+
+
+def test_the_heads_node_is_not_removed_below_our_feet(joined):
+    with pytest.raises(ValueError, match="joined"):
+        joined.remove_node(joined.head_node)
+    assert nbaccel.get(here.remote()) == joined.head_node.node_id
 
 
 def test_the_cluster_ends_with_all_its_processes(shared):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -100,4 +101,6 @@ def _row(id: bytes, value: wire.Value | None) -> dict[str, Any]:
         "task_status": "NIL" if value is None else "FINISHED",
         "reference_type": "LOCAL_REFERENCE",
         "holders": 1,
+        "type": "Driver",
+        "pid": os.getpid(),
     }

@@ -122,7 +122,7 @@ class Execution:
     def surroundings(self, running: Running) -> Iterator[None]:
         """The task's environment variables and thread limit, set before its code is loaded."""
         template, environ = running.template, running.run.environ
-        if self._may_set_threads and template.threads != self._threads:
+        if self._may_set_threads and template.kind != 2 and template.threads != self._threads:  # an actor keeps its own
             self._limit_threads(template.threads)
         if not environ:
             yield

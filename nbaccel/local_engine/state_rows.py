@@ -42,7 +42,14 @@ class StateRows:
     def _objects(self, most: int) -> list[dict[str, Any]]:
         objects = self._head.objects
         found = ((id, record) for id, record in objects.records.items() if id not in objects.actor_ids)
-        return [_object(id, record) for id, record in islice(found, most)]
+        return [_object(id, record) | self._owner(record.owner) for id, record in islice(found, most)]
+
+    def _owner(self, client_id: int) -> dict[str, Any]:
+        """The process that made the object's id, where it still holds it."""
+        peer = self._head.peers.get(client_id)
+        if peer is not None and peer.worker is not None:
+            return {"type": "Worker", "pid": peer.worker.pid}
+        return {"type": "Driver", "pid": peer.hello.pid} if peer is not None and peer.hello is not None else {}
 
     def timeline(self) -> list[dict[str, Any]]:
         """Chrome trace events of the tasks that are known, on lanes of workers and of devices."""

@@ -174,6 +174,19 @@ class Cluster:
             place.refused.setdefault(got, {})[ask] = None
         return None
 
+    def take_running(self, ask: Ask, running: tuple[tuple[str, int], ...], owner: Any, now: float) -> Hold | None:
+        """A hold on what an actor keeps once it is placed, where all that it asks could be met some day.
+
+        An actor that holds no CPU asks for one to be placed, which says which nodes will do: on a busy node it starts
+        all the same, as in Ray.
+        """
+        asked = msgspec.structs.replace(ask.asked, pooled=running)
+        for entry in sorted(self._entry(ask, place) for place in ask.places):
+            got = entry[3].take(asked, owner, now)
+            if isinstance(got, Hold):
+                return got
+        return None
+
     def _sank(self, ask: Ask, entry: Entry) -> bool:
         """Whether the top entry no longer belongs there; it has then been moved to where it does."""
         place = entry[3]

@@ -88,6 +88,7 @@ class Shape(msgspec.Struct, eq=False):
     fallback_after_s: float | None
     job: int
     depth: int  # deeper ones go first, so that blocked parents do not pile up
+    running: tuple[tuple[str, int], ...] | None = None  # what of it actors keep; None: all
     line: deque[TaskRecord] = msgspec.field(default_factory=deque)
     size: int = 0  # of the line, less those that were cancelled in it
     leases: int = 0  # workers that run tasks of this shape
@@ -271,10 +272,11 @@ class TaskTable:
             and last.job == task.job
             and last.depth == depth
             and last.fallback_after_s == task.fallback_after_s
+            and last.running == task.running
         ):
             return last
         choices = task.choices[task.skipped :] if task.skipped else task.choices
-        key = (choices, task.fallback_after_s, task.job, depth)
+        key = (choices, task.fallback_after_s, task.job, depth, task.running)
         shape = self.shapes.get(key)
         if shape is None:
             shape = self._new_shape(key, task, choices, depth)
@@ -287,7 +289,7 @@ class TaskTable:
             self._forget_empty_shapes()
             self._most_shapes = max(MAX_SHAPES, 2 * len(self.shapes))
         asks = tuple(self._cluster.ask_for(choice) for choice in choices)
-        shape = self.shapes[key] = Shape(choices, asks, task.fallback_after_s, task.job, depth)
+        shape = self.shapes[key] = Shape(choices, asks, task.fallback_after_s, task.job, depth, task.running)
         for ask in asks:
             ask.shapes[shape] = None
         return shape

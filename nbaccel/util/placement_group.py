@@ -16,7 +16,7 @@ from nbaccel.handles import PlacementGroupID
 from nbaccel.option_checks import label_selector
 from nbaccel.placement_group_handle import PlacementGroup
 
-STRATEGIES = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
+VALID_PLACEMENT_GROUP_STRATEGIES = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
 
 
 def placement_group(
@@ -35,9 +35,10 @@ def placement_group(
     """
     _check_bundles(bundles)
     strategy = "PACK" if strategy is None else strategy
-    if strategy not in STRATEGIES:
+    if strategy not in VALID_PLACEMENT_GROUP_STRATEGIES:
         raise ValueError(
-            f"Invalid placement group strategy {strategy}. Supported strategies are: {', '.join(STRATEGIES)}."
+            f"Invalid placement group strategy {strategy}. Supported strategies are: "
+            f"{', '.join(VALID_PLACEMENT_GROUP_STRATEGIES)}."
         )
     if lifetime not in (None, "detached"):
         raise ValueError(f"Placement group `lifetime` argument must be either `None` or 'detached'. Got {lifetime}.")

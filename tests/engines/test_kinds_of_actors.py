@@ -181,3 +181,134 @@ def test_tasks_wait_for_tasks_to_any_depth(nb):
         return depth and 1 + nbaccel.get(down.remote(depth - 1))
 
     assert nb.get(down.remote(10)) == 10
+
+
+# ---- constructors of asyncio actors
+
+
+@nbaccel.remote
+class Beating:
+    """Its constructor uses the loop that its methods run in."""
+
+    def __init__(self):
+        self.beats = 0
+        self.future = asyncio.get_running_loop().create_future()
+        self.beating = asyncio.create_task(self.beat())
+
+    async def beat(self):
+        self.beats += 1
+        self.future.set_result("beaten")
+
+    async def read(self):
+        return await self.future, self.beats
+
+
+def test_the_constructor_of_an_asyncio_actor_runs_in_its_loop(nb):
+    assert nb.get(Beating.remote().read.remote()) == ("beaten", 1)
+
+
+def test_a_constructor_may_be_a_coroutine(nb):
+    @nb.remote
+    class Late:
+        async def __init__(self, value, *, twice=False):
+            await asyncio.sleep(0)
+            self.value = value * 2 if twice else value
+
+        async def read(self):
+            return self.value
+
+    assert nb.get(Late.remote(3, twice=True).read.remote()) == 6
+
+
+def test_what_a_constructor_in_a_loop_raises_is_told(nb):
+    @nb.remote
+    class Broken:
+        def __init__(self):
+            raise ValueError("no such file")
+
+        async def read(self): ...
+
+    with pytest.raises(exceptions.ActorDiedError, match="no such file"):
+        nb.get(Broken.remote().read.remote())
+
+
+def test_a_constructor_in_a_loop_may_wait_for_tasks(nb):
+    @nb.remote
+    def one():
+        return 1
+
+    @nb.remote
+    class Reader:
+        def __init__(self):
+            self.value = nbaccel.get(one.remote())
+
+        async def read(self):
+            return self.value
+
+    assert nb.get(Reader.remote().read.remote()) == 1
+
+
+# ---- order
+
+
+@pytest.mark.parametrize("kind", ["asyncio", "threads"])
+def test_calls_that_are_ready_pass_those_that_wait_where_many_run_at_once(nb, late, kind):
+    @nb.remote
+    class Hub:
+        async def store(self, value):
+            return value
+
+    @nb.remote(max_concurrency=2)
+    class Threaded:
+        def store(self, value):
+            return value
+
+    actor = (Hub if kind == "asyncio" else Threaded).remote()
+    waits, ready = actor.store.remote(late.ref), actor.store.remote("ready")
+    assert nb.get(ready, timeout=60) == "ready"
+    late.come()
+    assert nb.get(waits) == "late"
+
+
+def test_order_cannot_be_asked_of_actors_that_run_many_calls_at_once(nb):
+    @nb.remote
+    class Hub:
+        async def call(self): ...
+
+    with pytest.raises(ValueError, match="allow_out_of_order_execution=True"):
+        Hub.options(allow_out_of_order_execution=False).remote()
+
+
+# ---- places and names
+
+
+@nbaccel.remote
+class Speaker:
+    def __init__(self, self_name=""):
+        self.self_name = self_name
+
+    def read(self, **named):
+        return named or self.self_name
+
+
+def test_an_actor_that_keeps_no_cpu_starts_when_all_cpus_are_held(nb):
+    holders = [Speaker.options(num_cpus=1).remote() for _ in range(4)]
+    nb.get([each.read.remote() for each in holders])
+    assert nb.get(Speaker.remote("here").read.remote(), timeout=60) == "here"
+
+
+def test_a_name_is_free_when_its_actor_went_out_of_scope(nb, wait_until):
+    def made_and_left():
+        try:
+            return nb.get(Speaker.options(name="left").remote("x").read.remote())
+        except ValueError:  # its former owner is on its way out
+            return None
+
+    for _ in range(3):
+        assert wait_until(made_and_left) == "x"
+    wait_until(lambda: "left" not in nb.util.list_named_actors())
+
+
+def test_the_plain_class_is_there_for_tests_without_an_actor(nb):
+    assert Speaker.__ray_metadata__.modified_class is Speaker.__ray_actor_class__
+    assert Speaker.__ray_actor_class__("alone").read() == "alone"

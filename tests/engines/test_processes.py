@@ -224,3 +224,12 @@ def test_what_a_dead_process_had_submitted_ends_with_it(nb, gate, wait_until, en
     running = [("state", "=", "ALIVE"), ("class_name", "=", "Helper")]
     wait_until(lambda: not nb.util.state.list_actors(filters=running))
     wait_until(lambda: nb.available_resources().get("CPU") == before)
+
+
+def test_a_task_that_interrupts_itself_is_told_as_cancelled(nb):
+    @nb.remote(max_retries=0)
+    def interrupts():
+        raise KeyboardInterrupt
+
+    with pytest.raises(exceptions.TaskCancelledError):
+        nb.get(interrupts.remote())

@@ -157,10 +157,22 @@ def test_objects_are_listed_with_their_sizes_and_places(nb):
     assert rows[large.hex()].object_size > 300_000 > rows[small.hex()].object_size
     assert rows[large.hex()].task_status == "FINISHED" and rows[large.hex()].holders == 1
     assert rows[large.hex()].reference_type == "LOCAL_REFERENCE"
+    assert (rows[large.hex()].type, rows[large.hex()].pid) == ("Driver", os.getpid())
+    assert large.hex() in [row.object_id for row in state.list_objects(filters=[("type", "=", "Driver")], limit=10_000)]
     assert [row.object_id for row in state.get_objects(large.hex())] == [large.hex()]
     of_size = state.list_objects(filters=[("object_size", "=", rows[large.hex()].object_size)], limit=10_000)
     assert large.hex() in [row.object_id for row in of_size]
     assert state.summarize_objects()["cluster"]["total_objects"] >= 2
+
+
+def test_the_driver_is_among_the_workers(nb):
+    assert os.getpid() in [row.pid for row in state.list_workers(filters=[("worker_type", "=", "DRIVER")])]
+
+
+def test_a_task_tells_what_it_has_gone_through(nb, work):
+    (row,) = [row for row in state.list_tasks(detail=True, limit=10_000) if row.task_id == work[1][0].task_id().hex()]
+    assert [event["state"] for event in row.events] == ["PENDING_NODE_ASSIGNMENT", "RUNNING", "FINISHED"]
+    assert vars(row)["events"] == row.events and row["events"][0]["created_at"] <= row.events[-1]["created_at"]
 
 
 def test_a_result_to_come_is_an_object_that_waits(nb, late):

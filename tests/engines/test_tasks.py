@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
 import pytest
 
 import nbaccel
@@ -235,3 +236,67 @@ def test_a_later_call_sees_what_the_function_captured_first(nb):
         return word
 
     assert nb.get(say.remote()) == "first"
+
+
+# ---- what is nearly right is taken as it is meant
+
+
+def test_flags_need_not_be_exactly_true_or_false(nb):
+    @nb.remote
+    class Actor:
+        def call(self):
+            return 1
+
+    @nb.remote
+    def one():
+        return 1
+
+    for flag in (0, 1, None, "", np.bool_(True)):
+        ref, actor = one.remote(), Actor.remote()
+        nb.get([ref, actor.call.remote()])
+        nb.cancel(ref, force=flag, recursive=flag)
+        nb.kill(actor, no_restart=flag)
+    assert nb.get(one.remote()) == 1  # the connection has survived it all
+
+
+def test_numpys_numbers_and_words_are_numbers_and_words(nb):
+    @nb.remote
+    def one():
+        return 1
+
+    ref = one.options(name=np.str_("one"), num_cpus=np.int64(1), max_retries=np.int32(2)).remote()
+    assert nb.get(ref, timeout=np.int64(60)) == 1
+    assert nb.wait([ref], num_returns=np.int64(1), timeout=np.float32(60)) == ([ref], [])
+
+
+def test_rays_names_of_the_first_argument_are_known(nb):
+    ref = nb.put(1)
+    assert nb.get(object_refs=ref) == 1 and nb.get(object_refs=[ref]) == [1]
+    assert nb.wait(ray_waitables=[ref]) == ([ref], [])
+    nb.cancel(ray_waitable=ref)
+
+
+def test_an_error_of_pickling_is_the_one_that_was_raised(nb):
+    class Refuses:
+        def __reduce__(self):
+            raise NotImplementedError("this one stays here")
+
+    with pytest.raises(NotImplementedError, match="stays here"):
+        nb.put(Refuses())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"fallback_strategy": [{}]}, "empty"),
+        ({"fallback_strategy": ["x"]}, "choice"),
+        ({"label_selector": {"zone": None}}, "label"),
+        ({"label_selector": {"zone": "x" * 64}}, "label"),
+        ({"resources": {"object_store_memory": 1}}, "object_store_memory"),
+    ],
+)
+def test_demands_that_would_not_mean_what_they_say_are_refused(nb, options, words):
+    with pytest.raises(ValueError, match=words):
+
+        @nb.remote(**options)
+        def never(): ...

@@ -260,3 +260,42 @@ def test_a_process_that_does_not_come_up_is_tried_again_without_costing_a_restar
     w.ready()
     assert w.is_sent(creation)
     assert w.actors[b"a"] == "PENDING"
+
+
+# ---- the CPU that is only asked for to be placed
+
+
+def test_an_actor_that_keeps_no_cpu_starts_on_a_busy_node_and_behind_nobody() -> None:
+    w = world(cpus=1)
+    w.submit("f", choice(CPU=1))
+    waiting = w.submit("f", choice(CPU=1), job=2)
+    w.ready()
+    creation = w.actor("Counter", choice(CPU=1))
+    w.ready()
+    w.returns(creation)
+    assert w.actors[b"a"] == "ALIVE" and not w.is_sent(waiting)
+
+
+def test_an_actor_that_keeps_a_cpu_waits_for_one() -> None:
+    w = world(cpus=1)
+    running = w.submit("f", choice(CPU=1))
+    w.ready()
+    creation = w.actor("Counter", choice(CPU=1), running=None)
+    w.ready()
+    assert not w.is_sent(creation)
+    w.returns(running)
+    w.ready()
+    assert w.is_sent(creation)
+
+
+def test_an_actor_goes_where_a_cpu_is_free_and_never_where_there_is_none() -> None:
+    w = World(node("head", CPU=1), node("none", CPU=0), node("free", CPU=1))
+    first = w.submit("f", choice(CPU=1))
+    w.ready()
+    assert w.node_of(first) == "head"
+    placed = []
+    for number in range(4):
+        creation = w.actor("Counter", choice(CPU=1), actor_id=f"a{number}".encode())
+        w.ready()
+        placed.append(w.node_of(creation))
+    assert placed[0] == "free" and "none" not in placed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from nbaccel import engine as engines
@@ -21,6 +22,7 @@ from nbaccel.util.state.records import (
 )
 
 MOST_ROWS = 10_000  # of one answer, as in Ray
+WORKER_ID_BYTES = 28
 R = TypeVar("R", bound=Record)
 Filters = Sequence[tuple[str, str, Any]]
 _TYPES = {"task": "NORMAL_TASK", "actor creation": "ACTOR_CREATION_TASK", "actor call": "ACTOR_TASK"}
@@ -103,7 +105,19 @@ def _task(row: dict[str, Any]) -> TaskState:
         start_time_ms=_milliseconds(row["started_at"]),
         end_time_ms=_milliseconds(row["finished_at"]),
         error_message=row["why"] if failed else None,
+        events=_events(row),
     )
+
+
+def _events(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """What it has gone through, as far as the times are known."""
+    last = row["state"] if row["state"] in ("FINISHED", "FAILED") else "FINISHED"
+    steps = [("PENDING_NODE_ASSIGNMENT", "submitted_at"), ("RUNNING", "started_at"), (last, "finished_at")]
+    return [
+        {"state": state, "created_at": datetime.fromtimestamp(row[at], UTC).isoformat()}
+        for state, at in steps
+        if row[at] is not None
+    ]
 
 
 def actors() -> list[ActorState]:
@@ -161,7 +175,13 @@ def workers() -> list[WorkerState]:
             running=row["running"],
         )
         for row in rows("workers")
-    ]
+    ] + [_driver(row) for row in rows("jobs") if row["status"] == "RUNNING"]
+
+
+def _driver(job: dict[str, Any]) -> WorkerState:
+    """The process of a job that goes on. Its id is the job's, filled up, as in Ray."""
+    worker_id = job["job_id"].ljust(2 * WORKER_ID_BYTES, "f")
+    return WorkerState(worker_id, True, "DRIVER", None, None, "127.0.0.1", job["pid"], "ALIVE", job["entrypoint"])
 
 
 def objects() -> list[ObjectState]:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 
-@dataclass(slots=True)
+@dataclass
 class Record:
     """A row of an answer."""
 
@@ -31,7 +31,7 @@ class Record:
         return {each.name for each in fields(cls)}
 
 
-@dataclass(slots=True)
+@dataclass
 class TaskState(Record):
     """A task, an actor's constructor or a call of an actor's method; `why` says why it waits, or how it failed."""
 
@@ -57,9 +57,19 @@ class TaskState(Record):
     start_time_ms: int | None = None
     end_time_ms: int | None = None
     error_message: str | None = None
+    events: list[dict[str, Any]] = field(default_factory=list)  # {"state": ..., "created_at": ISO time}, in order
+    # Kept for programs that read them; not recorded here.
+    placement_group_id: str | None = None
+    runtime_env_info: dict[str, Any] | None = None
+    label_selector: dict[str, str] | None = None
+    fallback_strategy: list[dict[str, Any]] | None = None
+    call_site: str | None = None
+    task_log_info: dict[str, Any] | None = None
+    profiling_data: dict[str, Any] | None = None
+    is_debugger_paused: bool | None = None
 
 
-@dataclass(slots=True)
+@dataclass
 class ActorState(Record):
     """An actor; `why` says why it waits or how it died."""
 
@@ -79,9 +89,18 @@ class ActorState(Record):
     num_restarts: int = 0
     pending_calls: int = 0
     cell: str = ""
+    # Kept for programs that read them; not recorded here.
+    repr_name: str = ""
+    placement_group_id: str | None = None
+    serialized_runtime_env: str | None = None
+    label_selector: dict[str, str] | None = None
+    fallback_strategy: list[dict[str, Any]] | None = None
+    call_site: str | None = None
+    num_restarts_due_to_lineage_reconstruction: int = 0
+    num_restarts_due_to_node_preemption: int = 0
 
 
-@dataclass(slots=True)
+@dataclass
 class NodeState(Record):
     node_id: str
     node_ip: str
@@ -92,22 +111,31 @@ class NodeState(Record):
     resources_total: dict[str, float]
     labels: dict[str, str]
     resources_available: dict[str, float] = field(default_factory=dict)
+    start_time_ms: int | None = None
+    end_time_ms: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass
 class WorkerState(Record):
     worker_id: str
     is_alive: bool
-    worker_type: str
+    worker_type: str  # WORKER, DRIVER
     exit_type: str | None
-    node_id: str
+    node_id: str | None
     ip: str
     pid: int | None
-    state: str = ""  # STARTING, IDLE, BUSY, ACTOR, SPARE, STOPPING
+    state: str = ""  # STARTING, IDLE, BUSY, ACTOR, SPARE, STOPPING; of a driver: ALIVE
     running: str = ""
+    exit_detail: str | None = None
+    start_time_ms: int | None = None
+    end_time_ms: int | None = None
+    worker_launch_time_ms: int | None = None
+    worker_launched_time_ms: int | None = None
+    debugger_port: int | None = None
+    num_paused_threads: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass
 class ObjectState(Record):
     object_id: str
     object_size: int | None  # bytes
@@ -116,9 +144,13 @@ class ObjectState(Record):
     place: str  # "inline", "shared memory", "disk", "pending"
     holders: int  # processes that hold a ref
     call_site: str = "disabled"
+    type: str = ""  # of its owner: Driver, Worker; "" where that has let go of it
+    pid: int | None = None  # of its owner
+    ip: str = "127.0.0.1"
+    attempt_number: int = 0
 
 
-@dataclass(slots=True)
+@dataclass
 class PlacementGroupState(Record):
     placement_group_id: str
     name: str
@@ -128,9 +160,10 @@ class PlacementGroupState(Record):
     is_detached: bool | None
     strategy: str
     why: str = ""
+    stats: dict[str, Any] | None = None
 
 
-@dataclass(slots=True)
+@dataclass
 class JobState(Record):
     job_id: str
     status: str
@@ -142,7 +175,7 @@ class JobState(Record):
     driver_info: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
+@dataclass
 class RuntimeEnvState(Record):
     runtime_env: dict[str, Any]
     success: bool
@@ -150,7 +183,7 @@ class RuntimeEnvState(Record):
     node_id: str
 
 
-@dataclass(slots=True)
+@dataclass
 class ClusterEventState(Record):
     severity: str
     time: str

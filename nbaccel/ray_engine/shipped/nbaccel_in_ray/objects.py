@@ -27,7 +27,7 @@ def objects(but_of: list[bytes]) -> list[Row]:
             for worker in _asked(node).core_workers_stats:
                 for ref in worker.object_refs:
                     if not ref.object_id.startswith(_CREATION) and ref.object_id[_OF_ACTOR] not in but_of:
-                        _enter(found, ref)
+                        _enter(found, ref, worker)
     return list(found.values())
 
 
@@ -44,11 +44,12 @@ def _asked(node: Row) -> Any:
         channel.close()
 
 
-def _enter(found: dict[bytes, Row], ref: Any) -> None:
+def _enter(found: dict[bytes, Row], ref: Any, worker: Any) -> None:
     row = found.setdefault(ref.object_id, _blank(ref.object_id.hex()))
     status = _status(ref)
     if status != "NIL":  # said by its owner
         row["task_status"] = status
+        row |= {"type": _kind(worker), "pid": worker.pid, "ip": worker.ip_address, "attempt_number": ref.attempt_number}
     if ref.object_size > 0 or row["object_size"] is None:
         row["object_size"] = ref.object_size if ref.object_size >= 0 else None
     row["place"] = _place(ref.object_id, row["object_size"])
@@ -69,6 +70,12 @@ def _blank(object_id: str) -> Row:
         "holders": 0,
         "call_site": "disabled",
     }
+
+
+def _kind(worker: Any) -> str:
+    from ray.core.generated import common_pb2
+
+    return str(common_pb2.WorkerType.Name(worker.worker_type)).capitalize()
 
 
 def _status(ref: Any) -> str:
