@@ -10,6 +10,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import shlex
 import shutil
 import site
 import subprocess
@@ -69,7 +70,25 @@ def python_for(environment: dict[str, Any]) -> str:
         if environment.get(tool):
             timeout_s = (environment.get("config") or {}).get("setup_timeout_seconds", SETUP_TIMEOUT_S)
             return _made(tool, environment[tool], None if timeout_s == -1 else timeout_s)
-    return str(environment.get("py_executable") or "")
+    return ""
+
+
+def command_for(environment: dict[str, Any]) -> list[str]:
+    """How a worker of this environment begins: its interpreter, and what follows it; [] for our own.
+
+    `py_executable` is a command line, as in Ray: "python3.12 -u". Raises RuntimeEnvSetupError.
+    """
+    words = shlex.split(environment.get("py_executable") or "")
+    made = python_for(environment)
+    if made or not words:
+        return [made] if made else []
+    program = shutil.which(words[0])
+    if program is None:
+        raise RuntimeEnvSetupError(
+            f"runtime_env has py_executable={environment['py_executable']!r}, but {words[0]!r} is no program on this "
+            "machine: give its full path, or the name of one that is found in PATH."
+        )
+    return [program, *words[1:]]
 
 
 def is_made(tool: str, spec: dict[str, Any]) -> bool:

@@ -127,11 +127,12 @@ def _exec_worker(order: Order, fd: int, arena_fd: int) -> None:
         f"worker.main({fd}, {arena_fd}, bytes.fromhex({order.id.hex()!r}))"
     )
     environ = {**os.environ, **variables.for_exec(order.env_vars, os.environ)}
+    command = [sys.executable]
     try:
-        python = package_environments.python_for(msgspec.json.decode(order.environment)) or sys.executable
+        command = package_environments.command_for(msgspec.json.decode(order.environment)) or command
     except Exception as error:  # whatever it is, the worker's tasks are to tell it
-        python, environ[worker_setup.SETUP_ERROR] = sys.executable, str(error)[: worker_setup.MOST_ERROR]
-    os.execve(python, [python, "-c", start], environ)
+        environ[worker_setup.SETUP_ERROR] = str(error)[: worker_setup.MOST_ERROR]
+    os.execve(command[0], [*command, "-c", start], environ)
 
 
 def _reseed() -> None:

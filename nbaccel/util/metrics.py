@@ -21,7 +21,7 @@ SEND_EVERY_S = 0.2
 BURST = 200
 _COLLECTOR = "metrics"
 _NAMESPACE = "_nbaccel"
-_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_:]")  # of Prometheus
 
 Tags = tuple[tuple[str, str], ...]
 
@@ -165,9 +165,11 @@ class Metric:
         tag_keys: Iterable[str] | None = None,
         boundaries: Iterable[float] = (),
     ) -> None:
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is no metric name: letters, digits and _ are allowed, and it cannot be empty.")
-        if isinstance(tag_keys, str) or not all(isinstance(key, str) for key in tag_keys or ()):
+        if not isinstance(name, str):
+            raise TypeError(f"A metric's name is a string, but this is {name!r}.")
+        if not name:
+            raise ValueError("An empty string is no metric name.")
+        if not isinstance(tag_keys or (), tuple) or not all(isinstance(key, str) for key in tag_keys or ()):
             raise TypeError(f"tag_keys of {name} must be a tuple of strings, but is {tag_keys!r}.")
         self._name = name
         self._description = description
@@ -299,7 +301,9 @@ def prometheus_text() -> str:
     return "".join(line + "\n" for name in sorted(series) for line in _lines(name, series[name]))
 
 
-def _lines(name: str, series: Series) -> Iterator[str]:
+def _lines(given: str, series: Series) -> Iterator[str]:
+    name = _NOT_IN_NAMES.sub("_", given)
+    name = f"_{name}" if name[0].isdigit() else name
     description = series.description.replace("\\", "\\\\").replace("\n", "\\n")
     yield f"# HELP {name} {description}".rstrip()
     yield f"# TYPE {name} {series.kind}"

@@ -180,6 +180,22 @@ def test_pip_packages_are_there_in_an_environment_that_is_kept(tmp_path):
     assert nbaccel.get(look.remote())[1] == prefix
 
 
+def test_the_interpreter_may_be_a_command_line():
+    @nbaccel.remote
+    def is_in_dev_mode():
+        return sys.flags.dev_mode
+
+    for command, expected in ((f"{sys.executable} -X dev", True), (sys.executable, False)):
+        with_it = is_in_dev_mode.options(runtime_env={"py_executable": command})
+        assert nbaccel.get(with_it.remote()) is expected
+
+
+def test_an_interpreter_that_is_not_there_is_told_by_its_name():
+    missing = variables.options(runtime_env={"py_executable": "no-such-python"})
+    with pytest.raises(exceptions.RuntimeEnvSetupError, match="'no-such-python' is no program"):
+        nbaccel.get(missing.remote("BASE"))
+
+
 def test_a_failed_installation_shows_the_tools_output(tmp_path):
     with pytest.raises(exceptions.RuntimeEnvSetupError, match="not-a-wheel"):
         nbaccel.get(variables.options(runtime_env={"pip": [str(tmp_path / "not-a-wheel.whl")]}).remote("X"))
