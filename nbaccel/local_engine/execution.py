@@ -208,11 +208,13 @@ class Execution:
         try:
             payload = codec.dump(value, refs)
         except Exception as error:  # whatever a user's __reduce__ raises
-            raise TypeError(
-                f"Could not serialize the return value of {running.template.name}: "
-                f"{codec.find_unpicklable(value, 'it')} cannot be pickled ({type(error).__name__}: {error}). "
-                "Return plain data, or keep the object in an actor."
-            ) from error
+            culprit = codec.find_unpicklable(value, "it")
+            words = f"Could not serialize the return value of {running.template.name}: {culprit} cannot be pickled"
+            advice = "Return plain data, or keep the object in an actor."
+            if isinstance(error, TypeError):
+                raise TypeError(f"{words} ({type(error).__name__}: {error}). {advice}") from error
+            error.add_note(f"{words}. {advice}")
+            raise
         stored, room = self._client.store(payload)
         if room is not None:
             running.rooms.append(room)

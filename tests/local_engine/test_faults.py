@@ -57,7 +57,7 @@ def test_an_error_while_unpickling_an_argument_says_so(cluster: Place) -> None:
 
 
 def test_an_error_while_pickling_a_result_names_the_object(cluster: Place) -> None:
-    with pytest.raises(TypeError) as caught:
+    with pytest.raises(Broken) as caught:
         nbaccel.get(submit("pickling the result", "raise"))
     assert isinstance(caught.value, exceptions.RayTaskError)
     assert "Could not serialize the return value of give" in str(caught.value)
