@@ -48,7 +48,7 @@ _ERROR_TYPES = {
 # What the calls of an actor get that never found a place; one that lived before is simply dead.
 _NEVER_PLACED = {
     Failure.UNSCHEDULABLE: "ActorUnschedulableError",
-    Failure.GROUP_REMOVED: "ActorPlacementGroupRemoved",
+    Failure.GROUP_REMOVED: "ActorUnschedulableError",  # as in Ray
 }
 _ACTOR_STATES = {"PENDING": "PENDING_CREATION"}
 

@@ -166,6 +166,14 @@ def test_a_group_that_does_not_fit_waits_and_says_so():
         nbaccel.get(ready)
 
 
+def test_an_actor_that_waits_in_a_group_that_is_removed_can_never_be_placed():
+    group = placement_group([{"CPU": 100}])
+    call = Resident.options(num_cpus=1, **inside(group, 0)).remote().wait.remote(None)
+    remove_placement_group(group)
+    with pytest.raises(exceptions.ActorUnschedulableError, match="placement group was removed"):
+        nbaccel.get(call)
+
+
 def test_a_group_travels_to_tasks(group):
     @nbaccel.remote
     def ready_there(group):
