@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import GenericAlias, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -77,6 +77,8 @@ def arity_of(function: Any, *, skip_first: bool = False) -> Arity:
     return Arity(least, 1 << 30 if endless else len(positional), signature)
 
 
+Given = Sequence[Any] | None  # positional arguments as `_remote` takes them
+Named = Mapping[str, Any] | None
 _POSITIONAL_ONLY, _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
@@ -112,6 +114,10 @@ class RemoteFunction:
         """Submit a call; returns its ref (a list of refs for num_returns > 1) at once."""
         self._arity.check(args, kwargs)
         return engines.current().submit(self, self._default_options, args, kwargs)
+
+    def _remote(self, args: Given = None, kwargs: Named = None, **options: Any) -> Any:
+        """The older spelling of `.options(**options).remote(*args, **kwargs)`."""
+        return (self.options(**options) if options else self).remote(*(args or ()), **(kwargs or {}))
 
     def bind(self, /, *args: Any, **kwargs: Any) -> FunctionNode:
         """The call as a step of a graph, see nbaccel.dag."""
@@ -253,6 +259,10 @@ class ActorClass:
         """Start an actor; returns its handle at once."""
         self._check_call(args, kwargs)
         return engines.current().create_actor(self, self._default_options, args, kwargs)
+
+    def _remote(self, args: Given = None, kwargs: Named = None, **options: Any) -> ActorHandle:
+        """The older spelling of `.options(**options).remote(*args, **kwargs)`."""
+        return (self.options(**options) if options else self).remote(*(args or ()), **(kwargs or {}))
 
     def _check_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raise the TypeError that a direct call of the class would raise."""
@@ -412,6 +422,14 @@ class ActorMethod:
         """Submit a call; calls from one place run in the order in which they were made."""
         self._spec.arity.check(args, kwargs)
         return self.handle._engine.call(self, self._options, args, kwargs)
+
+    def _remote(
+        self, args: Given = None, kwargs: Named = None, name: str = "", num_returns: Any = None, **options: Any
+    ) -> Any:
+        """The older spelling of `.options(**options).remote(*args, **kwargs)`; "" and None leave an option as it is."""
+        options |= {"name": name or None, "num_returns": num_returns}
+        given = {option: value for option, value in options.items() if value is not None}
+        return (self.options(**given) if given else self).remote(*(args or ()), **(kwargs or {}))
 
     def bind(self, /, *args: Any, **kwargs: Any) -> ClassMethodNode:
         """The call as a step of a graph, see nbaccel.dag."""

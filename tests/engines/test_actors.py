@@ -261,3 +261,13 @@ def test_an_async_call_is_cancelled(nb, wait_until):
     nb.cancel(ref)
     with pytest.raises(exceptions.TaskCancelledError):
         nb.get(ref)
+
+
+def test_the_older_spelling_of_a_start_and_a_call_takes_its_options_beside_its_arguments(nb):
+    counter = Counter._remote(args=(5,), kwargs=None, num_cpus=0, name="spelled")
+    assert nb.get_actor("spelled") == counter
+    assert nb.get(counter.add._remote([2], name="", num_returns=None)) == 7
+    assert nb.get(counter.add._remote(kwargs={"amount": 1})) == 8
+    assert nb.get(counter.halves._remote(num_returns=1)) == (4, 4)
+    first, _second = counter.halves._remote()
+    assert nb.get(first) == 4

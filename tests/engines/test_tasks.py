@@ -300,3 +300,12 @@ def test_demands_that_would_not_mean_what_they_say_are_refused(nb, options, word
 
         @nb.remote(**options)
         def never(): ...
+
+
+def test_the_older_spelling_of_a_call_takes_its_options_beside_its_arguments(nb):
+    assert nb.get(add._remote(args=[1], kwargs={"right": 2})) == 3
+    assert nb.get(add._remote(((1,), (2,)), num_returns=2, num_cpus=0)) == [1, 2]
+    with pytest.raises(TypeError, match="left"):
+        add._remote()
+    with pytest.raises(ValueError, match="num_gpu"):
+        add._remote((1,), num_gpu=1)
