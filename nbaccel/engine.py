@@ -231,7 +231,7 @@ def virtual_nodes(name: str) -> VirtualNodes:
     """Virtual nodes of another engine than the local one. Raises ValueError for one that has none."""
     if name != "ray":
         raise ValueError(f"engine={name!r} has no virtual nodes; choose 'local' or 'ray'.")
-    nodes: VirtualNodes = importlib.import_module(_ENGINES[name]).virtual_nodes()
+    nodes: VirtualNodes = importlib.import_module(_ENGINES[name]).new_virtual_nodes()
     return nodes
 
 

@@ -127,3 +127,27 @@ def test_a_file_holds_one_thing(path: Path) -> None:
 @pytest.mark.parametrize("path", MODULES, ids=_name)
 def test_nothing_is_left_for_later(path: Path) -> None:
     assert not re.search(r"\b(TODO|FIXME|XXX)\b", path.read_text())
+
+
+# Importing a submodule gives its name in the package to the module: a function of that name would be gone.
+SAME_AS_SUBMODULE = {"nbaccel/__init__.py": {"snapshot"}}  # loaded before the function gets the name
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if path.name == "__init__.py"], ids=_name)
+def test_no_name_of_a_package_is_also_the_name_of_its_submodule(path: Path) -> None:
+    submodules = {each.stem for each in path.parent.glob("*.py")} | {each.name for each in path.parent.glob("*/")}
+    assert _own_names(path) & submodules == SAME_AS_SUBMODULE.get(_name(path), set())
+
+
+def _own_names(path: Path) -> set[str]:
+    """The names that a package gives to something other than a submodule of its own."""
+    package = ".".join(path.relative_to(ROOT).parent.parts)
+    names: set[str] = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        elif isinstance(node, ast.ImportFrom) and node.module != package:
+            names |= {alias.asname or alias.name for alias in node.names}
+    return names

@@ -281,3 +281,8 @@ def test_a_cluster_without_a_head_cannot_be_joined():
 def test_an_engine_of_one_node_has_no_virtual_ones():
     with pytest.raises(ValueError, match="'local' or 'ray'"):
         Cluster(initialize_head=True, engine="debug")
+
+
+@pytest.mark.ray
+def test_virtual_nodes_of_ray_are_made_any_number_of_times():
+    assert [engines.virtual_nodes("ray").address for _ in range(2)] == [None, None]

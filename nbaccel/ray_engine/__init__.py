@@ -43,7 +43,7 @@ def of_this_worker() -> RayEngine:
     return driver.of_this_worker()
 
 
-def virtual_nodes() -> VirtualNodes:
+def new_virtual_nodes() -> VirtualNodes:
     """A Ray of several nodes on this machine, for cluster_utils. Raises ImportError as `start` does."""
     from nbaccel.ray_engine import starting
 

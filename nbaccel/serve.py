@@ -1,5 +1,0 @@
-"""Where Ray has Ray Serve: importing this raises an ImportError that says what to do."""
-
-from nbaccel.elsewhere import refuse
-
-refuse(__name__, "Ray Serve")
