@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-from nbaccel import exceptions
+from nbaccel import elsewhere, exceptions
 from nbaccel.api import (
     available_resources,
     cancel,
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from nbaccel.notebook.dashboards import dashboard
     from nbaccel.progress_bar import progress
 
+elsewhere.install()
 ObjectID = ObjectRef
 LOCAL_MODE, SCRIPT_MODE, WORKER_MODE = 2, 0, 1
 
@@ -119,10 +120,6 @@ _ROOMS = {
     "types",
     "util",
 }
-# Libraries that nbaccel does not have: their modules raise an ImportError that says so.
-_NOT_HERE = {"data", "job_submission", "rllib", "serve", "train", "tune", "workflow"}
-
-
 _LAZY = {
     "Executor": "executor",
     "LoggingConfig": "logging_config",
@@ -139,13 +136,8 @@ def __getattr__(name: str) -> Any:
     """What is not needed by everyone is imported when it is first named."""
     if name in _LAZY:
         return getattr(importlib.import_module(f"nbaccel.{_LAZY[name]}"), name)
-    if name in _ROOMS or name in _NOT_HERE:
-        try:
-            return importlib.import_module(f"nbaccel.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"nbaccel.{name}":
-                raise
-            raise AttributeError(str(error)) from None
+    if name in _ROOMS or name in elsewhere.LIBRARIES:
+        return importlib.import_module(f"nbaccel.{name}")
     raise AttributeError(f"module 'nbaccel' has no attribute {name!r}")
 
 

@@ -1,19 +1,79 @@
 """Ray's libraries that are not here, and the module paths that are."""
 
 import importlib
+import inspect
+import pickle
+import subprocess
+import sys
 
 import pytest
 
 import nbaccel
 
+LIBRARIES = ["data", "job_submission", "rllib", "serve", "train", "tune", "workflow"]
 
-@pytest.mark.parametrize("name", ["data", "serve", "tune", "train", "rllib", "workflow", "job_submission"])
-def test_a_library_that_is_not_here_says_where_it_is(name):
-    with pytest.raises(ModuleNotFoundError, match=rf"There is no nbaccel.{name}.*engine='ray'.*import ray.{name}"):
-        importlib.import_module(f"nbaccel.{name}")
-    assert not hasattr(nbaccel, name)
-    with pytest.raises(AttributeError, match="engine='ray'"):
-        getattr(nbaccel, name)
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_a_library_that_is_not_here_imports_and_says_where_it_is_when_used(name):
+    library = importlib.import_module(f"nbaccel.{name}")
+    assert getattr(nbaccel, name) is library
+    with pytest.raises(ModuleNotFoundError, match=rf"nbaccel has no {name}.run: .*engine='ray'.*`import ray.{name}`"):
+        library.run(1)
+
+
+def test_every_way_to_import_such_a_name_gives_the_same_words():
+    from nbaccel.tune import Tuner
+    from nbaccel.tune.schedulers import ASHAScheduler
+
+    from nbaccel import tune
+
+    assert Tuner is tune.Tuner
+    with pytest.raises(ModuleNotFoundError, match=r"no tune.Tuner: .* Ray Tune .*`import ray.tune`"):
+        Tuner()
+    with pytest.raises(ModuleNotFoundError, match=r"no tune.schedulers.ASHAScheduler: .*`import ray.tune.schedulers`"):
+        ASHAScheduler()
+
+
+def test_what_a_package_does_with_such_a_name_at_its_top_works():
+    data, tune = nbaccel.data, importlib.import_module("nbaccel.tune")
+
+    def rows(source: data.Dataset | None, more: "list[data.Dataset]", typed: data.Dataset[int]) -> bool:
+        return isinstance(source, data.Dataset)
+
+    class OwnCallback(tune.Callback):
+        pass
+
+    assert not rows([1], [], None)
+    assert issubclass(OwnCallback, tune.Callback)
+    assert pickle.loads(pickle.dumps(data.Dataset)) is data.Dataset
+    assert inspect.isclass(data.Dataset) and not hasattr(data.Dataset, "take")
+    with pytest.raises(ModuleNotFoundError, match=r"no tune.Callback: "):
+        OwnCallback()
+
+
+def test_such_a_name_refuses_as_a_decorator_and_by_its_attributes():
+    with pytest.raises(ModuleNotFoundError, match=r"no serve.deployment: "):
+
+        @nbaccel.serve.deployment
+        class Model:
+            pass
+
+    with pytest.raises(AttributeError, match=r"no data.Dataset: .*engine='ray'"):
+        _ = nbaccel.data.Dataset.from_items
+
+
+def test_other_names_below_nbaccel_are_still_not_found():
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'nbaccel.datas'"):
+        importlib.import_module("nbaccel.datas")
+    assert not hasattr(nbaccel, "datas") and not hasattr(nbaccel.data, "__wrapped__")
+
+
+def test_a_module_of_nbaccels_own_comes_before_one_that_is_not_here(tmp_path):
+    (tmp_path / "train.py").write_text("OWN = True")
+    program = (
+        f"import nbaccel; nbaccel.__path__.append({str(tmp_path)!r})\nfrom nbaccel.train import OWN; assert OWN is True"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_rays_module_paths_lead_to_the_same_things():
