@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import stat
 from pathlib import Path
 
 import msgspec
 
+from nbaccel import plain_files
+
 _PREFIX = "nbaccel-"
+_MOST_BYTES = 65_536  # of a session file: a record has less than a thousand
 
 
 class SessionRecord(msgspec.Struct):
@@ -102,17 +104,9 @@ def find() -> list[SessionRecord]:
 def _read(path: Path) -> SessionRecord | None:
     """A record that is ours and readable by us alone; anything else is not believed."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
+        return msgspec.json.decode(plain_files.read(path, _MOST_BYTES, private=True), type=SessionRecord)
+    except (OSError, ValueError, RecursionError):  # what msgspec raises for bytes that are no JSON of ours
         return None
-    with os.fdopen(fd, "rb") as file:
-        facts = os.fstat(fd)
-        if facts.st_uid != os.getuid() or stat.S_IMODE(facts.st_mode) & 0o077:
-            return None
-        try:
-            return msgspec.json.decode(file.read(65536), type=SessionRecord)
-        except msgspec.DecodeError:
-            return None
 
 
 def is_alive(record: SessionRecord) -> bool:

@@ -14,8 +14,11 @@ import os
 import socket
 from pathlib import Path
 
+from nbaccel import plain_files
+
 CONNECT_TIMEOUT_S = 3.0
 CLIENT_PORT = 10001
+_LONGEST_NOTE_BYTES = 4096
 
 
 def resolved(address: str | None) -> str | None:
@@ -44,8 +47,8 @@ def _note() -> Path:
 
 def _noted() -> str:
     try:
-        return _note().read_text().strip()
-    except OSError:
+        return plain_files.read(_note(), _LONGEST_NOTE_BYTES).decode().strip()
+    except (OSError, UnicodeDecodeError):
         return ""
 
 
