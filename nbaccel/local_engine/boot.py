@@ -6,6 +6,7 @@ worker carries the head's. Workers share the zygote's.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import socket
@@ -33,21 +34,29 @@ class Config(msgspec.Struct):
     ready_fd: int = -1  # a daemon says here that it is ready, or why not
 
 
-def main(text: str) -> None:
-    """Run a head; `text` is the Config as JSON."""
-    config = msgspec.json.decode(text, type=Config)
+def main(config_fd: int) -> None:
+    """Run a head; from `config_fd` comes the Config as JSON. Its token is no business of who reads command lines."""
+    with os.fdopen(config_fd, "rb") as pipe:
+        config = msgspec.json.decode(pipe.read(), type=Config)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     from nbaccel.local_engine import process
 
     process.become_subreaper()
-    arena_fd = os.memfd_create("nbaccel-arena", os.MFD_CLOEXEC)
-    os.ftruncate(arena_fd, config.arena_bytes)
+    arena_fd = make_arena(config.arena_bytes)
     zygote = _fork_zygote(config, arena_fd)
     process.raise_descriptor_limit()  # after the fork: workers keep the user's own
 
     from nbaccel.local_engine.head import Head
 
     Head(config, arena_fd, zygote).run()
+
+
+def make_arena(size_bytes: int) -> int:
+    """The store's memory, of a size that nobody can change: a shorter one would kill all who have mapped it."""
+    arena_fd = os.memfd_create("nbaccel-arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(arena_fd, size_bytes)
+    fcntl.fcntl(arena_fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+    return arena_fd
 
 
 def _fork_zygote(config: Config, arena_fd: int) -> socket.socket:
@@ -72,4 +81,4 @@ def _fork_zygote(config: Config, arena_fd: int) -> socket.socket:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(int(sys.argv[1]))

@@ -119,12 +119,29 @@ def title() -> str:
 
 
 def start(config: Config, fds: list[int]) -> subprocess.Popen[bytes]:
-    code = f"import sys; sys.path.insert(0, {_ROOT!r}); from nbaccel.local_engine.boot import main; main(sys.argv[1])"
-    text = msgspec.json.encode(config).decode()
+    """Start a head's process, which inherits `fds`. Raises OSError."""
+    read, write = os.pipe()
+    try:
+        process = _execute(config, read, fds)
+    except BaseException:
+        os.close(write)
+        raise
+    finally:
+        os.close(read)
+    try:  # through a pipe, since everybody on the machine may read a command line, and the token is among it
+        with os.fdopen(write, "wb") as pipe:
+            pipe.write(msgspec.json.encode(config))
+    except BrokenPipeError:
+        pass  # it ended at once: whoever waits for its first word is told
+    return process
+
+
+def _execute(config: Config, config_fd: int, fds: list[int]) -> subprocess.Popen[bytes]:
+    code = f"import sys; sys.path.insert(0, {_ROOT!r}); from nbaccel.local_engine.boot import main; main({config_fd})"
     with open(os.path.join(config.directory, "head.log"), "ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-u", "-c", code, text],
-            pass_fds=fds,
+            [sys.executable, "-u", "-c", code],
+            pass_fds=[config_fd, *fds],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -1,0 +1,56 @@
+"""How a head's process begins: what it is given, and what nobody else gets to see."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+import numpy
+import pytest
+
+import nbaccel
+from nbaccel.local_engine import boot, launch
+from nbaccel.options import init_options
+from tests.census import Place, wait_until
+from tests.local_engine import misbehaving
+
+
+def test_the_token_is_on_no_command_line(own_head: Place) -> None:
+    config = launch.configure(init_options(), shared=False)
+    process = launch.start(config, [])
+    try:
+        command = Path(f"/proc/{process.pid}/cmdline")
+        wait_until(command.read_bytes, "the program's begin")
+        line = command.read_bytes()
+        assert b"nbaccel" in line
+        assert config.token.encode() not in line
+    finally:
+        launch.discard(process, config)
+
+
+def test_a_head_that_ends_before_it_reads_is_no_error_of_its_start(own_head: Place) -> None:
+    config = launch.configure(init_options(), shared=False)
+    config.options = {"resources": {"x" * 200_000: 1}}  # more than a pipe takes at once
+    process = launch.start(config, [])
+    launch.discard(process, config)
+
+
+def test_the_size_of_an_arena_is_sealed() -> None:
+    arena = boot.make_arena(8192)
+    try:
+        for size in (0, 4096, 16384):
+            with pytest.raises(PermissionError):
+                os.ftruncate(arena, size)
+        with pytest.raises(PermissionError):
+            fcntl.fcntl(arena, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
+        assert os.pwrite(arena, b"x", 8191) == 1
+    finally:
+        os.close(arena)
+
+
+def test_a_task_cannot_take_the_arena_from_under_the_others(cluster: Place) -> None:
+    ref = nbaccel.put(numpy.ones(1_000_000, dtype=numpy.uint8))
+    with pytest.raises(PermissionError):
+        nbaccel.get(misbehaving.shorten_the_arena.remote())
+    assert int(nbaccel.get(ref).sum()) == 1_000_000
