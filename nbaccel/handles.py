@@ -44,42 +44,55 @@ def _dag() -> Any:
     return importlib.import_module("nbaccel.dag")  # for the few who bind
 
 
+Parameters = tuple[tuple[str, int, bool], ...]  # name, kind, whether it has a default: what a handle can take along
+
+
 class Arity(msgspec.Struct, frozen=True):
-    """What positional arguments a function takes, for a check that costs nothing."""
+    """What arguments a function takes, for a check that mostly costs nothing. None: nothing is known of them."""
 
     least: int
     most: int
-    signature: inspect.Signature | None = None
+    parameters: Parameters | None = None
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raise the TypeError that a direct call would raise."""
         if not kwargs and self.least <= len(args) <= self.most:
             return
-        if self.signature is not None:
-            self.signature.bind(*args, **kwargs)
+        if self.parameters is not None:
+            _signature_of(self.parameters).bind(*args, **kwargs)
+
+
+@functools.lru_cache(1024)
+def _signature_of(parameters: Parameters) -> inspect.Signature:
+    """A signature that binds as the function's own: the values of its defaults, which may not be pickled, are left."""
+    empty = inspect.Parameter.empty
+    return inspect.Signature(
+        [inspect.Parameter(name, _KINDS[kind], default=None if has else empty) for name, kind, has in parameters]
+    )
 
 
 def arity_of(function: Any, *, skip_first: bool = False) -> Arity:
     """The arity of a function; of a method without its self."""
     try:
-        signature = inspect.signature(function)
+        parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return Arity(0, 1 << 30)
-    parameters = list(signature.parameters.values())
     if skip_first and parameters and parameters[0].kind in (_POSITIONAL_ONLY, _POSITIONAL):
         parameters = parameters[1:]
-        signature = signature.replace(parameters=parameters)
+    known = tuple((p.name, _KINDS.index(p.kind), p.default is not p.empty) for p in parameters)
     if any(p.kind is inspect.Parameter.KEYWORD_ONLY and p.default is p.empty for p in parameters):
-        return Arity(1, 0, signature)  # nothing passes without a look
+        return Arity(1, 0, known)  # nothing passes without a look
     positional = [p for p in parameters if p.kind in (_POSITIONAL_ONLY, _POSITIONAL)]
     least = sum(p.default is p.empty for p in positional)
     endless = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
-    return Arity(least, 1 << 30 if endless else len(positional), signature)
+    return Arity(least, 1 << 30 if endless else len(positional), known)
 
 
 Given = Sequence[Any] | None  # positional arguments as `_remote` takes them
 Named = Mapping[str, Any] | None
 _POSITIONAL_ONLY, _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+_VAR_POSITIONAL, _VAR_KEYWORD = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+_KINDS = (_POSITIONAL_ONLY, _POSITIONAL, _VAR_POSITIONAL, inspect.Parameter.KEYWORD_ONLY, _VAR_KEYWORD)
 
 
 class RemoteFunction:
@@ -175,10 +188,6 @@ class MethodSpec(msgspec.Struct):
     is_async: bool = False
     is_generator: bool = False
     max_pending: int = -1  # of its actor, from one process; -1: no limit
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        arity = Arity(self.arity.least, self.arity.most)  # a signature may hold defaults that cannot be pickled
-        return MethodSpec, (self.name, self.options, arity, self.is_async, self.is_generator, self.max_pending)
 
 
 BUILT_IN_METHODS = ("__ray_terminate__", "__ray_ready__", "__ray_call__")
@@ -308,7 +317,7 @@ class ActorClass:
 def _constructor_arity(cls: type) -> Arity:
     if cls.__init__ is object.__init__:  # type: ignore[misc]
         new: Any = cls.__new__  # of a tuple, a Path, ...
-        return Arity(0, 0, inspect.Signature()) if new is object.__new__ else arity_of(new, skip_first=True)
+        return Arity(0, 0, ()) if new is object.__new__ else arity_of(new, skip_first=True)
     return arity_of(cls.__init__, skip_first=True)  # type: ignore[misc]
 
 

@@ -233,6 +233,23 @@ def test_a_call_with_a_wrong_name_or_arguments_is_refused(nb):
         counter.add.remote(1, 2, 3)
 
 
+def test_a_call_through_a_handle_that_has_travelled_is_checked_where_it_is_made(nb):
+    @nb.remote
+    def call(handle, args, kwargs):
+        try:
+            handle.add.remote(*args, **kwargs)
+        except TypeError as error:
+            return str(error)
+
+    counter = Counter.options(name="travels").remote()
+    assert "too many positional arguments" in nb.get(call.remote(counter, (1, 2, 3), {}))
+    assert "'amonut'" in nb.get(call.remote(counter, (), {"amonut": 3}))
+    with pytest.raises(TypeError, match="too many positional arguments"):
+        nb.get_actor("travels").add.remote(1, 2)
+    assert nb.get(call.remote(counter, (), {"amount": 3})) is None
+    assert nb.get(counter.add.remote()) == 4
+
+
 def test_exit_actor_outside_of_an_actor_is_a_type_error(nb):
     from nbaccel.actor import exit_actor
 
