@@ -9,14 +9,14 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from types import GenericAlias, SimpleNamespace
+from types import GenericAlias, MethodType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
 from nbaccel import engine as engines
 from nbaccel.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID, WorkerID
-from nbaccel.options import ActorOptions, MethodOptions, TaskOptions, falling_back
+from nbaccel.options import ActorOptions, MethodOptions, TaskOptions, as_given, falling_back
 from nbaccel.refs import ObjectRef, ObjectRefGenerator
 
 if TYPE_CHECKING:
@@ -111,11 +111,20 @@ class RemoteFunction:
         self._short_name = getattr(function, "__name__", self._name)
         self._module = getattr(function, "__module__", None) or "__main__"
         self._is_generator = inspect.isgeneratorfunction(function)
-        self._default_options = options
+        self._declared = options
         self._arity = arity_of(function)
         self._fallback: Callable[..., Any] | None = None
         self._cache: dict[Any, Any] = {}  # the engine's own notes on this function
         functools.update_wrapper(self, function, updated=())
+
+    @property
+    def _function_name(self) -> str:
+        return f"{self._module}.{self._short_name}"
+
+    @property
+    def _default_options(self) -> dict[str, Any]:
+        """What @remote was given, as Ray keeps it."""
+        return as_given(self._declared)
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
@@ -126,7 +135,7 @@ class RemoteFunction:
     def remote(self, /, *args: Any, **kwargs: Any) -> Any:
         """Submit a call; returns its ref (a list of refs for num_returns > 1) at once."""
         self._arity.check(args, kwargs)
-        return engines.current().submit(self, self._default_options, args, kwargs)
+        return engines.current().submit(self, self._declared, args, kwargs)
 
     def _remote(self, args: Given = None, kwargs: Named = None, **options: Any) -> Any:
         """The older spelling of `.options(**options).remote(*args, **kwargs)`."""
@@ -138,7 +147,7 @@ class RemoteFunction:
 
     def options(self, **given: Any) -> _BoundFunction:
         """The same function with other options for the calls made through what this returns."""
-        return _BoundFunction(self, self._default_options.merged(**given))
+        return _BoundFunction(self, self._declared.merged(**given))
 
     def fallback(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Decorator: run this function instead when a fallback choice is taken; that of the CPU where none is named."""
@@ -148,7 +157,7 @@ class RemoteFunction:
                 f"fallback runs as the task {self._name}."
             )
         self._fallback = function
-        self._default_options = falling_back(self._default_options)
+        self._declared = falling_back(self._declared)
         self._cache.clear()
         return function
 
@@ -230,7 +239,7 @@ class ActorClass:
         self._class = cls
         self._name = self._short_name = cls.__name__
         self._module = cls.__module__
-        self._default_options = options
+        self._declared = options
         self._arity = _constructor_arity(cls)
         self._methods = methods_of(cls)
         self._is_async = any(spec.is_async for spec in self._methods.values()) or inspect.iscoroutinefunction(
@@ -253,6 +262,20 @@ class ActorClass:
         """`modified_class` is the class itself, as in Ray."""
         return SimpleNamespace(modified_class=self._class, class_name=self._name)
 
+    @property
+    def _default_options(self) -> dict[str, Any]:
+        """What @remote was given, as Ray keeps it."""
+        return as_given(self._declared)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """The plain class, so that isinstance(Counter, PlainCounter) holds, as in Ray; type(Counter) is ActorClass."""
+        return self.__dict__.get("_class", ActorClass)  # type: ignore[no-any-return]
+
+    def __dir__(self) -> list[str]:
+        """What the plain class has, and what can be done with an actor class: libraries bind workers by these names."""
+        return sorted({*dir(self._class), *(name for name in dir(ActorClass) if name not in _NOT_SHOWN)})
+
     def __mro_entries__(self, bases: tuple[Any, ...]) -> NoReturn:
         raise ActorClassInheritanceException(
             f"Inheriting from the actor class {self._name} is not supported: derive from the undecorated class and "
@@ -267,7 +290,7 @@ class ActorClass:
     def remote(self, /, *args: Any, **kwargs: Any) -> ActorHandle:
         """Start an actor; returns its handle at once."""
         self._check_call(args, kwargs)
-        return engines.current().create_actor(self, self._default_options, args, kwargs)
+        return engines.current().create_actor(self, self._declared, args, kwargs)
 
     def _remote(self, args: Given = None, kwargs: Named = None, **options: Any) -> ActorHandle:
         """The older spelling of `.options(**options).remote(*args, **kwargs)`."""
@@ -285,7 +308,7 @@ class ActorClass:
         return _dag().ClassNode(self, args, kwargs)  # type: ignore[no-any-return]
 
     def options(self, **given: Any) -> _BoundActorClass:
-        return _BoundActorClass(self, self._default_options.merged(**given))
+        return _BoundActorClass(self, self._declared.merged(**given))
 
     def fallback(self, cls: type) -> type:
         """Decorator: make an instance of this class instead when a fallback choice is taken, as for functions."""
@@ -295,23 +318,35 @@ class ActorClass:
                 f"is made as the actor {self._name}."
             )
         self._fallback = cls
-        self._default_options = falling_back(self._default_options)
+        self._declared = falling_back(self._declared)
         self._cache.clear()
         return cls
 
     def __getattr__(self, name: str) -> Any:
-        """What the plain class has: its constants and static methods run here, without an actor."""
-        if name.startswith("_") or "_class" not in self.__dict__:
-            raise AttributeError(f"'ActorClass' object has no attribute '{name}'")
-        return getattr(self._class, name)
+        """What the plain class has: its constants and static methods run here, without an actor.
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(self.__dict__)
-        state["_cache"] = {}
-        return state
+        Plain methods are bound, to this and not to an instance. Dunders and a notebook's ways to draw an instance stay
+        the instances'.
+        """
+        if name.startswith(("__", "_repr_", "_ipython_")) or "_class" not in self.__dict__:
+            raise AttributeError(f"'ActorClass' object has no attribute '{name}'")
+        value = getattr(self._class, name)
+        is_method = inspect.isfunction(inspect.getattr_static(self._class, name, None))
+        return MethodType(value, self) if is_method else value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _empty_actor_class, (), self.__dict__ | {"_cache": {}}
 
     def __repr__(self) -> str:
         return f"ActorClass({self._name})"
+
+
+_NOT_SHOWN = {"__class__", "__mro_entries__", "_check_call"}
+
+
+def _empty_actor_class() -> ActorClass:
+    """What pickle fills: by its own ways it would make an instance of the plain class."""
+    return object.__new__(ActorClass)
 
 
 def _constructor_arity(cls: type) -> Arity:
@@ -375,6 +410,14 @@ class ActorHandle:
     def _ray_actor_id(self) -> ActorID:
         return ActorID(self._actor_id_bytes)
 
+    @property
+    def _ray_method_signatures(self) -> dict[str, list[inspect.Parameter]]:
+        """The parameters of each method; none of a method whose class is not here."""
+        return {
+            name: list(spec.arity.signature.parameters.values()) if spec.arity.signature is not None else []
+            for name, spec in self._method_specs.items()
+        }
+
     def __getattr__(self, name: str) -> ActorMethod:
         specs = self.__dict__.get("_method_specs", {})
         spec = specs.get(name)
@@ -419,6 +462,10 @@ class ActorMethod:
     @property
     def _short_name(self) -> str:
         return f"{self.handle._class_name}.{self._spec.name}"
+
+    @property
+    def _method_name(self) -> str:
+        return self._spec.name
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         name = self._spec.name

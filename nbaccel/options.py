@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from nbaccel import option_checks as checks
 from nbaccel.option_checks import Check, did_you_mean, to_units
@@ -361,6 +361,16 @@ def actor_options(**given: Any) -> ActorOptions:
 def method_options(**given: Any) -> MethodOptions:
     """The options of `@method(...)`, checked."""
     return MethodOptions(**_checked(Where.METHOD, given))
+
+
+def as_given(options: ResourceOptions) -> dict[str, Any]:
+    """Those that are not the defaults, under the names that `@remote(...)` takes."""
+    defaults = type(options)()
+    given = {name: value for name, value in asdict(options).items() if value != getattr(defaults, name)}
+    return {_OPTION_OF_FIELD.get(name, name): value for name, value in given.items()}
+
+
+_OPTION_OF_FIELD = {name.removeprefix("_"): name for name, _, _ in OPTIONS if name.startswith("_")}
 
 
 def init_options(**given: Any) -> InitOptions:

@@ -64,7 +64,7 @@ class Tasks:
             return function
         key = (self.serial, "fallback")
         if key not in function._cache:
-            function._cache[key] = RemoteFunction(function._fallback, function._default_options)
+            function._cache[key] = RemoteFunction(function._fallback, function._declared)
         made: RemoteFunction = function._cache[key]
         return made
 
@@ -150,7 +150,7 @@ class Tasks:
             return actor_class
         key = (self.serial, "fallback")
         if key not in actor_class._cache:
-            actor_class._cache[key] = ActorClass(actor_class._fallback, actor_class._default_options)
+            actor_class._cache[key] = ActorClass(actor_class._fallback, actor_class._declared)
         made: ActorClass = actor_class._cache[key]
         return made
 
