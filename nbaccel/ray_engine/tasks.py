@@ -9,7 +9,8 @@ import ray
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
-from nbaccel.handles import ActorClass, ActorHandle, ActorMethod, MethodSpec, RemoteFunction, arity_of
+from nbaccel.arity import arity_of
+from nbaccel.handles import ActorClass, ActorHandle, ActorMethod, MethodSpec, RemoteFunction
 from nbaccel.options import (
     ActorOptions,
     MethodOptions,

@@ -1,0 +1,62 @@
+"""Whether the arguments of a call fit its function: checked where the call is made."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+import msgspec
+
+_POSITIONAL_ONLY, _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+_VAR_POSITIONAL, _VAR_KEYWORD = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+_KINDS = (_POSITIONAL_ONLY, _POSITIONAL, _VAR_POSITIONAL, inspect.Parameter.KEYWORD_ONLY, _VAR_KEYWORD)
+Parameters = tuple[tuple[str, int, bool], ...]  # name, kind, whether it has a default: what a handle can take along
+
+
+class Arity(msgspec.Struct, frozen=True):
+    """What arguments a function takes, for a check that mostly costs nothing. None: nothing is known of them."""
+
+    least: int
+    most: int
+    parameters: Parameters | None = None
+
+    def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raise the TypeError that a direct call would raise."""
+        if not kwargs and self.least <= len(args) <= self.most:
+            return
+        if self.parameters is not None:
+            signature_of(self.parameters).bind(*args, **kwargs)
+
+
+@functools.lru_cache(1024)
+def signature_of(parameters: Parameters) -> inspect.Signature:
+    """A signature that binds as the function's own: the values of its defaults, which may not be pickled, are left."""
+    empty = inspect.Parameter.empty
+    return inspect.Signature(
+        [inspect.Parameter(name, _KINDS[kind], default=None if has else empty) for name, kind, has in parameters]
+    )
+
+
+def arity_of(function: Any, *, skip_first: bool = False) -> Arity:
+    """The arity of a function; of a method without its self."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return Arity(0, 1 << 30)
+    if skip_first and parameters and parameters[0].kind in (_POSITIONAL_ONLY, _POSITIONAL):
+        parameters = parameters[1:]
+    known = tuple((p.name, _KINDS.index(p.kind), p.default is not p.empty) for p in parameters)
+    if any(p.kind is inspect.Parameter.KEYWORD_ONLY and p.default is p.empty for p in parameters):
+        return Arity(1, 0, known)  # nothing passes without a look
+    positional = [p for p in parameters if p.kind in (_POSITIONAL_ONLY, _POSITIONAL)]
+    least = sum(p.default is p.empty for p in positional)
+    endless = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+    return Arity(least, 1 << 30 if endless else len(positional), known)
+
+
+def constructor_arity(cls: type) -> Arity:
+    if cls.__init__ is object.__init__:  # type: ignore[misc]
+        new: Any = cls.__new__  # of a tuple, a Path, ...
+        return Arity(0, 0, ()) if new is object.__new__ else arity_of(new, skip_first=True)
+    return arity_of(cls.__init__, skip_first=True)  # type: ignore[misc]
