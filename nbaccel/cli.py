@@ -91,6 +91,8 @@ class _Sentences(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except (click.exceptions.Exit, click.Abort):  # how click ends --help and Ctrl-C; both are RuntimeErrors
+            raise
         except _REFUSALS as error:
             raise click.ClickException(str(error)) from None
 

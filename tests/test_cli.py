@@ -103,6 +103,14 @@ def test_what_the_machine_refuses_is_a_sentence_and_exit_code_1(machine: FakeMac
     assert "Traceback" not in done.output
 
 
+@pytest.mark.parametrize("command", [[], ["start"], ["stop"], ["status"], ["devices"], ["doctor"], ["top"]])
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_is_shown_and_no_error(machine: FakeMachine, command: list[str], flag: str) -> None:
+    done = machine.run(*command, flag)
+    assert done.exit_code == 0
+    assert "Usage:" in done.output and "Error" not in done.output
+
+
 def test_block_stays_and_ctrl_c_ends_the_head(machine: FakeMachine) -> None:
     machine.interrupted = True
     done = machine.run("start", "--head", "--block")
