@@ -29,7 +29,12 @@ class Line:
 def _line(text: str, *, ended: bool) -> Line:
     """Carriage returns make a bar, but for the one of a line that ends as on Windows."""
     is_bar = "\r" in (text.removesuffix("\r") if ended else text)
-    return Line(text.rstrip("\r").rpartition("\r")[2] if is_bar else text, is_bar, ended)
+    return Line(last_frame(text) if is_bar else text, is_bar, ended)
+
+
+def last_frame(line: str) -> str:
+    """What a line that draws over itself shows last; any other line as it is."""
+    return line.rstrip("\r").rpartition("\r")[2]
 
 
 @dataclass(frozen=True, slots=True)

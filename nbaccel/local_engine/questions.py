@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from nbaccel import sinks
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.groups import GroupNameTaken, Groups
 from nbaccel.local_engine.peers import Peer
@@ -300,4 +301,5 @@ def _tail(path: str) -> list[str]:
     with open(path, "rb") as file:
         file.seek(0, os.SEEK_END)
         file.seek(max(file.tell() - _TAIL_BYTES, 0))
-        return file.read().decode("utf-8", "replace").splitlines()
+        text = file.read().decode("utf-8", "replace").removesuffix("\n")
+    return [sinks.last_frame(line) for line in text.split("\n")] if text else []

@@ -153,7 +153,8 @@ def test_a_waiting_task_is_explained_and_cancelled_by_its_short_id(kernel: Kerne
     kernel.run(START)
     kernel.run(
         "import nbaccel as ray, time\n\n@ray.remote(num_gpus=2)\n"
-        "def hog():\n    print('hogging')\n    time.sleep(600)\n"
+        "def hog():\n    print('hogging')\n    print('\\r10 %', end='')\n    print('\\r20 %', end='', flush=True)\n"
+        "    time.sleep(600)\n"
         "\nrunning = hog.remote()\nwaiting = hog.remote()"
     )
     why = kernel.run("%accel_why waiting").text
@@ -166,7 +167,10 @@ def test_a_waiting_task_is_explained_and_cancelled_by_its_short_id(kernel: Kerne
     cancelled = kernel.run("ray.get(waiting)").error
     assert cancelled is not None
     assert cancelled["ename"] == "TaskCancelledError"
-    assert "hogging" in kernel.run("%accel_logs running").stdout
+    waited = kernel.run("while '20 %' not in ray.engine.current().logs(running.hex(), tail=9): time.sleep(0.02)")
+    assert waited.error is None
+    logs = kernel.run("%accel_logs running").stdout.splitlines()
+    assert {"hogging", "20 %"} <= set(logs) and "10 %" not in logs  # of a progress bar, what it shows last
     assert "1 task told to end" in kernel.run("%accel_cancel cell=2 --force").text
     assert "told to end" not in kernel.run("%accel_cancel").text
     assert "Did you mean 'running'?" in kernel.run("%accel_why runnin").stderr

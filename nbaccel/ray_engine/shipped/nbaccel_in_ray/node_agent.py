@@ -33,9 +33,16 @@ class NodeAgent:
         pattern = os.path.join(session_dir, "logs", f"worker-{worker_id or '*'}*.[oe][ur][tr]")
         found: list[str] = []
         for path in sorted(glob.glob(pattern)):
-            with open(path, errors="replace") as file:
-                found += [line for line in file.read().splitlines() if not line.startswith(_MARKS)]
+            with open(path, errors="replace", newline="\n") as file:
+                text = file.read().removesuffix("\n")
+            printed = text.split("\n") if text else []
+            found += [_last_frame(line) for line in printed if not line.startswith(_MARKS)]
         return "\n".join(found[-lines:] if lines > 0 else found)
+
+
+def _last_frame(line: str) -> str:
+    """What a line that draws over itself, as a progress bar does, shows last."""
+    return line.rstrip("\r").rpartition("\r")[2]
 
 
 def _sampled(pynvml: Any, index: int) -> Sample:
