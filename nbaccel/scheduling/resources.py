@@ -9,6 +9,8 @@ from nbaccel.scheduling.events import UNIT, Demand
 # These are counted device by device even where no node offers one, so that 1.5 of them is known to be impossible.
 KNOWN_DEVICE_RESOURCES = frozenset({"GPU", "TPU", "neuron_cores", "HPU", "NPU"})
 TYPE_PREFIX = "accelerator_type:"
+_BINARY = {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10}
+_DECIMAL = {"GB": 10**9, "MB": 10**6, "KB": 10**3}
 BYTE_RESOURCES = frozenset({"memory", "object_store_memory"})
 
 
@@ -19,11 +21,18 @@ def quantity(amount: int) -> str:
 
 
 def bytes_text(size_bytes: int) -> str:
-    """`512 MiB`, `10 GiB`."""
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+    """`512 MiB`, `10 GiB`; `10 GB` for what is a round number only so, since it was typed that way."""
+    rounded = [_in_unit(size_bytes, units) for units in (_BINARY, _DECIMAL)]
+    return next((text for text, exact in rounded if exact), rounded[0][0])
+
+
+def _in_unit(size_bytes: int, units: Mapping[str, int]) -> tuple[str, bool]:
+    """The size in the largest unit that it reaches, and whether the text says it exactly."""
+    for unit, size in units.items():
         if size_bytes >= size:
-            return f"{size_bytes / size:.4g} {unit}"
-    return f"{size_bytes} bytes"
+            number = f"{size_bytes / size:.4g}"
+            return f"{number} {unit}", float(number) * size == size_bytes
+    return f"{size_bytes} bytes", True
 
 
 def amount_of(resource: str, amount: int) -> str:
