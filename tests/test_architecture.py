@@ -36,8 +36,8 @@ ARROWS: dict[str, set[str]] = {
     "scheduling": {"options", "option_checks", "exceptions"},
     "accelerators": {"exceptions"},
     "tables": {"snapshot", "wording"},
-    # It tells the engine which cell runs, and takes over what workers print.
-    "notebook": PUBLIC | {"engine", "refs", "placement_group_handle", "sinks", "stopping"},
+    # It tells the engine which cell runs, takes over what workers print, and checks init()'s options.
+    "notebook": PUBLIC | {"engine", "options", "refs", "placement_group_handle", "sinks", "stopping"},
     "cli": PUBLIC | {"top"},
     "top": {"sessions", "snapshot", "tables", "wording"},
 }

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from nbaccel import wording
 from nbaccel.notebook.arguments import TypingMistake
+from nbaccel.options import init_options
 from nbaccel.sessions import SessionRecord
 from nbaccel.snapshot import Snapshot
 from nbaccel.tables import RUNNING
@@ -36,6 +37,7 @@ class Starter:
 
         Raises TypingMistake, with the difference, when something else runs.
         """
+        init_options(**asked)  # what can never be started is refused before anything is compared or ended
         said: list[str] = []
         if self._cluster.is_initialized() and restart:
             said.append(self.stop())
@@ -76,11 +78,11 @@ class Starter:
     def _join_shared(self, asked: dict[str, Any]) -> list[str]:
         running = [record for record in self._find_heads() if record.shared]
         if running:
-            self._cluster.init(address="auto")
+            self._cluster.init(address=running[0].socket)
             ignored = f" Its own options apply, not {_words(asked)}." if asked else ""
             return [f"Joined the shared cluster of pid {running[0].pid}.{ignored}"]
         record = self._cluster.start_head(**asked)
-        self._cluster.init(address="auto")
+        self._cluster.init(address=record.socket)
         return [f"Started a shared cluster, pid {record.pid}; other notebooks join it with %accel_init shared=true."]
 
 

@@ -28,7 +28,7 @@ class FakeCluster:
         self.asked.append(("init", options))
         self.running = True
         self.picture.runtime.session = f"session-{len(self.asked)}"
-        self.picture.runtime.shared = options.get("address") == "auto"
+        self.picture.runtime.shared = bool(options.get("address"))
 
     def shutdown(self) -> None:
         self.asked.append(("shutdown", {}))
@@ -39,7 +39,7 @@ class FakeCluster:
 
     def start_head(self, **options: Any) -> Any:
         self.asked.append(("start_head", options))
-        self.heads.append(SimpleNamespace(pid=99, shared=True))
+        self.heads.append(SimpleNamespace(pid=99, shared=True, socket="/run/99/head.sock"))
         return self.heads[-1]
 
     def find(self) -> list[Any]:
@@ -80,6 +80,16 @@ def test_restart_ends_the_old_cluster_first(cluster: FakeCluster, starter: Start
     assert [name for name, _ in cluster.asked] == ["init", "shutdown", "init"]
 
 
+@pytest.mark.parametrize("more", [{}, {"restart": True}, {"shared": True}])
+def test_what_can_never_be_started_is_refused_though_a_cluster_runs(
+    cluster: FakeCluster, starter: Starter, more: dict[str, bool]
+) -> None:
+    starter.start({"num_gpus": 2})
+    with pytest.raises(ValueError, match="num_gpus cannot be negative"):
+        starter.start({"num_gpus": -1}, **more)
+    assert cluster.running
+
+
 def test_a_cluster_started_by_code_is_not_taken_for_the_magics_own(cluster: FakeCluster, starter: Starter) -> None:
     cluster.init(num_gpus=1)
     assert starter.start({}) == []
@@ -89,7 +99,7 @@ def test_a_cluster_started_by_code_is_not_taken_for_the_magics_own(cluster: Fake
 
 def test_shared_starts_a_head_that_a_second_notebook_joins(cluster: FakeCluster, starter: Starter) -> None:
     assert "Started a shared cluster, pid 99" in starter.start({"num_gpus": 2}, shared=True)[0]
-    assert cluster.asked == [("start_head", {"num_gpus": 2}), ("init", {"address": "auto"})]
+    assert cluster.asked == [("start_head", {"num_gpus": 2}), ("init", {"address": "/run/99/head.sock"})]
     assert starter.stop().startswith("Left the shared cluster")
     other = Starter(cluster, cluster.find)
     assert other.start({}, shared=True) == ["Joined the shared cluster of pid 99."]
