@@ -12,7 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
 from nbaccel import api, sessions
-from nbaccel.notebook import arguments, completion, dashboards, options, settings, view, views
+from nbaccel.notebook import arguments, completion, dashboards, mistyped_magics, options, settings, view, views
 from nbaccel.notebook.attaching import attach
 from nbaccel.notebook.cell_magics import CellMagics
 from nbaccel.notebook.dashboard_magics import DashboardMagics
@@ -26,6 +26,7 @@ def register(ipython: InteractiveShell) -> None:
     """What `%load_ext nbaccel` does: magics, completion, cells that are known. A second call changes nothing."""
     ipython.register_magics(ClusterMagics, TaskMagics, CellMagics, DashboardMagics)
     completion.install(ipython)
+    mistyped_magics.install(ipython)
     attach(ipython)
 
 

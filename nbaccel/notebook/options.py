@@ -5,7 +5,9 @@ To add an option, add a row here; what it does belongs to the magic of the same 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from typing import Any
 
 from nbaccel.notebook import arguments as read
 from nbaccel.notebook.arguments import Option
@@ -161,7 +163,7 @@ WORDS = {"accel_why": "TASK …", "accel_cancel": "TASK …", "accel_logs": "TAS
 
 
 def manual(magic: str, purpose: str) -> str:
-    """The help text that `%magic?` shows: purpose, both forms, every option with an example."""
+    """The help text that `%magic?` and `%magic --help` show: purpose, both forms, every option with an example."""
     sign = "%%" if magic in CELL_MAGICS else "%"
     usage = " ".join(part for part in (WORDS.get(magic, ""), "key=value … --switch" if MAGICS[magic] else "") if part)
     lines = [purpose, "", f"    {sign}{magic} {usage}".rstrip(), ""]
@@ -169,14 +171,29 @@ def manual(magic: str, purpose: str) -> str:
     width = max((len(option.example) for option in MAGICS[magic]), default=0)
     lines += [f"    {option.example:<{width}}  {option.meaning}" for option in MAGICS[magic]]
     lines += ["", "Values take {variables} of the notebook; --key value means key=value."] if MAGICS[magic] else []
+    lines += ["", f"{sign}{magic} --help shows this."]
     return "\n".join(lines)
 
 
 def documented(purpose: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a magic the manual that `%magic?` shows, written from its table of options."""
+    """Gives a magic the manual that `%magic?` and `%magic --help` show, written from its table of options."""
 
     def add_manual(magic: Callable[..., None]) -> Callable[..., None]:
-        magic.__doc__ = manual(magic.__name__, purpose)
-        return magic
+        text = manual(magic.__name__, purpose)
+
+        @functools.wraps(magic)
+        def run(magics: Any, line: str, *body: str) -> None:
+            if asks_for_help(line):
+                print(text)  # noqa: T201 - an answer under the cell, as aligned as a terminal's
+            else:
+                magic(magics, line, *body)
+
+        run.__doc__ = text
+        return run
 
     return add_manual
+
+
+def asks_for_help(line: str) -> bool:
+    """Whether `--help` or `-h` is among the words of a magic's line."""
+    return not {"--help", "-h"}.isdisjoint(line.split())

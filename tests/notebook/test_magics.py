@@ -242,3 +242,44 @@ def test_tab_offers_the_tasks_of_the_last_picture_and_asks_nobody(shell: Interac
 def test_what_a_ref_shows_of_itself_is_a_picture_for_tab(shell: InteractiveShell, run: Run) -> None:
     run("ref = nbaccel.remote(lambda: 1).remote()\nref")
     assert wording.short_id(shell.user_ns["ref"].task_id().hex()) in _tab(shell, "%accel_why ")
+
+
+@pytest.mark.parametrize(
+    "magic", ["%accel_init", "%accel_tasks", "%accel_why", "%accel_config", "%%accel", "%%accel_time"]
+)
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_of_a_magic_is_its_manual_and_does_nothing_else(run: Run, magic: str, flag: str) -> None:
+    said = run(f"{magic} {flag}\n1 / 0" if magic.startswith("%%") else f"{magic} {flag}")
+    assert magic in said and "Error" not in said
+    assert f"{magic} --help shows this." in said
+
+
+def test_help_of_a_cell_magic_needs_no_body(run: Run) -> None:
+    assert "one task for each item of this variable" in run("%%accel --help")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("%accel_int num_gpus=2", "%accel_init"),
+        ("%accel_stauts", "%accel_status"),
+        ("%acel_why", "%accel_why"),
+        ("x = 1\n%accel_task", "%accel_tasks"),
+        ("%%accl\n1", "%%accel"),
+    ],
+)
+def test_a_mistyped_magic_gets_a_suggestion(run: Run, typed: str, meant: str) -> None:
+    said = run(typed)
+    assert "not found" in said and f"Did you mean {meant}?" in said
+
+
+def test_a_magic_that_is_nothing_like_ours_gets_none(run: Run) -> None:
+    assert "Did you mean" not in run("%autoreload_ 2")
+    assert "Did you mean" not in run("%accel_tasks state=gone")  # has its own words
+
+
+def test_a_quantity_that_no_machine_has_is_refused_though_a_cluster_runs(run: Run) -> None:
+    assert "UsageError: The quantity of resource num_gpus cannot be negative, but got -1." in run(
+        "%accel_init num_gpus=-1"
+    )
+    assert nbaccel.is_initialized()
