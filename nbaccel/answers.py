@@ -64,7 +64,9 @@ class Explanation(msgspec.Struct, frozen=True):
     ever        it can run with the nodes there are; None: unknown
     resources   those that there is too little of
     fragmented  enough is free in sum, but not on one device
-    deadlock    all of it is held by work that does not give it back by itself
+    deadlock    all of it is held by work that waits for others, while nobody runs for whom it could wait
+    kept        all of it is held by work that does not give it back by itself, but ends when a person says so: an actor
+                whose last handle is dropped, a placement group that is removed
     elsewhere   what others than this cluster do to the devices: leases of other heads, memory of foreign processes
     missing     ids of arguments that are not there yet
     """
@@ -79,6 +81,7 @@ class Explanation(msgspec.Struct, frozen=True):
     resources: list[str] = []
     fragmented: bool = False
     deadlock: bool = False
+    kept: bool = False
     reason: str = ""
     holders: list[Blocker] = []
     elsewhere: list[str] = []

@@ -295,7 +295,8 @@ def _reason(id: str, explanation: Any) -> dict[str, Any]:
         "id": id, "name": explanation.name, "state": explanation.state, "sentence": explanation.sentence,
         "asks": explanation.asks, "fits_now": explanation.fits_now, "ever": explanation.ever,
         "resources": list(explanation.resources), "fragmented": explanation.fragmented, "reason": explanation.reason,
-        "deadlock": explanation.deadlock, "holders": [_blocker(fact) for fact in explanation.holders],
+        "deadlock": explanation.deadlock, "kept": explanation.kept,
+        "holders": [_blocker(fact) for fact in explanation.holders],
         "elsewhere": list(explanation.elsewhere), "missing": [id.hex() for id in explanation.missing],
     }  # fmt: skip
 

@@ -111,6 +111,7 @@ class Reasons:
             "resources": explanation.resources,
             "fragmented": explanation.fragmented,
             "deadlock": explanation.deadlock,
+            "kept": explanation.kept,
             "reason": explanation.reason,
             "holders": [self._holder(fact) for fact in explanation.holders],
             "elsewhere": [*explanation.elsewhere, *foreign],

@@ -30,7 +30,7 @@ MANY_ROWS = 100  # from here on a picture is big, and comes once a second
 CREDIT_BYTES = 4 << 20  # of lines for one slow reader; then its workers wait in their prints
 KEPT_LINES_BYTES = 4 << 20  # of a job whose news connection has not come yet
 MOST_ALERTS = 100
-_OF_WAITING = ("infeasible", "deadlock")  # what is true only while it waits
+_OF_WAITING = ("infeasible", "deadlock", "kept")  # what is true only while it waits
 
 
 class Watchers:

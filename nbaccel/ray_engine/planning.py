@@ -11,7 +11,7 @@ import msgspec
 
 from nbaccel.options import ACCELERATORS, UNIT
 from nbaccel.scheduling.events import Choice, DeviceSpec, NodeSpec, Placement
-from nbaccel.scheduling.explain import no_way_out, ways_out
+from nbaccel.scheduling.explain import until_when, ways_out
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.reasons import Feasibility, choice_text, judge
 from nbaccel.scheduling.resources import listed
@@ -80,8 +80,8 @@ def sentence(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler = _none) -
     elif not found.ever:
         answer["sentence"] = f"{start}, which can never be met here: {found.reason}."
     else:
-        answer["deadlock"] = _nobody_gives_back(snapshot, found.resources, answer["holders"])
-        stuck = f" {no_way_out(found.resources)}" if answer["deadlock"] else ""
+        answer["kept"] = _nobody_gives_back(snapshot, found.resources, answer["holders"])
+        stuck = f" {_until_ended(answer['holders'], found.resources)}" if answer["kept"] else ""
         answer["sentence"] = f"{start}: {found.reason}{held_by(answer['holders'], since=True)}.{stuck}"
     return answer
 
@@ -95,7 +95,7 @@ def never(name: str, cell: str, demand: dict[str, float], reason: str) -> str:
 
 
 def why_it_waits(snapshot: Snapshot, name: str, cell: str, demand: dict[str, float], more: str = "") -> tuple[str, str]:
-    """("waiting" or "deadlock", what is said of work that has waited for long); "" when it could start now.
+    """("waiting" or "kept", what is said of work that has waited for long); "" when it could start now.
 
     `more`: what is known of the autoscaler where no node could ever meet it.
     """
@@ -108,15 +108,21 @@ def why_it_waits(snapshot: Snapshot, name: str, cell: str, demand: dict[str, flo
         return "waiting", ""
     holders = holders_of(snapshot, found.resources)
     if _nobody_gives_back(snapshot, found.resources, holders):
-        return "deadlock", (
+        return "kept", (
             f"{_subject(name, cell)} waits for {asks}, but all of it is held by work that does not give it back by "
-            f"itself{held_by(holders)}. {ways_out(found.resources)}"
+            f"itself{held_by(holders)}. {_until_ended(holders, found.resources)}"
         )
     return "waiting", f"{_subject(name, cell)} asks for {asks}: {found.reason}{held_by(holders)}."
 
 
 def _nobody_gives_back(snapshot: Snapshot, resources: list[str], holders: list[dict[str, Any]]) -> bool:
     return all(_all_is_held(snapshot, resource, holders) for resource in resources)
+
+
+def _until_ended(holders: list[dict[str, Any]], resources: list[str]) -> str:
+    """Until when they keep it. Ray does not tell of an actor whether it is detached."""
+    kept = {until_when(bool(each.get("for_life")), bool(each.get("actor_id"))): None for each in holders}
+    return f"{'; '.join(words for words in kept if words)}. {ways_out(resources)}"
 
 
 def _all_is_held(snapshot: Snapshot, resource: str, holders: list[dict[str, Any]]) -> bool:

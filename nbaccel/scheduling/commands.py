@@ -111,7 +111,7 @@ class Warn(msgspec.Struct):
     """
 
     job: int
-    kind: str  # "infeasible" or "deadlock" or "waiting"
+    kind: str  # "infeasible", "deadlock", "kept" (until a person ends a holder) or "waiting"
     task_id: bytes | None  # names the line: the task that it was first said of
     message: str
 

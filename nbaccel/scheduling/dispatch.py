@@ -178,9 +178,9 @@ class Dispatcher:
                 self._tell_waiting(shape, first, now)
 
     def _tell_waiting(self, shape: Shape, record: TaskRecord, now: float) -> None:
-        message = self._explainer.deadlock(shape, record, now)
+        kind, message = self._explainer.stuck(shape, record, now)
         if message:
-            self._tasks.say(shape, record, "deadlock", message)
+            self._tasks.say(shape, record, kind, message)
             return
         more = f" {shape.size - 1} more that ask the same wait too." if shape.size > 1 else ""
         self._tasks.say(shape, record, "waiting", f"{self._explainer.explain(record, now).sentence}{more}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -35,6 +35,7 @@ class HolderFact(msgspec.Struct):
     actor_id: bytes | None = None
     group_id: bytes | None = None
     for_life: bool = False  # an actor or a group: not given back by itself
+    detached: bool = False  # an actor that lives without a handle
     blocked: bool = False  # its code waits for others
     ending: bool = False  # its work is over: what it held comes back when its process has gone
 
@@ -52,7 +53,8 @@ class Explanation(msgspec.Struct):
     resource: str = ""  # the first of `resources`
     resources: list[str] = []  # those that there is too little of
     fragmented: bool = False
-    deadlock: bool = False  # none of the holders gives back by itself
+    deadlock: bool = False  # all holders wait for others, and nobody runs for whom they could wait
+    kept: bool = False  # none of the holders gives back by itself, but a person can end some of them
     reason: str = ""  # the bare one, as in "0 of 1 GPU is free"
     holders: list[HolderFact] = []
     elsewhere: list[str] = []  # devices that others hold: "GPU 0 is held by notebook b.ipynb"
@@ -99,12 +101,13 @@ class Explainer:
         if group is not None and group.state is not GroupState.CREATED:
             answer.sentence = f"{_subject(record)} waits for {group}, which is {group.state.name}."
             return
-        answer.deadlock = self._gives_nothing_back(answer.holders, answer.elsewhere)
+        answer.deadlock, answer.kept = self._stuck(answer.holders, answer.elsewhere)
         start = f"{_subject(record)} asks for {answer.asks}"
         if answer.fits_now:
             answer.sentence = f"{start}, which is free: it is about to start."
         elif answer.ever:
             stuck = f" {no_way_out(answer.resources)}" if answer.deadlock else ""
+            stuck = stuck or (f" {until_ended(answer.holders, answer.resources)}" if answer.kept else "")
             answer.sentence = f"{start}: {_busy(answer, now)}.{_falls_back(record) or stuck}"
         else:
             answer.sentence = f"{start}, which can never be met here: {answer.reason}.{_alternatives(record)}"
@@ -193,25 +196,31 @@ class Explainer:
         groups = [self._groups.get(choice.placement.group_id or b"") for choice in shape.choices]
         return next((group.refused for group in groups if group is not None and group.refused), "")
 
-    def _gives_nothing_back(self, holders: list[HolderFact], elsewhere: list[str]) -> bool:
-        """Actors and groups never do. A task that waits for others does not, while nobody runs for whom it waits."""
+    def _stuck(self, holders: list[HolderFact], elsewhere: list[str]) -> tuple[bool, bool]:
+        """(a deadlock, kept until somebody ends a holder). A task that waits for others gives nothing back while nobody
+        runs for whom it waits; actors and groups never do by themselves, but a person can end those that do not wait.
+        """
         if not holders or elsewhere:
-            return False
+            return False, False
         nobody_runs = self._nobody_runs()
-        return all(fact.for_life or (fact.blocked and nobody_runs) for fact in holders)
+        if all(fact.blocked and nobody_runs for fact in holders):
+            return True, False
+        return False, all(fact.for_life or (fact.blocked and nobody_runs) for fact in holders)
 
-    def deadlock(self, shape: Shape, record: TaskRecord, now: float) -> str:
-        """A sentence when none of the holders gives back by itself, "" when some of them may."""
+    def stuck(self, shape: Shape, record: TaskRecord, now: float) -> tuple[str, str]:
+        """("deadlock" or "kept", a sentence) when none of the holders gives back by itself, ("", "") when some may."""
         verdict = judge(self._cluster, shape.choices[0])
         if verdict.fits_now or not verdict.ever:
-            return ""
+            return "", ""
         holders = self._holders(verdict)
-        if not self._gives_nothing_back(holders, _elsewhere(verdict)):
-            return ""
+        deadlock, kept = self._stuck(holders, _elsewhere(verdict))
+        if not deadlock and not kept:
+            return "", ""
         held = listed([_held(fact, now) for fact in holders[:MAX_NAMED]])
-        return (
+        end = ways_out(verdict.resources) if deadlock else until_ended(holders, verdict.resources)
+        return "deadlock" if deadlock else "kept", (
             f"{_subject(record)} waits for {choice_text(shape.choices[0])}, but all of it is held by work that does "
-            f"not give it back by itself: {held}. {ways_out(verdict.resources)}"
+            f"not give it back by itself: {held}. {end}"
         )
 
 
@@ -242,6 +251,7 @@ def _fact(hold: Hold, resource: str, amount: int, index: int | None) -> HolderFa
     if isinstance(owner, ActorRecord):
         fact.actor_id, fact.for_life = owner.actor_id, owner.created
         fact.name = fact.name.removesuffix(CONSTRUCTOR)
+        fact.detached = task.detached
         fact.blocked = owner.worker is not None and owner.worker.blocked > 0
         fact.ending = owner.state is ActorState.DEAD
     else:
@@ -271,6 +281,27 @@ def _busy(answer: Explanation, now: float | None) -> str:
 
 def no_way_out(resources: list[str]) -> str:
     return f"This is a deadlock: none of them gives it back by itself. {ways_out(resources)}"
+
+
+def until_ended(holders: Iterable[HolderFact], resources: list[str]) -> str:
+    """Until when those who hold for life keep it, and what a person can do."""
+    kept = {fact: None for fact in map(_until, holders) if fact}
+    return f"{'; '.join(kept)}. {ways_out(resources)}"
+
+
+def _until(fact: HolderFact) -> str:
+    return until_when(fact.for_life, fact.actor_id is not None, detached=fact.detached)
+
+
+def until_when(for_life: bool, is_actor: bool, *, detached: bool = False) -> str:
+    """Until when a holder for life keeps what it has; "" for others."""
+    if not for_life:
+        return ""
+    if detached:
+        return "A detached actor keeps it until nbaccel.kill() ends it"
+    if is_actor:
+        return "An actor keeps it until its last handle is dropped (del) or nbaccel.kill() ends it"
+    return "A placement group keeps it until remove_placement_group() is called"
 
 
 def ways_out(resources: list[str]) -> str:

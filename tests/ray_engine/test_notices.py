@@ -220,18 +220,19 @@ def test_what_is_free_by_now_is_not_said_to_wait(cluster, front):
     assert front.said == [] and kept
 
 
-def test_devices_that_actors_hold_for_life_are_a_deadlock(cluster, front):
+def test_devices_that_actors_hold_for_life_are_told_with_what_ends_that(cluster, front):
     cluster.held_by, cluster.actor_ids = {0: "Model", 1: "Model"}, {"Model": "ab" * 16}
     kept = cluster.submit("train", 1.0)
     cluster.queue = {ASKS_ONE: 1}
     cluster.look(6)
     cluster.look(3)
     ((_cell, kind, text),) = front.said
-    assert kind == "deadlock" and kept
+    assert kind == "kept" and kept
+    assert "until its last handle is dropped" in text
     assert "all of it is held by work that does not give it back by itself; held by Model (GPU 0), pid 7" in text
 
 
-def test_cpus_that_actors_hold_for_life_are_a_deadlock_unless_others_hold_some(cluster, front):
+def test_cpus_that_actors_hold_for_life_are_told_so_unless_others_hold_some(cluster, front):
     cluster.busy_cpus = 4.0
     cluster.actors = [ActorRow("ab" * 16, "Model", "ALIVE", demand={"CPU": 3.0}, cell="[2]")]
     kept = cluster.submit("train", 0, demand={"CPU": 2.0})
@@ -241,7 +242,7 @@ def test_cpus_that_actors_hold_for_life_are_a_deadlock_unless_others_hold_some(c
     assert front.said[-1][1] == "waiting" and "held by Model (cell [2])" in front.said[-1][2]
     cluster.busy_cpus = 3.0
     cluster.look(1)
-    assert front.said[-1][1] == "deadlock" and kept
+    assert front.said[-1][1] == "kept" and kept
 
 
 def test_lines_go_when_their_tasks_have_ended_and_when_all_ends(cluster, front):

@@ -384,7 +384,7 @@ def test_a_worker_that_keeps_device_memory_is_retired_before_the_next_task_gets_
 # --- deadlock ----------------------------------------------------------------------------------------------------
 
 
-def test_actors_that_hold_all_cpus_while_a_task_waits_are_told_as_a_deadlock() -> None:
+def test_what_an_actor_with_a_handle_holds_is_no_deadlock_since_the_handle_can_be_dropped() -> None:
     w = world(0, cpus=1)
     creation = w.actor("Holder", choice(CPU=1), running=None, cell="[2] line 1")
     w.ready()
@@ -392,14 +392,25 @@ def test_actors_that_hold_all_cpus_while_a_task_waits_are_told_as_a_deadlock() -
     task = w.submit("f")
     explanation = w.scheduler.explain(task.task_id)
     assert explanation is not None
-    assert explanation.deadlock
+    assert explanation.kept and not explanation.deadlock
     assert explanation.sentence.endswith(
-        "held by actor Holder (1 CPU, cell [2] line 1). This is a deadlock: none of them gives it back by itself. End "
-        "one of these, ask for less, or add CPU."
+        "held by actor Holder (1 CPU, cell [2] line 1). An actor keeps it until its last handle is dropped (del) or "
+        "nbaccel.kill() ends it. End one of these, ask for less, or add CPU."
     )
     w.time_passes(20)
-    assert {warning.kind for warning in w.warnings} == {"deadlock"}
+    assert {warning.kind for warning in w.warnings} == {"kept"}
     assert "actor Holder (1 CPU, cell [2] line 1" in w.warnings[0].message
+    assert "until its last handle is dropped" in w.warnings[0].message
+
+
+def test_a_detached_actor_is_said_to_end_only_when_it_is_killed() -> None:
+    w = world(0, cpus=1)
+    creation = w.actor("Holder", choice(CPU=1), running=None, detached=True)
+    w.ready()
+    w.returns(creation)
+    explanation = w.scheduler.explain(w.submit("f").task_id)
+    assert explanation is not None
+    assert "A detached actor keeps it until nbaccel.kill() ends it. End one" in explanation.sentence
 
 
 def test_a_parent_that_holds_the_device_its_child_waits_for_is_told_as_a_deadlock() -> None:
