@@ -6,16 +6,17 @@ Names, options and meanings are Ray Core's; what differs says so.
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
+from nbaccel import addresses, exceptions
 from nbaccel import engine as engines
-from nbaccel import exceptions
-from nbaccel.handles import ActorClass, ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction
+from nbaccel.handles import ActorClass, ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction, yields
 from nbaccel.job_config import JobConfig
-from nbaccel.option_checks import is_number
-from nbaccel.options import InitOptions, actor_options, init_options, method_options, task_options
+from nbaccel.option_checks import is_number, streams_only_generators
+from nbaccel.options import actor_options, init_options, method_options, task_options
 from nbaccel.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -89,7 +90,8 @@ def init(address: str | None = None, **given: Any) -> ClusterContext:
     >>> nbaccel.init(num_gpus=2)
     """
     job = given.get("job_config")
-    options = init_options(address=address, **(job.keywords(given) if isinstance(job, JobConfig) else given))
+    keywords = job.keywords(given) if isinstance(job, JobConfig) else given
+    options = init_options(address=address, **{**_from_rays_variables(), **keywords})
     running = engines.running()
     if running is not None:
         if options.ignore_reinit_error:
@@ -104,7 +106,13 @@ def init(address: str | None = None, **given: Any) -> ClusterContext:
     if hasattr(options.logging_config, "apply"):
         options.logging_config.apply()
     _attach_to_notebook()
-    return _context(engines.start(_engine_name(options), options))
+    return _context(engines.start(addresses.engine_of(options), options))
+
+
+def _from_rays_variables() -> dict[str, Any]:
+    """The keywords that Ray's environment variables stand for."""
+    hides = os.environ.get("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "").lower() in ("1", "true")
+    return {"hide_unassigned": True} if hides else {}
 
 
 def _attach_to_notebook() -> None:
@@ -114,53 +122,6 @@ def _attach_to_notebook() -> None:
         from nbaccel.notebook import attaching
 
         attaching.attach()
-
-
-def _engine_name(options: InitOptions) -> str:
-    if options.engine is not None:
-        return options.engine
-    address = options.address
-    if address in (None, "local"):
-        return "local"
-    if address == "auto":
-        return _found_by_auto()
-    is_rays = address is not None and (address.startswith("ray://") or _is_host_and_port(address))
-    return "ray" if is_rays else "local"
-
-
-def _is_host_and_port(address: str) -> bool:
-    host, colon, port = address.rpartition(":")
-    return bool(host and colon and port.isdigit() and "/" not in host)
-
-
-def _found_by_auto() -> str:
-    """A live nbaccel head, else the Ray that RAY_ADDRESS names; the choice is printed."""
-    import os
-
-    from nbaccel import sessions
-
-    records = [record for record in sessions.find() if record.shared]
-    if records:
-        _say(f'nbaccel: address="auto" joins the head of pid {records[0].pid} ({records[0].title}).')
-        return "local"
-    ray_address = os.environ.get("RAY_ADDRESS")
-    if ray_address:
-        _say(f'nbaccel: address="auto" joins the Ray cluster of RAY_ADDRESS={ray_address}.')
-        return "ray"
-    note = os.path.join(os.environ.get("RAY_TMPDIR", "/tmp"), "ray", "ray_current_cluster")
-    if os.path.exists(note):
-        _say(f'nbaccel: address="auto" joins the Ray that `ray start` has noted in {note}.')
-        return "ray"
-    raise ConnectionError(
-        f'address="auto": nothing to join. Looked for a shared nbaccel head in {sessions.directory()} (start one with '
-        "`nbaccel start --head`), for RAY_ADDRESS in the environment, which is not set, and for "
-        f"{note}, which `ray start` writes. Call init() without an address for a head of your own."
-    )
-
-
-def _say(text: str) -> None:
-    """Tell the user, in the notebook or terminal."""
-    sys.stdout.write(text + "\n")
 
 
 def _context(engine: engines.Engine) -> ClusterContext:
@@ -238,6 +199,8 @@ def method(*args: Any, **options: Any) -> Any:
     checked = method_options(**options)
 
     def mark(function: Any) -> Any:
+        name = getattr(function, "__qualname__", repr(function))
+        streams_only_generators(checked.num_returns, yields(function), name)
         function.__nbaccel_method__ = checked
         return function
 
@@ -459,7 +422,7 @@ def start_head(*, with_us: bool = False, **options: Any) -> Any:
 
     It outlives this process, unless it is to end `with_us`.
     """
-    return engines.start_shared(init_options(**options), with_us=with_us)
+    return engines.start_shared(init_options(**{**_from_rays_variables(), **options}), with_us=with_us)
 
 
 def stop_head(record: Any, force: bool = False) -> bool:

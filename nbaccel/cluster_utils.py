@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -108,8 +109,8 @@ class Cluster:
         """Add a node: the first is the head's; the devices of the others are logical.
 
         num_cpus (1 where nothing is said), num_gpus, resources, labels, memory and object_store_memory in bytes,
-        node_name. Raises ValueError, TypeError. What else Ray's own Cluster takes (ports, folders, its dashboard) has
-        no meaning for virtual nodes.
+        node_name. Environment variables that were set since the head's start are set on this node. Raises ValueError,
+        TypeError. What else Ray's own Cluster takes (ports, folders, its dashboard) has no meaning for virtual nodes.
         """
         unknown = sorted(set(node_args) - set(_NODE_OPTIONS) - _RAYS_OWN)
         if unknown:
@@ -198,6 +199,7 @@ class LocalNodes:
 
     def __init__(self) -> None:
         self._record: Any = None
+        self._environ: dict[str, str] = {}  # when the head was started
 
     @property
     def address(self) -> str | None:
@@ -208,6 +210,7 @@ class LocalNodes:
         return str(self._record.session)
 
     def start_head(self, given: dict[str, Any]) -> str:
+        self._environ = dict(os.environ)
         known = ("num_cpus", "num_gpus", "resources", "labels", "object_store_memory")
         self._record = api.start_head(with_us=True, **{name: given[name] for name in known if name in given})
         return next(row.node_id for row in observing.snapshot(self._record).nodes if row.is_head)
@@ -216,7 +219,8 @@ class LocalNodes:
         options = dict(given)
         if "node_name" in options:
             options["name"] = options.pop("node_name")
-        return observing.add_node(self._record, options)
+        new = {name: value for name, value in os.environ.items() if self._environ.get(name) != value}
+        return observing.add_node(self._record, {**options, "environ": new})
 
     def remove(self, node_id: str, *, graceful: bool) -> None:
         observing.remove_node(self._record, node_id)

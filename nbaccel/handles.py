@@ -17,6 +17,7 @@ import msgspec
 from nbaccel import engine as engines
 from nbaccel.arity import Arity, arity_of, constructor_arity, signature_of
 from nbaccel.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID, WorkerID
+from nbaccel.option_checks import streams_only_generators
 from nbaccel.options import ActorOptions, MethodOptions, TaskOptions, as_given, falling_back
 from nbaccel.refs import ObjectRef, ObjectRefGenerator
 
@@ -49,6 +50,11 @@ Given = Sequence[Any] | None  # positional arguments as `_remote` takes them
 Named = Mapping[str, Any] | None
 
 
+def yields(function: Any) -> bool:
+    """Whether this is a generator function, plain or asynchronous."""
+    return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+
+
 class RemoteFunction:
     """What `@nbaccel.remote` makes of a function: call it with `.remote(...)`."""
 
@@ -66,6 +72,7 @@ class RemoteFunction:
         self._module = getattr(function, "__module__", None) or "__main__"
         self._is_generator = inspect.isgeneratorfunction(function)
         self._declared = options
+        streams_only_generators(options.num_returns, self._is_generator, self._name)
         self._arity = arity_of(function)
         self._fallback: Callable[..., Any] | None = None
         self._cache: dict[Any, Any] = {}  # the engine's own notes on this function
@@ -128,6 +135,7 @@ class _BoundFunction:
     """A remote function with options of its own."""
 
     def __init__(self, function: RemoteFunction, options: TaskOptions) -> None:
+        streams_only_generators(options.num_returns, function._is_generator, function._name)
         self._remote_function = function
         self._options = options
 
@@ -173,7 +181,7 @@ def methods_of(cls: type) -> dict[str, MethodSpec]:
             getattr(function, "__nbaccel_method__", MethodOptions()),
             arity_of(function, skip_first=is_plain or isinstance(plain, classmethod)),
             inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function),
-            inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function),
+            yields(function),
         )
     for name in BUILT_IN_METHODS:
         specs[name] = MethodSpec(name, MethodOptions(), Arity(0, 1 << 30))
@@ -439,7 +447,9 @@ class ActorMethod:
         return _dag().ClassMethodNode(self, args, kwargs)  # type: ignore[no-any-return]
 
     def options(self, **given: Any) -> ActorMethod:
-        return ActorMethod(self.handle, self._spec, self._options.merged(**given))
+        options = self._options.merged(**given)
+        streams_only_generators(options.num_returns, self._spec.is_generator, self._short_name)
+        return ActorMethod(self.handle, self._spec, options)
 
     def __repr__(self) -> str:
         return f"ActorMethod({self.handle._class_name}.{self._spec.name})"

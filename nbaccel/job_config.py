@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
 class JobConfig:
     """A namespace and a runtime environment for everything that this driver starts, and notes of your own.
+
+    `code_search_path` names directories that workers put first in `sys.path`. Raises TypeError for what is no list.
 
     >>> nbaccel.init(job_config=JobConfig(ray_namespace="analysis", runtime_env={"env_vars": {"A": "1"}}))
     """
@@ -15,11 +17,18 @@ class JobConfig:
     def __init__(
         self,
         *,
+        code_search_path: Sequence[str] | None = None,
         runtime_env: Mapping[str, Any] | None = None,
         metadata: Mapping[str, str] | None = None,
         ray_namespace: str | None = None,
         default_actor_lifetime: str = "non_detached",
     ) -> None:
+        if not isinstance(code_search_path or [], (list, tuple)):
+            raise TypeError(
+                f"The type of code search path is incorrect: it must be a list of directories, but is a "
+                f"{type(code_search_path).__name__}."
+            )
+        self.code_search_path = list(code_search_path or [])
         self.set_runtime_env(runtime_env)
         self.metadata = dict(metadata or {})
         self.ray_namespace = ray_namespace
@@ -50,7 +59,10 @@ class JobConfig:
     def keywords(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The keywords of init() with what this adds; what is written there itself wins."""
         merged = {name: value for name, value in given.items() if name != "job_config"}
-        for name, value in (("namespace", self.ray_namespace), ("runtime_env", self.runtime_env)):
+        own = {
+            "namespace": self.ray_namespace, "runtime_env": self.runtime_env, "_code_search_path": self.code_search_path
+        }  # fmt: skip
+        for name, value in own.items():
             if value and merged.get(name) is None:
                 merged[name] = value
         return merged

@@ -225,6 +225,15 @@ def num_returns(name: str, value: Any) -> int | str | None:
     return value
 
 
+def streams_only_generators(num_returns: Any, is_generator: bool, name: str) -> None:
+    """Raises ValueError where a function that yields nothing is told to stream, as Ray does at the decorator."""
+    if num_returns in ("streaming", "dynamic") and not is_generator:
+        raise ValueError(
+            f"num_returns={num_returns!r} can only be used with generator functions (functions that use 'yield'), and "
+            f"{name} is none."
+        )
+
+
 def exception_types(name: str, value: Any) -> tuple[type[BaseException], ...]:
     if not isinstance(value, list | tuple):
         raise wrong_type(name, value, "a list or tuple of exception types")

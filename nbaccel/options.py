@@ -124,6 +124,7 @@ OPTIONS: tuple[tuple[str, Where, Check], ...] = (
     ("on_interrupt", Where.INIT, checks.one_of("cancel", "detach", "force")),
     ("infeasible", Where.INIT, checks.one_of("warn", "raise", none="warn")),
     ("leak_threshold", Where.INIT, checks.size_bytes),
+    ("_code_search_path", Where.INIT, checks.words),  # of a JobConfig
     ("shared", Where.INIT, checks.switch),
 )
 
@@ -327,6 +328,7 @@ class InitOptions(Struct, frozen=True, kw_only=True):
     infeasible: str = "warn"
     leak_threshold: int | None = None  # bytes
     shared: bool = False
+    code_search_path: tuple[str, ...] = ()
     passed_on: dict[str, Any] = {}  # Ray's own keywords, see PASSED_ON
 
     def __post_init__(self) -> None:

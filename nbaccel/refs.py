@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from nbaccel.exceptions import GetTimeoutError
+from nbaccel.exceptions import GetTimeoutError, OufOfBandObjectRefSerializationException
 from nbaccel.ids import JobID, TaskID
 
 if TYPE_CHECKING:
@@ -153,6 +154,20 @@ class _NoEngine:
     @staticmethod
     def reduce_ref(ref: ObjectRef[Any]) -> tuple[Any, ...]:
         return ObjectRef, (ref._id, _NoEngine)
+
+
+_ALLOWED_BY_HAND = "RAY_allow_out_of_band_object_ref_serialization"  # Ray's name for it
+
+
+def check_pickled_by_hand(id: bytes) -> None:
+    """Raises OufOfBandObjectRefSerializationException where the user forbids to pickle refs outside of values."""
+    if os.environ.get(_ALLOWED_BY_HAND, "1").lower() in ("1", "true"):
+        return
+    raise OufOfBandObjectRefSerializationException(
+        f"It is not allowed to serialize ray.ObjectRef {id.hex()} by hand, outside of a task's arguments or a value, "
+        "because RAY_allow_out_of_band_object_ref_serialization is off. A ref that is pickled by hand keeps its object "
+        "for the whole session. Pass the ref itself, or set RAY_allow_out_of_band_object_ref_serialization=1."
+    )
 
 
 class ObjectRefGenerator:

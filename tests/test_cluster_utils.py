@@ -95,6 +95,21 @@ def test_work_goes_to_the_node_that_is_named_or_labelled(joined):
     assert nbaccel.get(soft.remote()) == a.node_id
 
 
+def test_a_node_has_the_variables_of_the_moment_when_it_was_added(joined, monkeypatch):
+    monkeypatch.setenv("SAID_LATER", "yes")
+    node = joined.add_node(num_cpus=1, resources={"later": 1})
+    monkeypatch.delenv("SAID_LATER")
+
+    @nbaccel.remote
+    def said():
+        return os.environ.get("SAID_LATER")
+
+    here = NodeAffinitySchedulingStrategy(joined.head_node.node_id, soft=False)
+    assert nbaccel.get(said.options(resources={"later": 1}).remote()) == "yes"
+    assert nbaccel.get(said.options(scheduling_strategy=here).remote()) is None
+    joined.remove_node(node)
+
+
 def test_bundles_lie_as_the_strategy_says(joined):
     for _ in range(2):
         joined.add_node(num_cpus=2)

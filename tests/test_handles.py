@@ -310,3 +310,11 @@ def test_a_detached_actor_needs_a_name_to_be_found_and_survives_its_driver(head:
     assert place.command("stop").returncode == 0
     place.assert_nothing_left()
     place.clear()
+
+
+def test_refs_are_not_pickled_by_hand_where_that_is_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    ref = nbaccel.put(1)
+    monkeypatch.setenv("RAY_allow_out_of_band_object_ref_serialization", "0")
+    with pytest.raises(nbaccel.exceptions.OufOfBandObjectRefSerializationException, match=ref.hex()):
+        nbaccel.cloudpickle.dumps(ref)
+    assert nbaccel.get(nbaccel.get(nbaccel.put([ref]))) == [1]

@@ -1,6 +1,7 @@
 """The settings of a driver as one object."""
 
 import os
+import sys
 
 import pytest
 
@@ -35,3 +36,18 @@ def test_notes_are_kept():
 def test_lifetimes_are_said_at_the_actor(lifetime, words):
     with pytest.raises(ValueError, match=words):
         JobConfig(default_actor_lifetime=lifetime)
+
+
+def test_its_search_path_is_where_workers_look_first(tmp_path):
+    (tmp_path / "only_here.py").write_text("VALUE = 42")
+
+    @nbaccel.remote
+    def look():
+        import only_here
+
+        return only_here.VALUE, sys.path[0]
+
+    with nbaccel.init(num_cpus=1, job_config=JobConfig(code_search_path=[str(tmp_path)])):
+        assert nbaccel.get(look.remote()) == (42, str(tmp_path))
+    with pytest.raises(TypeError, match="code search path"):
+        JobConfig(code_search_path=str(tmp_path))

@@ -95,6 +95,7 @@ VENDOR = Vendor(
     unset=("NEURON_RT_NUM_CORES",),
     noset=(VARIABLE,),
     fractions=False,
+    only_type=TYPE,
     looked_for=("/dev/neuron*",),
     signs=signs,
     probe=probe,

@@ -216,6 +216,7 @@ class Vendor:
     type_of      accelerator type from a marketing name
     assign       the environment for a task with these devices, given its environment and how many the node has
     hidden       the text that hides every device
+    only_type    the accelerator type of every device of this vendor, where there is only one; logical ones have it too
     pin          settles `id` and `visible_value` of the selected devices, given all found; also notes for the user
     """
 
@@ -235,6 +236,7 @@ class Vendor:
     type_of: Callable[[str], str | None]
     assign: Callable[[Sequence[Device], Mapping[str, str], int], Environment]
     hidden: str = ""
+    only_type: str | None = None
     pin: Callable[[Sequence[Device], Sequence[Device], Mapping[str, str]], tuple[list[Device], list[str]]] = keep
 
     def finding(self, **facts: Any) -> Finding:
@@ -251,5 +253,6 @@ class Vendor:
 
     def logical(self, id: str, index: int) -> Device:
         """A device that is counted but not there."""
-        named = Device(id, index, self.name, self.family, self.resource, name=f"logical {self.family}")
+        name = f"logical {self.family}"
+        named = Device(id, index, self.name, self.family, self.resource, name=name, type=self.only_type)
         return replace(named, kind=DeviceKind.LOGICAL, visible_value=id, ordinal=int(id) if id.isdecimal() else None)

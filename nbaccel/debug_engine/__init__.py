@@ -12,6 +12,7 @@ they are read, and a deadlock is told instead of waited for. There is one proces
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,4 +28,5 @@ def start(options: InitOptions) -> DebugEngine:
         raise ValueError(
             f"engine='debug' runs all in this process and cannot join {options.address!r}: leave the address out."
         )
+    sys.path[:0] = [entry for entry in options.code_search_path if entry not in sys.path]
     return DebugEngine(options)

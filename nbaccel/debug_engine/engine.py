@@ -27,6 +27,7 @@ from nbaccel.local_engine.ids import IdMaker, return_id, task_of
 from nbaccel.local_engine.pending_calls import PendingCalls
 from nbaccel.local_engine.records import TemplateRecord, template_record
 from nbaccel.options import ActorOptions, InitOptions, MethodOptions, TaskOptions
+from nbaccel.refs import check_pickled_by_hand
 from nbaccel.scheduling import events as ev
 
 _KINDS = (ev.TaskKind.TASK, ev.TaskKind.ACTOR_CREATION, ev.TaskKind.ACTOR_CALL)
@@ -173,6 +174,7 @@ class DebugEngine(View):
             cell=template.cell, submitted_at=entry.submitted_at, payload=entry, max_restarts=template.max_restarts,
             max_task_retries=template.max_task_retries, max_concurrency=template.max_concurrency,
             out_of_order=template.out_of_order, detached=template.detached,
+            owner_worker=self.stage.worker_of(submit.parent),
         )  # fmt: skip
 
     def _begin(self, task: ev.Task, slots: list[tuple[int | str, bytes]]) -> None:
@@ -296,7 +298,8 @@ class DebugEngine(View):
         return future
 
     def reduce_ref(self, ref: ObjectRef[Any]) -> tuple[Any, ...]:
-        codec.note_ref(ref._id)
+        if not codec.note_ref(ref._id):
+            check_pickled_by_hand(ref._id)
         self.values.keep((ref._id,))
         return received_ref, (ref._id,)
 

@@ -10,7 +10,8 @@ import msgspec
 from nbaccel import exceptions
 from nbaccel.ids import PlacementGroupID
 from nbaccel.local_engine import failures, wire
-from nbaccel.local_engine.execution import Running
+from nbaccel.local_engine.execution import Running, current_run
+from nbaccel.local_engine.groups import SCHEDULING_STATES, owner_of_ready_died
 from nbaccel.placement_group_handle import PlacementGroup
 from nbaccel.scheduling.commands import GroupChanged
 from nbaccel.scheduling.events import UNIT, GroupAsked, GroupRemoveAsked
@@ -23,7 +24,7 @@ class Group(msgspec.Struct):
     spec: GroupAsked
     state: str = "PENDING"
     nodes: list[bytes] = []
-    waiting: list[tuple[bytes, wire.Value]] = []
+    waiting: list[tuple[bytes, wire.Value, bytes | None]] = []  # (object, value, the worker that asked)
 
 
 class Groups:
@@ -53,14 +54,24 @@ class Groups:
         elif group.state == "CREATED":
             self._engine.values.fill(object_id, value)
         else:
-            group.waiting.append((object_id, value))
+            running = current_run.get()
+            owner = self._engine.stage.worker_of(running.task_id) if running is not None else None
+            group.waiting.append((object_id, value, owner))
+
+    def owner_died(self, worker_id: bytes) -> None:
+        """What stood for a process has ended that had asked for `ready()`."""
+        for group in self._by_id.values():
+            for object_id, _value, owner in group.waiting:
+                if owner == worker_id:
+                    self._engine.values.fill(object_id, owner_of_ready_died(object_id))
+            group.waiting = [one for one in group.waiting if one[2] != worker_id]
 
     def changed(self, command: GroupChanged) -> None:
         group = self._by_id[command.group_id]
         group.state, group.nodes = command.state, command.bundle_nodes or group.nodes
         if command.state in ("CREATED", "REMOVED"):
             waiting, group.waiting = group.waiting, []
-            for object_id, value in waiting:
+            for object_id, value, _owner in waiting:
                 self._engine.values.fill(object_id, value if command.state == "CREATED" else _gone())
 
     def remove(self, group_id: bytes) -> None:
@@ -76,8 +87,13 @@ class Groups:
         return {
             "placement_group_id": group_id.hex(), "name": spec.name, "bundles": bundles,
             "bundles_to_node_id": {i: node.hex() for i, node in enumerate(group.nodes)}, "strategy": spec.strategy,
-            "state": group.state, "stats": {}, "is_detached": spec.detached, "creator_job_id": "00000001",
+            "state": group.state, "stats": {"scheduling_state": self._scheduling_state(group)},
+            "is_detached": spec.detached, "creator_job_id": "00000001",
         }  # fmt: skip
+
+    def _scheduling_state(self, group: Group) -> str:
+        record = self._engine.stage.scheduler.group_record(group.spec.group_id)
+        return "INFEASIBLE" if record is not None and record.never is True else SCHEDULING_STATES[group.state]
 
     def rows(self) -> list[dict[str, Any]]:
         return [self.row(group_id) for group_id in self._by_id]

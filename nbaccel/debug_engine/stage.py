@@ -18,6 +18,7 @@ from nbaccel.debug_engine.workers import Entry, Stream, Worker
 from nbaccel.local_engine import codec, failures, wire
 from nbaccel.local_engine.execution import ActorExit, Running, current_run
 from nbaccel.local_engine.ids import return_id
+from nbaccel.local_engine.orphaned_work import OWNER_DIED
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.commands import Failure
@@ -128,8 +129,23 @@ class Stage:
         if worker is not None:
             if not command.force:
                 worker.say_goodbye()
-            worker.end()
+            self._end(worker)
             self.tell(ev.WorkerDied(command.worker_id, command.why, intended=True))
+
+    def worker_of(self, task_id: bytes) -> bytes | None:
+        """What stands for the process that this task runs in; None for the driver's."""
+        record = self.scheduler.task_record(task_id) if task_id else None
+        return record.worker.worker_id if record is not None and record.worker is not None else None
+
+    def _end(self, worker: Worker) -> None:
+        """Its own end, and that of the actors that it created where it was an actor itself."""
+        worker.end()
+        if worker.creation is None:
+            return
+        self._engine.groups.owner_died(worker.worker_id)
+        for actor in list(self.scheduler.living_actors_of(worker.worker_id)):
+            if not actor.task.detached:
+                self.tell(ev.ActorKillAsked(actor.actor_id, why=OWNER_DIED))
 
     def _recall(self, command: do.RecallTasks) -> None:
         worker = self.workers[command.worker_id]
@@ -249,7 +265,7 @@ class Stage:
     def _die(self, worker: Worker, how: str) -> None:
         """Its code ended its process, or would have, had it one of its own."""
         self.workers.pop(worker.worker_id, None)
-        worker.end()
+        self._end(worker)
         self.tell(ev.WorkerDied(worker.worker_id, how))
 
     def _work(self, worker: Worker, running: Running) -> wire.Done | None:

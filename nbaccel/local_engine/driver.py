@@ -287,7 +287,7 @@ def hello(role: str, token: str, options: InitOptions | None, job: int = 0) -> w
         "{}.{}".format(*sys.version_info),
         sys.prefix,
         launch.title(),
-        [_absolute(entry) for entry in sys.path],
+        [_absolute(entry) for entry in (*(options.code_search_path if options else ()), *sys.path)],
         _cwd(),
         (options.namespace if options else None) or "",
         msgspec.json.encode({"env_vars": variables} if variables else {}),

@@ -272,7 +272,7 @@ class Execution:
             return result
         except Exception as problem:  # the user's exception (or what it holds) refuses to be pickled
             said = f"{type(error).__name__}: {_said(error)} (the exception itself could not be pickled: {problem})"
-            return _inline(exceptions.RayTaskError(name, text, RuntimeError(said), **where))  # type: ignore[arg-type]
+            return _inline(exceptions.RayTaskError(name, text, exceptions.RayError(said), **where))  # type: ignore[arg-type]
 
     def _let_go_of(self, running: Running, error: BaseException) -> None:
         """Its text is taken; the frames, and what they hold, go."""

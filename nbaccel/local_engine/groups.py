@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nbaccel.scheduling.commands import GroupChanged
 
 KEEP_REMOVED = 1_000  # rows of removed groups that the table still shows
-_STATS = {"PENDING": "QUEUED", "CREATED": "FINISHED", "REMOVED": "REMOVED", "RESCHEDULING": "QUEUED"}
+SCHEDULING_STATES = {"PENDING": "QUEUED", "CREATED": "FINISHED", "REMOVED": "REMOVED", "RESCHEDULING": "QUEUED"}
 
 
 class GroupNameTaken(Exception):
@@ -81,16 +81,21 @@ class Groups:
         if group_id is None:
             return {row["placement_group_id"]: row for row in self.rows()}
         group = self._by_id.get(group_id)
-        return _row(group_id, group) if group is not None else {}
+        return self._row(group_id, group) if group is not None else {}
 
     def find(self, peer: Peer, name: str) -> dict[str, Any] | None:
         for group_id, group in self._by_id.items():
             if group.spec.name == name and group.state != "REMOVED":
-                return _row(group_id, group)
+                return self._row(group_id, group)
         return None
 
     def rows(self) -> list[dict[str, Any]]:
-        return [_row(group_id, group) for group_id, group in self._by_id.items()]
+        return [self._row(group_id, group) for group_id, group in self._by_id.items()]
+
+    def _row(self, group_id: bytes, group: Group) -> dict[str, Any]:
+        record = self._head.scheduler.group_record(group_id)
+        hopeless = record is not None and record.never is True
+        return _row(group_id, group, "INFEASIBLE" if hopeless else SCHEDULING_STATES[group.state])
 
     # ---- what the scheduler says
 
@@ -109,6 +114,14 @@ class Groups:
         if command.state == "REMOVED":
             self._forget_old()
         self._head.watchers.changed()
+
+    def owner_died(self, client_id: int) -> None:
+        """A process was killed that had asked for `ready()`: nobody will give these refs a value any more."""
+        for group in self._by_id.values():
+            owned = [one for one in group.waiting if one[1] == client_id]
+            group.waiting = [one for one in group.waiting if one[1] != client_id]
+            for object_id, _client_id, _value in owned:
+                self._give(object_id, client_id, owner_of_ready_died(object_id))
 
     def _give(self, object_id: bytes, client_id: int, value: wire.Value) -> None:
         self._head.orders.fill(object_id, value, [], client_id)
@@ -129,11 +142,17 @@ def _answer(command: GroupChanged, value: bytes) -> wire.Value:
     return wire.Value(wire.OK, value) if command.state == "CREATED" else _gone()
 
 
+def owner_of_ready_died(object_id: bytes) -> wire.Value:
+    """What a ref of `ready()` gets when the process that asked for it has died."""
+    why = "the process that called ready() has ended before the placement group was placed"
+    return failures.failed("OwnerDiedError", f"Object {object_id.hex()} has no owner any more: {why}.")
+
+
 def _gone() -> wire.Value:
     return failures.failed("TaskPlacementGroupRemoved", "The placement group has been removed.")
 
 
-def _row(group_id: bytes, group: Group) -> dict[str, Any]:
+def _row(group_id: bytes, group: Group, scheduling_state: str) -> dict[str, Any]:
     spec = group.spec
     nodes = [group.nodes[place].hex() if place < len(group.nodes) else "" for place in range(len(spec.bundles))]
     return {
@@ -143,7 +162,7 @@ def _row(group_id: bytes, group: Group) -> dict[str, Any]:
         "bundles_to_node_id": dict(enumerate(nodes)),
         "strategy": spec.strategy,
         "state": group.state,
-        "stats": {"scheduling_state": _STATS[group.state]},
+        "stats": {"scheduling_state": scheduling_state},
         "is_detached": spec.detached,
         "creator_job_id": spec.job.to_bytes(4, "big").hex(),
     }

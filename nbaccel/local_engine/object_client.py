@@ -32,6 +32,7 @@ from nbaccel.local_engine.rooms import Room, Rooms
 from nbaccel.local_engine.streams import Streams
 from nbaccel.local_engine.values import Values
 from nbaccel.placement_group_handle import PlacementGroup
+from nbaccel.refs import check_pickled_by_hand
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -255,6 +256,7 @@ class ObjectClient:
 
     def reduce_ref(self, ref: ObjectRef[Any]) -> tuple[Any, ...]:
         if not codec.note_ref(ref._id):
+            check_pickled_by_hand(ref._id)
             self.link.say(wire.Ask(0, "pin", wire.pack(ref._id)))  # pickled by hand: it may come back at any time
         return received_ref, (ref._id,)
 

@@ -231,6 +231,8 @@ class Orders:
         worker.setup_job = job_number
         peer.job = job_number
         hello = job.hello
+        own = head.environments.variables(hello.runtime_env)
+        of_node = head.questions.nodes.environ.get(worker.node_id, {})
         threshold: Any = head.config.options.get("leak_threshold")
         head.send(
             peer,
@@ -240,7 +242,7 @@ class Orders:
                 job.namespace,
                 hello.sys_path,
                 hello.cwd,
-                head.environments.variables(hello.runtime_env),
+                {**of_node, **own},
                 head.config.session,
                 worker.node_id,
                 head.config.directory,

@@ -29,8 +29,6 @@ def task_template(
 ) -> wire.Template:
     """The template of a remote function with these options."""
     demand = demand_of_task(options)
-    if options.num_returns in ("streaming", "dynamic") and not function._is_generator:
-        raise _no_generator(options.num_returns, function._name)
     _check_group(options, demand, function._name)
     return wire.Template(
         name=options.name or function._short_name,
@@ -48,13 +46,6 @@ def task_template(
         capture=_captures(options),
         **_shared(options),
         **common,
-    )
-
-
-def _no_generator(num_returns: Any, name: str) -> ValueError:
-    return ValueError(
-        f"num_returns={num_returns!r} can only be used with generator functions (functions that use 'yield'), and "
-        f"{name} is none."
     )
 
 
@@ -113,8 +104,6 @@ def methods_with_limit(actor_class: ActorClass, options: ActorOptions) -> dict[s
 def method_template(method: ActorMethod, options: MethodOptions, **common: Any) -> wire.Template:
     """The template of calls of one method."""
     spec = method._spec
-    if options.num_returns == "dynamic" and not spec.is_generator:
-        raise _no_generator(options.num_returns, method._short_name)
     retries = options.max_task_retries
     return wire.Template(
         name=options.name or f"{method.handle._class_name}.{spec.name}",

@@ -20,6 +20,7 @@ class VirtualNodes:
 
     def __init__(self, head: Head) -> None:
         self._head = head
+        self.environ: dict[bytes, dict[str, str]] = {}  # node id -> what was set only after the head's start
 
     def add(self, options: dict[str, Any]) -> str:
         """The hex id of a new node. Raises ValueError for what no node can have."""
@@ -38,6 +39,7 @@ class VirtualNodes:
         name = options.get("name") or f"node-{len(node.specs)}"
         totals[f"node:{name}"] = UNIT
         labels = {"ray.io/node-id": node_id.hex(), **offered.labels, **(options.get("labels") or {})}
+        self.environ[node_id] = options.get("environ") or {}
         self._head.lineage.active = True
         node.add(NodeSpec(node_id, name, totals, device_specs(offered), labels), offered)
         return node_id.hex()
@@ -49,6 +51,7 @@ class VirtualNodes:
             raise ValueError(f"Node {node_id} is not in this cluster.")
         if node.specs[id].is_head:
             raise ValueError("The head's own node cannot be removed: shut the cluster down instead.")
+        self.environ.pop(id, None)
         node.remove(id, "it was removed")
         lost = self._head.lineage.lose(id)
         self._head.handle(NodeRemoved(id))

@@ -343,7 +343,7 @@ class WorkerProcesses:
         self._head.worker_gone(worker)
         died = WorkerDied(worker.worker_id, worker.stopping or words, intended=bool(worker.stopping))
         if dies_with_its_work(self._head, worker.worker_id, died.intended):
-            end_work_of(self._head, worker.worker_id)
+            end_work_of(self._head, worker.worker_id, worker.peer.client_id)
         record = self._head.scheduler.worker_record(worker.worker_id)
         hold = record.hold if record is not None and not died.intended else None
         if hold is None:

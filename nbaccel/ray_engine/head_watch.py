@@ -6,6 +6,7 @@ says so, and this process leaves the cluster by itself: what the notebook holds 
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 import time
@@ -24,6 +25,11 @@ SLICE_S = 2.0  # waiting calls look up so often
 LAST_CALL_S = 3 * SLICE_S  # until they have noticed
 
 T = TypeVar("T")
+
+
+def _whole_ms(seconds: float) -> float:
+    """Rounded up: Ray cuts a timeout to whole milliseconds, and would be back too early."""
+    return math.ceil(seconds * 1000) / 1000
 
 
 class HeadWatch:
@@ -57,9 +63,9 @@ class HeadWatch:
             last = left is not None and left <= SLICE_S
             with self._counted():
                 try:
-                    return ask(left if last and left is not None else SLICE_S)
+                    return ask(_whole_ms(left) if last and left is not None else SLICE_S)
                 except ray.exceptions.GetTimeoutError:
-                    if last:
+                    if deadline is not None and time.monotonic() >= deadline:
                         raise
 
     @contextmanager

@@ -135,7 +135,12 @@ def _joining_keywords(options: InitOptions) -> dict[str, Any]:
     environment = _environment(options)
     modules = [*(environment.get("py_modules") or []), str(PACKAGE)]
     environment["py_modules"] = modules
-    return _given({"job_config": options.job_config}) | _common_keywords(options, environment)
+    config = options.job_config
+    if config is None and options.code_search_path:  # with its own code_search_path Ray would import every function
+        from ray.job_config import JobConfig
+
+        config = JobConfig(_py_driver_sys_path=list(options.code_search_path))
+    return _given({"job_config": config}) | _common_keywords(options, environment)
 
 
 def _common_keywords(options: InitOptions, environment: dict[str, Any]) -> dict[str, Any]:
@@ -187,6 +192,6 @@ def _job_config(options: InitOptions) -> Any:
     from ray.job_config import JobConfig
 
     config = options.job_config or JobConfig()
-    entries = [os.path.abspath(entry) for entry in sys.path]
+    entries = [os.path.abspath(entry) for entry in (*options.code_search_path, *sys.path)]
     config._py_driver_sys_path.extend(entry for entry in entries if os.path.isdir(entry))
     return config

@@ -24,7 +24,8 @@ class GroupRecord(msgspec.Struct, eq=False):
     since: float
     state: GroupState = PENDING
     places: dict[int, Place] = {}
-    judged: bool = False  # whether it could ever be placed was asked, when it could not be at once
+    never: bool | None = None  # whether no place could ever be found; None: not asked, since it may fit at once
+    told: bool = False  # that it can never be placed
     refused: str = ""  # why not, where that is an error
     story: Story = ()
 
@@ -91,8 +92,14 @@ class GroupTable:
         self._cluster.freed_any = True
         del self.records[group.spec.group_id]
 
+    def nodes_changed(self) -> None:
+        """What could never be placed is judged anew."""
+        for group in self._pending.values():
+            group.never = None
+
     def node_lost(self, node_id: bytes, now: float) -> None:
         """Bundles on a lost node are placed anew."""
+        self.nodes_changed()
         for group in self.records.values():
             lost = [index for index, place in group.places.items() if place.node_id == node_id]
             for index in lost:
@@ -100,7 +107,6 @@ class GroupTable:
             if lost and group.state is CREATED:
                 self._move(group, RESCHEDULING, now)
                 self._pending[group.spec.group_id] = group
-                group.judged = False
                 self._cluster.groups_wait = self._cluster.freed_any = True
 
     # --- placing --------------------------------------------------------------------------------------------------
@@ -113,14 +119,15 @@ class GroupTable:
             if holds is not None:
                 del self._pending[group_id]
                 self._create(group, holds, now)
-            elif not group.judged:
-                group.judged = True
-                if not self.could_ever(group):
+            elif group.never is None:
+                group.never = not self.could_ever(group)
+                if group.never and not group.told:
+                    group.told = True
                     self._tell_never(group)
         self._cluster.groups_wait = bool(self._pending)
 
     def _create(self, group: GroupRecord, holds: dict[int, Hold], now: float) -> None:
-        group.refused = ""
+        group.refused, group.told, group.never = "", False, None
         for index, hold in sorted(holds.items()):
             place = group.places[index] = _bundle_place(group, index, hold)
             self._cluster.add_bundle(group.spec.group_id, index, place)

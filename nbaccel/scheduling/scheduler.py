@@ -333,6 +333,7 @@ class Scheduler(Queries):
         if node is not None:
             raise IllegalEvent("NodeAdded", f"node {node.name}", "here", (), "Its id is in use.")
         self._cluster.add_node(event.node)
+        self._groups.nodes_changed()
 
     def _node_removed(self, event: ev.NodeRemoved, now: float) -> None:
         node = self._cluster.nodes.get(event.node_id)

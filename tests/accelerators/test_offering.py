@@ -37,6 +37,11 @@ def test_logical_devices_have_no_type() -> None:
     assert (offered.quantities, offered.labels) == ({"GPU": 2.0}, {})
 
 
+def test_logical_devices_have_the_type_of_a_family_that_has_only_one() -> None:
+    offered = node(resources={"neuron_cores": 2})
+    assert offered.quantities == {"neuron_cores": 2.0, "accelerator_type:aws-neuron-core": 1.0}
+
+
 def test_a_visible_variable_gives_logical_devices_its_ids() -> None:
     offered = node(num_gpus=2, environ={"CUDA_VISIBLE_DEVICES": "1,3"})
     assert [one.id for one in offered.devices["GPU"]] == ["1", "3"]

@@ -268,3 +268,19 @@ def test_a_method_that_another_one_calls_is_a_part_of_that_call(nb):
     with pytest.raises(LookupError) as caught:
         nb.get(model.train.remote())
     assert (caught.value.actor, caught.value.function_name) == ("Model", "train")
+
+
+class Stubborn(Exception):
+    def __reduce__(self):
+        raise TypeError("not with me")
+
+
+def test_the_cause_of_an_exception_that_cannot_be_pickled_is_a_plain_error(nb):
+    @nb.remote
+    def fail():
+        raise Stubborn("as it was said")
+
+    with pytest.raises(nb.exceptions.RayTaskError, match="as it was said") as failed:
+        nb.get(fail.remote())
+    assert type(failed.value) is nb.exceptions.RayTaskError
+    assert type(failed.value.cause) is nb.exceptions.RayError

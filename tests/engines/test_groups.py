@@ -136,3 +136,9 @@ def test_a_task_that_waits_for_actors_who_hold_everything_is_told_until_when(nb,
     assert "until its last handle is dropped (del)" in explained.sentence
     del holder
     assert len(nb.get(waits, timeout=60)) == 1
+
+
+def test_the_table_says_that_a_group_can_never_be_placed(nb, wait_until):
+    group = placement_group([{"CPU": 1_000}])
+    wait_until(lambda: placement_group_table(group)["stats"]["scheduling_state"] == "INFEASIBLE")
+    remove_placement_group(group)

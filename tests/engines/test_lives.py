@@ -308,3 +308,40 @@ def test_a_member_of_a_class_that_cannot_be_pickled_is_named(nb):
 
     with pytest.raises(TypeError, match="lock"):
         nb.remote(Guarded).remote()
+
+
+def test_an_actor_ends_with_the_process_that_created_it(nb, wait_until):
+    @nb.remote(num_cpus=0)
+    class Child:
+        def pid(self):
+            return os.getpid()
+
+    @nb.remote(num_cpus=0)
+    class Owner:
+        def make(self):
+            self.child = Child.remote()
+            return [self.child, Child.options(name="stays", lifetime="detached").remote()]
+
+    owner = Owner.remote()
+    child, detached = nb.get(owner.make.remote())
+    assert nb.get(child.pid.remote())
+    nb.kill(owner)
+    with pytest.raises(nb.exceptions.ActorDiedError, match="owner has died"):
+        wait_until(lambda: nb.get(child.pid.remote()) is None)
+    assert nb.get(detached.pid.remote())
+    nb.kill(detached)
+
+
+def test_a_group_whose_asker_was_killed_fails_who_waits_for_it(nb):
+    @nb.remote(num_cpus=0)
+    class Asker:
+        def ask(self):
+            self.group = placement_group([{"GPU": 1_000}])
+            return [self.group.ready()], self.group
+
+    asker = Asker.remote()
+    (ready,), group = nb.get(asker.ask.remote())
+    nb.kill(asker)
+    with pytest.raises(nb.exceptions.OwnerDiedError):
+        nb.get(ready, timeout=60)
+    remove_placement_group(group)

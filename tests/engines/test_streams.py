@@ -93,15 +93,6 @@ def test_the_end_of_a_stream_is_a_ref_too(nb):
         assert nb.get(end) is None
 
 
-def test_only_generators_are_streamed(nb):
-    @nb.remote(num_returns="streaming")
-    def listed():
-        return [1, 2]
-
-    with pytest.raises(ValueError, match="generator function"):
-        nb.get(listed.remote())
-
-
 def test_a_stream_is_read_with_async_for(nb):
     async def read():
         return [await ref async for ref in count.remote(3)]
@@ -277,3 +268,18 @@ def test_a_call_takes_ten_thousand_refs(nb):
 
     many = 1_000 if nb.engine.current().name == "ray" else 10_000  # Ray fetches each one from its store: 1.6 ms
     assert nb.get(total.remote(*[nb.put(1) for _ in range(many)])) == many
+
+
+@pytest.mark.parametrize("kind", ["streaming", "dynamic"])
+def test_what_yields_nothing_cannot_stream_and_that_is_said_at_the_decorator(nb, kind):
+    def plain(self=None):
+        return [1, 2]
+
+    for make in (
+        lambda: nb.remote(num_returns=kind)(plain),
+        lambda: nb.remote(plain).options(num_returns=kind),
+        lambda: nb.method(num_returns=kind)(plain),
+        lambda: nb.remote(type("Plain", (), {"plain": plain})).remote().plain.options(num_returns=kind),
+    ):
+        with pytest.raises(ValueError, match=f"num_returns='{kind}' can only be used with generator functions"):
+            make()
