@@ -3,13 +3,15 @@
 ```
   payload = 0 | pickle                                   no buffers
           = 1 | n (u32) | sizes (n+1 × u64) | pickle | pad to 64 | buffer | pad to 64 | …
+          = 2 | the same; a size's highest bit says that its buffer is to be writable
 ```
-The same bytes lie inline in a frame or in the arena; buffers are read in place, without a copy.
+The same bytes lie inline in a frame or in the arena; buffers are read in place, without a copy. Arrays are read-only,
+as in Ray. A tensor is writable, so each reader of kind 2 has memory of its own: a copy of what is inline, and a private
+mapping of what is in the arena, whose pages are copied as they are written.
 """
 
 from __future__ import annotations
 
-import io
 import pickle
 import sys
 import threading
@@ -18,16 +20,17 @@ from contextlib import contextmanager
 from struct import Struct
 from typing import Any
 
-import cloudpickle
+from nbaccel.local_engine.memory import Range
+from nbaccel.local_engine.pickling import LARGE_BYTES, PROTOCOL, large_text, pickled
 
-PLAIN, BUFFERS = b"\x00", b"\x01"
+PLAIN, BUFFERS, PRIVATE = b"\x00", b"\x01", b"\x02"
 ALIGN = 64
 EMPTY = b""
 _U32 = Struct("<I")
+_WRITABLE = 1 << 63
 _SIMPLE = frozenset({type(None), bool, int, float, str, bytes, complex})
 _LOCAL = threading.local()
-_PROTOCOL = 5
-NONE = PLAIN + pickle.dumps(None, _PROTOCOL)
+NONE = PLAIN + pickle.dumps(None, PROTOCOL)
 
 
 def note_ref(id: bytes) -> bool:
@@ -51,10 +54,10 @@ def collecting(refs: list[bytes]) -> Iterator[None]:
 
 
 def _is_simple(value: Any, depth: int = 3) -> bool:
-    """Whether plain pickle gives what cloudpickle would (it is ten times faster)."""
+    """Whether plain pickle gives what cloudpickle would (it is ten times faster), and nothing in it is large."""
     kind = type(value)
     if kind in _SIMPLE:
-        return True
+        return (kind is not bytes and kind is not str) or len(value) < LARGE_BYTES
     if depth == 0:
         return False
     if kind is tuple or kind is list:
@@ -64,28 +67,21 @@ def _is_simple(value: Any, depth: int = 3) -> bool:
     return False
 
 
-def _pickled(value: Any, buffers: list[pickle.PickleBuffer]) -> bytes | memoryview:
-    if _is_simple(value):
-        return pickle.dumps(value, _PROTOCOL)
-    kind = type(value)
-    if kind.__module__ == "numpy" and kind.__name__ == "ndarray" and not value.dtype.hasobject:
-        return pickle.dumps(value, _PROTOCOL, buffer_callback=buffers.append)
-    out = io.BytesIO()
-    cloudpickle.Pickler(out, _PROTOCOL, buffer_callback=buffers.append).dump(value)
-    return out.getbuffer()
-
-
 class Parts:
     """A payload in pieces, so that large buffers are written where they belong without being joined first."""
 
-    __slots__ = ("pieces", "size")
+    __slots__ = ("_pieces", "size")
 
     def __init__(self, pieces: list[Any], size: int) -> None:
-        self.pieces = pieces
+        self._pieces = pieces
         self.size = size
 
+    def pieces(self) -> list[Any]:
+        """Buffers, one after the other; what lies on a device is copied to the host by the first call."""
+        return [piece.view() if hasattr(piece, "view") else piece for piece in self._pieces]
+
     def joined(self) -> bytes:
-        return b"".join(self.pieces)
+        return b"".join(self.pieces())
 
 
 def dump(value: Any, refs: list[bytes]) -> bytes | Parts:
@@ -95,36 +91,59 @@ def dump(value: Any, refs: list[bytes]) -> bytes | Parts:
     """
     if value is None:
         return NONE
-    buffers: list[pickle.PickleBuffer] = []
-    if type(value) in _SIMPLE:
-        body: Any = pickle.dumps(value, _PROTOCOL)
-    else:
-        with collecting(refs):
-            body = _pickled(value, buffers)
-    if not buffers:
-        return PLAIN + body if len(body) < 65536 else Parts([PLAIN, body], len(body) + 1)
-    return _with_buffers(body, [buffer.raw() for buffer in buffers])
+    kind = type(value)
+    if kind in _SIMPLE:
+        if kind is str and len(value) >= LARGE_BYTES:
+            return _without_buffers(large_text(value))
+        if kind is not bytes or len(value) < LARGE_BYTES:
+            body = pickle.dumps(value, PROTOCOL)
+            return PLAIN + body if len(body) < LARGE_BYTES else _without_buffers([body])
+    with collecting(refs):
+        if _is_simple(value):
+            return _without_buffers([pickle.dumps(value, PROTOCOL)])
+        if kind.__module__ == "numpy" and kind.__name__ == "ndarray" and not value.dtype.hasobject:
+            buffers: list[pickle.PickleBuffer] = []
+            array = pickle.dumps(value, PROTOCOL, buffer_callback=buffers.append)
+            return _with_buffers([array], [(buffer.raw(), False) for buffer in buffers])
+        parts = pickled(value)
+    return _with_buffers(parts.chunks, parts.pieces) if parts.pieces else _without_buffers(parts.chunks)
 
 
-def _with_buffers(body: Any, raws: list[memoryview]) -> Parts:
-    sizes = [len(body), *(raw.nbytes for raw in raws)]
-    head = BUFFERS + _U32.pack(len(raws)) + Struct(f"<{len(sizes)}Q").pack(*sizes)
-    pieces: list[Any] = [head, body]
-    size = len(head) + len(body)
-    for raw in raws:
+def _without_buffers(chunks: list[Any]) -> bytes | Parts:
+    size = 1 + sum(map(len, chunks))
+    return b"".join([PLAIN, *chunks]) if size <= LARGE_BYTES else Parts([PLAIN, *chunks], size)
+
+
+def _with_buffers(chunks: list[Any], buffers: list[tuple[Any, bool]]) -> Parts:
+    sizes = [sum(map(len, chunks)), *(piece.nbytes | (_WRITABLE if writable else 0) for piece, writable in buffers)]
+    kind = PRIVATE if any(writable for _piece, writable in buffers) else BUFFERS
+    head = kind + _U32.pack(len(buffers)) + Struct(f"<{len(sizes)}Q").pack(*sizes)
+    pieces: list[Any] = [head, *chunks]
+    size = len(head) + sizes[0]
+    for piece, _writable in buffers:
         gap = -size % ALIGN
         if gap:
             pieces.append(bytes(gap))
-        pieces.append(raw)
-        size += gap + raw.nbytes
+        pieces.append(piece)
+        size += gap + piece.nbytes
     return Parts(pieces, size)
 
 
 def load(payload: Any) -> Any:
-    """The value of a payload (bytes or a memoryview of the arena, whose buffers stay in place)."""
-    if payload[:1] == PLAIN:
-        return pickle.loads(memoryview(payload)[1:])
-    view = memoryview(payload)
+    """The value of a payload: bytes, or a range of the arena, whose buffers stay in place.
+
+    Raises whatever the value's own unpickling raises, and RaySystemError where a range cannot be mapped.
+    """
+    if type(payload) is Range:
+        private = payload.first() == PRIVATE
+        return _loaded(payload.private() if private else payload.shared(), is_own=private)
+    return _loaded(memoryview(payload), is_own=False)
+
+
+def _loaded(view: memoryview, *, is_own: bool, all_writable: bool = False) -> Any:
+    """`is_own`: nobody else looks at this memory, so what is to be writable may be just that."""
+    if view[:1] == PLAIN:
+        return pickle.loads(view[1:])
     count = _U32.unpack_from(view, 1)[0]
     sizes = Struct(f"<{count + 1}Q").unpack_from(view, 5)
     start = 5 + 8 * (count + 1)
@@ -133,21 +152,30 @@ def load(payload: Any) -> Any:
     buffers = []
     for size in sizes[1:]:
         start += -start % ALIGN
-        buffers.append(view[start : start + size])
-        start += size
-    return pickle.loads(body, buffers=[buffer.toreadonly() for buffer in buffers])
+        length = size & ~_WRITABLE
+        buffer = view[start : start + length]
+        start += length
+        if all_writable or size & _WRITABLE:
+            buffers.append(buffer if is_own else memoryview(bytearray(buffer)))
+        else:
+            buffers.append(buffer.toreadonly())
+    return pickle.loads(body, buffers=buffers)
+
+
+def dump_code(code: Any) -> bytes | Parts:
+    """Serialise a function, a class or types, by value where a worker could not import them."""
+    parts = pickled(code)
+    return _with_buffers(parts.chunks, parts.pieces) if parts.pieces else _without_buffers(parts.chunks)
+
+
+def code_bytes(code: Any) -> bytes:
+    dumped = dump_code(code)
+    return dumped if isinstance(dumped, bytes) else dumped.joined()
 
 
 def load_code(blob: bytes) -> Any:
-    """The function, class or types that dump_code (or cloudpickle) wrote."""
-    return pickle.loads(blob)
-
-
-def dump_code(code: Any) -> bytes:
-    """Serialise a function or class, by value where a worker could not import it."""
-    out = io.BytesIO()
-    cloudpickle.Pickler(out, _PROTOCOL).dump(code)
-    return out.getvalue()
+    """What dump_code has written. Arrays that a function captured are its own, and so writable."""
+    return _loaded(memoryview(blob), is_own=False, all_writable=True)
 
 
 def find_unpicklable(value: Any, name: str = "it") -> str:
@@ -204,7 +232,7 @@ def largest_captured(code: Any, name: str) -> str:
 def can_pickle(value: Any) -> bool:
     try:
         with collecting([]):
-            dump_code(value)
+            pickled(value)
     except Exception:  # whatever a user's __reduce__ raises: that is the answer
         return False
     return True

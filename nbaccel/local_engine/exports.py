@@ -41,18 +41,20 @@ class Exports:
 
     def _send(self, code: Any, name: str) -> bytes:
         try:
-            blob = codec.dump_code(code)
+            dumped = codec.dump_code(code)
         except Exception as error:  # whatever a captured object's pickling raises
             raise TypeError(
                 f"Could not serialize {name}: {codec.find_unpicklable(code, name)} cannot be pickled ({error}). "
                 "Create it inside the function, or pass what is needed to make it."
             ) from error
-        if len(blob) > LARGEST_CODE_BYTES:
+        size = len(dumped) if isinstance(dumped, bytes) else dumped.size
+        if size > LARGEST_CODE_BYTES:
             raise ValueError(
-                f"{name} is too large to be sent: {len(blob) >> 20} MiB with what it captures "
+                f"{name} is too large to be sent: {size >> 20} MiB with what it captures "
                 f"({codec.largest_captured(code, name)}), and the limit is {LARGEST_CODE_BYTES >> 20} MiB. "
                 "Put the data into the store once, ref = nbaccel.put(data), and pass the ref as an argument."
             )
+        blob = dumped if isinstance(dumped, bytes) else dumped.joined()
         key = hashlib.blake2b(blob, digest_size=16).digest()
         if key not in self._sent:
             self._link.say(wire.DefineFunction(key, blob, name))

@@ -116,7 +116,7 @@ class ObjectClient:
         if payload.size <= INLINE_BYTES:
             return wire.Value(status, payload.joined()), None
         room = self.rooms.take(payload.size)
-        self._writer.write(payload.pieces, room.offset, payload.size)
+        self._writer.write(payload.pieces(), room.offset, payload.size)
         return wire.Value(status, None, room.offset, payload.size), room
 
     def get(self, refs: Sequence[ObjectRef[Any]], timeout_s: float | None) -> list[Any]:

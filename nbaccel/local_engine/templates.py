@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-import cloudpickle
 from msgspec.structs import replace
 
 from nbaccel.handles import ActorClass, ActorMethod, MethodSpec, RemoteFunction
-from nbaccel.local_engine import environment_spec, wire
+from nbaccel.local_engine import codec, environment_spec, wire
 from nbaccel.local_engine.environment_spec import Environment
 from nbaccel.options import (
     ActorOptions,
@@ -85,7 +84,7 @@ def actor_template(
         is_async=actor_class._is_async,
         concurrency_groups=options.concurrency_groups,
         out_of_order=out_of_order,
-        methods=cloudpickle.dumps(methods_with_limit(actor_class, options)),
+        methods=codec.code_bytes(methods_with_limit(actor_class, options)),
         backpressure=_or(options.actor_generator_backpressure_num_objects, -1),
         capture=_captures(options),
         **_shared(options),
@@ -130,7 +129,7 @@ def _shared(options: ResourceOptions) -> dict[str, Any]:
     environment = environment_spec.encoded(options.runtime_env or {})
     return {
         "fallback_after_s": options.fallback_after_s,
-        "fallback_on": cloudpickle.dumps(options.fallback_on) if options.fallback_on else b"",
+        "fallback_on": codec.code_bytes(options.fallback_on) if options.fallback_on else b"",
         "runtime_env": environment,
         "environment": environment_spec.environment_key(environment),
         "how": environment_spec.how_started(options.runtime_env or {}),
@@ -149,7 +148,7 @@ def _num_returns(asked: int | str | None, is_generator: bool) -> int:
 
 
 def _pickled_types(types: Any) -> bytes | bool:
-    return types if isinstance(types, bool) else cloudpickle.dumps(tuple(types))
+    return types if isinstance(types, bool) else codec.code_bytes(tuple(types))
 
 
 def _choices(

@@ -1,25 +1,25 @@
-"""What this process knows of objects' values, who waits for which, and its mappings of the arena.
+"""What this process knows of objects' values, who waits for which, and its ranges of the arena.
 
 ```
   head ── ObjectValue / ObjectReady ──► reader thread ──► values, ready ──► waiters' callbacks
-  get ── arrived? ── payload(id) ──► bytes, or a read-only mapping of the arena (shared while anyone uses it)
+  get ── arrived? ── payload(id) ──► bytes, or a range of the arena, which is mapped when it is read
 ```
-The head counts a mapping for each value of the arena that it sends; the mapping's end gives the count back. It is made
-where the value arrives, in the reader thread: no KeyboardInterrupt can come between the two.
+The head counts a mapper for each value of the arena that it sends; the end of the range, and so of every mapping of it,
+gives the count back. The range is made where the value arrives, in the reader thread: no KeyboardInterrupt can come
+between the two.
 """
 
 from __future__ import annotations
 
-import mmap
 import threading
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from nbaccel.local_engine import failures, wire
-from nbaccel.local_engine.arena import pages
+from nbaccel.local_engine import wire
 from nbaccel.local_engine.holdings import Holdings
 from nbaccel.local_engine.link import Link
+from nbaccel.local_engine.memory import Range
 
 Callback = Callable[[bytes], None]
 
@@ -33,7 +33,7 @@ class Values:
         self._arena_fd = arena_fd
         self._lock = threading.Lock()
         self._known: dict[bytes, wire.Value] = {}  # inline ones
-        self._arrived: dict[bytes, mmap.mmap] = {}  # mapped for a get that has not taken them yet
+        self._arrived: dict[bytes, Range] = {}  # for a get that has not taken them yet
         self._ready: set[bytes] = set()  # there, but only in the arena: to be asked for
         self._coming: set[bytes] = set()  # the head will say so by itself: results of tasks submitted here
         self._asked: set[bytes] = set()
@@ -42,7 +42,7 @@ class Values:
         self._for_ready: dict[bytes, list[Callback]] = {}
         self._lost: wire.Value | None = None  # the head has gone: what every wait ends with
         self._raised: set[bytes] = set()  # stored in the arena, and an error
-        self._mappings: weakref.WeakValueDictionary[bytes, mmap.mmap] = weakref.WeakValueDictionary()
+        self._ranges: weakref.WeakValueDictionary[bytes, Range] = weakref.WeakValueDictionary()
         holdings.on_released = self._released
         holdings.is_inline = self._known.__contains__
         link.receivers[wire.ObjectValue] = self._value_came
@@ -71,7 +71,7 @@ class Values:
         missing = 0
         with self._lock:
             for id in ids:
-                if id in self._known or id in self._mappings:
+                if id in self._known or id in self._ranges:
                     continue
                 if self._lost is not None:
                     self._known[id] = self._lost
@@ -102,7 +102,7 @@ class Values:
         return there
 
     def _is_ready(self, id: bytes) -> bool:
-        return id in self._known or id in self._ready or id in self._mappings or self._lost is not None
+        return id in self._known or id in self._ready or id in self._ranges or self._lost is not None
 
     def when_ready(self, ids: list[bytes], callback: Callback) -> list[bytes]:
         """Call back once for each of the ids that is not there yet; return those that are."""
@@ -155,21 +155,10 @@ class Values:
     def _keep(self, id: bytes, value: wire.Value) -> None:
         if value.data is not None:
             self._known[id] = value
-        elif id in self._mappings:
+        elif id in self._ranges:
             self._link.say_later(wire.Unmapped([id]))  # asked for twice, counted twice
         else:
-            try:
-                self._arrived[id] = self._map(id, value)
-            except OSError as error:
-                self._known[id] = self._unmappable(id, error)
-
-    def _unmappable(self, id: bytes, error: OSError) -> wire.Value:
-        self._link.say_later(wire.Unmapped([id]))
-        return failures.failed(
-            "RaySystemError",
-            f"Object {id.hex()} cannot be mapped into this process: {error.strerror or error}. Let go of large arrays "
-            "that you no longer need: a process can map some 65,000 (sysctl vm.max_map_count).",
-        )
+            self._arrived[id] = self._range(id, value)
 
     def _ready_came(self, message: wire.ObjectReady) -> None:
         ask = []
@@ -212,44 +201,38 @@ class Values:
         return id in self._raised if value is None else value.status != wire.OK
 
     def payload(self, id: bytes) -> tuple[int, Any] | None:
-        """(status, bytes or a mapping) of a value that is here; None when it has to be asked for again."""
+        """(status, bytes or a Range) of a value that is here; None when it has to be asked for again."""
         value = self._known.get(id)
         if value is not None:
             if value.status != wire.OK:
                 self.were_asked_for([id])
             return value.status, value.data
         with self._lock:
-            mapping = self._mappings.get(id)
-            if mapping is None:
+            range = self._ranges.get(id)
+            if range is None:
                 return None
             self._ready.add(id)
             self._arrived.pop(id, None)  # from here on it lives for as long as what is made of it
-            return (wire.RAISED if id in self._raised else wire.OK), mapping
+            return (wire.RAISED if id in self._raised else wire.OK), range
 
     def payload_of(self, id: bytes, value: wire.Value) -> tuple[int, Any]:
         """The payload of a value that came with a task."""
         if value.data is not None:
             return value.status, value.data
         with self._lock:
-            mapping = self._mappings.get(id)
-            if mapping is None:
-                try:
-                    return value.status, self._map(id, value)
-                except OSError as error:
-                    value = self._unmappable(id, error)
-                    return value.status, value.data
-        self._link.say_later(wire.Unmapped([id]))  # the head counted a mapping that we do not need
-        return value.status, mapping
+            range = self._ranges.get(id)
+            if range is None:
+                return value.status, self._range(id, value)
+        self._link.say_later(wire.Unmapped([id]))  # the head counted us twice
+        return value.status, range
 
-    def _map(self, id: bytes, value: wire.Value) -> Any:
-        mapping = mmap.mmap(
-            self._arena_fd, pages(value.size), flags=mmap.MAP_SHARED, prot=mmap.PROT_READ, offset=value.offset
-        )
-        weakref.finalize(mapping, self._link.say_later, wire.Unmapped([id])).atexit = False
-        self._mappings[id] = mapping
+    def _range(self, id: bytes, value: wire.Value) -> Range:
+        range = Range(self._arena_fd, id, value.offset, value.size)
+        weakref.finalize(range, self._link.say_later, wire.Unmapped([id])).atexit = False
+        self._ranges[id] = range
         if value.status != wire.OK:
             self._raised.add(id)
-        return mapping
+        return range
 
     def lose_all(self, failure: wire.Value) -> None:
         """The head is gone: every wait ends with this error."""

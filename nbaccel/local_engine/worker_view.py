@@ -9,7 +9,7 @@ from typing import Any
 
 from nbaccel import exceptions
 from nbaccel.ids import PlacementGroupID
-from nbaccel.local_engine import environment_spec, wire
+from nbaccel.local_engine import codec, environment_spec, wire
 from nbaccel.local_engine.cluster_view import ClusterView
 from nbaccel.local_engine.execution import ActorExit, Running, current_run
 from nbaccel.options import ACCELERATORS
@@ -97,9 +97,7 @@ class WorkerView(ClusterView):
         if self.actor is None:
             raise RuntimeError("This code does not run in an actor.")
         run, template = self.actor.creation.run, self.actor.creation.template
-        import pickle
-
-        return self.actor_handle(run.actor_id, template.class_name, pickle.loads(template.methods))
+        return self.actor_handle(run.actor_id, template.class_name, codec.load_code(template.methods))
 
     def exit_actor(self: Any) -> None:
         if self.actor is None:

@@ -1,0 +1,91 @@
+"""Memory at an address, as a buffer that keeps its owner alive; and ranges of the arena, mapped without a descriptor.
+
+Python's own mmap keeps a descriptor for each mapping, and a notebook may have 1,024 of them: an array held is a
+mapping held.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import weakref
+from typing import Any
+
+from nbaccel import exceptions
+from nbaccel.local_engine.arena import pages
+
+_NORESERVE = 0x4000  # MAP_NORESERVE: pages that are never written are not to be counted as used
+_FAILED = ctypes.c_void_p(-1).value
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+
+
+def view_of(address: int, size: int, owner: Any) -> memoryview:
+    """`size` bytes at an address, writable; whatever is made of them keeps `owner` alive."""
+    return memoryview(_array_at(address, size, owner)).cast("B")[:size]
+
+
+def _array_at(address: int, size: int, owner: Any) -> Any:
+    # Each length is a type of its own, and making one takes longer than mapping: a power of two has been made before.
+    # What lies behind `size` bytes may not be there, and nobody is given it.
+    array: Any = (ctypes.c_char * (1 << size.bit_length())).from_address(address)
+    array.owner = owner
+    return array
+
+
+class Range:
+    """The bytes of one value in the arena, for this process. Every mapping of them keeps it alive."""
+
+    __slots__ = ("__weakref__", "_fd", "_offset", "_shared", "id", "size")
+
+    def __init__(self, fd: int, id: bytes, offset: int, size: int) -> None:
+        self.id = id
+        self.size = size
+        self._fd = fd
+        self._offset = offset
+        self._shared: weakref.ref[Any] | None = None
+
+    def first(self) -> bytes:
+        """The first byte, read without a mapping."""
+        return os.pread(self._fd, 1, self._offset)
+
+    def shared(self) -> memoryview:
+        """Read-only, and the same memory for everybody who looks at the same time."""
+        array = self._shared() if self._shared is not None else None
+        if array is None:
+            array = self._mapped(mmap.MAP_SHARED, mmap.PROT_READ)
+            self._shared = weakref.ref(array)
+        return memoryview(array).cast("B")[: self.size].toreadonly()
+
+    def private(self) -> memoryview:
+        """Writable, for this caller alone: a page that is written is copied first, and nobody else sees it."""
+        array = self._mapped(mmap.MAP_PRIVATE | _NORESERVE, mmap.PROT_READ | mmap.PROT_WRITE)
+        return memoryview(array).cast("B")[: self.size]
+
+    def _mapped(self, flags: int, protection: int) -> Any:
+        length = pages(self.size)
+        address = _libc.mmap(None, length, protection, flags, self._fd, self._offset)
+        if address == _FAILED:
+            why = os.strerror(ctypes.get_errno())
+            raise exceptions.RaySystemError(
+                f"Object {self.id.hex()} cannot be mapped into this process: {why}. Let go of large arrays that you no "
+                "longer need: a process can map some 65,000 (sysctl vm.max_map_count)."
+            )
+        return _array_at(address, self.size, _Mapping(address, length, self))
+
+
+class _Mapping:
+    """What ends a mapping, and only then lets go of its range."""
+
+    __slots__ = ("_address", "_length", "_range")
+
+    def __init__(self, address: int, length: int, range: Range) -> None:
+        self._address = address
+        self._length = length
+        self._range = range
+
+    def __del__(self, unmap: Any = _libc.munmap) -> None:
+        unmap(self._address, self._length)

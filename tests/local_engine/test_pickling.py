@@ -1,0 +1,123 @@
+"""What a value is turned into, without a process: what is copied, what may be written, what comes back."""
+
+from __future__ import annotations
+
+import array
+import subprocess
+import sys
+from typing import Any
+
+import numpy
+import pytest
+
+from nbaccel.local_engine import codec
+from nbaccel.util.serialization import deregister_serializer, register_serializer
+
+LARGE = 1 << 20
+
+
+def pieces(value: Any) -> list[Any]:
+    dumped = codec.dump(value, [])
+    return [dumped] if isinstance(dumped, bytes) else dumped.pieces()
+
+
+def payload(value: Any) -> bytes:
+    return b"".join(pieces(value))
+
+
+def there_and_back(value: Any) -> Any:
+    return codec.load(payload(value))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"y" * LARGE,
+        bytearray(b"y" * LARGE),
+        "y" * LARGE,
+        "ü" * LARGE,
+        "\ud800" + "y" * LARGE,
+        [b"y" * LARGE, {"text": "y" * LARGE, "same": (bytearray(LARGE), None)}],
+        2 ** (8 * LARGE),
+        "",
+        b"",
+        "x" * 65_535,
+        "x" * 65_536,
+        "ü" * 65_535,
+    ],
+    ids=lambda value: f"{type(value).__name__} of {sys.getsizeof(value)}",
+)
+def test_bytes_and_text_of_any_size_come_back_equal(value: Any) -> None:
+    back = there_and_back(value)
+    assert type(back) is type(value)
+    assert back == value
+
+
+@pytest.mark.parametrize("place", ["alone", "in a list", "in an object"])
+@pytest.mark.parametrize("kind", [bytes, bytearray])
+def test_large_bytes_are_handed_to_the_store_as_they_are(kind: Any, place: str) -> None:
+    value = kind(b"y" * LARGE)
+    held = {"alone": value, "in a list": [value], "in an object": numpy.array([value, None], dtype=object)}[place]
+    assert any(piece is value for piece in pieces(held))
+
+
+def test_text_is_handed_to_the_store_where_python_keeps_it() -> None:
+    text = "".join(["y"] * LARGE)
+    at = [numpy.frombuffer(piece, dtype="u1").ctypes.data for piece in pieces(text) if len(piece) == LARGE]
+    kept = numpy.frombuffer(codec.dump(text, []).pieces()[2], dtype="u1")
+    assert at == [kept.ctypes.data]
+
+
+def test_a_memoryview_comes_back_as_a_read_only_view_of_the_same_items() -> None:
+    numbers = array.array("d", range(50_000))
+    value = memoryview(numbers)
+    back = codec.load(payload(value))
+    assert isinstance(back, memoryview)
+    assert back.readonly
+    assert (back.format, back.shape) == ("d", (50_000,))
+    assert back == value
+    matrix = memoryview(numpy.arange(12, dtype="i4").reshape(3, 4))
+    assert there_and_back(matrix).tolist() == matrix.tolist()
+    assert there_and_back(matrix[::2]).tolist() == matrix[::2].tolist()
+    assert there_and_back(memoryview(b"")) == b""
+    records = memoryview(numpy.zeros(3, dtype=[("a", "i4"), ("b", "f8")]))
+    assert there_and_back(records).nbytes == records.nbytes
+
+
+def test_a_memoryview_is_not_copied_on_its_way() -> None:
+    data = bytearray(LARGE)
+    (view,) = [piece for piece in pieces(memoryview(data)) if len(piece) == LARGE]
+    assert numpy.shares_memory(numpy.frombuffer(view, dtype="u1"), numpy.frombuffer(data, dtype="u1"))
+
+
+def test_what_a_user_registered_for_a_class_comes_before_our_own() -> None:
+    register_serializer(memoryview, serializer=bytes, deserializer=bytes)
+    try:
+        assert there_and_back(memoryview(b"own")) == b"own"
+        assert type(there_and_back(memoryview(b"own"))) is bytes
+    finally:
+        deregister_serializer(memoryview)
+    assert type(there_and_back(memoryview(b"own"))) is memoryview
+
+
+def test_arrays_are_read_only_and_those_that_code_captured_are_its_own() -> None:
+    array = numpy.zeros(10)
+    assert not there_and_back([array])[0].flags.writeable
+
+    def captured() -> Any:
+        return array
+
+    first, second = (codec.load_code(codec.code_bytes(captured))() for _ in range(2))
+    first[:] = 1
+    assert second.sum() == array.sum() == 0
+
+
+def test_no_library_is_loaded_for_a_value_that_is_not_its_own() -> None:
+    program = (
+        "import sys\n"
+        "from nbaccel.local_engine import codec\n"
+        "codec.load(codec.dump([{1}, bytes(100_000), memoryview(b'x'), 2 + 1j], []).joined())\n"
+        "print(*[name for name in ('torch', 'pandas', 'pyarrow', 'polars', 'numpy') if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
