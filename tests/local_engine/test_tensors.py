@@ -67,7 +67,7 @@ class Subclass(torch.Tensor):
     pass
 
 
-@pytest.mark.filterwarnings("ignore:torch.quantize:UserWarning")  # torch is about to give them up
+@pytest.mark.filterwarnings("ignore:torch.quantize:UserWarning", "ignore:TypedStorage:UserWarning")  # raised in torch
 def test_subclasses_storages_sparse_and_quantised_tensors_go_torchs_own_way() -> None:
     sub = there_and_back(torch.arange(10.0).as_subclass(Subclass))
     assert type(sub) is Subclass and sub.sum() == 45
