@@ -227,6 +227,9 @@ class DebugEngine(View):
         self.values.fill(id, value)
         return self.ref(id)
 
+    def prepare_to_store(self, running: object) -> None:
+        """Nothing has to be put back first: this process is the user's own (asked by Execution)."""
+
     def store(self, payload: Any, status: int = wire.OK) -> tuple[wire.Value, None]:
         """A result on its way into the objects (asked by Execution)."""
         return wire.Value(status, payload if isinstance(payload, bytes) else payload.joined()), None

@@ -187,7 +187,7 @@ class ActorHost:
         except SystemExit as exit:
             self.worker._exit(exit)
         except BaseException as error:  # the user's coroutine may raise anything; it belongs to the caller
-            done = self.worker.execution.failure(running, error)
+            done = self.worker.failure(running, error)
         finally:
             current_run.reset(token)
         self.worker.leave_fork(running, done)
@@ -270,7 +270,7 @@ def _first_line_of(instance: Any) -> str:
     """How an actor's instance calls itself; "" where it has nothing to say, or cannot."""
     try:
         return next(iter(repr(instance).splitlines()), "")
-    except Exception:  # user code; an actor whose __repr__ fails is an actor all the same
+    except (Exception, SystemExit):  # user code; an actor whose __repr__ fails is an actor all the same
         return ""
 
 

@@ -28,6 +28,7 @@ import msgspec
 
 from nbaccel import exceptions
 from nbaccel.local_engine import codec, failures, wire
+from nbaccel.local_engine.impatience import TooLate
 from nbaccel.local_engine.rooms import Room
 from nbaccel.placement_group_handle import PlacementGroup
 from nbaccel.refs import DynamicObjectRefGenerator
@@ -175,7 +176,7 @@ class Execution:
         made: list[wire.Result] = []
         try:
             for item in islice(items, count):
-                made.append(self._result(running, item))
+                made.append(self._result(running, item, is_over=False))
             if len(made) < count:
                 raise ValueError(
                     f"Task {running.template.name} yielded {len(made)} values, but num_returns={count}: get() of the "
@@ -203,7 +204,7 @@ class Execution:
             refs.append(self._client.put_raised(raised.value, raised.refs))
         return DynamicObjectRefGenerator(refs)
 
-    def _result(self, running: Running, value: Any) -> wire.Result:
+    def _result(self, running: Running, value: Any, *, is_over: bool = True) -> wire.Result:
         refs: list[bytes] = []
         try:
             payload = codec.dump(value, refs)
@@ -215,6 +216,8 @@ class Execution:
                 raise TypeError(f"{words} ({type(error).__name__}: {error}). {advice}") from error
             error.add_note(f"{words}. {advice}")
             raise
+        if is_over and not isinstance(payload, bytes):
+            self._client.prepare_to_store(running)
         stored, room = self._client.store(payload)
         if room is not None:
             running.rooms.append(room)
@@ -227,7 +230,7 @@ class Execution:
         running.rooms.clear()
 
     def item(self, running: Running, index: int, value: Any) -> wire.Item:
-        return wire.Item(running.run.task_id, index, self._result(running, value))
+        return wire.Item(running.run.task_id, index, self._result(running, value, is_over=False))
 
     def failure(self, running: Running, error: BaseException) -> wire.Done:
         """The Done of a task that raised."""
@@ -237,34 +240,47 @@ class Execution:
             value = failures.failed(
                 "TaskCancelledError", f"Task {template.name} was cancelled.", task_id=running.task_id.hex()
             )
-            result, note = wire.Result(value), "cancelled"
+            result, note, fall_back, retry = wire.Result(value), "cancelled", False, False
         else:
+            fall_back, retry, error = self._next_step(running, error)
             result, note = self._raised(running, error), _first_line(error)
         count = template.num_returns if template.num_returns > 0 else 1
-        fall_back = note != "cancelled" and self._is_answered_by_fallback(running, error)
-        return wire.Done(
-            running.task_id,
-            [result] * count,
-            failed=True,
-            retry=not fall_back and self._is_retryable(template, error),
-            note=note,
-            fall_back=fall_back,
-        )
+        return wire.Done(running.task_id, [result] * count, failed=True, retry=retry, note=note, fall_back=fall_back)
+
+    def plain_failure(self, running: Running, error: BaseException, problem: BaseException) -> wire.Done:
+        """The Done of a task whose error cannot speak for itself. Runs no code of the user's."""
+        running.rooms.clear()
+        template, kind = running.template, type(error).__name__
+        frames = "".join(traceback.format_tb(_users_part(error.__traceback__)))
+        said = f"{kind} (it could not be asked for its words or be pickled: {type(problem).__name__}"
+        said += f", {problem})" if isinstance(problem, TooLate) else ")"
+        text = f"Traceback (most recent call last):\n{frames}{said}"
+        name = template.method or template.name.removeprefix(f"{template.class_name}.")
+        failed = exceptions.RayTaskError(name, text, RuntimeError(said), **self._where(running))
+        count = template.num_returns if template.num_returns > 0 else 1
+        retry = template.retry_exceptions is True and isinstance(error, Exception)
+        return wire.Done(running.task_id, [_inline(failed)] * count, failed=True, retry=retry, note=said)
+
+    def _next_step(self, running: Running, error: BaseException) -> tuple[bool, bool, BaseException]:
+        """(whether the next choice answers it, whether it is tried again, the error that is told)."""
+        try:
+            with _saying(
+                f"This was raised while the classes in retry_exceptions or fallback_on of "
+                f"{running.template.name} were loaded in the worker, after it had raised {_first_line(error)}."
+            ):
+                fall_back = self._is_answered_by_fallback(running, error)
+                return fall_back, not fall_back and self._is_retryable(running.template, error), error
+        except Exception as problem:  # their module is not here, or raises whatever it does when it is imported
+            return False, False, problem
 
     def _raised(self, running: Running, error: BaseException) -> wire.Result:
         """An error as a result. It is never put into the arena: other objects may come to be the same error."""
-        template, run = running.template, running.run
+        template = running.template
         text = user_traceback(error)
-        where = {
-            "task_id": run.task_id.hex(),
-            "pid": os.getpid(),
-            "device_ids": run.devices or self._client.actor_devices(),
-            "cell": template.cell or None,
-            "actor": template.class_name or None,
-        }
+        where = self._where(running)
         cause = error if isinstance(error, BaseException) else None
         name = template.method or template.name.removeprefix(f"{template.class_name}.")
-        failed = exceptions.RayTaskError(name, text, cause, **where)  # type: ignore[arg-type]
+        failed = exceptions.RayTaskError(name, text, cause, **where)
         self._let_go_of(running, error)
         try:
             result = _inline(failed)
@@ -272,7 +288,17 @@ class Execution:
             return result
         except Exception as problem:  # the user's exception (or what it holds) refuses to be pickled
             said = f"{type(error).__name__}: {_said(error)} (the exception itself could not be pickled: {problem})"
-            return _inline(exceptions.RayTaskError(name, text, exceptions.RayError(said), **where))  # type: ignore[arg-type]
+            return _inline(exceptions.RayTaskError(name, text, exceptions.RayError(said), **where))
+
+    def _where(self, running: Running) -> dict[str, Any]:
+        template, run = running.template, running.run
+        return {
+            "task_id": run.task_id.hex(),
+            "pid": os.getpid(),
+            "device_ids": run.devices or self._client.actor_devices(),
+            "cell": template.cell or None,
+            "actor": template.class_name or None,
+        }
 
     def _let_go_of(self, running: Running, error: BaseException) -> None:
         """Its text is taken; the frames, and what they hold, go."""

@@ -13,6 +13,7 @@ import weakref
 from typing import Any
 
 from nbaccel import exceptions
+from nbaccel.local_engine import arena_trouble
 from nbaccel.local_engine.arena import pages
 
 _NORESERVE = 0x4000  # MAP_NORESERVE: pages that are never written are not to be counted as used
@@ -50,7 +51,10 @@ class Range:
 
     def first(self) -> bytes:
         """The first byte, read without a mapping."""
-        return os.pread(self._fd, 1, self._offset)
+        try:
+            return os.pread(self._fd, 1, self._offset)
+        except OSError as error:
+            raise self._unreadable(error) from error
 
     def shared(self) -> memoryview:
         """Read-only, and the same memory for everybody who looks at the same time."""
@@ -69,12 +73,13 @@ class Range:
         length = pages(self.size)
         address = _libc.mmap(None, length, protection, flags, self._fd, self._offset)
         if address == _FAILED:
-            why = os.strerror(ctypes.get_errno())
-            raise exceptions.RaySystemError(
-                f"Object {self.id.hex()} cannot be mapped into this process: {why}. Let go of large arrays that you no "
-                "longer need: a process can map some 65,000 (sysctl vm.max_map_count)."
-            )
+            number = ctypes.get_errno()
+            raise self._unreadable(OSError(number, os.strerror(number)))
         return _array_at(address, self.size, _Mapping(address, length, self))
+
+    def _unreadable(self, error: OSError) -> exceptions.RaySystemError:
+        why = arena_trouble.why(error)
+        return exceptions.RaySystemError(f"Object {self.id.hex()} cannot be mapped into this process: {why}")
 
 
 class _Mapping:

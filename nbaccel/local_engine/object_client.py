@@ -20,7 +20,7 @@ from nbaccel.handles import (
     ObjectRef,
     ObjectRefGenerator,
 )
-from nbaccel.local_engine import codec, failures, wire
+from nbaccel.local_engine import arena_trouble, codec, failures, wire
 from nbaccel.local_engine.arena_writer import ArenaWriter
 from nbaccel.local_engine.environment_spec import Environment
 from nbaccel.local_engine.exports import Exports
@@ -116,7 +116,13 @@ class ObjectClient:
         if payload.size <= INLINE_BYTES:
             return wire.Value(status, payload.joined()), None
         room = self.rooms.take(payload.size)
-        self._writer.write(payload.pieces(), room.offset, payload.size)
+        try:
+            self._writer.write(payload.pieces(), room.offset, payload.size)
+        except OSError as error:
+            why = arena_trouble.why(error)
+            raise exceptions.RaySystemError(
+                f"{payload.size} bytes cannot be written to shared memory: {why}"
+            ) from error
         return wire.Value(status, None, room.offset, payload.size), room
 
     def get(self, refs: Sequence[ObjectRef[Any]], timeout_s: float | None) -> list[Any]:

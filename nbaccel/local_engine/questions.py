@@ -15,6 +15,7 @@ from nbaccel.local_engine.groups import GroupNameTaken, Groups
 from nbaccel.local_engine.peers import Peer
 from nbaccel.local_engine.picture import Picture
 from nbaccel.local_engine.reasons import Reasons
+from nbaccel.local_engine.spoiled_workers import SpoiledWorkers
 from nbaccel.local_engine.state_rows import StateRows
 from nbaccel.local_engine.virtual_nodes import VirtualNodes
 from nbaccel.scheduling.events import (
@@ -62,6 +63,7 @@ class Questions:
         self._table: dict[str, Callable[[Peer, Any], Any]] = {
             "sync": lambda peer, body: None,
             "pin": self._pin,
+            "spoiled": SpoiledWorkers(head).came,
             "only_in_history": lambda peer, ids: self._head.objects.last_choice(ids),
             "is_actor_task": self._is_actor_task,
             "reserve_name": self._reserve_name,

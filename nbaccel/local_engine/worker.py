@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any, NoReturn
@@ -26,16 +26,18 @@ import setproctitle
 
 from nbaccel import device_memory, exceptions
 from nbaccel import engine as engines
-from nbaccel.local_engine import codec, failures, wire
+from nbaccel.local_engine import codec, failures, impatience, wire
 from nbaccel.local_engine.actor_host import ActorHost
 from nbaccel.local_engine.client import Client
 from nbaccel.local_engine.execution import ActorExit, Execution, Running, current_run
+from nbaccel.local_engine.process_state import ProcessState
 from nbaccel.local_engine.worker_link import WorkerLink
 from nbaccel.local_engine.worker_output import WorkerOutput
 from nbaccel.local_engine.worker_setup import apply_runtime_env, apply_setup
 from nbaccel.local_engine.worker_view import WorkerView
 
 INSIST_S = 0.05  # between two signals to a task that is to be interrupted
+LONG_S = 0.001  # a task that ran for longer may pay for a look at everything that it may have changed
 
 
 class Worker(WorkerView, Client):
@@ -58,6 +60,10 @@ class Worker(WorkerView, Client):
         self._blocked_count = 0
         self._blocked_lock = threading.Lock()
         self._main_thread = threading.main_thread().ident or 0
+        ours = {1: "its stdout", 2: "its stderr", arena_fd: "nbaccel's shared memory", sock.fileno(): "nbaccel's own"}
+        self._state = ProcessState(ours)
+        self._in_doubt = False  # a task has run since everything was looked at
+        self._last: wire.Template | None = None
         receivers = link.receivers
         receivers[wire.Run] = self._queue.put
         receivers[wire.Setup] = self._queue.put
@@ -164,7 +170,10 @@ class Worker(WorkerView, Client):
         assert isinstance(link, WorkerLink)
         link.start("worker")
         self.link.say(wire.WorkerHello(self.worker_id, os.getpid()))
+        self._state.accept("/")
         while True:
+            if self._in_doubt and self._queue.empty():
+                self._put_back()
             item = link.next_item()
             if type(item) is wire.Setup:
                 self._set_up(item)
@@ -186,6 +195,7 @@ class Worker(WorkerView, Client):
         self.namespace = setup.namespace
         self.ids = type(self.ids)(setup.job)
         apply_setup(setup)
+        self._state.accept(setup.directory)
 
     def _run(self, running: Running) -> None:
         """A plain task, or an actor's constructor."""
@@ -194,6 +204,7 @@ class Worker(WorkerView, Client):
         self.output.restore()
         self.output.begin(template.class_name or template.name, template.cell, template.parent, running.task_id)
         self._running = running
+        began = time.monotonic()
         if self._blocked_count and template.kind == 0:  # an interrupt cut the last task's wait in two
             self._blocked_count = 0
             self.link.say(wire.Unblocked())
@@ -204,6 +215,7 @@ class Worker(WorkerView, Client):
             device_memory.begin()
         done = self.guarded(running, self._work)
         self._running = None
+        self._state.lift_recursion_limit()
         if running.run.devices and template.kind == 0:
             self._report_memory(done, template)
         self.output.end()
@@ -211,6 +223,32 @@ class Worker(WorkerView, Client):
         self.execution.told(running)
         if template.kind == 0:
             setproctitle.setproctitle("nbaccel::IDLE")
+            self._last = template
+            self._in_doubt = True
+            if done.failed or time.monotonic() - began > LONG_S or self._state.is_disturbed():
+                self._put_back()
+
+    def prepare_to_store(self, running: Running) -> None:
+        """The task's code is over: limits that it has set must not keep its result from being written."""
+        if running.template.kind == 0 and self._state.is_disturbed():
+            self._state.restore()
+
+    def _put_back(self) -> None:
+        """What the last task has changed of this process; where that cannot be, the process begins nothing more."""
+        self._in_doubt = False
+        try:
+            left = self._state.restore()
+        except BaseException as error:  # a signal handler of the task's, which may raise anything
+            left = [f"left a signal handler that raised {type(error).__name__}"]
+        if not left:
+            return
+        template = self._last
+        assert template is not None
+        self.output.flush()
+        said = [template.name, " and ".join(left), template.cell, template.parent]
+        self.link.say(wire.Ask(0, "spoiled", wire.pack(said)))
+        self.link.flush()
+        os._exit(0)
 
     def _report_memory(self, done: wire.Done, template: wire.Template) -> None:
         """What the frameworks of this process say of the devices' memory, now that the task's own values are gone."""
@@ -246,9 +284,18 @@ class Worker(WorkerView, Client):
         except SystemExit as exit:
             self._exit(exit)
         except BaseException as error:  # the user's function may raise anything; it belongs to the caller
-            return self.execution.failure(running, error)
+            return self.failure(running, error)
         finally:
             current_run.reset(token)
+
+    def failure(self, running: Running, error: BaseException) -> wire.Done:
+        """The Done of a task that raised. An error's words and pickling are the user's code: they may end or hang."""
+        limited = impatience.limited if running.template.kind != 2 else nullcontext  # an actor may have its own alarm
+        try:
+            with limited():
+                return self.execution.failure(running, error)
+        except BaseException as problem:  # whatever the user's __str__ or __reduce__ raises
+            return self.execution.plain_failure(running, error, problem)
 
     def leave_fork(self, running: Running, done: wire.Done) -> None:
         """A process that the user's code forked ends where the code does: it is not the one to answer."""
@@ -281,6 +328,7 @@ class Worker(WorkerView, Client):
         assert self.setup is not None
         apply_runtime_env(json.loads(template.runtime_env), self.setup.directory)
         self._environment = template.environment
+        self._state.accept(self.setup.directory)
 
     def _not_set_up(self, running: Running, error: exceptions.RuntimeEnvSetupError) -> wire.Done:
         """The task cannot run here or anywhere: that is not an error of its own code."""

@@ -169,6 +169,13 @@ class WorkerUnblocked(msgspec.Struct):
     worker_id: bytes
 
 
+class WorkerSpoiled(msgspec.Struct):
+    """The worker begins nothing more, because a task has changed its process for good; `why` is a sentence part."""
+
+    worker_id: bytes
+    why: str
+
+
 class WorkerDied(msgspec.Struct):
     """The process is gone (reaped). `why` is a sentence part: "was killed by SIGKILL", "exited with code 3"."""
 
@@ -265,6 +272,6 @@ class TimePassed(msgspec.Struct):
 
 Event = (
     TaskSubmitted | ObjectsReady | ArgumentFailed | WorkerReady | TaskReturned | TasksGivenBack | WorkerBlocked
-    | WorkerUnblocked | WorkerDied | PrestartAsked | AssignmentRefused | ArgumentsLost | DeviceChanged | CancelAsked
-    | ActorKillAsked | JobEnded | NodeAdded | NodeRemoved | GroupAsked | GroupRemoveAsked | TimePassed
+    | WorkerUnblocked | WorkerSpoiled | WorkerDied | PrestartAsked | AssignmentRefused | ArgumentsLost | DeviceChanged
+    | CancelAsked | ActorKillAsked | JobEnded | NodeAdded | NodeRemoved | GroupAsked | GroupRemoveAsked | TimePassed
 )  # fmt: skip

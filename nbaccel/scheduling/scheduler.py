@@ -14,7 +14,18 @@ from nbaccel.scheduling.explain import Explainer
 from nbaccel.scheduling.groups import GroupTable
 from nbaccel.scheduling.leases import Leases
 from nbaccel.scheduling.ledger import Device
-from nbaccel.scheduling.moves import ARGS, IDLE, RUNNING, SPARE, STARTING, STOPPING, SUBMITTED, WAITING, IllegalEvent
+from nbaccel.scheduling.moves import (
+    ARGS,
+    BUSY,
+    IDLE,
+    RUNNING,
+    SPARE,
+    STARTING,
+    STOPPING,
+    SUBMITTED,
+    WAITING,
+    IllegalEvent,
+)
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.queries import Queries
 from nbaccel.scheduling.tasks import TaskRecord, TaskTable
@@ -84,6 +95,7 @@ class Scheduler(Queries):
             ev.TasksGivenBack: self._tasks_given_back,
             ev.WorkerBlocked: self._worker_blocked,
             ev.WorkerUnblocked: self._worker_unblocked,
+            ev.WorkerSpoiled: self._worker_spoiled,
             ev.WorkerDied: self._worker_died,
             ev.PrestartAsked: self._prestart_asked,
             ev.AssignmentRefused: self._assignment_refused,
@@ -238,6 +250,15 @@ class Scheduler(Queries):
         worker = self._workers.known("WorkerUnblocked", event.worker_id)
         if worker is not None:
             self._leases.unblocked(worker, now)
+
+    def _worker_spoiled(self, event: ev.WorkerSpoiled, now: float) -> None:
+        worker = self._workers.known("WorkerSpoiled", event.worker_id)
+        if worker is None or worker.state is STOPPING:
+            return
+        if worker.state not in (BUSY, IDLE):
+            story = worker.story
+            raise IllegalEvent("WorkerSpoiled", str(worker), worker.state.name, story, "It has run no plain task.")
+        self._workers.stop(worker, event.why, now)  # what it was sent goes back, unstarted, when the process is gone
 
     def _worker_died(self, event: ev.WorkerDied, now: float) -> None:
         worker = self._workers.known("WorkerDied", event.worker_id)

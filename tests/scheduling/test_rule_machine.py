@@ -270,6 +270,22 @@ class AnyOrder(RuleBasedStateMachine):
         worker_id = data.draw(st.sampled_from(list(self.world.workers)))
         self.world.dies(self.world.workers[worker_id])
 
+    @precondition(lambda self: self._used())
+    @rule(data=st.data(), gone=st.booleans())
+    def worker_is_spoiled(self, data: st.DataObject, gone: bool) -> None:
+        worker = data.draw(st.sampled_from(self._used()))
+        sent = [(task, task.retries_left) for task in worker.queue]
+        self.world.is_spoiled(worker)
+        assert worker.state == "stopping"
+        if gone:
+            self.world.dies(worker, "exited with code 0")
+            for task, retries in sent:
+                assert task.retries_left == retries and self.world.outcomes.get(task.task_id) != "worker crashed"
+
+    def _used(self) -> list[FakeWorker]:
+        """Those that have run a plain task, and begun nothing since."""
+        return [worker for worker in self._ready() if worker.ran and worker.actor is None]
+
     @rule()
     def stopped_ones_go(self) -> None:
         for worker in self.world.stopping():
@@ -342,7 +358,12 @@ class AnyOrder(RuleBasedStateMachine):
     @rule()
     def an_unknown_worker_is_refused(self) -> None:
         before = self.world.scheduler.counts()
-        for event in (ev.WorkerReady(b"?", 1), ev.TaskReturned(b"?", b"?"), ev.WorkerDied(b"?", "?")):
+        for event in (
+            ev.WorkerReady(b"?", 1),
+            ev.TaskReturned(b"?", b"?"),
+            ev.WorkerDied(b"?", "?"),
+            ev.WorkerSpoiled(b"?", "?"),
+        ):
             try:
                 self.world.tell(event)
             except IllegalEvent:

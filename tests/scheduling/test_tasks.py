@@ -72,6 +72,45 @@ def test_another_job_never_gets_a_used_worker() -> None:
     assert w.worker_of(b) is not used
 
 
+def test_tasks_sent_ahead_to_a_spoiled_worker_go_back_without_spending_a_retry() -> None:
+    w = world(1)
+    first, *others = [w.submit("f", retries_left=0) for _ in range(6)]
+    w.ready()
+    spoiled = w.worker_of(first)
+    w.returns(first, after_s=0.0001)
+    assert spoiled.queue
+    ahead = list(spoiled.queue)
+    w.is_spoiled(spoiled)
+    assert [command.worker_id for command in w.of(do.StopWorker)] == [spoiled.worker_id]
+    w.dies(spoiled)
+    w.ready()
+    for task in others:
+        assert w.is_sent(task)
+        w.returns(task, after_s=0.01)
+    assert set(w.outcomes.values()) == {"finished"} and all(task.retries_left == 0 for task in ahead)
+
+
+def test_an_idle_worker_that_is_spoiled_is_given_nothing_more() -> None:
+    w = world(1)
+    first = w.submit("f")
+    w.ready()
+    spoiled = w.worker_of(first)
+    w.returns(first)
+    w.is_spoiled(spoiled)
+    second = w.submit("f")
+    w.ready()
+    assert w.worker_of(second) is not spoiled
+
+
+def test_only_a_worker_that_has_run_a_plain_task_can_be_spoiled() -> None:
+    w = world(1)
+    w.actor()
+    w.ready()
+    for worker in list(w.workers.values()):
+        with pytest.raises(IllegalEvent):
+            w.is_spoiled(worker)
+
+
 def test_a_spare_takes_a_fresh_task_without_waiting_for_a_process() -> None:
     w = world()
     w.tell(ev.PrestartAsked())

@@ -143,6 +143,11 @@ class World:
         del self.workers[worker.worker_id]
         return self.tell(ev.WorkerDied(worker.worker_id, why, intended=worker.state == "stopping"))
 
+    def is_spoiled(self, worker: FakeWorker) -> list[do.Command]:
+        """It has returned a task that changed its process for good, and begins nothing more."""
+        worker.blocked = False
+        return self.tell(ev.WorkerSpoiled(worker.worker_id, "f has closed descriptor 1"))
+
     def blocks(self, task: Task) -> list[do.Command]:
         worker = self.worker_of(task)
         worker.blocked = True
