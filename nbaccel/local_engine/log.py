@@ -103,7 +103,7 @@ _decode_owner = msgspec.json.Decoder(Owner).decode
 def _is_owner(facts: bytes) -> bool:
     try:
         _decode_owner(facts)
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):  # what msgspec raises for bytes that are no Owner
         return False
     return True
 

@@ -35,6 +35,8 @@ PRINTS = [
     ("os.write(1, b'raw ' + bytes([255, 254]) + b'\\n')", ["raw \ufffd\ufffd"]),
     ("print('\\x1e\\x1d{}\\x1d'); print('whole')", ["\x1e\x1d{}\x1d", "whole"]),
     ("os.write(1, b'\\x1e\\x1dhalf a marker')", ["\x1e\x1dhalf a marker"]),
+    ("os.write(1, b'\\x1e\\x1d{\"name\": \"' + bytes([198]) + b'\"}\\x1d\\n')", ['\x1e\x1d{"name": "\ufffd"}\x1d']),
+    ("print('\\x1e\\x1d{\"a\":' + '[' * 4000 + '\\x1d')", ['\x1e\x1d{"a":' + "[" * 4000 + "\x1d"]),
     ("print('ünï\\U0001f600')", ["ünï😀"]),
     ("print('\\r10 %', end='\\r', flush=True); print('20 %')", ["20 %"]),
     ("print('before'); os._exit(1)", ["before"]),
