@@ -49,7 +49,10 @@ class Observer:
         line = self._lines.readline()
         if not line:
             raise ConnectionError("The head closed the connection.")
-        answer: dict[str, Any] = msgspec.json.decode(line)
+        try:
+            answer: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
+        except (ValueError, RecursionError):  # what msgspec raises for bytes that are no JSON
+            raise ConnectionError("The head's answer is no line of JSON.") from None
         return answer
 
     def pictures(self) -> Iterator[Snapshot]:

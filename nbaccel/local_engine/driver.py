@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -24,7 +25,7 @@ import msgspec
 
 from nbaccel import engine as engines
 from nbaccel import exceptions, sessions
-from nbaccel.local_engine import environment_spec, failures, launch, process, wire
+from nbaccel.local_engine import environment_spec, failures, framing, launch, process, wire
 from nbaccel.local_engine.boot import MARK
 from nbaccel.local_engine.client import Client
 from nbaccel.local_engine.cluster_view import ClusterView
@@ -35,6 +36,7 @@ from nbaccel.snapshot import Snapshot
 
 START_TIMEOUT_S = 30.0
 END_TIMEOUT_S = 5.0
+GONE_WITHIN_S = 1.0  # of its connections' end, a head that has died
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -110,15 +112,15 @@ class Driver(ClusterView, Client):
 
     def _head_lost(self, why: str) -> None:
         """The reader thread: the head is gone. Everyone who waits is told."""
-        message = (
-            f"The head has ended unexpectedly: {why}.{self._last_words()} What had not been fetched is lost; call "
-            "nbaccel.init() again."
-        )
+        is_gone = self.embedded or _ends(self.welcome.head_pid, GONE_WITHIN_S)
+        what = f"The head has ended unexpectedly: {why}.{self._last_words()}" if is_gone else f"Lost the head: {why}."
+        message = f"{what} What had not been fetched is lost; call nbaccel.init() again."
         self.link.lost = message
         self.values.lose_all(failures.failed("HeadDiedError", message))
         self.streams.lose_all()
-        process.kill_marked(MARK, self.welcome.session)  # what its workers had started; they themselves die with it
-        self._remove_rest()
+        if is_gone:  # a shared head that lives serves others
+            process.kill_marked(MARK, self.welcome.session)  # what its workers had started; they die with it
+            self._remove_rest()
 
     def _last_words(self) -> str:
         """The end of the head's own log."""
@@ -180,6 +182,20 @@ class Driver(ClusterView, Client):
         if self.news is not None:
             self.news.link.forget()
         os.close(self._arena_fd)
+
+
+def _ends(pid: int, timeout_s: float) -> bool:
+    """Whether this process, which may be nobody's child of ours, has ended or does so soon."""
+    try:
+        fd = os.pidfd_open(pid)
+    except OSError:
+        return True
+    try:
+        poll = select.poll()  # select() takes no descriptor beyond 1023
+        poll.register(fd, select.POLLIN)
+        return bool(poll.poll(timeout_s * 1000))
+    finally:
+        os.close(fd)
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
@@ -315,7 +331,7 @@ def _greet(sock: socket.socket, options: InitOptions, token: str) -> tuple[int, 
     try:
         try:
             sock.sendall(wire.frame([hello("driver", token, options)]))
-        except BrokenPipeError:
+        except (BrokenPipeError, ConnectionResetError):
             pass  # it closed its end, but not without a word
         data, fds, _flags, _address = socket.recv_fds(sock, 1 << 16, 1)
     except TimeoutError:
@@ -325,13 +341,20 @@ def _greet(sock: socket.socket, options: InitOptions, token: str) -> tuple[int, 
     if not data:
         raise exceptions.RaySystemError("The head ended while it started.")
     sock.settimeout(None)
-    messages = wire.FrameReader(of_head=False).feed(data)
-    first = messages[0]
+    first = _first_word(data)
     if isinstance(first, wire.Refused):
         raise ValueError(first.message)
-    assert isinstance(first, wire.Welcome)
+    if not isinstance(first, wire.Welcome):
+        raise exceptions.RaySystemError("What answers there is no head of this version of nbaccel.")
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
     return fds[0], first
+
+
+def _first_word(data: bytes) -> Any:
+    try:
+        return next(iter(framing.FrameReader(of_head=False).feed(data)), None)
+    except framing.Unreadable:
+        return None
 
 
 def _after_fork() -> None:

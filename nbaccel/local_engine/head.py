@@ -19,20 +19,23 @@ import sys
 import time
 import traceback
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
-import msgspec
 import setproctitle
 
 from nbaccel import __version__, sessions
 from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.boot import MARK, Config
+from nbaccel.local_engine.door import Door
 from nbaccel.local_engine.environments import Environments
+from nbaccel.local_engine.framing import LineReader, Unreadable
 from nbaccel.local_engine.intake import Intake
 from nbaccel.local_engine.leftovers import Leftovers
 from nbaccel.local_engine.lineage import Lineage
 from nbaccel.local_engine.node_devices import NodeSetup
 from nbaccel.local_engine.objects import Objects
+from nbaccel.local_engine.observers import Observers
 from nbaccel.local_engine.orders import Orders
 from nbaccel.local_engine.outputs import Outputs
 from nbaccel.local_engine.peers import Peer
@@ -83,9 +86,10 @@ class Head:
         self.lineage = Lineage(self)
         self.intake = Intake(self)
         self.watchers = Watchers(self)
+        self.observers = Observers(self)
         self.questions = Questions(self)
         self.node = NodeSetup(self)
-        self._listener: socket.socket | None = None
+        self.door = Door(self.poll, self, config.token)
         self._handlers = self.intake.handlers()
 
     # ---- life
@@ -97,13 +101,12 @@ class Head:
         gc.set_threshold(20_000, 20, 50)  # 100,000 waiting tasks are not garbage: fewer, larger looks
         self._watch_children()
         try:
-            self._listen()
+            self.door.listen(os.path.join(self.config.directory, "head.sock"))
         except OSError as error:
             self._refuse_start(f"The head cannot listen in {self.config.directory}: {error}.")
-        if self.config.driver_fd >= 0:
-            self.add_peer(Peer(socket.socket(fileno=self.config.driver_fd), "new", self.next_client_id()))
-        if self.config.news_fd >= 0:
-            self.add_peer(Peer(socket.socket(fileno=self.config.news_fd), "new", self.next_client_id()))
+        for fd in (self.config.driver_fd, self.config.news_fd):
+            if fd >= 0:
+                self.door.let_in(socket.socket(fileno=fd), is_our_driver=True)
         if self.config.owner_pid:
             self._watch_owner(self.config.owner_pid)
         self.node.begin()
@@ -152,32 +155,6 @@ class Head:
 
         self.poll.register(fd, gone)
 
-    def _listen(self) -> None:
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listener.bind(os.path.join(self.config.directory, "head.sock"))
-        listener.listen(512)
-        listener.setblocking(False)
-        self._listener = listener
-        self.poll.register(listener, self._accept)
-
-    def _accept(self) -> None:
-        assert self._listener is not None
-        try:
-            sock, _address = self._listener.accept()
-        except OSError:
-            return  # it gave up meanwhile, or we are out of descriptors
-        credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        uid = int.from_bytes(credentials[4:8], sys.byteorder)
-        if uid not in (os.getuid(), 0):
-            why = (
-                f"This head belongs to user {os.getuid()}, and you are user {uid}. Call nbaccel.init() without an "
-                "address for a head of your own."
-            )
-            sock.send(wire.frame([wire.Refused(why)]))
-            sock.close()
-            return
-        self.add_peer(Peer(sock, "new", self.next_client_id()))
-
     def ready(self) -> None:
         """The node is known: be found by others, and greet those who wait."""
         record = sessions.SessionRecord(
@@ -222,6 +199,7 @@ class Head:
         for peer in list(self.peers.values()):
             if peer.role != "worker":
                 self.send(peer, wire.Refused(why))
+        self.door.refuse_all(why)
         self.stop(why)
 
     def refuse_start(self, why: str) -> None:
@@ -269,33 +247,68 @@ class Head:
 
     def add_peer(self, peer: Peer) -> None:
         self.peers[peer.client_id] = peer
-        self.poll.register(peer.sock, lambda: self._readable(peer))
+        self.poll.register(peer.sock, lambda: self._take_in(peer, peer.read))
 
-    def _readable(self, peer: Peer) -> None:
+    def objection(self, hello: wire.Hello) -> str:
+        """Why a connection that has shown the token is refused all the same; "": it is not."""
+        return self.intake.objection(hello)
+
+    def admit(self, peer: Peer, messages: list[Any], rest: bytes) -> None:
+        """The door lets somebody in, who has said this, and begun to say more."""
+        self.add_peer(peer)
+        self._hear(peer, messages)
+        if rest and not peer.closed:
+            self._take_in(peer, lambda: peer.reader.feed(rest))
+
+    def admit_observer(self, peer: Peer, lines: LineReader) -> None:
+        self.peers[peer.client_id] = peer
+        self.observers.adopt(peer, lines)
+
+    def _take_in(self, peer: Peer, read: Callable[[], list[Any] | None]) -> None:
         try:
-            messages = peer.read()
-        except msgspec.DecodeError as error:
-            if peer.role == "new" and self.watchers.adopt_observer(peer, error):
-                return
-            self.note(f"a {peer.role} connection sent what cannot be read: {error}")
-            messages = None
+            messages = read()
+        except Unreadable as error:
+            self._expel(peer, f"sent what cannot be read: {error}")
+            return
         if messages is None:
             self._peer_ended(peer)
-            return
+        else:
+            self._hear(peer, messages)
+
+    def _hear(self, peer: Peer, messages: list[Any]) -> None:
+        """Whatever a peer's words bring about is answered, or ends the peer: others' work goes on."""
         for message in messages:
+            if peer.closed:
+                return
             handler = self._handlers[peer.role].get(type(message))
             if handler is None:
-                self.note(f"a {peer.role} connection said {type(message).__name__}, which is not for it to say")
-                self._peer_ended(peer)
+                self._expel(peer, f"said {type(message).__name__}, which is not for it to say")
                 return
             try:
                 handler(peer, message)
-            except Exception as error:  # the loop's last line: whatever a message brings about, others' work goes on
+            except Exception as error:
                 self.note(f"a {type(message).__name__} of a {peer.role} failed:\n{traceback.format_exc()}")
-                if type(message) is wire.Submit:
-                    self.intake.submit_failed(peer, message)
-                elif type(message) is wire.Ask:
-                    self.questions.failed(peer, message, error)
+                if not self._answered(peer, message, error):
+                    self._expel(peer, f"said something that the head fails at: {type(error).__name__}: {error}")
+
+    def _answered(self, peer: Peer, message: Any, error: Exception) -> bool:
+        """Who asked, or waits for results, hears of the failure; of other words nobody awaits an answer."""
+        try:
+            if type(message) is wire.Submit:
+                self.intake.submit_failed(peer, message)
+            elif type(message) is wire.Ask:
+                self.questions.failed(peer, message, error)
+        except Exception:  # not even that: what it said makes no sense
+            self.note(f"its failure cannot be told either:\n{traceback.format_exc()}")
+            return False
+        return type(message) in (wire.Submit, wire.Ask)
+
+    def _expel(self, peer: Peer, why: str) -> None:
+        """End a connection that does harm, and say why."""
+        self.note(f"a {peer.role} connection was ended, since it {why}")
+        peer.out.append(wire.Refused(f"this connection {why}"))
+        self._write(peer)
+        self._peer_ended(peer)
 
     def send(self, peer: Peer, message: Any) -> None:
         peer.out.append(message)
@@ -308,10 +321,23 @@ class Head:
             peer = self.touched.pop()
             if peer.closed:
                 peer.out.clear()
-            elif not peer.write():
+            elif not self._write(peer):
+                self._peer_ended(peer)
+            elif peer.pending:
                 self.poll.want_write(peer.sock, lambda peer=peer: self.touched.add(peer))  # type: ignore[misc]
             elif peer.role == "news":
                 self.watchers.news_written(peer)
+            elif peer.role == "observer":
+                self.watchers.observer_written(peer)
+
+    def _write(self, peer: Peer) -> bool:
+        """Write as far as the socket takes it; False where something cannot even be put into bytes."""
+        try:
+            peer.write()
+        except Exception:  # text with half a character, a number beyond 64 bits: whoever waits for it hears the end
+            self.note(f"what was to be said to a {peer.role} cannot be written:\n{traceback.format_exc()}")
+            return False
+        return True
 
     def drop_peer(self, peer: Peer) -> None:
         self.poll.unregister(peer.sock)
@@ -404,8 +430,11 @@ class Head:
         line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}"
         self.notes.append(line)
         del self.notes[:-200]
-        sys.stderr.write(line + "\n")  # its own log file
-        sys.stderr.flush()
+        try:
+            sys.stderr.write(line + "\n")  # its own log file
+            sys.stderr.flush()
+        except OSError:
+            pass  # a full disk: it is remembered above
 
     def warn_all(self, kind: str, message: str) -> None:
         for job in self.jobs.values():

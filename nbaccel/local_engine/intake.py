@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import os
 import socket
 import sys
@@ -90,14 +89,11 @@ class Intake:
     # ---- greetings
 
     def _hello(self, peer: Peer, hello: wire.Hello) -> None:
-        problem = self._objection(hello)
-        if problem:
-            self._head.send(peer, wire.Refused(problem))
-            return
+        """Somebody whom the door has let in."""
         peer.hello = hello
         if hello.role == "news":
             peer.role = "news"
-            self._head.watchers.news_came(peer, hello.job)
+            self._head.watchers.news_came(peer, self._head.jobs[hello.job])
             return
         peer.role = "driver"
         if self._head.node.detection is None:
@@ -105,9 +101,8 @@ class Intake:
         else:
             self._welcome(peer)
 
-    def _objection(self, hello: wire.Hello) -> str:
-        if not hmac.compare_digest(hello.token, self._head.config.token):
-            return "The token is wrong: this head belongs to another user or session."
+    def objection(self, hello: wire.Hello) -> str:
+        """Why this driver or news connection cannot be served; "": it can."""
         if self._head.stopping:
             return self._head.stopping
         if hello.version != wire.VERSION:
@@ -116,6 +111,8 @@ class Intake:
             )
         if hello.role not in ("driver", "news"):
             return f"This head does not know the role {hello.role!r}."
+        if hello.role == "news" and hello.job not in self._head.jobs:
+            return f"There is no job {hello.job}."
         ours = "{}.{}".format(*sys.version_info)
         if hello.role == "driver" and hello.python != ours:
             return (

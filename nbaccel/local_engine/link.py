@@ -20,10 +20,8 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
 
-import msgspec
-
 from nbaccel import exceptions
-from nbaccel.local_engine import wire
+from nbaccel.local_engine import framing, wire
 
 READ_BYTES = 1 << 18
 BATCH = 2_000  # messages in one frame
@@ -50,7 +48,7 @@ class Link:
         self._questions: dict[int, SimpleQueue[Any]] = {}
         self._next_request = 1
         self._question_lock = threading.Lock()
-        self.receivers: dict[type, Callable[[Any], None]] = {wire.Answer: self._answered}
+        self.receivers: dict[type, Callable[[Any], None]] = {wire.Answer: self._answered, wire.Refused: self._refused}
         self.before_write: Callable[[], None] | None = None  # appends what has gathered elsewhere (releases)
         self.lost: str | None = None
         self.closing = False
@@ -135,7 +133,10 @@ class Link:
                     break
             if urgent is None:
                 return
-            self.flush()
+            try:
+                self.flush()
+            except Exception as error:  # this thread's last line: whoever waits must not wait for ever
+                self._lose(f"something could not be said to the head: {type(error).__name__}: {error}")
 
     def _next_kick(self) -> bool | None:
         """Wait to be woken; soon after some work, look once unasked."""
@@ -170,7 +171,7 @@ class Link:
 
     def _read_loop(self) -> None:
         block_signals()
-        reader = wire.FrameReader(of_head=False)
+        reader = framing.FrameReader(of_head=False)
         receivers = self.receivers
         why = "the head closed the connection"
         while True:
@@ -183,7 +184,7 @@ class Link:
                 break
             try:
                 messages = reader.feed(data)
-            except msgspec.DecodeError as error:
+            except framing.Unreadable as error:
                 why = f"the head sent what this version of nbaccel cannot read: {error}"
                 break
             try:
@@ -193,17 +194,6 @@ class Link:
                 why = f"an answer of the head could not be taken: {type(error).__name__}: {error}"
                 break
         self._lose(why)
-
-    def read_now(self) -> list[Any]:
-        """For a start without a reader thread: block for the next messages; [] when the head is gone."""
-        reader = wire.FrameReader(of_head=False)
-        while True:
-            data = self._sock.recv(READ_BYTES)
-            if not data:
-                return []
-            messages = reader.feed(data)
-            if messages:
-                return messages
 
     def _lose(self, why: str) -> None:
         if self.lost is not None:
@@ -250,6 +240,10 @@ class Link:
         if answer is None:
             raise exceptions.HeadDiedError(self.lost or "the connection is closed")
         return answer
+
+    def _refused(self, message: Any) -> None:
+        """The head speaks with others, but not with us any more."""
+        self._lose(f"the head ended the connection: {message.message}")
 
     def _answered(self, message: Any) -> None:
         with self._question_lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-from nbaccel.local_engine import wire
+from nbaccel.local_engine import framing, wire
 
 READ_BYTES = 1 << 18
 _BATCH = 2_000
@@ -37,7 +37,7 @@ class Peer:
         self.sock = sock
         self.role = role  # "new", "driver", "news", "observer", "worker"
         self.client_id = client_id
-        self.reader = wire.FrameReader(of_head=True)
+        self.reader = framing.FrameReader(of_head=True)
         self.out: list[Any] = []
         self.pending = bytearray()
         self.wants_write = False
@@ -51,16 +51,20 @@ class Peer:
         self.hello: wire.Hello | None = None
 
     def read(self) -> list[Any] | None:
-        """Messages that came; None at the end of the connection. Raises msgspec.DecodeError for nonsense."""
+        """Messages that came; None at the end of the connection. Raises framing.Unreadable."""
+        data = self.receive(READ_BYTES)
+        if data is None:
+            return None
+        return self.reader.feed(data) if data else []
+
+    def receive(self, most_bytes: int) -> bytes | None:
+        """Bytes that came, b"" if none have; None at the end of the connection."""
         try:
-            data = self.sock.recv(READ_BYTES)
+            return self.sock.recv(most_bytes) or None
         except BlockingIOError:
-            return []
+            return b""
         except OSError:
             return None
-        if not data:
-            return None
-        return self.reader.feed(data)
 
     def write(self) -> bool:
         """Write what waits, as far as the socket takes it; True when all is gone."""

@@ -17,6 +17,7 @@ class Poll:
         self._epoll = select.epoll()
         self._readers: dict[int, Callable[[], None]] = {}
         self._writers: dict[int, Callable[[], None]] = {}
+        self._paused: set[int] = set()  # of the readers: only their end is told
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
 
@@ -29,6 +30,7 @@ class Poll:
         fd = source if isinstance(source, int) else source.fileno()
         if self._readers.pop(fd, None) is not None:
             self._writers.pop(fd, None)
+            self._paused.discard(fd)
             self._epoll.unregister(fd)
 
     def want_write(self, source: Any, on_writable: Callable[[], None]) -> None:
@@ -36,12 +38,19 @@ class Poll:
         fd = source if isinstance(source, int) else source.fileno()
         if fd in self._readers:
             self._writers[fd] = on_writable
-            self._epoll.modify(fd, select.EPOLLIN | select.EPOLLOUT)
+            self._watch(fd)
 
     def pause_reading(self, source: Any, paused: bool) -> None:
-        fd = source.fileno()
-        if fd in self._readers:
-            self._epoll.modify(fd, 0 if paused else select.EPOLLIN)
+        """Leave unread what comes, or read again. A paused reader is still called when the other side has gone."""
+        fd = source if isinstance(source, int) else source.fileno()
+        if fd not in self._readers or (fd in self._paused) == paused:
+            return
+        (self._paused.add if paused else self._paused.discard)(fd)
+        self._watch(fd)
+
+    def _watch(self, fd: int) -> None:
+        reading = 0 if fd in self._paused else select.EPOLLIN
+        self._epoll.modify(fd, reading | (select.EPOLLOUT if fd in self._writers else 0))
 
     def at(self, when: float, call: Callable[[], None]) -> None:
         """Call at this time of time.monotonic()."""
@@ -56,7 +65,7 @@ class Poll:
             if mask & select.EPOLLOUT:
                 writer = self._writers.pop(fd, None)
                 if fd in self._readers:
-                    self._epoll.modify(fd, select.EPOLLIN)
+                    self._watch(fd)
                 if writer is not None:
                     writer()
             if mask & ~select.EPOLLOUT:

@@ -143,7 +143,7 @@ class Questions:
                 self._head.poll.at(time.monotonic(), lambda: self._head.stop("it was told to stop"))
             else:
                 return {"kind": "error", "message": f"This head does not know the question {what!r}."}
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, TypeError, Refusal) as error:  # the asker's mistakes
             lacks = f"The question {what!r} lacks {error}." if isinstance(error, KeyError) else str(error)
             return {"kind": "error", "message": lacks}
         return {"kind": "done", "ask": what}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -84,7 +85,12 @@ class Role:
             if not body:
                 self._died()
                 return
-            self._on_report(self._decode(body))
+            try:
+                self._on_report(self._decode(body))
+            except Exception:  # whatever one helper says is its own end, and nobody else's
+                self._head.note(f"a report of the {self._name} process failed:\n{traceback.format_exc()}")
+                self._died()
+                return
 
     def _died(self) -> None:
         assert self._sock is not None

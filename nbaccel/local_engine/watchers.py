@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import hmac
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -39,23 +38,19 @@ class Watchers:
     def __init__(self, head: Head) -> None:
         self._head = head
         self._watching: dict[Peer, int] = {}  # -> rows of tasks that it asked for
+        self._behind: set[Peer] = set()  # of them: who read too slowly for a picture
         self._last: dict[int, bytes] = {}  # rows -> the last published picture, without its number and time
         self._unwritten: dict[Peer, int] = {}  # bytes of lines that a slow reader has not taken
         self._gates: dict[Peer, list[Callable[[], None]]] = {}  # pipes that wait for it
         self._due = 0.0
         self._armed = False
-        self._observer_buffers: dict[Peer, bytes] = {}
         self.alerts: list[Alert] = []
         self.seq = 0
 
     # ---- output
 
-    def news_came(self, peer: Peer, job_number: int) -> None:
-        job = self._head.jobs.get(job_number)
-        if job is None:
-            self._head.send(peer, wire.Refused("There is no such job."))
-            return
-        peer.job = job_number
+    def news_came(self, peer: Peer, job: Job) -> None:
+        peer.job = job.number
         job.news = peer
         for message in [*job.held_lines, *job.notices]:
             self._send_news(peer, message)
@@ -92,6 +87,16 @@ class Watchers:
         self._unwritten.pop(peer, None)
         for then in self._gates.pop(peer, ()):
             then()
+        self._caught_up(peer)
+
+    def observer_written(self, peer: Peer) -> None:
+        """It has taken all its answers."""
+        self._head.observers.written(peer)
+        self._caught_up(peer)
+
+    def _caught_up(self, peer: Peer) -> None:
+        if peer in self._behind and peer in self._watching:
+            self.changed()
 
     def forget_gates(self) -> None:
         """There is a new log process, which goes on by itself."""
@@ -128,7 +133,7 @@ class Watchers:
         """Begin or stop sending pictures to a news connection."""
         if message.on:
             self._watching[peer] = max(0, min(message.rows, MOST_ROWS))
-            self._send_picture(peer)
+            self.send_picture(peer)
         else:
             self._watching.pop(peer, None)
         self._head.node.watch.measure(bool(self._watching))
@@ -145,19 +150,20 @@ class Watchers:
         self._armed = False
         big = any(rows > MANY_ROWS for rows in self._watching.values())
         self._due = time.monotonic() + (1.0 if big else 1 / PICTURES_PER_S)
-        for peer in list(self._watching):
-            if peer.pending:
-                self._armed = True  # a slow reader gets the newest picture once it has read the one before
-                self._head.poll.at(self._due, self._publish)
-                return
-        asked = set(self._watching.values())
+        slow = {peer for peer in self._watching if peer.pending}
+        self._behind |= slow  # they get the newest picture once they have read the one before
+        asked = {rows for peer, rows in self._watching.items() if peer not in slow}
         self._last = {rows: body for rows, body in self._last.items() if rows in asked}
         for rows in asked:
             picture = self._head.questions.picture(rows)
-            if self._is_new(rows, picture):
+            is_new = self._is_new(rows, picture)
+            readers = {peer for peer, wanted in self._watching.items() if wanted == rows} - slow
+            behind = readers if is_new else readers & self._behind
+            if behind:
                 body = self._encoded(picture)
-                for peer in [peer for peer, wanted in self._watching.items() if wanted == rows]:
+                for peer in behind:
                     self._send_body(peer, body)
+            self._behind -= readers
 
     def _is_new(self, rows: int, picture: Snapshot) -> bool:
         """Whether it says anything that the last one did not: a quiet cluster sends nothing."""
@@ -172,87 +178,25 @@ class Watchers:
         picture.seq, picture.time = self.seq, time.time()
         return msgspec.msgpack.encode(picture)
 
-    def _send_picture(self, peer: Peer) -> None:
+    def send_picture(self, peer: Peer) -> None:
+        """A picture of now for this one."""
         self._send_body(peer, self._encoded(self._head.questions.picture(self._watching.get(peer, 0))))
 
     def _send_body(self, peer: Peer, body: bytes) -> None:
         if peer.role == "observer":
             snapshot = msgspec.msgpack.decode(body)
-            self._say_json(peer, {"kind": "snapshot", "snapshot": snapshot})
+            self._head.observers.say(peer, {"kind": "snapshot", "snapshot": snapshot})
         else:
             self._head.send(peer, wire.Picture(body))
 
     def gone(self, peer: Peer) -> None:
         """A news connection or an observer has ended."""
         self.news_written(peer)
-        self._observer_buffers.pop(peer, None)
+        self._head.observers.gone(peer)
+        self._behind.discard(peer)
         if peer in self._watching:
             del self._watching[peer]
             self._head.node.watch.measure(bool(self._watching))
         job = self._head.jobs.get(peer.job)
         if job is not None and job.news is peer:
             job.news = None
-
-    # ---- observers
-
-    def adopt_observer(self, peer: Peer, error: Exception) -> bool:
-        """A new connection whose first bytes are a line of JSON is an observer's."""
-        data = bytes(peer.reader.rest())
-        if not data.startswith(b"{"):
-            return False
-        peer.role = "observer"
-        self._observer_buffers[peer] = b""
-        self._head.poll.unregister(peer.sock)
-        self._head.poll.register(peer.sock, lambda: self._read_observer(peer))
-        self._observer_said(peer, data)
-        return True
-
-    def _read_observer(self, peer: Peer) -> None:
-        try:
-            data = peer.sock.recv(65536)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            self._head.drop_peer(peer)
-            self.gone(peer)
-            return
-        self._observer_said(peer, data)
-
-    def _observer_said(self, peer: Peer, data: bytes) -> None:
-        *lines, rest = (self._observer_buffers[peer] + data).split(b"\n")
-        self._observer_buffers[peer] = rest
-        for line in lines:
-            if line.strip():
-                self._obey(peer, line)
-
-    def _obey(self, peer: Peer, line: bytes) -> None:
-        try:
-            request = msgspec.json.decode(line, type=dict[str, Any])
-        except msgspec.DecodeError as error:
-            self._say_json(peer, {"kind": "error", "message": f"This is not a line of JSON: {error}"})
-            return
-        if peer.hello is None and not self._greeted(peer, request):
-            return
-        what = request.get("ask")
-        if what == "snapshot":
-            self._head.node.watch.freshen(lambda: None if peer.closed else self._send_picture(peer))
-        elif what == "watch":
-            self.watch(peer, wire.Watch(bool(request.get("on", True)), rows=int(request.get("rows", 0))))
-        elif what is not None:
-            self._say_json(peer, self._head.questions.of_observer(str(what), request))
-
-    def _greeted(self, peer: Peer, request: dict[str, Any]) -> bool:
-        if not hmac.compare_digest(str(request.get("token", "")), self._head.config.token):
-            self._say_json(peer, {"kind": "error", "message": "The token is missing or wrong."})
-            peer.write()
-            self._head.poll.at(time.monotonic(), lambda: None if peer.closed else self._head.drop_peer(peer))
-            return False
-        peer.hello = wire.Hello("observer", "", 0, wire.VERSION, "", "")
-        self._say_json(peer, {"kind": "welcome", "protocol": 1, "session": self._head.config.session})
-        return True
-
-    def _say_json(self, peer: Peer, answer: dict[str, Any]) -> None:
-        peer.pending += msgspec.json.encode(answer) + b"\n"
-        self._head.touched.add(peer)

@@ -5,7 +5,8 @@
   message = array [tag, field, field, …]      many messages travel in one frame and one write
 ```
 User data (functions, arguments, values) are opaque bytes inside; nobody between the two ends unpickles them.
-Observers may send a line of JSON instead of a frame as their very first bytes (see `observers.py`).
+Bytes become messages in `framing.py`; observers speak lines of JSON instead (`observers.py`), and `door.py` tells the
+two apart.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ VERSION = 1
 OK, RAISED, FAILED = 0, 1, 2  # a value, a pickled RayTaskError, a SystemFailure (msgpack)
 UNREAD = "unread error"  # the kind of a Notice
 _LENGTH = Pack("<I")
-MAX_FRAME_BYTES = 1 << 30
 
 
 class Message(msgspec.Struct, array_like=True, tag=True, gc=False):
@@ -436,8 +436,8 @@ ToClient = (
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=plain)
 encode_body = _encoder.encode
-_decode_to_head = msgspec.msgpack.Decoder(list[ToHead]).decode
-_decode_to_client = msgspec.msgpack.Decoder(list[ToClient]).decode
+decode_to_head = msgspec.msgpack.Decoder(list[ToHead]).decode
+decode_to_client = msgspec.msgpack.Decoder(list[ToClient]).decode
 
 
 def frame(messages: list[Any]) -> bytearray:
@@ -446,48 +446,6 @@ def frame(messages: list[Any]) -> bytearray:
     _encoder.encode_into(messages, buffer, 4)
     _LENGTH.pack_into(buffer, 0, len(buffer) - 4)
     return buffer
-
-
-class FrameReader:
-    """Turns a stream of bytes, in whatever pieces, into messages."""
-
-    __slots__ = ("_buffer", "_decode")
-
-    def __init__(self, *, of_head: bool) -> None:
-        self._buffer = bytearray()
-        self._decode = _decode_to_head if of_head else _decode_to_client
-
-    def rest(self) -> bytes:
-        """Bytes that have not become messages."""
-        return bytes(self._buffer)
-
-    def feed(self, data: bytes) -> list[Any]:
-        """Add bytes; return the messages that are complete now.
-
-        Raises msgspec.DecodeError (or ValidationError) for what is not our language.
-        """
-        buffer = self._buffer
-        if not buffer:
-            size = len(data) - 4
-            if size >= 0 and _LENGTH.unpack_from(data)[0] == size:  # the common case: exactly one frame
-                return self._decode(memoryview(data)[4:])
-        buffer += data
-        messages: list[Any] = []
-        start = 0
-        view = memoryview(buffer)
-        try:
-            while len(buffer) - start >= 4:
-                size = _LENGTH.unpack_from(buffer, start)[0]
-                if size > MAX_FRAME_BYTES:
-                    raise msgspec.DecodeError(f"a frame of {size} bytes was announced, more than {MAX_FRAME_BYTES}")
-                if len(buffer) - start - 4 < size:
-                    break
-                messages += self._decode(view[start + 4 : start + 4 + size])
-                start += 4 + size
-        finally:
-            view.release()
-        del buffer[:start]
-        return messages
 
 
 def pack(value: Any) -> bytes:

@@ -16,9 +16,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
 
-import msgspec
-
-from nbaccel.local_engine import wire
+from nbaccel.local_engine import framing
 from nbaccel.local_engine.link import READ_BYTES, Link, block_signals
 
 LASTS_S = 0.002  # what the main thread has been at for so long is not short
@@ -31,7 +29,7 @@ class WorkerLink(Link):
     def __init__(self, sock: socket.socket, inbox: SimpleQueue[Any], *, on_lost: Callable[[str], None]) -> None:
         super().__init__(sock, on_lost=on_lost)
         self._inbox = inbox
-        self._frames = wire.FrameReader(of_head=False)
+        self._frames = framing.FrameReader(of_head=False)
         self._turn = threading.Lock()
         self._calls: SimpleQueue[None] = SimpleQueue()
         self._called = False
@@ -132,7 +130,7 @@ class WorkerLink(Link):
                 return
         except OSError as error:
             why = f"reading from the head failed: {error}"
-        except msgspec.DecodeError as error:
+        except framing.Unreadable as error:
             why = f"the head sent what this version of nbaccel cannot read: {error}"
         except Exception as error:  # whoever waits must not wait for ever
             why = f"an answer of the head could not be taken: {type(error).__name__}: {error}"

@@ -108,10 +108,16 @@ class Zygotes:
             return
         except OSError:
             body = b""
-        if body:
-            self._reported(msgspec.msgpack.decode(body, type=Report))
-        else:
+        if not body:
             self._died(key)
+            return
+        try:
+            report = msgspec.msgpack.decode(body, type=Report)
+        except (ValueError, RecursionError) as error:  # as msgspec raises them
+            self._head.note(f"the zygote said what cannot be read: {error}")
+            self._died(key)
+        else:
+            self._reported(report)
 
     def _reported(self, report: Report) -> None:
         """Modules that may not live in a fork server make it start again without them."""

@@ -28,6 +28,9 @@ from nbaccel.local_engine.worker_output import redirect
 _DEVICE_FILES = ("/dev/nvidia", "/dev/kfd", "/dev/dri/", "/dev/accel", "/dev/davinci", "/dev/neuron", "/dev/dxg")
 
 
+LONGEST_REASON = 1000  # characters: all reasons together are one message of at most 64 KB
+
+
 class Order(msgspec.Struct, array_like=True):
     """Start a process in this role; descriptors come with the message."""
 
@@ -148,7 +151,7 @@ def _preload(name: str) -> str:
     try:
         importlib.import_module(name)
     except Exception as error:  # whatever a module's import raises
-        return f"importing {name} failed: {type(error).__name__}: {error}"
+        return f"importing {name} failed: {type(error).__name__}: {str(error)[:LONGEST_REASON]}"
     driver = _open_device()
     if driver:
         return f"{name} opened {driver}: a driver does not survive a fork"

@@ -253,3 +253,14 @@ def _names_the_arena(fd: str) -> bool:
         return "nbaccel-arena" in os.readlink(f"/proc/self/fd/{fd}")
     except OSError:
         return False  # it was the list's own
+
+
+@nbaccel.remote(max_retries=0)
+def speak_out_of_turn() -> None:
+    """Say what only a driver may say, and wait for what comes of it."""
+    from nbaccel import engine
+    from nbaccel.local_engine import wire
+
+    running: Any = engine.running()
+    running.link.say(wire.Bye())
+    time.sleep(1000)

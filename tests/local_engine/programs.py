@@ -385,3 +385,20 @@ nbaccel.init(num_cpus=1, preload=["no_such_module"])
 nbaccel.get(nbaccel.remote(lambda: 5).remote())
 nbaccel.shutdown()
 """
+
+SHUT_OUT = """
+import threading
+import nbaccel
+from nbaccel import engine, exceptions
+from nbaccel.local_engine import wire
+nbaccel.init(address="auto")
+@nbaccel.remote
+def wait():
+    threading.Event().wait()
+ref = wait.remote()
+engine.running().link.say(wire.Done(b"x" * 24, []))
+try:
+    nbaccel.get(ref)
+except exceptions.HeadDiedError as error:
+    print(error)
+"""

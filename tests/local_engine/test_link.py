@@ -2,11 +2,13 @@
 
 import socket
 from collections.abc import Iterator
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
 
-from nbaccel.local_engine import wire
+from nbaccel import exceptions
+from nbaccel.local_engine import framing, wire
 from nbaccel.local_engine.holdings import Holdings
 from nbaccel.local_engine.link import Link
 
@@ -16,7 +18,7 @@ class Other:
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
-        self._reader = wire.FrameReader(of_head=True)
+        self._reader = framing.FrameReader(of_head=True)
         self.messages: list[Any] = []
 
     def read(self, count: int) -> list[Any]:
@@ -88,3 +90,37 @@ def test_the_end_of_a_small_ref_is_told_though_nobody_says_anything_else(ends: t
     told: list[bytes] = []
     while told != [b"a", b"b"]:
         told += other.read(1)[0].ids
+
+
+@pytest.mark.parametrize("body", [b"\x91\x91\xa2\xc6\xc6", b"\x91\x91\xa4Exit"[:-1] + b"x", b"\xc1"])
+def test_whoever_waits_hears_of_it_when_the_head_cannot_be_understood(body: bytes) -> None:
+    ours, theirs = socket.socketpair()
+    lost: SimpleQueue[str] = SimpleQueue()
+    link = Link(ours, on_lost=lost.put)
+    link.start("test")
+    theirs.sendall(len(body).to_bytes(4, "little") + body)
+    assert "sent what this version of nbaccel cannot read" in lost.get(timeout=30)
+    link.close()
+    theirs.close()
+
+
+def test_whoever_waits_hears_why_the_head_ends_the_connection() -> None:
+    ours, theirs = socket.socketpair()
+    link = Link(ours, on_lost=lambda why: None)
+    link.start("test")
+    theirs.sendall(wire.frame([wire.Refused("you said nonsense")]))
+    with pytest.raises(exceptions.HeadDiedError, match="the head ended the connection: you said nonsense"):
+        link.ask("anything", timeout_s=30)
+    link.close()
+    theirs.close()
+
+
+def test_whoever_waits_hears_of_it_when_words_cannot_be_put_into_bytes() -> None:
+    ours, theirs = socket.socketpair()
+    lost: SimpleQueue[str] = SimpleQueue()
+    link = Link(ours, on_lost=lost.put)
+    link.start("test")
+    link.say(wire.KillActor(b"a", why="half a character: \ud800"))
+    assert "could not be said to the head: UnicodeEncodeError" in lost.get(timeout=30)
+    link.close()
+    theirs.close()

@@ -66,3 +66,17 @@ def test_drivers_of_a_killed_daemon_are_told_and_sweep_up(own_head: Place) -> No
     nbaccel.shutdown()
     # Who looks next clears away the session of the dead.
     assert "No nbaccel head of yours runs" in place.command("status").stderr
+
+
+def test_a_driver_that_a_shared_head_shuts_out_leaves_the_head_to_the_others(own_head: Place) -> None:
+    place = own_head
+    assert place.command("start", "--head", "--num-cpus=2").returncode == 0
+    try:
+        nbaccel.init(address="auto")
+        done = place.run(programs.SHUT_OUT)
+        assert done.returncode == 0, done.stderr
+        assert "Lost the head: the head ended the connection: this connection said Done, which is not" in done.stdout
+        assert nbaccel.get(misbehaving.echo.remote(3)) == 3
+    finally:
+        nbaccel.shutdown()
+        assert place.command("stop").returncode == 0

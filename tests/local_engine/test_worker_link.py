@@ -94,3 +94,12 @@ def test_the_end_of_the_head_is_noticed_while_work_lasts(ends: Ends) -> None:
     why = ends.lost.get(timeout=PATIENCE_S)
     assert "the head closed the connection" in why
     ends.lost.put(why)
+
+
+def test_a_head_that_cannot_be_understood_is_lost(ends: Ends) -> None:
+    ends.send(wire.Exit())
+    ends.link.next_item()
+    ends.head.sendall(b"\x05\0\0\0\x91\x91\xa2\xc6\xc6")  # a name in bad UTF-8
+    why = ends.lost.get(timeout=PATIENCE_S)
+    assert "sent what this version of nbaccel cannot read" in why
+    ends.lost.put(why)

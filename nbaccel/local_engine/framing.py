@@ -1,0 +1,125 @@
+"""Bytes from a connection to what was said: frames of messages, and lines of JSON. Both cost time linear in the bytes.
+
+What a frame is stands in `wire`. Bytes that are not our language raise one error, `Unreadable`, whichever of many the
+decoder finds: msgspec raises UnicodeDecodeError for a name in bad UTF-8 and RecursionError for a deep surplus field.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Any
+
+import msgspec
+
+from nbaccel.local_engine import wire
+
+MOST_FRAME_BYTES = 1 << 30
+MOST_LINE_BYTES = 1 << 16
+LENGTH_BYTES = 4
+_LENGTH = Struct("<I")
+_NOT_OURS = (ValueError, RecursionError, OverflowError, MemoryError)  # msgspec's own errors are ValueErrors
+
+
+class Unreadable(Exception):
+    """Bytes that are not our language."""
+
+
+def announced(start: bytes | bytearray) -> int:
+    """The length of the frame that begins so."""
+    return int(_LENGTH.unpack_from(start)[0])
+
+
+def decode_to_head(body: bytes | bytearray | memoryview) -> list[Any]:
+    """The messages of one frame to the head. Raises Unreadable."""
+    try:
+        return wire.decode_to_head(body)
+    except _NOT_OURS as error:
+        raise _unreadable(error) from error
+
+
+def decode_line(line: bytes) -> dict[str, Any]:
+    """A line of JSON. Raises Unreadable."""
+    try:
+        return msgspec.json.decode(line, type=dict[str, Any])
+    except _NOT_OURS as error:
+        raise Unreadable(f"This is not a line of JSON: {_words(error)}") from error
+
+
+def _unreadable(error: Exception) -> Unreadable:
+    return Unreadable(f"a frame cannot be decoded: {_words(error)}")
+
+
+def _words(error: Exception) -> str:
+    return str(error) if isinstance(error, msgspec.DecodeError) else f"{type(error).__name__}: {error}"
+
+
+class FrameReader:
+    """Turns a stream of bytes, in whatever pieces, into messages."""
+
+    __slots__ = ("_buffer", "_decode")
+
+    def __init__(self, *, of_head: bool) -> None:
+        self._buffer = bytearray()
+        self._decode = wire.decode_to_head if of_head else wire.decode_to_client
+
+    def feed(self, data: bytes | bytearray) -> list[Any]:
+        """Add bytes; return the messages that are complete now. Raises Unreadable."""
+        buffer = self._buffer
+        try:
+            if not buffer:
+                size = len(data) - LENGTH_BYTES
+                if size >= 0 and _LENGTH.unpack_from(data)[0] == size:  # the common case: exactly one frame
+                    return self._decode(memoryview(data)[LENGTH_BYTES:])
+            buffer += data
+            return self._whole_frames(buffer)
+        except _NOT_OURS as error:
+            raise _unreadable(error) from error
+
+    def _whole_frames(self, buffer: bytearray) -> list[Any]:
+        messages: list[Any] = []
+        start = 0
+        view = memoryview(buffer)
+        try:
+            while len(buffer) - start >= LENGTH_BYTES:
+                size = _LENGTH.unpack_from(buffer, start)[0]
+                if size > MOST_FRAME_BYTES:
+                    raise Unreadable(f"a frame of {size} bytes was announced, more than {MOST_FRAME_BYTES}")
+                if len(buffer) - start - LENGTH_BYTES < size:
+                    break
+                start += LENGTH_BYTES
+                messages += self._decode(view[start : start + size])
+                start += size
+        finally:
+            view.release()
+        del buffer[:start]
+        return messages
+
+
+class LineReader:
+    """Turns a stream of bytes into lines, none longer than `most_bytes`."""
+
+    __slots__ = ("_buffer", "_searched", "most_bytes")
+
+    def __init__(self, most_bytes: int = MOST_LINE_BYTES) -> None:
+        self.most_bytes = most_bytes
+        self._buffer = bytearray()
+        self._searched = 0  # no line ends before here
+
+    def feed(self, data: bytes | bytearray) -> None:
+        self._buffer += data
+
+    def next_line(self) -> bytes | None:
+        """The next line that is complete and not empty. Raises Unreadable for one that is too long."""
+        buffer = self._buffer
+        while True:
+            end = buffer.find(b"\n", self._searched)
+            if (len(buffer) if end < 0 else end) > self.most_bytes:
+                raise Unreadable(f"This line has more than {self.most_bytes} bytes.")
+            if end < 0:
+                self._searched = len(buffer)
+                return None
+            line = bytes(buffer[:end])
+            del buffer[: end + 1]  # costs nothing: a bytearray remembers where it begins
+            self._searched = 0
+            if line.strip():
+                return line

@@ -1,0 +1,372 @@
+"""What a connection may do before it has shown the token: little, not for long, and to nobody's harm but its own."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbaccel.local_engine import door, wire
+from nbaccel.local_engine.door import Door
+from nbaccel.local_engine.framing import FrameReader, LineReader
+from nbaccel.local_engine.peers import Peer
+
+TOKEN = "the-token"
+
+
+class Loop:
+    """The head's loop, turned by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.readers: dict[Any, Callable[[], None]] = {}
+        self.paused: set[Any] = set()
+        self.timers: list[tuple[float, Callable[[], None]]] = []
+
+    def register(self, source: Any, on_readable: Callable[[], None]) -> None:
+        self.readers[source] = on_readable
+
+    def unregister(self, source: Any) -> None:
+        self.readers.pop(source, None)
+
+    def pause_reading(self, source: Any, paused: bool) -> None:
+        (self.paused.add if paused else self.paused.discard)(source)
+
+    def at(self, when: float, call: Callable[[], None]) -> None:
+        self.timers.append((when, call))
+
+    def turn(self) -> None:
+        for reader in list(self.readers.values()):
+            reader()
+
+    def jump(self, seconds: float) -> None:
+        self.now += seconds
+        due = [timer for timer in self.timers if timer[0] <= self.now]
+        self.timers = [timer for timer in self.timers if timer[0] > self.now]
+        for _when, call in due:
+            call()
+
+
+class House:
+    """Who is behind the door, and one who comes."""
+
+    def __init__(self) -> None:
+        self.loop = Loop()
+        self.door = Door(self.loop, self, TOKEN, lambda: self.loop.now)
+        self.admitted: list[tuple[Peer, list[Any], bytes]] = []
+        self.observers: list[tuple[Peer, LineReader]] = []
+        self.notes: list[str] = []
+        self.said_no = ""
+        self.count = 0
+        self.open: list[socket.socket] = []
+
+    def next_client_id(self) -> int:
+        self.count += 1
+        return self.count
+
+    def objection(self, hello: wire.Hello) -> str:
+        return self.said_no
+
+    def admit(self, peer: Peer, messages: list[Any], rest: bytes) -> None:
+        self.admitted.append((peer, messages, rest))
+        self.open.append(peer.sock)
+
+    def admit_observer(self, peer: Peer, lines: LineReader) -> None:
+        self.observers.append((peer, lines))
+        self.open.append(peer.sock)
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def come(self, *, is_our_driver: bool = False) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        ours.settimeout(20)
+        self.open.append(ours)
+        self.door.let_in(theirs, is_our_driver=is_our_driver)
+        return ours
+
+    def say(self, sock: socket.socket, *pieces: bytes) -> None:
+        for piece in pieces:
+            sock.sendall(piece)
+            self.loop.turn()
+
+
+@pytest.fixture
+def house() -> Iterator[House]:
+    made = House()
+    yield made
+    for newcomer in list(made.door._newcomers.values()):
+        newcomer.peer.close()
+    if made.door._listener is not None:
+        made.door._listener.close()
+    for sock in made.open:
+        sock.close()
+
+
+def hello(token: str = TOKEN, **more: Any) -> bytes:
+    return bytes(wire.frame([wire.Hello("driver", token, 1, wire.VERSION, "3", "/usr", **more)]))
+
+
+def heard(sock: socket.socket) -> bytes:
+    """All that is said until the connection ends."""
+    data = b""
+    while True:
+        try:
+            piece = sock.recv(1 << 16)
+        except ConnectionResetError:
+            return data
+        if not piece:
+            return data
+        data += piece
+
+
+def refusal(sock: socket.socket) -> str:
+    (message,) = FrameReader(of_head=False).feed(heard(sock))
+    assert type(message) is wire.Refused
+    return message.message
+
+
+def error_line(sock: socket.socket) -> str:
+    answer = json.loads(heard(sock))
+    assert answer["kind"] == "error"
+    return str(answer["message"])
+
+
+def in_bytes(data: bytes) -> list[bytes]:
+    return [data[i : i + 1] for i in range(len(data))]
+
+
+# ---- who is let in
+
+
+@pytest.mark.parametrize("cut", [lambda data: [data], in_bytes], ids=["at once", "byte by byte"])
+def test_a_hello_with_the_token_is_let_in(house: House, cut: Any) -> None:
+    house.say(house.come(), *cut(hello()))
+    ((peer, messages, rest),) = house.admitted
+    assert [type(message) for message in messages] == [wire.Hello] and rest == b""
+    assert house.loop.readers == {} and not peer.closed
+
+
+def test_what_follows_the_hello_is_handed_on_unread(house: House) -> None:
+    house.say(house.come(), hello() + b"more, which may be the begin of a frame of any size")
+    assert house.admitted[0][2].startswith(b"more")
+
+
+@pytest.mark.parametrize("cut", [lambda data: [data], in_bytes], ids=["at once", "byte by byte"])
+def test_a_line_with_the_token_is_let_in(house: House, cut: Any) -> None:
+    house.say(house.come(), *cut(b'{"token": "the-token"}\n'), b"")
+    ((_peer, lines),) = house.observers
+    assert lines.next_line() is None
+
+
+def test_the_lines_after_the_token_are_handed_on(house: House) -> None:
+    house.say(house.come(), b'{"token": "the-token"}\n{"ask": "snapshot"}\n{"half')
+    assert house.observers[0][1].next_line() == b'{"ask": "snapshot"}'
+
+
+@pytest.mark.parametrize("line", [b"{}\n", b"{ \n", b'{ \t"token": "the-token"}\n', b'{"a":2,"token":"no"}\n'])
+def test_a_line_is_told_from_a_frame_whatever_its_fourth_byte(house: House, line: bytes) -> None:
+    sock = house.come()
+    house.say(sock, line)
+    if b"the-token" in line:
+        assert len(house.observers) == 1
+    else:
+        assert error_line(sock)
+
+
+def test_a_hello_whose_length_begins_like_a_line_is_a_frame(house: House) -> None:
+    title = "x" * ((ord("{") - len(hello()) + 4) % 256)
+    frame = hello(title=title)
+    while frame[0] != ord("{"):
+        title += "x"
+        frame = hello(title=title)
+    house.say(house.come(), *in_bytes(frame))
+    assert len(house.admitted) == 1
+
+
+# ---- who is not
+
+
+@pytest.mark.parametrize("token", ["wrong", "", "t\u00f6ken", "\u6f22", "the-token\0"])
+def test_a_wrong_token_is_told_so_in_both_languages(house: House, token: str) -> None:
+    driver, observer = house.come(), house.come()
+    house.say(driver, hello(token))
+    house.say(observer, json.dumps({"token": token}).encode() + b"\n")
+    assert "The token is wrong" in refusal(driver)
+    assert error_line(observer) == "The token is missing or wrong."
+    assert house.loop.readers == {}
+
+
+@pytest.mark.parametrize("said", [b'{"token": 5}\n', b'{"token": {"a": [1]}}\n', b'{"ask": "stop"}\n'])
+def test_a_line_without_a_token_of_text_is_refused(house: House, said: bytes) -> None:
+    sock = house.come()
+    house.say(sock, said)
+    assert error_line(sock) == "The token is missing or wrong."
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\x91\x91\xa2\xc6\xc6",
+        b"\x91\x93\xa3Bye\xc2" + b"\x91" * 60_000 + b"\xc0",
+        b"\x90",
+        b"",
+        b"\xc0",
+        bytes(wire.frame([wire.Ask(1, "stop_head")]))[4:],
+        bytes(wire.frame([wire.Submit(b"x" * 24, 1, b"", [], [], b"", b"")]))[4:],
+    ],
+)
+def test_a_frame_that_is_no_hello_is_answered_and_ended(house: House, body: bytes) -> None:
+    sock = house.come()
+    house.say(sock, struct.pack("<I", len(body)) + body)
+    assert refusal(sock)
+    assert house.admitted == [] and house.loop.readers == {}
+
+
+@pytest.mark.parametrize("line", [b'{"a":' + b"[" * 60_000, b'{"token": "\xc6\xc6"}', b'{"token"', b'{"\\ud800": 1}'])
+def test_a_line_that_is_no_json_is_answered_and_ended(house: House, line: bytes) -> None:
+    sock = house.come()
+    house.say(sock, line + b"\n")
+    assert "not a line of JSON" in error_line(sock)
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 64, b"\n\n\n{}", struct.pack(">I", 3) + b"abc"]
+)
+def test_what_is_neither_language_is_ended_at_once(house: House, garbage: bytes) -> None:
+    sock = house.come()
+    house.say(sock, garbage)
+    heard(sock)
+    assert house.loop.readers == {}
+
+
+def test_an_objection_is_told_and_ends_the_connection(house: House) -> None:
+    house.said_no = "This head runs another version."
+    sock = house.come()
+    house.say(sock, hello())
+    assert refusal(sock) == "This head runs another version."
+    assert house.admitted == []
+
+
+def test_an_exception_of_our_own_ends_its_connection_only(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(hello: wire.Hello) -> str:
+        raise ZeroDivisionError("nobody foresaw it")
+
+    monkeypatch.setattr(house, "objection", fails)
+    sock = house.come()
+    house.say(sock, hello())
+    assert "ZeroDivisionError" in refusal(sock)
+    assert house.loop.readers == {}
+
+
+def test_a_newcomer_that_goes_is_forgotten(house: House) -> None:
+    house.come().close()
+    house.loop.turn()
+    assert house.loop.readers == {} and house.door._newcomers == {} and house.notes == []
+
+
+# ---- how much, and how long
+
+
+def test_a_frame_of_more_than_64_kb_is_refused_before_it_is_read(house: House) -> None:
+    sock = house.come()
+    house.say(sock, hello(title="x" * 70_000)[:100])
+    assert "no more than 65536 are read before a token" in refusal(sock)
+
+
+def test_a_line_of_more_than_64_kb_is_refused(house: House) -> None:
+    sock = house.come()
+    house.say(sock, *[b'{"token": "' + b"x" * 30_000, b"x" * 30_000, b"x" * 30_000])
+    assert error_line(sock) == "This line has more than 65536 bytes."
+
+
+def test_who_shows_no_token_in_ten_seconds_is_ended_and_others_are_not(house: House) -> None:
+    silent, half_a_frame, half_a_line = house.come(), house.come(), house.come()
+    house.say(half_a_frame, hello()[:20])
+    house.say(half_a_line, b'{"tok')
+    house.loop.jump(9.9)
+    later = house.come()
+    house.loop.jump(0.2)
+    assert heard(silent) == b""
+    assert "within 10 s" in refusal(half_a_frame)
+    assert "within 10 s" in error_line(half_a_line)
+    house.say(later, hello())
+    assert len(house.admitted) == 1
+    house.loop.jump(100)
+    assert not house.admitted[0][0].closed and house.loop.timers == []
+
+
+def test_who_came_later_has_ten_seconds_of_its_own(house: House) -> None:
+    house.come()
+    house.loop.jump(6)
+    later = house.come()
+    house.loop.jump(6)
+    house.loop.jump(3.9)
+    assert len(house.door._newcomers) == 1
+    house.loop.jump(0.2)
+    assert heard(later) == b"" and house.loop.timers == []
+
+
+def test_our_own_driver_may_take_its_time(house: House) -> None:
+    driver = house.come(is_our_driver=True)
+    house.come()
+    house.loop.jump(1000)
+    house.say(driver, hello())
+    assert len(house.admitted) == 1
+
+
+def test_of_too_many_the_one_who_waited_longest_goes(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "MOST_NEWCOMERS", 3)
+    socks = [house.come() for _ in range(5)]
+    assert [heard(sock) for sock in socks[:2]] == [b"", b""]
+    house.say(socks[4], hello())
+    assert len(house.admitted) == 1 and len(house.door._newcomers) == 2
+
+
+def test_who_waits_for_a_head_that_will_not_begin_is_told(house: House) -> None:
+    driver, observer = house.come(is_our_driver=True), house.come()
+    house.say(observer, b'{"tok')
+    house.door.refuse_all("There is no GPU here.")
+    assert refusal(driver) == "There is no GPU here."
+    assert error_line(observer) == "There is no GPU here."
+
+
+# ---- accepting
+
+
+def test_without_descriptors_the_listener_rests_instead_of_calling_without_end(
+    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "s")
+    house.door.listen(path)
+    listener = house.door._listener
+    assert listener is not None
+
+    class Full:
+        def accept(self) -> Any:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(house.door, "_listener", Full())
+    house.loop.readers[listener]()
+    assert len(house.loop.paused) == 1
+    assert "no connection can be accepted" in house.notes[0] and "Too many open files" in house.notes[0]
+    house.loop.jump(door.PAUSE_S)
+    assert house.loop.paused == set()
+    monkeypatch.setattr(house.door, "_listener", listener)
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(path)
+        house.loop.turn()
+        assert len(house.door._newcomers) == 1
+
+
+def test_a_connection_that_was_given_up_before_it_was_accepted_is_nothing(house: House, tmp_path: Path) -> None:
+    house.door.listen(str(tmp_path / "s"))
+    house.loop.turn()
+    assert house.loop.paused == set() and house.notes == []

@@ -1,0 +1,274 @@
+"""Who may speak but says nonsense, or asks and never reads: it costs nobody anything but itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import nbaccel
+from nbaccel import engine as engines
+from nbaccel import exceptions, observing, sessions
+from nbaccel.local_engine import driver, wire
+from nbaccel.local_engine.framing import FrameReader, LineReader
+from nbaccel.local_engine.observers import MOST_UNREAD_BYTES, Observers
+from nbaccel.local_engine.peers import Peer
+from nbaccel.options import init_options
+from nbaccel.snapshot import Snapshot
+from tests.census import Place, wait_until
+from tests.local_engine import misbehaving
+
+
+def record() -> sessions.SessionRecord:
+    engine: Any = engines.running()
+    (found,) = [each for each in sessions.find() if each.session == engine.welcome.session]
+    return found
+
+
+@pytest.fixture
+def observer(cluster: Place) -> Iterator[observing.Observer]:
+    with observing.connected(record()) as connected:
+        yield connected
+
+
+def raw_driver() -> tuple[socket.socket, FrameReader]:
+    """A driver's connection that says what we want."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock.settimeout(20)
+    sock.connect(record().socket)
+    sock.sendall(wire.frame([driver.hello("driver", record().token, init_options())]))
+    data, fds, _flags, _address = socket.recv_fds(sock, 1 << 16, 1)
+    os.close(fds[0])
+    assert b"Welcome" in data
+    return sock, FrameReader(of_head=False)
+
+
+def last_word(sock: socket.socket, reader: FrameReader) -> Any:
+    messages: list[Any] = []
+    while data := sock.recv(1 << 16):
+        messages += reader.feed(data)
+    return messages[-1]
+
+
+# ---- mistakes
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        ({"ask": "watch", "rows": "abc"}, "takes a whole number of rows: 'abc'"),
+        ({"ask": "watch", "rows": [1]}, "takes a whole number of rows"),
+        ({"ask": "cancel", "task_id": 5}, "fromhex() argument must be str"),
+        ({"ask": "cancel", "task_id": "no hex"}, "non-hexadecimal"),
+        ({"ask": "cancel"}, "lacks 'task_id'"),
+        ({"ask": "kill", "actor_id": None}, "fromhex() argument must be str"),
+        ({"ask": "explain", "task_id": ["a"]}, "fromhex() argument must be str"),
+        ({"ask": "logs", "task_id": "00" * 24}, "is not known here"),
+        ({"ask": "logs", "tail": "many"}, "invalid literal for int()"),
+        ({"ask": {"a": 1}}, "does not know the question"),
+    ],
+)
+def test_an_observers_mistake_is_answered_and_it_goes_on(
+    observer: observing.Observer, request_: dict[str, Any], words: str
+) -> None:
+    answer = observer.ask(request_)
+    assert answer["kind"] == "error" and words in answer["message"]
+    assert observer.ask({"ask": "notes"})["kind"] == "notes"
+
+
+def test_a_line_that_is_no_json_is_answered_and_the_observer_goes_on(observer: observing.Observer) -> None:
+    for line in (b"no json", b'{"a":' + b"[" * 30_000, b'{"a": "\xc6"}'):
+        observer._sock.sendall(line + b"\n")
+        assert "not a line of JSON" in observer.read()["message"]
+    assert observer.ask({"ask": "notes"})["kind"] == "notes"
+
+
+def test_a_line_that_is_too_long_ends_its_observer_also_after_the_token(observer: observing.Observer) -> None:
+    with pytest.raises(ConnectionError):
+        for _ in range(20):
+            observer._sock.sendall(b"x" * 10_000)
+        assert "more than 65536 bytes" in observer.read()["message"]
+        observer.read()
+    assert nbaccel.get(misbehaving.echo.remote(7)) == 7
+
+
+def test_what_nobody_foresaw_is_answered_and_ends_its_observer(observer: observing.Observer) -> None:
+    assert "could not answer: AttributeError" in observer.ask({"ask": "add_node", "options": 5})["message"]
+    with pytest.raises(ConnectionError, match="closed the connection"):
+        observer.read()
+    assert nbaccel.get(misbehaving.echo.remote(7)) == 7
+
+
+# ---- those who do not read
+
+
+def ask_without_reading(observer: observing.Observer, count: int) -> threading.Thread:
+    """Ask for so many pictures; the thread ends when the head has taken all questions."""
+    line = json.dumps({"ask": "snapshot", "filler": "x" * 500}).encode() + b"\n"
+    thread = threading.Thread(target=lambda: observer._sock.sendall(line * count), daemon=True)
+    observer._sock.settimeout(60)
+    thread.start()
+    return thread
+
+
+def test_who_asks_and_reads_late_gets_every_answer_and_others_theirs_at_once(
+    observer: observing.Observer, watched: list[Snapshot]
+) -> None:
+    count = 500
+    asking = ask_without_reading(observer, count)
+    assert nbaccel.get([misbehaving.echo.remote(i) for i in range(20)]) == list(range(20))
+    answers = [observer.read() for _ in range(count)]
+    asking.join(60)
+    assert {answer["kind"] for answer in answers} == {"snapshot"}
+    numbers = [answer["snapshot"]["seq"] for answer in answers]
+    assert numbers == sorted(set(numbers))
+
+
+def test_a_watcher_that_does_not_read_keeps_no_picture_from_the_others(
+    observer: observing.Observer, watched: list[Snapshot]
+) -> None:
+    observer._sock.sendall(b'{"ask": "watch"}\n')
+    asking = ask_without_reading(observer, 500)
+    ref = misbehaving.Fragile.options(num_gpus=1).remote()
+    pid = nbaccel.get(ref.pid.remote())
+    wait_until(lambda: [row.pid for row in watched[-1].actors if row.state == "ALIVE"] == [pid], "a picture of it")
+    assert {observer.read()["kind"] for _ in range(500)} == {"snapshot"}
+    asking.join(60)
+
+
+@pytest.fixture
+def watched(cluster: Place) -> Iterator[list[Snapshot]]:
+    """The pictures that our own news connection gets."""
+    pictures: list[Snapshot] = []
+    engines.current().watch(lambda snapshot: pictures.append(snapshot) if snapshot is not None else None)
+    wait_until(lambda: pictures, "the first picture")
+    yield pictures
+    engines.current().watch(None)
+
+
+class Mouth:
+    """A head for one observer: a picture is a large answer, and comes when we say so."""
+
+    def __init__(self, *, at_once: bool) -> None:
+        self.head = self
+        self.poll = self
+        self.config = self.node = self.watch = self.watchers = self.questions = self
+        self.session = "s"
+        self.touched: set[Peer] = set()
+        self.looks: list[Any] = []
+        self.reader: Any = None
+        self.paused = False
+        self.at_once = at_once
+        self.sent = 0
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        self.sock = ours
+        self.peer = Peer(theirs, "new", 1)
+        self.observers = Observers(self)  # type: ignore[arg-type]
+        self.observers.adopt(self.peer, LineReader())
+
+    def register(self, source: Any, on_readable: Any) -> None:
+        self.reader = on_readable
+
+    def pause_reading(self, source: Any, paused: bool) -> None:
+        self.paused = paused
+
+    def freshen(self, then: Any) -> None:
+        then() if self.at_once else self.looks.append(then)
+
+    def send_picture(self, peer: Peer) -> None:
+        self.sent += 1
+        self.observers.say(peer, {"kind": "snapshot", "number": self.sent, "filler": "x" * 100_000})
+
+    def flush(self) -> None:
+        """As the head does, once for each pass of its loop."""
+        self.peer.write()
+        if not self.peer.pending:
+            self.observers.written(self.peer)
+
+    def turn(self) -> None:
+        if not self.paused:
+            self.reader()
+        self.flush()
+        assert len(self.looks) <= 1
+        while self.looks:
+            self.looks.pop()()
+        assert len(self.peer.pending) < MOST_UNREAD_BYTES + 101_000
+
+    def heard(self) -> bytes:
+        try:
+            return self.sock.recv(1 << 20)
+        except BlockingIOError:
+            return b""
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_one_who_never_reads_costs_a_megabyte_and_one_answer(at_once: bool) -> None:
+    mouth = Mouth(at_once=at_once)
+    try:
+        mouth.sock.sendall(b'{"ask": "snapshot"}\n' * 200)
+        for _ in range(100):
+            mouth.turn()
+        assert mouth.paused and mouth.sent < 30
+        answers = LineReader(1 << 20)
+        numbers: list[int] = []
+        while len(numbers) < 201:  # once it reads, it goes on where it was
+            mouth.turn()
+            answers.feed(mouth.heard())
+            while (line := answers.next_line()) is not None:
+                numbers += [json.loads(line).get("number", 0)]
+        assert numbers == list(range(201))
+    finally:
+        mouth.sock.close()
+        mouth.peer.close()
+
+
+# ---- drivers and workers
+
+
+def test_a_driver_that_says_what_is_not_for_it_is_told_and_ended(cluster: Place) -> None:
+    sock, reader = raw_driver()
+    sock.sendall(wire.frame([wire.Done(b"x" * 24, [])]))
+    assert last_word(sock, reader).message == "this connection said Done, which is not for it to say"
+    sock.close()
+    assert nbaccel.get(misbehaving.echo.remote(7)) == 7
+
+
+def test_a_driver_that_cannot_be_understood_is_told_and_ended(cluster: Place) -> None:
+    for body in (b"\x91\x91\xa2\xc6\xc6", b"\x91\x93\xa3Bye\xc2" + b"\x91" * 60_000 + b"\xc0"):
+        sock, reader = raw_driver()
+        sock.sendall(len(body).to_bytes(4, "little") + body)
+        assert "sent what cannot be read" in last_word(sock, reader).message
+        sock.close()
+    assert nbaccel.get(misbehaving.echo.remote(7)) == 7
+
+
+def test_a_driver_whose_words_the_head_fails_at_is_told_and_ended(cluster: Place) -> None:
+    sock, reader = raw_driver()
+    template = wire.Template("f", 0, b"f", [], environment="e", runtime_env=b"\xff")
+    sock.sendall(wire.frame([wire.DefineTemplate(1, template)]))
+    assert "said something that the head fails at" in last_word(sock, reader).message
+    sock.close()
+    assert nbaccel.get(misbehaving.echo.remote(7)) == 7
+
+
+def test_a_submission_that_makes_no_sense_fails_its_results_and_the_driver_goes_on(cluster: Place) -> None:
+    sock, reader = raw_driver()
+    sock.sendall(wire.frame([wire.Submit(b"x" * 24, 99), wire.Ask(1, "no such question"), wire.Bye()]))
+    messages: list[Any] = []
+    while not any(type(message) is wire.Answer for message in messages):
+        messages += reader.feed(sock.recv(1 << 16))
+    assert {type(message) for message in messages} == {wire.ObjectValue, wire.Answer}
+    sock.close()
+    assert nbaccel.get(misbehaving.echo.remote(7)) == 7
+
+
+def test_a_worker_that_says_what_is_not_for_it_is_ended_and_its_task_fails(cluster: Place) -> None:
+    with pytest.raises(exceptions.WorkerCrashedError):
+        nbaccel.get(misbehaving.speak_out_of_turn.remote())
+    assert nbaccel.get(misbehaving.echo.remote(7)) == 7
