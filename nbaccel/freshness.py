@@ -19,6 +19,8 @@ from collections.abc import Mapping
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from nbaccel import roots
+
 _MOST_REACHED = 1_000
 _MOST_ITEMS = 100
 _DEEPEST = 5  # of containers in containers, which may hold themselves
@@ -122,8 +124,7 @@ class LocalModules:
         self._times: dict[str, float] = {}
         paths = sysconfig.get_paths()
         installed = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-        own = os.path.dirname(os.path.abspath(__file__))
-        self._foreign = tuple({*installed, own, sys.prefix})
+        self._foreign = tuple({*installed, roots.PACKAGE, sys.prefix})
 
     def changed(self) -> bool:
         """Whether a file has changed since it was first seen here."""

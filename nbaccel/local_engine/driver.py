@@ -37,7 +37,6 @@ from nbaccel.snapshot import Snapshot
 START_TIMEOUT_S = 30.0
 END_TIMEOUT_S = 5.0
 GONE_WITHIN_S = 1.0  # of its connections' end, a head that has died
-_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 class Driver(ClusterView, Client):

@@ -26,15 +26,18 @@ from typing import Any
 import cloudpickle
 import msgspec
 
-from nbaccel import exceptions
+from nbaccel import exceptions, roots
 from nbaccel.local_engine import codec, failures, wire
 from nbaccel.local_engine.impatience import TooLate
 from nbaccel.local_engine.rooms import Room
 from nbaccel.placement_group_handle import PlacementGroup
 from nbaccel.refs import DynamicObjectRefGenerator
 
-_HERE = os.path.dirname(__file__)
-_OUR_DIRECTORIES = (_HERE, os.path.join(os.path.dirname(_HERE), "debug_engine"), os.path.dirname(cloudpickle.__file__))
+_OUR_DIRECTORIES = (
+    os.path.join(roots.PACKAGE, "local_engine") + os.sep,
+    os.path.join(roots.PACKAGE, "debug_engine") + os.sep,
+    os.path.dirname(cloudpickle.__file__) + os.sep,
+)
 current_run: contextvars.ContextVar[Running | None] = contextvars.ContextVar("current_run", default=None)
 
 

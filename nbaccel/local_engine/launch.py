@@ -13,12 +13,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from nbaccel import exceptions
+from nbaccel import exceptions, roots
 from nbaccel.local_engine.boot import MARK, Config
 from nbaccel.options import InitOptions
 
 _LONGEST_PLACE = 80  # the path of a unix socket has at most 107 bytes: nbaccel-xxxxxxxx/head.sock lies below
-_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 class Started(NamedTuple):
@@ -137,7 +136,10 @@ def start(config: Config, fds: list[int]) -> subprocess.Popen[bytes]:
 
 
 def _execute(config: Config, config_fd: int, fds: list[int]) -> subprocess.Popen[bytes]:
-    code = f"import sys; sys.path.insert(0, {_ROOT!r}); from nbaccel.local_engine.boot import main; main({config_fd})"
+    code = (
+        f"import sys; sys.path.insert(0, {roots.SYS_PATH_ENTRY!r}); "
+        f"from nbaccel.local_engine.boot import main; main({config_fd})"
+    )
     with open(os.path.join(config.directory, "head.log"), "ab") as log:
         return subprocess.Popen(
             [sys.executable, "-u", "-c", code],

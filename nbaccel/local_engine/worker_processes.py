@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from nbaccel import roots
 from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.orphaned_work import dies_with_its_work, end_work_of
 from nbaccel.local_engine.peers import Peer
@@ -165,11 +166,11 @@ class Zygotes:
         """Start a zygote by exec: after the first has died, or for another interpreter."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         arena_fd = self._head.arena_fd
-        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         preload = self._preload if key == "" else []
         code = (
-            f"import sys; sys.path.insert(0, {root!r}); from nbaccel.local_engine import zygote; "
-            f"zygote.main({theirs.fileno()}, {os.getpid()}, {arena_fd}, {preload!r})"
+            f"import sys; sys.path.insert(0, {roots.SYS_PATH_ENTRY!r}); "
+            "from nbaccel.local_engine.zygote import main; "
+            f"main({theirs.fileno()}, {os.getpid()}, {arena_fd}, {preload!r})"
         )
         try:
             subprocess.Popen([self._pythons[key], "-c", code], pass_fds=[theirs.fileno(), arena_fd]).returncode = 0

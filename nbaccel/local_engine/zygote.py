@@ -118,16 +118,15 @@ def _become(order: Order, fds: list[int], arena_fd: int) -> None:
 
 
 def _exec_worker(order: Order, fd: int, arena_fd: int) -> None:
-    from nbaccel import package_environments
+    from nbaccel import package_environments, roots
     from nbaccel.local_engine import variables, worker_setup
 
     os.set_inheritable(fd, True)
     os.set_inheritable(arena_fd, True)
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     start = (
-        f"import sys; sys.path.insert(0, {root!r}); from nbaccel.local_engine import worker, worker_output; "
-        "worker_output.wrap(); "
-        f"worker.main({fd}, {arena_fd}, bytes.fromhex({order.id.hex()!r}))"
+        f"import sys; sys.path.insert(0, {roots.SYS_PATH_ENTRY!r}); "
+        "from nbaccel.local_engine.worker import main; from nbaccel.local_engine.worker_output import wrap; wrap(); "
+        f"main({fd}, {arena_fd}, bytes.fromhex({order.id.hex()!r}))"
     )
     environ = {**os.environ, **variables.for_exec(order.env_vars, os.environ)}
     command = [sys.executable]

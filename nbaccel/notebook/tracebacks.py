@@ -19,13 +19,13 @@ from typing import Any
 import IPython
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbaccel import wording
+from nbaccel import roots, wording
 from nbaccel.exceptions import RayError, RayTaskError
 from nbaccel.notebook import settings
 from nbaccel.notebook.cell_body import BodySyntaxError
 
 _FRAME = re.compile(r'^(?P<indent>[\s|]*)File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
-_OUR_DIRECTORY = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_OUR_DIRECTORY = roots.PACKAGE + os.sep
 _IPYTHONS_DIRECTORY = os.path.dirname(IPython.__file__) + os.sep
 _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
 
