@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nbaccel.handles import ActorClass, ActorHandle, ActorMethod, ObjectRef, ObjectRefGenerator, RemoteFunction
     from nbaccel.options import ActorOptions, InitOptions, MethodOptions, TaskOptions
     from nbaccel.snapshot import Snapshot
+    from nbaccel.task_filter import FoundTasks, TaskFilter
 
 RAY_VERSION = "2.60.0"  # whose names and meanings are kept
 Returned = Any  # an ObjectRef, a list of them, an ObjectRefGenerator, or None, as num_returns says
@@ -144,6 +145,9 @@ class Watching(Protocol):
     """What views ask."""
 
     def snapshot(self) -> Snapshot: ...
+
+    def tasks(self, wanted: TaskFilter) -> FoundTasks:
+        """Those of all tasks that are known which pass; a snapshot holds only some of them."""
 
     def explain(self, what: str | None) -> list[dict[str, Any]]:
         """Why a task, actor or group (hex id; None: everything) waits: dicts with the fields of answers.Explanation."""

@@ -25,6 +25,7 @@ class Holder(msgspec.Struct):
     pid: int | None = None
     cell: str = ""  # "[7] line 3"; "" when not submitted from a notebook
     since: float | None = None
+    job: int = 0
 
 
 class DeviceMetrics(msgspec.Struct):
@@ -161,6 +162,14 @@ class GroupRow(msgspec.Struct):
         )
 
 
+class JobRow(msgspec.Struct):
+    """A driver of a shared head: whose cells and tasks those of its number are."""
+
+    number: int
+    name: str  # of its notebook or script, with the pid where another has the same
+    pid: int | None = None
+
+
 class Alert(msgspec.Struct):
     """Something a person should look at: a leak, a lost device, a deadlock, a demand that can never be met."""
 
@@ -181,6 +190,7 @@ class Runtime(msgspec.Struct):
     shared: bool = False  # a daemon that several notebooks share
     started_at: float | None = None
     log_dir: str = ""
+    job: int = 0  # of the driver that the picture was made for; 0: of none, as an observer's
 
 
 class Snapshot(msgspec.Struct):
@@ -198,6 +208,7 @@ class Snapshot(msgspec.Struct):
     alerts: list[Alert] = []
     counts: dict[str, int] = {}  # task state -> number of all tasks in it
     actor_counts: dict[str, int] = {}  # actor state -> number of all actors in it
+    jobs: list[JobRow] = []  # of a shared head
     found: list[str] = []  # sentences on families found but not offered, or not found and why
     protocol: int = PROTOCOL_VERSION
 

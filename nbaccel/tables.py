@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from nbaccel import wording
-from nbaccel.snapshot import DeviceRow, Holder, Snapshot, TaskRow
+from nbaccel.snapshot import ActorRow, DeviceRow, Holder, Snapshot, TaskRow
 
 RUNNING = frozenset({"RUNNING", "RUNNING_IN_RAY_GET", "RUNNING_IN_RAY_WAIT", "SUBMITTED_TO_WORKER"})
 ENDED = frozenset({"FINISHED", "FAILED"})
@@ -36,7 +36,7 @@ def devices(snapshot: Snapshot, *, everything: bool = False) -> Table:
     many_nodes = len({row.node_id for row in shown}) > 1
     columns = ("Node", "Device", "Model", "State", "In use", "Memory", "Held by")
     names = {node.node_id: node.name for node in snapshot.nodes}
-    rows = [(wording.plain(names.get(row.node_id, row.node_id)), *_device_cells(row, snapshot.time)) for row in shown]
+    rows = [(wording.plain(names.get(row.node_id, row.node_id)), *_device_cells(row, snapshot)) for row in shown]
     table = Table("Devices", columns, rows, empty=_no_device(snapshot))
     hidden = {"Node"} if not many_nodes else set()
     hidden |= {"Memory"} if all(not row[5] for row in rows) else set()
@@ -53,7 +53,7 @@ def tasks(snapshot: Snapshot, shown: Iterable[TaskRow] | None = None) -> Table:
             state_word(row.state),
             wording.device_ids(row.device_ids) or wording.demand(row.demand),
             str(row.pid or ""),
-            wording.plain(row.cell),
+            cell_words(row, snapshot),
             task_age(row, snapshot.time),
             wording.plain(row.why),
         )
@@ -73,7 +73,7 @@ def actors(snapshot: Snapshot) -> Table:
             state_word(row.state),
             wording.device_ids(row.device_ids),
             str(row.pid or ""),
-            wording.plain(row.cell),
+            cell_words(row, snapshot),
         )
         for row in snapshot.actors
         if row.state != "DEAD"
@@ -172,9 +172,9 @@ def device_model(row: DeviceRow) -> str:
     return f"{name}{profile}" if marked else f"{name}{profile} ({row.kind})"
 
 
-def _device_cells(row: DeviceRow, now: float) -> tuple[str, ...]:
+def _device_cells(row: DeviceRow, snapshot: Snapshot) -> tuple[str, ...]:
     used = sum(holder.amount for holder in row.holders)
-    held_by = [holder_words(holder, now, whole=len(row.holders) == 1) for holder in row.holders]
+    held_by = [holder_words(holder, snapshot, whole=len(row.holders) == 1) for holder in row.holders]
     held_by += [wording.plain(row.free_reason)] if row.free_reason else []
     return (
         f"{wording.plain(row.resource)} {wording.plain(row.id)}",
@@ -198,10 +198,24 @@ def device_memory(row: DeviceRow) -> str:
     return ", ".join(known)
 
 
-def holder_words(holder: Holder, now: float, *, whole: bool = False) -> str:
-    """Who holds a part of a device: "train 0.5 (pid 4711, cell [7] line 3, 8 s)"."""
+def owner(snapshot: Snapshot, job: int) -> str:
+    """The notebook or script whose job this is, where it is not the one that the picture was made for; else ""."""
+    if not snapshot.jobs or not job or job == snapshot.runtime.job:
+        return ""
+    return next((wording.plain(row.name) for row in snapshot.jobs if row.number == job), f"job {job}")
+
+
+def cell_words(row: TaskRow | ActorRow, snapshot: Snapshot) -> str:
+    """Where it was submitted: "[7] line 3", and in whose notebook if not in the reader's own."""
+    return " ".join(part for part in (owner(snapshot, row.job), wording.plain(row.cell)) if part)
+
+
+def holder_words(holder: Holder, snapshot: Snapshot, *, whole: bool = False) -> str:
+    """Who holds a part of a device: "train 0.5 (pid 4711, cell [7] line 3 of b.ipynb, 8 s)"."""
+    now, whose = snapshot.time, owner(snapshot, holder.job)
+    cell = wording.cell(holder.cell) if holder.cell else ""
     facts = [f"pid {holder.pid}"] if holder.pid else []
-    facts += [wording.cell(holder.cell)] if holder.cell else []
+    facts += [" of ".join(part for part in (cell, whose) if part)] if cell or whose else []
     facts += [wording.age(now - holder.since)] if holder.since and now else []
     part = "" if whole and holder.amount == 1 else f" {wording.amount(holder.amount)}"
     return f"{wording.plain(holder.name)}{part}" + (f" ({', '.join(facts)})" if facts else "")

@@ -134,7 +134,7 @@ def _devices(picture: Snapshot, width: int) -> RenderableType:
     rows = [row for row in picture.devices if row.offered]
     if not rows:
         return Text(" ".join(["No accelerator.", *map(wording.plain, picture.found)]), style="dim")
-    cells = [_device(row, picture.time) for row in rows]
+    cells = [_device(row, picture) for row in rows]
     measured = any(row.metrics is not None for row in rows)
     hidden = (set() if measured else {"Load", "Memory"}) | (set() if width >= WIDE else {"Model"})
     shown = [place for place, name in enumerate(_COLUMNS) if name not in hidden]
@@ -147,13 +147,13 @@ def _devices(picture: Snapshot, width: int) -> RenderableType:
     return table
 
 
-def _device(row: DeviceRow, now: float) -> list[RenderableType]:
+def _device(row: DeviceRow, picture: Snapshot) -> list[RenderableType]:
     metrics = row.metrics
     load = "" if metrics is None or metrics.utilisation_percent is None else f"{metrics.utilisation_percent:.0f} %"
     used = None if metrics is None else metrics.memory_used_bytes
     total = (metrics.memory_total_bytes if metrics is not None else None) or row.memory_bytes
     memory = wording.size(total) if total else ""
-    held = [tables.holder_words(holder, now, whole=len(row.holders) == 1) for holder in row.holders]
+    held = [tables.holder_words(holder, picture, whole=len(row.holders) == 1) for holder in row.holders]
     held += [wording.plain(row.free_reason)] if row.free_reason else []
     return [
         Text(f"{wording.plain(row.resource)} {wording.plain(row.id)}", style="bold"),

@@ -37,7 +37,8 @@ ARROWS: dict[str, set[str]] = {
     "accelerators": {"exceptions"},
     "tables": {"snapshot", "wording"},
     # It tells the engine which cell runs, takes over what workers print, and checks init()'s options.
-    "notebook": PUBLIC | {"roots", "engine", "options", "refs", "placement_group_handle", "sinks", "stopping"},
+    "notebook": PUBLIC
+    | {"roots", "engine", "options", "refs", "placement_group_handle", "sinks", "stopping", "task_filter"},
     "cli": PUBLIC | {"top"},
     "top": {"sessions", "snapshot", "tables", "wording"},
 }

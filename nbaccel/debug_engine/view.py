@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from nbaccel import __version__
+from nbaccel import __version__, task_filter
 from nbaccel.handles import ObjectRef
 from nbaccel.local_engine import codec, wire
 from nbaccel.local_engine.execution import ActorExit, Running, current_run
@@ -19,7 +19,9 @@ from nbaccel.local_engine.ids import return_id
 from nbaccel.options import ACCELERATORS
 from nbaccel.scheduling.events import UNIT, Choice
 from nbaccel.scheduling.explain import HolderFact
+from nbaccel.scheduling.tasks import KEEP_ENDED
 from nbaccel.snapshot import ActorRow, DeviceRow, GroupRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
+from nbaccel.task_filter import FoundTasks, TaskFilter
 
 if TYPE_CHECKING:
     from nbaccel.debug_engine.workers import Worker
@@ -145,7 +147,7 @@ class View:
     def snapshot(self: Any) -> Snapshot:
         return Snapshot(
             runtime=Runtime(
-                "debug", __version__, sys.version.split()[0], os.getpid(), "debug", started_at=self.started_at
+                "debug", __version__, sys.version.split()[0], os.getpid(), "debug", started_at=self.started_at, job=1
             ),
             time=time.time(),
             nodes=[self._node()],
@@ -155,6 +157,9 @@ class View:
             groups=[GroupRow.from_table(row) for row in self.groups.rows()][-MOST_GROUPS:],
             counts=self.stage.scheduler.counts(),
         )
+
+    def tasks(self: Any, wanted: TaskFilter) -> FoundTasks:
+        return task_filter.find(self._task_rows(KEEP_ENDED), wanted)
 
     def _devices(self: Any) -> list[DeviceRow]:
         scheduler, node_id = self.stage.scheduler, self.machine.node_id
@@ -177,7 +182,7 @@ class View:
     def _task_rows(self: Any, most: int) -> list[TaskRow]:
         scheduler = self.stage.scheduler
         waiting = list(islice(scheduler.waiting(), most))
-        records = [*islice(scheduler.running(), most), *waiting, *islice(scheduler.ended(), most)]
+        records = [*islice(scheduler.running(), most), *waiting, *scheduler.ended_and_failed(most, most)]
         return [self._task_row(record) for record in records]
 
     def _task_row(self: Any, record: Any) -> TaskRow:

@@ -12,6 +12,7 @@ from nbaccel.handles import ObjectRef
 from nbaccel.local_engine import codec, wire
 from nbaccel.local_engine.ids import return_id
 from nbaccel.snapshot import Snapshot
+from nbaccel.task_filter import FoundTasks, TaskFilter
 
 
 class ClusterView:
@@ -28,7 +29,12 @@ class ClusterView:
 
     def snapshot(self: Any) -> Snapshot:
         snapshot: Snapshot = self.link.ask("snapshot", kind=Snapshot)
+        snapshot.runtime.job = self.job
         return snapshot
+
+    def tasks(self: Any, wanted: TaskFilter) -> FoundTasks:
+        found: FoundTasks = self.link.ask("tasks", msgspec.to_builtins(wanted), kind=FoundTasks)
+        return found
 
     def explain(self: Any, what: str | None) -> list[dict[str, Any]]:
         return list(self.link.ask("explain", what))

@@ -359,11 +359,16 @@ class Head:
     def new_job(self, peer: Peer, hello: wire.Hello) -> Job:
         self._job_count += 1
         namespace = hello.namespace or secrets.token_hex(16)
-        job = Job(self._job_count, peer.client_id, hello, namespace, started_at=time.time())
+        job = Job(self._job_count, peer.client_id, hello, namespace, started_at=time.time(), name=self._job_name(hello))
         self.jobs[job.number] = job
         peer.job = job.number
         self.zygotes.tell_of_preloading(job.number)
         return job
+
+    def _job_name(self, hello: wire.Hello) -> str:
+        """What views call it; a notebook whose kernel was restarted is another job, and named apart."""
+        name = hello.title.removeprefix("notebook ")
+        return f"{name} (pid {hello.pid})" if name in {job.name for job in self.jobs.values()} else name
 
     def driver_gone(self, peer: Peer, why: str) -> None:
         """A driver left or died: its tasks end, what it held is let go; an embedded head ends with its only driver."""

@@ -245,6 +245,11 @@ class Intake:
             return None, True
         return (record.value if record.value.status != wire.OK else None), False
 
+    def _cell(self, cell: str, job_number: int) -> str:
+        """The cell as sentences name it: with its notebook where the head serves several."""
+        job = self._head.jobs.get(job_number)
+        return f"{cell} of {job.name}" if cell and job is not None and self._head.config.shared else cell
+
     def _task(
         self, peer: Peer, message: wire.Submit, record: TemplateRecord, entry: TaskEntry, missing: set[bytes] | None
     ) -> Task:
@@ -271,7 +276,7 @@ class Intake:
             parent_task_id=message.parent or None,
             caller=peer.client_id.to_bytes(8, "big"),
             owner_worker=peer.worker.worker_id if peer.worker is not None else None,
-            cell=template.cell,
+            cell=self._cell(template.cell, peer.job),
             submitted_at=entry.submitted_at,
             payload=entry,
             max_restarts=template.max_restarts,

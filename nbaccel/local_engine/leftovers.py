@@ -143,7 +143,7 @@ class Leftovers:
         self, task: Task, entry: TaskEntry, worker: WorkerProcess, devices: list[Device], what: str, cause: str
     ) -> None:
         template = entry.record.template
-        subject = f"{task.name} (cell {template.cell})" if template.cell else task.name
+        subject = f"{task.name} (cell {task.cell})" if task.cell else task.name
         message = (
             f"{subject} ended, but its process (pid {worker.pid}) kept {what}: {cause}. The process is replaced before "
             "the next task gets the device. Leave out max_calls=0, or keep data that is to stay in an actor."

@@ -33,6 +33,7 @@ class News:
 
         assert sock is not None
         self._show = log_to_driver
+        self._job = driver.job
         self._drained = threading.Event()
         self._watcher: Callable[[Snapshot | None], None] | None = None
         self.link = Link(sock, on_lost=lambda why: self._lost())
@@ -59,7 +60,9 @@ class News:
     def _picture(self, message: wire.Picture) -> None:
         watcher = self._watcher
         if watcher is not None:
-            watcher(msgspec.msgpack.decode(message.body, type=Snapshot))
+            picture = msgspec.msgpack.decode(message.body, type=Snapshot)
+            picture.runtime.job = self._job
+            watcher(picture)
 
     def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool, rows: int) -> None:
         self._watcher = callback

@@ -22,6 +22,7 @@ from nbaccel.snapshot import (
     DeviceRow,
     GroupRow,
     Holder,
+    JobRow,
     NodeRow,
     Runtime,
     Snapshot,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.head import Head
 
 MOST_WAITING, MOST_RUNNING, MOST_ENDED = 20, 50, 20
+MOST_FAILED = 50  # the newest failures, however much has ended since
+MOST_JOBS = 100
 MOST_EXPLAINED = 50  # a reason costs some 20 µs of the head's loop
 
 
@@ -59,6 +62,7 @@ class Picture:
             groups=[GroupRow.from_table(row) for row in head.questions.groups.rows()][-50:],
             alerts=list(head.watchers.alerts[-20:]),
             counts=head.scheduler.counts(),
+            jobs=self.job_rows(),
             found=self._found(),
         )
 
@@ -77,6 +81,13 @@ class Picture:
             started_at=self._head.started_at,
             log_dir=os.path.join(config.directory, "logs"),
         )
+
+    def job_rows(self) -> list[JobRow]:
+        """The drivers of a shared head, those that have left too: some of what they did is still shown."""
+        if not self._head.config.shared:
+            return []
+        jobs = list(self._head.jobs.values())[-MOST_JOBS:]
+        return [JobRow(job.number, job.name, job.hello.pid) for job in jobs]
 
     def _found(self) -> list[str]:
         detection = self._head.node.detection
@@ -176,7 +187,9 @@ class Picture:
         actor = getattr(held_by, "creation", None)
         task = (actor.task if actor is not None else getattr(held_by, "task", None)) or None
         if task is None:
-            return Holder(f"placement group {held_by.spec.name or held_by.spec.group_id.hex()[:8]}", row.amount / UNIT)
+            spec = held_by.spec
+            name = f"placement group {spec.name or spec.group_id.hex()[:8]}"
+            return Holder(name, row.amount / UNIT, job=spec.job)
         entry: TaskEntry = task.payload
         template = entry.record.template
         worker = self._head.workers.by_id.get(entry.worker_id)
@@ -189,6 +202,7 @@ class Picture:
             worker.pid if worker is not None else None,
             template.cell,
             entry.started_at or entry.submitted_at,
+            task.job,
         )
 
     def _device(self, node_id: bytes, device: Device, state: Any, holders: list[Holder]) -> DeviceRow:
@@ -225,7 +239,7 @@ class Picture:
             explanation = scheduler.explain(record.task.task_id, now) if number < MOST_EXPLAINED else None
             row.why = explanation.sentence if explanation is not None else ""
             rows.append(row)
-        rows += [self.task(record) for record in islice(scheduler.ended(), most_ended)]
+        rows += [self.task(record) for record in scheduler.ended_and_failed(most_ended, MOST_FAILED)]
         return rows
 
     def task(self, record: Any) -> TaskRow:

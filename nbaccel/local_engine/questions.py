@@ -11,6 +11,7 @@ import msgspec
 
 from nbaccel import sinks
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.found_tasks import found_tasks
 from nbaccel.local_engine.groups import GroupNameTaken, Groups
 from nbaccel.local_engine.peers import Peer
 from nbaccel.local_engine.picture import Picture
@@ -18,10 +19,8 @@ from nbaccel.local_engine.reasons import Reasons
 from nbaccel.local_engine.spoiled_workers import SpoiledWorkers
 from nbaccel.local_engine.state_rows import StateRows
 from nbaccel.local_engine.virtual_nodes import VirtualNodes
-from nbaccel.scheduling.events import (
-    ActorKillAsked,
-    CancelAsked,
-)
+from nbaccel.scheduling.events import ActorKillAsked, CancelAsked
+from nbaccel.task_filter import TaskFilter
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head import Head
@@ -78,6 +77,7 @@ class Questions:
             "probe": lambda peer, body: self.reasons.probe(*body),
             "logs": self._logs,
             "state": lambda peer, body: self._rows.of(body[0], body[1]),
+            "tasks": lambda peer, body: found_tasks(self._head, self._picture, msgspec.convert(body, TaskFilter)),
             "timeline": lambda peer, body: self._rows.timeline(),
             "create_group": self._create_group,
             "group_ready": self.groups.ready,
@@ -133,6 +133,9 @@ class Questions:
                     "kind": "logs",
                     "text": self._logs(None, [request.get("task_id"), int(request.get("tail", 100))]),
                 }
+            elif what == "tasks":
+                wanted = msgspec.convert(request.get("filter", {}), TaskFilter)
+                return {"kind": "tasks", **msgspec.to_builtins(found_tasks(self._head, self._picture, wanted))}
             elif what == "notes":
                 return {"kind": "notes", "notes": self._head.notes}
             elif what == "add_node":

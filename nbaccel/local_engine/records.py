@@ -21,6 +21,7 @@ class Job(msgspec.Struct):
     held_lines: list[wire.Lines] = []  # printed before the news connection was there
     notices: list[wire.Notice] = []
     started_at: float = 0.0
+    name: str = ""  # the notebook's or script's, with the pid where another job has the same
     ended: bool = False
     leaving: bool = False
 

@@ -61,7 +61,7 @@ class StateRows:
             lanes = [("workers", f"worker {row.pid or (row.worker_id or '')[:8]}")]
             lanes += [("devices", f"{resource} {id}") for resource, ids in row.device_ids.items() for id in ids]
             span = {"ph": "X", "ts": row.started_at * 1e6, "dur": max(end - row.started_at, 0) * 1e6}
-            facts = {"task_id": row.task_id, "cell": row.cell, "state": row.state}
+            facts = {"task_id": row.task_id, "cell": row.cell, "state": row.state, "job": row.job}
             for group, lane in lanes:
                 events.append({"cat": row.kind, "name": row.name, "pid": group, "tid": lane, **span, "args": facts})
         return events

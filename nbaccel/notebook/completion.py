@@ -67,6 +67,8 @@ def _tasks(magic: str) -> list[str]:
     picture = views.last_seen() if api.is_initialized() else None
     rows = picture.tasks if picture is not None else []
     over = tables.ENDED if magic == "accel_cancel" else ()
+    if picture is not None and magic == "accel_cancel":
+        rows = [row for row in rows if not tables.owner(picture, row.job)]
     kinds = (*TASKS, PlacementGroup) if magic == "accel_why" else TASKS
     return [wording.short_id(row.task_id) for row in rows if row.state not in over] + [
         name for name, value in _variables().items() if isinstance(value, kinds)

@@ -109,7 +109,9 @@ CELL = (
     Option("timeout", read.seconds, "give up waiting after this time and cancel", "timeout=10m"),
 )
 
-CELL_OF_TASKS = Option("cell", read.cell_number, "only of cell 7; `here` is the running cell", "cell=7", ("here",))
+CELL_OF_TASKS = Option(
+    "cell", read.cell_number, "only of this notebook's cell 7; `here` is the running cell", "cell=7", ("here",)
+)
 EVERYTHING = Option("all", read.boolean, "also devices that are found but not offered", "--all", ("true",))
 
 MAGICS: dict[str, tuple[Option, ...]] = {
@@ -133,8 +135,9 @@ MAGICS: dict[str, tuple[Option, ...]] = {
         Option("timeout_s", read.seconds, "try it: wait in line for so long", "timeout_s=10s", ("10s", "1m", "10m")),
     ),
     "accel_cancel": (
-        Option("all", read.boolean, "every task of this notebook's cluster", "--all", ("true",)),
+        Option("all", read.boolean, "every task of this notebook", "--all", ("true",)),
         CELL_OF_TASKS,
+        Option("everyone", read.boolean, "of other notebooks on a shared head too", "--everyone", ("true",)),
         Option("force", read.boolean, "kill the workers, for tasks that do not listen", "--force", ("true",)),
     ),
     "accel_logs": (Option("tail", read.whole, "the last lines", "tail=100", ("100", "1000")),),

@@ -14,7 +14,8 @@ from nbaccel.notebook import arguments, cells, options, settings, task_names, ti
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
-from nbaccel.snapshot import Snapshot
+from nbaccel.snapshot import Snapshot, TaskRow
+from nbaccel.task_filter import TaskFilter
 
 
 @magics_class
@@ -36,7 +37,7 @@ class TaskMagics(Magics):
         return asked, words
 
     def _ids(self, words: list[str], picture: Snapshot) -> list[str]:
-        return [task_names.task_id(word, picture, self.shell.user_ns) for word in words]
+        return [task_names.task_id(word, picture, self.shell.user_ns, _having) for word in words]
 
     @line_magic
     @no_var_expand
@@ -52,7 +53,7 @@ class TaskMagics(Magics):
     def accel_why(self, line: str) -> None:
         _, words = self._parse_with_words("accel_why", line)
         picture = views.seen()
-        ids = [task_names.explained_id(word, picture, self.shell.user_ns) for word in words]
+        ids = [task_names.explained_id(word, picture, self.shell.user_ns, _having) for word in words]
         answers = [nbaccel.explain(id) for id in ids] if words else nbaccel.explain()
         view.show(view.of_message(*([answer.sentence for answer in answers] or ["No task waits."])))
 
@@ -67,22 +68,27 @@ class TaskMagics(Magics):
     @line_magic
     @no_var_expand
     @said_in_one_line
-    @documented("Cancel tasks: those named, those of a cell, or all; what ignores it ends with --force.")
+    @documented(
+        "Cancel tasks of this notebook: those named, those of a cell, or all; what ignores it ends with --force."
+    )
     def accel_cancel(self, line: str) -> None:
         asked, words = self._parse_with_words("accel_cancel", line)
-        picture = views.seen()
-        ids = self._ids(words, picture)
-        if "cell" in asked or asked.get("all"):
-            ids += [
-                row.task_id
-                for row in views.chosen(picture, cell=asked.get("cell", ""))
-                if row.state not in tables.ENDED
-            ]
-        elif not words:
+        if not words and "cell" not in asked and not asked.get("all"):
             raise TypingMistake("Which tasks? Name some, or say cell=7 or --all; %accel_tasks shows them.")
+        picture, everyone = views.seen(), asked.get("everyone", False)
+        ids = self._ids(words, picture)
+        if not everyone:
+            _refuse_strangers(ids, picture)
+        others = 0
+        if "cell" in asked or asked.get("all"):
+            unfinished = [row for row in _unfinished(asked.get("cell", "")) if row.task_id not in ids]
+            own = [row for row in unfinished if everyone or not tables.owner(picture, row.job)]
+            ids += [row.task_id for row in own]
+            others = len(unfinished) - len(own)
         for id in ids:
             engine.current().cancel_by_id(id, force=asked.get("force", False))
-        view.show(view.of_message(f"{wording.count(len(ids), 'task')} told to end."))
+        left = f" {wording.count(others, 'task')} of other notebooks left alone: --everyone ends them too."
+        view.show(view.of_message(f"{wording.count(len(ids), 'task')} told to end.{left if others else ''}"))
 
     @line_magic
     @no_var_expand
@@ -101,7 +107,8 @@ class TaskMagics(Magics):
         asked = self._parse("accel_timeline", line)
         events = api.timeline(asked.get("save")) or api.timeline() or []
         since_s = time.time() - asked["last"] if "last" in asked else 0.0
-        view.show(timeline.view(timeline.bars(events, cell=asked.get("cell", ""), since_s=since_s)))
+        own = views.seen().runtime.job
+        view.show(timeline.view(timeline.bars(events, cell=asked.get("cell", ""), job=own, since_s=since_s)))
         if "save" in asked:
             view.show(view.of_message(f"Written to {asked['save']}, for chrome://tracing or Perfetto."))
 
@@ -112,3 +119,25 @@ class TaskMagics(Magics):
     def accel_recycle(self, line: str) -> None:
         self._parse("accel_recycle", line)
         view.show(view.of_message(f"{wording.count(nbaccel.recycle(), 'idle worker')} ended."))
+
+
+def _having(word: str) -> list[TaskRow]:
+    """All tasks that have this word in their name or id."""
+    return engine.current().tasks(TaskFilter(text=word)).rows
+
+
+def _unfinished(cell: str) -> list[TaskRow]:
+    """Of everyone, because what is left alone is counted."""
+    return [row for row in engine.current().tasks(TaskFilter(cell=cell)).rows if row.state not in tables.ENDED]
+
+
+def _refuse_strangers(ids: list[str], picture: Snapshot) -> None:
+    """A task of another notebook is cancelled only by who says so. Raises TypingMistake."""
+    for id in ids:
+        for row in engine.current().tasks(TaskFilter(text=id)).rows:
+            if whose := tables.owner(picture, row.job):
+                name, where = wording.plain(row.name), f" {wording.cell(row.cell)}" if row.cell else ""
+                raise TypingMistake(
+                    f"{name} ({wording.short_id(id)}) belongs to {whose}{where}. Nothing was cancelled; add --everyone "
+                    "to cancel it all the same."
+                )

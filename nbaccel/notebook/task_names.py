@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from nbaccel import wording
@@ -12,24 +12,30 @@ from nbaccel.actor import ActorHandle
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.placement_group_handle import PlacementGroup
 from nbaccel.refs import ObjectRef, ObjectRefGenerator
-from nbaccel.snapshot import Snapshot
+from nbaccel.snapshot import Snapshot, TaskRow
 
 TASKS = (ObjectRef, ObjectRefGenerator, ActorHandle)  # values that stand for a task
 _HEX = re.compile(r"[0-9a-f]{48,56}")
 _GROUP_HEX = re.compile(r"(?<![0-9a-f])[0-9a-f]{36}(?![0-9a-f])")
 
 
-def explained_id(word: str, picture: Snapshot, variables: Mapping[str, Any]) -> str:
+Find = Callable[[str], list[TaskRow]]  # all tasks that have a word in them, since a picture holds only some
+
+
+def explained_id(word: str, picture: Snapshot, variables: Mapping[str, Any], find: Find) -> str:
     """As `task_id`, and of a placement group, which can be explained like a task."""
     value = variables.get(word)
     if isinstance(value, PlacementGroup):
         return str(value.id.hex())
     typed = _GROUP_HEX.search(word)  # also inside PlacementGroup(…), which is what {group} becomes
-    return typed.group() if typed is not None else task_id(word, picture, variables)
+    return typed.group() if typed is not None else task_id(word, picture, variables, find)
 
 
-def task_id(word: str, picture: Snapshot, variables: Mapping[str, Any]) -> str:
-    """The full id, 48 hex digits, of the task that is meant. Raises TypingMistake with the nearest one."""
+def task_id(word: str, picture: Snapshot, variables: Mapping[str, Any], find: Find) -> str:
+    """The full id, 48 hex digits, of the task that is meant. Raises TypingMistake with the nearest one.
+
+    A name that tasks of several notebooks have is that of this notebook's.
+    """
     named = _id_of_value(variables[word]) if word in variables else None
     if named is not None:
         return named
@@ -39,7 +45,11 @@ def task_id(word: str, picture: Snapshot, variables: Mapping[str, Any]) -> str:
     typed = _HEX.search(word)  # also inside ObjectRef(…), which is what {ref} becomes
     if typed is not None:
         return typed.group()[:48]
-    by_name = [row.task_id for row in picture.tasks if row.name == word]
+    rows = find(word)
+    by_id = [row.task_id for row in rows if wording.short_id(row.task_id) == word]
+    called = [row for row in rows if row.name == word]
+    own = [row for row in called if row.job == picture.runtime.job]
+    by_name = by_id or [row.task_id for row in own or called]
     if len(by_name) == 1:
         return by_name[0]
     if by_name:

@@ -32,9 +32,13 @@ class Bar:
     duration_s: float
 
 
-def bars(events: Iterable[dict[str, Any]], *, cell: str = "", since_s: float = 0.0) -> list[Bar]:
-    """The bars of devices, or of workers where no task held a device; oldest first."""
+def bars(
+    events: Iterable[dict[str, Any]], *, cell: str = "", job: int | None = None, since_s: float = 0.0
+) -> list[Bar]:
+    """The bars of devices, or of workers where no task held a device; oldest first. A cell is one of this job's."""
     spans = [event for event in events if event.get("ph") == "X" and event.get("dur") is not None]
+    if cell and job is not None:
+        spans = [event for event in spans if event.get("args", {}).get("job", job) == job]
     on_devices = [event for event in spans if event["pid"] == "devices"]
     drawn = [_bar(event) for event in on_devices or spans]
     wanted = f"[{cell.strip('[]')}]" if cell else ""

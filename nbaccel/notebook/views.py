@@ -12,11 +12,12 @@ import difflib
 from collections.abc import Collection
 from dataclasses import replace
 
-from nbaccel import api, tables
+from nbaccel import api, engine, tables
 from nbaccel.notebook import view
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.view import View
-from nbaccel.snapshot import Snapshot, TaskRow
+from nbaccel.snapshot import Snapshot
+from nbaccel.task_filter import TaskFilter
 
 NOT_RUNNING = "nbaccel is not running here. Start it with %accel_init or nbaccel.init()."
 STATES = ("waiting", "running", "finished", "failed")  # as tables say them; Ray's names are understood as well
@@ -58,15 +59,16 @@ def devices(*, everything: bool = False) -> View:
 
 
 def tasks(*, state: Collection[str] = (), cell: str = "", limit: int = 20) -> View:
-    """The newest tasks, of these states ("running", "waiting", …) and this cell ("7"); as `%accel_tasks`."""
+    """The newest tasks, of these states ("running", "waiting", …) and this notebook's cell ("7"); as `%accel_tasks`."""
     if not api.is_initialized():
         return view.of_message(NOT_RUNNING)
     picture = seen()
     states = _known([state] if isinstance(state, str) else state, picture)
-    rows = chosen(picture, state=states, cell=cell)
-    newest = sorted(rows, key=lambda row: row.submitted_at or 0.0)[-limit:] if limit else rows
-    table = tables.tasks(picture, newest)
-    return view.of_table(replace(table, empty=_no_such(states, cell)) if picture.tasks else table)
+    found = engine.current().tasks(
+        TaskFilter(list(states), cell, picture.runtime.job if cell else 0, limit=max(limit, 0))
+    )
+    table = tables.tasks(picture, found.rows[::-1])
+    return view.of_table(replace(table, empty=_no_such(states, cell, picture)) if picture.tasks else table)
 
 
 def _known(states: Collection[str], picture: Snapshot) -> Collection[str]:
@@ -81,16 +83,10 @@ def _known(states: Collection[str], picture: Snapshot) -> Collection[str]:
     return states
 
 
-def _no_such(states: Collection[str], cell: str) -> str:
+def _no_such(states: Collection[str], cell: str, picture: Snapshot) -> str:
     of = f" of cell {cell.strip('[]')}" if cell else ""
-    return f"No task{of} is {' or '.join(states)}." if states else f"No task{of} is in the picture."
-
-
-def chosen(picture: Snapshot, *, state: Collection[str] = (), cell: str = "") -> list[TaskRow]:
-    """The tasks of a picture that are in these states and were submitted by this cell."""
-    return [
-        row
-        for row in picture.tasks
-        if (not state or tables.state_word(row.state) in state or row.state in state)
-        and (not cell or row.cell.startswith(f"[{cell.strip('[]')}]"))
-    ]
+    if not states:
+        return f"No task{of} is known."
+    were = sum(number for name, number in picture.counts.items() if name in states or tables.state_word(name) in states)
+    kept = f" There were {were}, too long ago for their records to be kept." if were and not cell else ""
+    return f"No task{of} is {' or '.join(states)}.{kept}"

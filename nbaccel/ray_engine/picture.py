@@ -75,6 +75,7 @@ def _runtime(known: Known) -> Runtime:
         session=context["session_name"],
         address=context["address"],
         shared=known.shared,
+        job=known.job,
         log_dir=f"{context['session_dir']}/{context['session_name']}/logs",
     )
 

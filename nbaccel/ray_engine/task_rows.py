@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from nbaccel.ray_engine.picture import Known
 
 MOST_RUNNING, MOST_WAITING, MOST_ENDED = 50, 20, 20
+MOST_FAILED = 50  # the newest failures, however much has ended since
 MOST_ASKED = 500  # refs of which Ray is asked whether they are ready
 MOST_EXPLAINED = 5
 # What Ray's word tells of a task whose own report has not come, or never will.
@@ -52,9 +52,10 @@ def rows(known: Known, nodes_alive: set[str]) -> list[TaskRow]:
 def _worth_a_row(known: Known) -> list[Note]:
     """Of tasks that have begun: all that run, and as many of the last that have ended as a view may show."""
     begun = [note for note in known.notes.values() if "started_at" in note]
-    ended = (note for note in begun if "ended_at" in note)
-    last = heapq.nlargest(max(MOST_ENDED, known.more_rows), ended, key=lambda note: note["ended_at"])
-    return [note for note in begun if "ended_at" not in note] + last[::-1]
+    ended = sorted((note for note in begun if "ended_at" in note), key=lambda note: note["ended_at"])
+    most = max(MOST_ENDED, known.more_rows)
+    failed = [note for note in ended[:-most] if "error" in note]  # however much has ended since
+    return [note for note in begun if "ended_at" not in note] + failed[-MOST_FAILED:] + ended[-most:]
 
 
 def _mine(note: Note, known: Known) -> bool:
@@ -220,7 +221,10 @@ def shown(tasks: Iterable[TaskRow], more: int = 0) -> list[TaskRow]:
     for row in tasks:
         (running if row.state == "RUNNING" else ended if row.state in _ENDED else waiting).append(row)
     ended.sort(key=planning.ended_at)
-    return running[: max(MOST_RUNNING, more)] + waiting[: max(MOST_WAITING, more)] + ended[-max(MOST_ENDED, more) :]
+    most = max(MOST_ENDED, more)
+    failed = [row for row in ended[:-most] if row.state == "FAILED"]
+    newest = failed[-MOST_FAILED:] + ended[-most:]
+    return running[: max(MOST_RUNNING, more)] + waiting[: max(MOST_WAITING, more)] + newest
 
 
 def counts(tasks: Iterable[TaskRow], ended: dict[str, int]) -> dict[str, int]:

@@ -12,7 +12,7 @@ from typing import Any
 import ray
 
 from nbaccel import engine as engines
-from nbaccel import exceptions
+from nbaccel import exceptions, task_filter
 from nbaccel.options import ResourceOptions
 from nbaccel.ray_engine import group_plans, planning, tracing
 from nbaccel.ray_engine.held_lines import HeldLines
@@ -21,6 +21,7 @@ from nbaccel.ray_engine.output import ClientOutput, Output
 from nbaccel.ray_engine.outstanding import Outstanding
 from nbaccel.ray_engine.picture import Known, draw, draw_nodes
 from nbaccel.snapshot import Snapshot
+from nbaccel.task_filter import FoundTasks, TaskFilter
 
 COLLECTOR_TIMEOUT_S = 10.0
 ASK_TIMEOUT_S = 5.0
@@ -235,6 +236,10 @@ class Watching:
         if metrics:
             known.samples = self._samples([row["NodeID"] for row in known.tables["nodes"] if row["Alive"]])
         return draw(known, self._picture_number)
+
+    def tasks(self: Any, wanted: TaskFilter) -> FoundTasks:
+        self.snapshot()  # takes in what there is to know
+        return task_filter.find(self.picture(metrics=False, rows=MOST_NOTES).tasks, wanted)
 
     def nodes_only(self: Any) -> Snapshot:
         """What the nodes have in all: enough to tell what can never be met, and one question to Ray."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import msgspec
 
@@ -11,7 +12,7 @@ from nbaccel.scheduling.events import Choice, Demand, Task, TaskKind
 from nbaccel.scheduling.explain import Explainer, Explanation
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.ledger import Device, Hold, Place
-from nbaccel.scheduling.moves import STOPPING, ActorState, TaskState
+from nbaccel.scheduling.moves import FAILED, STOPPING, ActorState, TaskState
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.reasons import Feasibility, judge
 from nbaccel.scheduling.tasks import TaskRecord, TaskTable
@@ -111,6 +112,13 @@ class Queries:
     def ended(self) -> Iterator[TaskRecord]:
         """The last thousand tasks that are over, newest first."""
         yield from self._tasks.ended()
+
+    def ended_and_failed(self, most: int, most_failed: int) -> list[TaskRecord]:
+        """The newest that are over, and the newest that failed, however much has ended since."""
+        newest = list(islice(self.ended(), most))
+        failed = sum(record.state is FAILED for record in newest)
+        older = (record for record in islice(self.ended(), most, None) if record.state is FAILED)
+        return newest + list(islice(older, max(most_failed - failed, 0) if most else 0))
 
     def waiting_shapes(self) -> Iterator[tuple[TaskRecord, int]]:
         """Of each line: its first task, and how many wait in it. Explaining the first explains them all."""

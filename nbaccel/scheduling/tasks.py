@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from nbaccel.scheduling.workers import PoolRecord, WorkerRecord
 
 KEEP_ENDED = 1000  # records of ended tasks that can still be asked for
+KEEP_FAILED = 200  # of those that failed before them
 MAX_SHAPES = 1024  # beyond this, shapes in which nobody waits are forgotten
 MAX_DEPTH = 64  # tasks that are nested deeper wait in the lines of this depth
 MAX_LOOKED_AT = 64  # of a line, when those that wait longest are looked for
@@ -118,6 +119,7 @@ class TaskTable:
         self._wanted: dict[bytes, dict[bytes, TaskRecord]] = {}  # object -> those who wait for it
         self.doomed: list[tuple[TaskRecord, CancelAsked]] = []  # to be cancelled: who submitted them was, and has ended
         self._ended: deque[TaskRecord] = deque()
+        self._failed: deque[TaskRecord] = deque()  # the last that failed, of those that are too old for `_ended`
         self._seq = 0
         self._most_shapes = MAX_SHAPES
         self._last_choices: tuple[Choice, ...] = ()
@@ -179,7 +181,7 @@ class TaskTable:
 
     def ended(self) -> Iterator[TaskRecord]:
         """Those that are over and still known, newest first."""
-        return reversed(self._ended)
+        return chain(reversed(self._ended), reversed(self._failed))
 
     def awaiting(self, object_id: bytes) -> list[TaskRecord]:
         """The tasks that wait for this object, in order of submission."""
@@ -257,9 +259,17 @@ class TaskTable:
         ended = self._ended
         ended.append(record)
         if len(ended) > KEEP_ENDED:
-            old = ended.popleft()
-            if self.records.get(old.task.task_id) is old:
-                del self.records[old.task.task_id]
+            self._age(ended.popleft())
+
+    def _age(self, old: TaskRecord) -> None:
+        """It is no longer among the last that ended: a failure is kept for longer, anything else is forgotten."""
+        if old.state is FAILED and self.records.get(old.task.task_id) is old:
+            self._failed.append(old)
+            if len(self._failed) <= KEEP_FAILED:
+                return
+            old = self._failed.popleft()
+        if self.records.get(old.task.task_id) is old:
+            del self.records[old.task.task_id]
 
     # --- lines ----------------------------------------------------------------------------------------------------
 

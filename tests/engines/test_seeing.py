@@ -10,6 +10,7 @@ import pickle
 import pytest
 
 import nbaccel
+from nbaccel.task_filter import TaskFilter
 from nbaccel.util import as_completed, map_unordered, metrics, state
 from nbaccel.util.multiprocessing import Pool, TimeoutError
 from nbaccel.util.placement_group import placement_group, remove_placement_group
@@ -355,3 +356,27 @@ def test_many_tasks_are_all_listed(nb, wait_until):
         return [row for row in state.list_tasks(limit=10_000) if row.name == "one of many"]
 
     assert len(wait_until(lambda: rows if len(rows := listed()) >= 60 else None)) == 60
+
+
+# ---- filters
+
+
+@nbaccel.remote(num_cpus=0, max_retries=0)
+def rejects(number):
+    raise ValueError(f"bad batch {number}")
+
+
+def test_failures_are_in_the_picture_and_found_however_much_has_ended_since(nb, wait_until):
+    nb.wait([rejects.options(name="early").remote(0)])
+    nb.snapshot()  # on Ray tasks begin to report when somebody looks
+    failed = [rejects.options(name="fails").remote(number) for number in range(3)]
+    nb.wait(failed, num_returns=3)
+    nb.get([nb.remote(num_cpus=0)(lambda: 1).options(name="good").remote() for _ in range(120)])
+    engine = nb.engine.current()
+    wait_until(lambda: engine.tasks(TaskFilter(states=["finished"], text="good")).total == 120)
+    found = engine.tasks(TaskFilter(states=["failed"], text="bad batch", limit=2))
+    assert found.total >= 3 and len(found.rows) == 2
+    assert all(row.name == "fails" and row.state == "FAILED" for row in found.rows)
+    shown = {row.task_id for row in nb.snapshot().tasks if row.state == "FAILED"}
+    assert {ref.task_id().hex() for ref in failed} <= shown
+    assert engine.tasks(TaskFilter(states=["running"], text="good")) == engine.tasks(TaskFilter(text="no such"))

@@ -232,7 +232,7 @@ def test_tab_offers_the_tasks_of_the_last_picture_and_asks_nobody(shell: Interac
     assert shown is not None
     ids = {name: wording.short_id(shell.user_ns[name].task_id().hex()) for name in ("done", "waits")}
     assert _tab(shell, "%accel_why ") == {"done", "waits", "held", "late", *ids.values()}
-    assert _tab(shell, "%accel_cancel ") == {"--all", "done", "waits", "cell=", "--force", ids["waits"]}
+    assert _tab(shell, "%accel_cancel ") == {"--all", "done", "waits", "cell=", "--force", "--everyone", ids["waits"]}
     assert _tab(shell, f"%accel_logs {ids['done'][:-1]}") == set(ids.values())
     assert views.last_seen() is shown
     run("nbaccel.shutdown()")

@@ -7,6 +7,7 @@ import pytest
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.moves import IllegalEvent
+from nbaccel.scheduling.tasks import KEEP_ENDED, KEEP_FAILED
 from tests.scheduling.world import World, choice, node
 
 
@@ -509,3 +510,19 @@ def test_late_messages_of_dead_workers_are_ignored() -> None:
     w.dies(worker)
     assert w.tell(ev.TaskReturned(worker.worker_id, task.task_id)) == []
     assert w.tell(ev.TasksGivenBack(worker.worker_id, [])) == []
+
+
+def test_failures_are_kept_when_more_than_a_thousand_others_have_ended_since() -> None:
+    w = world(cpus=1)
+    failed = [w.submit("fails", choice()) for _ in range(KEEP_FAILED + 1)]
+    w.ready()
+    for task in failed:
+        w.returns(task, failed=True)
+    for _ in range(KEEP_ENDED):
+        task = w.submit("good", choice())
+        w.returns(task)
+    assert [record.task.name for record in w.scheduler.ended()].count("fails") == KEEP_FAILED
+    assert w.scheduler.task_record(failed[0].task_id) is None
+    shown = w.scheduler.ended_and_failed(20, 50)
+    assert [record.task.name for record in shown] == ["good"] * 20 + ["fails"] * 50
+    assert shown[20].task is failed[-1]
