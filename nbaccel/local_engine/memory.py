@@ -21,6 +21,7 @@ _FAILED = ctypes.c_void_p(-1).value
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_array_types: dict[int, Any] = {}
 _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
@@ -30,9 +31,13 @@ def view_of(address: int, size: int, owner: Any) -> memoryview:
 
 
 def _array_at(address: int, size: int, owner: Any) -> Any:
-    # Each length is a type of its own, and making one takes longer than mapping: a power of two has been made before.
-    # What lies behind `size` bytes may not be there, and nobody is given it.
-    array: Any = (ctypes.c_char * (1 << size.bit_length())).from_address(address)
+    # Each length is a type of its own, and making one takes longer than mapping: powers of two are kept. What lies
+    # behind `size` bytes may not be there, and nobody is given it.
+    bits = size.bit_length()
+    kind = _array_types.get(bits)
+    if kind is None:
+        kind = _array_types[bits] = ctypes.c_char * (1 << bits)
+    array: Any = kind.from_address(address)
     array.owner = owner
     return array
 

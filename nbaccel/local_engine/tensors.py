@@ -14,6 +14,7 @@ until a storage comes along, which is sent whole. This module is for processes t
 from __future__ import annotations
 
 import importlib
+import sys
 from pickle import PickleBuffer
 from struct import Struct
 from typing import Any
@@ -76,21 +77,25 @@ class Outgoing:
     def _tensor(self, tensor: Any) -> tuple[Any, ...]:
         function, arguments, *rest = tensor.__reduce_ex__(5)
         if function in self._rebuilds:
-            return rebuilt, (function, *self._taken_out(tensor, arguments)), *rest
+            return *self._taken_out(tensor, function, arguments), *rest
         if getattr(function, "__name__", "") == "_rebuild_from_type_v2" and arguments[0] in self._rebuilds:
             inner, cls, inner_arguments, state = arguments  # a tensor that carries attributes
-            return function, (rebuilt, cls, (inner, *self._taken_out(tensor, inner_arguments)), state), *rest
+            inner, inner_arguments = self._taken_out(tensor, inner, inner_arguments)
+            return function, (inner, cls, inner_arguments, state), *rest
         return (function, arguments, *rest)
 
-    def _taken_out(self, tensor: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments of a rebuilding function, with a Span and the type in place of the storage."""
-        _storage, offset, shape, strides, *others = arguments
+    def _taken_out(self, tensor: Any, function: Any, arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+        """How to rebuild a tensor from a Span, and not from its storage."""
+        _storage, offset, shape, strides, needs_gradient, hooks, *others = arguments
         span = self._span(tensor.untyped_storage())
         if all(shape):
             width = tensor.element_size()
             reach = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) + 1
             span.include(offset * width, (offset + reach) * width)
-        return span, tensor.dtype, offset, shape, strides, *others
+        layout = span, tensor.dtype, offset, shape, strides
+        if hooks or any(isinstance(other, dict) for other in others):  # such as: to be read as its conjugate
+            return rebuilt_by, (function, *layout, needs_gradient, hooks, *others)
+        return rebuilt, (*layout, needs_gradient)
 
     def _span(self, storage: Any) -> Span:
         span = self._spans.get(storage._cdata)
@@ -118,6 +123,10 @@ class Outgoing:
 # ---- in the process that reads
 
 
+def _torch() -> Any:
+    return sys.modules.get("torch") or importlib.import_module("torch")
+
+
 class Received:
     """A storage that has come, and where in the sender's it begins."""
 
@@ -128,8 +137,7 @@ class Received:
 
 def received(says_start: Any, data: Any, device: str) -> Received:
     """Unpickle a Span: `data` is writable and nobody else's."""
-    torch: Any = importlib.import_module("torch")
-
+    torch = _torch()
     view = memoryview(data)
     storage = torch.frombuffer(view, dtype=torch.uint8).untyped_storage() if view.nbytes else torch.UntypedStorage(0)
     if device:
@@ -137,18 +145,27 @@ def received(says_start: Any, data: Any, device: str) -> Received:
     return Received(storage, _START.unpack_from(says_start)[0])
 
 
-def rebuilt(function: Any, source: Received, dtype: Any, offset: int, *others: Any) -> Any:
-    """Unpickle a tensor by torch's own function."""
-    torch: Any = importlib.import_module("torch")
+def rebuilt(
+    source: Received, dtype: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], needs_gradient: bool
+) -> Any:
+    """Unpickle a tensor: what torch's own function does of it, in half the time."""
+    tensor = _torch().empty(0, dtype=dtype, device=source.storage.device)
+    tensor.set_(source.storage, offset - source.start // dtype.itemsize, shape, strides)
+    if needs_gradient:
+        tensor.requires_grad = True
+    return tensor
 
+
+def rebuilt_by(function: Any, source: Received, dtype: Any, offset: int, *others: Any) -> Any:
+    """Unpickle a tensor that has more to it, by torch's own function."""
+    torch = _torch()
     kept = dtype if function is torch._utils._rebuild_tensor_v2 else torch.uint8  # others are given the type as well
     storage = torch.storage.TypedStorage(wrap_storage=source.storage, dtype=kept, _internal=True)
     return function(storage, offset - source.start // dtype.itemsize, *others)
 
 
 def rebuilt_typed(source: Received, dtype: Any) -> Any:
-    torch: Any = importlib.import_module("torch")
-
+    torch = _torch()
     return torch.storage.TypedStorage(wrap_storage=source.storage, dtype=dtype, _internal=True)
 
 
