@@ -46,6 +46,7 @@ from nbaccel.handles import (
     TaskID,
     WorkerID,
 )
+from nbaccel.ids import ActorClassID, FunctionID, Language, UniqueID
 from nbaccel.refs import DynamicObjectRefGenerator
 from nbaccel.runtime_context import get_runtime_context
 
@@ -63,10 +64,13 @@ ObjectID = ObjectRef
 LOCAL_MODE, SCRIPT_MODE, WORKER_MODE = 2, 0, 1
 
 __all__ = [
+    "ActorClassID",
     "ActorID",
     "DynamicObjectRefGenerator",
     "Executor",
+    "FunctionID",
     "JobID",
+    "Language",
     "LoggingConfig",
     "NodeID",
     "ObjectID",
@@ -74,6 +78,7 @@ __all__ = [
     "ObjectRefGenerator",
     "PlacementGroupID",
     "TaskID",
+    "UniqueID",
     "WorkerID",
     "actor",
     "as_completed",
@@ -106,6 +111,7 @@ __all__ = [
 ]
 
 _ROOMS = {
+    "_private",
     "_raylet",
     "actor",
     "autoscaler",

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from nbaccel.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID, WorkerID
+from nbaccel.ids import (
+    ActorClassID,
+    ActorID,
+    FunctionID,
+    JobID,
+    Language,
+    NodeID,
+    PlacementGroupID,
+    TaskID,
+    UniqueID,
+    WorkerID,
+)
 from nbaccel.refs import DynamicObjectRefGenerator, ObjectRef, ObjectRefGenerator
 
 __all__ = [
+    "ActorClassID",
     "ActorID",
     "DynamicObjectRefGenerator",
+    "FunctionID",
     "JobID",
+    "Language",
     "NodeID",
     "ObjectRef",
     "ObjectRefGenerator",
     "PlacementGroupID",
     "TaskID",
+    "UniqueID",
     "WorkerID",
 ]

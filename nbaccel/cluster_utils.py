@@ -19,6 +19,8 @@ from nbaccel import api, observing, sessions
 from nbaccel import engine as engines
 from nbaccel import option_checks as checks
 
+cluster_not_supported = False  # Ray's word on the system; virtual nodes run wherever nbaccel does
+
 _NODE_OPTIONS: dict[str, Callable[[str, Any], Any]] = {
     "num_cpus": checks.whole_quantity,
     "num_gpus": checks.whole_quantity,
@@ -240,4 +242,4 @@ class LocalNodes:
             observing.stop(record, force=True)
 
 
-__all__ = ["Cluster", "Node"]
+__all__ = ["Cluster", "Node", "cluster_not_supported"]

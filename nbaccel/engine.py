@@ -85,6 +85,9 @@ class Objects(Protocol):
 
     def reduce_actor(self, actor: ActorHandle) -> tuple[Any, ...]: ...
 
+    def object_locations(self, refs: Sequence[ObjectRef[Any]]) -> list[dict[str, Any]]:
+        """Of each: {"node_ids": hex ids of the nodes that have it, "object_size": bytes, "did_spill": bool}."""
+
     def next_item(self, stream: ObjectRefGenerator, timeout_s: float | None) -> ObjectRef[Any] | None:
         """The next ref of a stream; None at its end. Raises GetTimeoutError."""
 
@@ -106,6 +109,10 @@ class Cluster(Protocol):
 
     def context(self) -> Mapping[str, Any]:
         """Facts on the running task, by the names of RuntimeContext's methods."""
+
+    def request_resources(self, num_cpus: int | None, bundles: list[dict[str, float]] | None,
+                          bundle_labels: list[dict[str, str]] | None) -> bool:  # fmt: skip
+        """Ask the cluster to grow until it has room for these; False where it never does."""
 
     def create_group(self, bundles: list[dict[str, float]], strategy: str, name: str, detached: bool,
                      bundle_labels: list[dict[str, str]] | None) -> bytes:  # fmt: skip

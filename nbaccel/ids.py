@@ -1,7 +1,8 @@
-"""Ids of tasks, actors, jobs, nodes, workers and groups, as objects with Ray's methods."""
+"""Ids of tasks, actors, jobs, nodes, workers and groups, as objects with Ray's methods; and Ray's languages."""
 
 from __future__ import annotations
 
+import enum
 import os
 from typing import Any
 
@@ -70,19 +71,42 @@ class JobID(_Id):
     _size = 4
 
 
-class NodeID(_Id):
-    """Of a node, 28 bytes."""
+class UniqueID(_Id):
+    """Of anything that belongs to no job, 28 bytes."""
 
     _size = 28
 
 
-class WorkerID(_Id):
-    """Of a worker, 28 bytes."""
+class NodeID(UniqueID):
+    """Of a node."""
 
-    _size = 28
+
+class WorkerID(UniqueID):
+    """Of a worker."""
+
+
+class FunctionID(UniqueID):
+    """Of a remote function's code."""
+
+
+class ActorClassID(UniqueID):
+    """Of an actor class."""
 
 
 class PlacementGroupID(_Id):
     """Of a placement group, 18 bytes."""
 
     _size = 18
+
+
+class Language(enum.Enum):
+    """What code is written in; here it is always PYTHON."""
+
+    PYTHON = 0
+    JAVA = 1
+    CPP = 2
+
+    def __repr__(self) -> str:
+        return self.name
+
+    __str__ = __repr__

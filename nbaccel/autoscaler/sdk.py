@@ -1,10 +1,11 @@
-"""Asking a cluster to grow. A cluster of fixed size, such as one machine's, takes note and stays as it is."""
+"""Asking a cluster to grow. A cluster of fixed size, such as one machine's, stays as it is and says so."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from nbaccel import engine as engines
+from nbaccel import sinks
 
 
 def request_resources(
@@ -26,9 +27,16 @@ def request_resources(
         raise TypeError("bundles should be of type List, holding a dict of resources for each bundle.")
     if bundle_label_selectors is not None:
         _check_selectors(bundle_label_selectors, bundles)
-    grow = getattr(engine, "request_resources", None)
-    if grow is not None:
-        grow(num_cpus, bundles, bundle_label_selectors)
+    if not engine.request_resources(num_cpus, bundles, bundle_label_selectors) and (num_cpus or bundles):
+        sinks.installed.notice(sinks.Notice("growing", _stays_as_it_is(engine.cluster_resources())))
+
+
+def _stays_as_it_is(resources: dict[str, float]) -> str:
+    has = " and ".join(f"{resources.get(name, 0):g} {name}" for name in ("CPU", "GPU"))
+    return (
+        f"request_resources() changes nothing: this cluster is one machine with {has}, and it does not grow. A Ray "
+        "cluster with an autoscaler does: nbaccel.init(engine='ray', address=...)."
+    )
 
 
 def _is_list_of_dicts(value: Any) -> bool:

@@ -7,6 +7,7 @@ import socket
 from typing import Any
 
 from nbaccel import accelerators
+from nbaccel.host_address import host_address
 from nbaccel.local_engine.node_devices import device_specs, usable_cpus
 from nbaccel.options import InitOptions
 from nbaccel.scheduling.events import UNIT, NodeSpec
@@ -33,7 +34,7 @@ class Machine:
         amounts = {**plain, **self.offered.resources}
         amounts["CPU"] = options.num_cpus if options.num_cpus is not None else usable_cpus()
         amounts["memory"] = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        amounts |= {"node:127.0.0.1": 1, "node:__internal_head__": 1}
+        amounts |= {f"node:{host_address()}": 1, "node:__internal_head__": 1}
         labels = {"ray.io/node-id": self.node_id.hex(), **self.offered.labels, **options.labels}
         totals = {name: round(amount * UNIT) for name, amount in amounts.items()}
         return NodeSpec(self.node_id, socket.gethostname(), totals, device_specs(self.offered), labels, True)

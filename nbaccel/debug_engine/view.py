@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import msgspec
 
 from nbaccel import __version__, task_filter
 from nbaccel.handles import ObjectRef
+from nbaccel.host_address import host_address
 from nbaccel.local_engine import codec, wire
 from nbaccel.local_engine.execution import ActorExit, Running, current_run
 from nbaccel.local_engine.ids import return_id
@@ -111,7 +112,7 @@ class View:
         spec, scheduler = self.machine.spec, self.stage.scheduler
         totals = {name: amount / UNIT for name, amount in scheduler.node_totals(spec.node_id).items()}
         available = {name: amount / UNIT for name, amount in scheduler.node_available(spec.node_id).items()}
-        return NodeRow(spec.node_id.hex(), spec.name, True, True, totals, available, dict(spec.labels), "127.0.0.1")
+        return NodeRow(spec.node_id.hex(), spec.name, True, True, totals, available, dict(spec.labels), host_address())
 
     def cluster_resources(self: Any) -> dict[str, float]:
         return dict(self._node().totals)
@@ -228,6 +229,18 @@ class View:
             ],
         }.get(what, list)()  # fmt: skip
         return list(msgspec.to_builtins(rows[:limit]))
+
+    def request_resources(
+        self: Any,
+        num_cpus: int | None,
+        bundles: list[dict[str, float]] | None,
+        bundle_labels: list[dict[str, str]] | None,
+    ) -> bool:
+        return False
+
+    def object_locations(self: Any, refs: Sequence[ObjectRef[Any]]) -> list[dict[str, Any]]:
+        sizes = {row["object_id"]: row["object_size"] for row in self.values.rows()}
+        return [{"node_ids": [], "object_size": sizes.get(ref.hex()), "did_spill": False} for ref in refs]
 
     def timeline(self: Any) -> list[dict[str, Any]]:
         return [

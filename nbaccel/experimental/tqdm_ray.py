@@ -47,12 +47,25 @@ class tqdm:
 
     @property
     def n(self) -> int:
-        """Steps done."""
+        """Steps done; the next update() or refresh() shows a number that was set."""
         return self._n
+
+    @n.setter
+    def n(self, steps: int) -> None:
+        self._n = steps
+        if self._bar is not None:
+            self._bar.n = steps
 
     @property
     def total(self) -> int | None:
+        """Steps that there are to do; None where that is not known."""
         return self._total
+
+    @total.setter
+    def total(self, steps: int | None) -> None:
+        self._total = steps
+        if self._bar is not None:
+            self._bar.total = steps
 
     def set_description(self, desc: str) -> None:
         self._desc = desc
@@ -67,6 +80,9 @@ class tqdm:
         self._tell()
 
     def refresh(self) -> None:
+        """Show how far it is now."""
+        if self._bar is not None:
+            self._bar.refresh()
         self._tell(now=True)
 
     def close(self) -> None:

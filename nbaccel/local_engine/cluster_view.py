@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -65,8 +65,19 @@ class ClusterView:
     def kill_by_id(self: Any, actor_id: str) -> None:
         self.link.say(wire.KillActor(bytes.fromhex(actor_id)))
 
+    def object_locations(self: Any, refs: Sequence[ObjectRef[Any]]) -> list[dict[str, Any]]:
+        return list(self.link.ask("object_locations", [ref.binary() for ref in refs]))
+
     def timeline(self: Any) -> list[dict[str, Any]]:
         return list(self.link.ask("timeline"))
+
+    def request_resources(
+        self: Any,
+        num_cpus: int | None,
+        bundles: list[dict[str, float]] | None,
+        bundle_labels: list[dict[str, str]] | None,
+    ) -> bool:
+        return False
 
     def create_group(
         self: Any,

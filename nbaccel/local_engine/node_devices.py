@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbaccel import accelerators
 from nbaccel.accelerators import Detection, Device, NodeDevices, report
+from nbaccel.host_address import host_address
 from nbaccel.local_engine import prober
 from nbaccel.local_engine.device_leases import Assigned, DeviceLeases, Key
 from nbaccel.local_engine.device_looks import DeviceLooks
@@ -37,6 +38,7 @@ class NodeSetup:
     def __init__(self, head: Head) -> None:
         self._head = head
         self.node_id = random_id()
+        self.address = host_address()
         self.detection: Detection | None = None
         self.devices: dict[bytes, NodeDevices] = {}
         self.specs: dict[bytes, NodeSpec] = {}
@@ -145,7 +147,7 @@ class NodeSetup:
         totals["CPU"] = _units(num_cpus if num_cpus is not None else usable_cpus())
         totals["memory"] = _units(_memory_bytes())
         totals["object_store_memory"] = _units(self._head.config.arena_bytes)
-        totals["node:127.0.0.1"] = UNIT
+        totals[f"node:{self.address}"] = UNIT
         totals["node:__internal_head__"] = UNIT
         labels: Any = self.options.get("labels") or {}
         name = socket.gethostname()

@@ -122,7 +122,7 @@ class Picture:
                     totals,
                     available,
                     spec.labels,
-                    "127.0.0.1",
+                    head.node.address,
                     head.node.gone.get(node_id, ""),
                 )
             )

@@ -78,6 +78,7 @@ class Questions:
             "logs": self._logs,
             "state": lambda peer, body: self._rows.of(body[0], body[1]),
             "tasks": lambda peer, body: found_tasks(self._head, self._picture, msgspec.convert(body, TaskFilter)),
+            "object_locations": lambda peer, ids: [self._rows.location(id) for id in ids],
             "timeline": lambda peer, body: self._rows.timeline(),
             "create_group": self._create_group,
             "group_ready": self.groups.ready,

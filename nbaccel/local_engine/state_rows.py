@@ -51,6 +51,20 @@ class StateRows:
             return {"type": "Worker", "pid": peer.worker.pid}
         return {"type": "Driver", "pid": peer.hello.pid} if peer is not None and peer.hello is not None else {}
 
+    def location(self, object_id: bytes) -> dict[str, Any]:
+        """Where an object's bytes are; what travels inside messages lies on no node."""
+        record = self._head.objects.records.get(object_id)
+        if record is None or record.value is None:
+            return {"node_ids": [], "object_size": None, "did_spill": record is not None and bool(record.spilled)}
+        if record.value.data is not None:
+            return {"node_ids": [], "object_size": len(record.value.data), "did_spill": False}
+        nodes = record.nodes if record.nodes is not None else {self._head.node.node_id}
+        return {
+            "node_ids": sorted(id.hex() for id in nodes),
+            "object_size": record.value.size,
+            "did_spill": bool(record.spilled),
+        }
+
     def timeline(self) -> list[dict[str, Any]]:
         """Chrome trace events of the tasks that are known, on lanes of workers and of devices."""
         events = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -110,6 +111,20 @@ class Cluster:
 
     def available_resources(self: Any) -> dict[str, float]:
         return dict(ray.available_resources())
+
+    def request_resources(
+        self: Any,
+        num_cpus: int | None,
+        bundles: list[dict[str, float]] | None,
+        bundle_labels: list[dict[str, str]] | None,
+    ) -> bool:
+        """Ray's autoscaler notes it; whether there is one, probe() tells."""
+        ask = importlib.import_module("nbaccel_in_ray.tables").request_resources
+        if self.through_client:
+            ray.get(ray.remote(num_cpus=0)(ask).remote(num_cpus, bundles, bundle_labels))
+        else:
+            ask(num_cpus, bundles, bundle_labels)
+        return True
 
     # ---- who runs here
 

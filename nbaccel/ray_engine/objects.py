@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -81,6 +82,13 @@ class Objects:
             self.head.patiently(ask, timeout_s)
         taken = {each.binary() for each in ready}
         return [ref for ref in refs if ref._id in taken], [ref for ref in refs if ref._id not in taken]
+
+    def object_locations(self: Any, refs: Sequence[ObjectRef[Any]]) -> list[dict[str, Any]]:
+        ask = importlib.import_module("nbaccel_in_ray.objects").locations
+        inner = [ref._inner for ref in refs]
+        if self.through_client:
+            return list(ray.get(ray.remote(num_cpus=0)(ask).remote(inner)))
+        return list(ask(inner))
 
     def was_awaited(self: Any, ref: ObjectRef[Any]) -> None:
         """Nothing to note: Ray tells of unread errors in its own way."""

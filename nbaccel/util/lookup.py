@@ -1,9 +1,9 @@
 """What there is in the cluster by name: named actors, and this node's address."""
 
-import socket
 from typing import Any
 
 from nbaccel import engine
+from nbaccel.host_address import address_towards, host_address
 
 
 def list_named_actors(all_namespaces: bool = False) -> list[Any]:
@@ -23,14 +23,4 @@ def get_node_ip_address(address: str | None = None) -> str:
         for row in running.nodes():
             if row["NodeID"] == node_id:
                 return str(row["NodeManagerAddress"])
-    return _address_towards(address or "192.0.2.1:80")  # a documentation address: routed, never reached
-
-
-def _address_towards(address: str) -> str:
-    host, _, port = address.partition(":")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((host, int(port or 80)))
-            return str(probe.getsockname()[0])
-        except OSError:
-            return "127.0.0.1"
+    return address_towards(address) if address else host_address()

@@ -11,11 +11,15 @@ def test_it_needs_a_cluster():
         request_resources(num_cpus=2)
 
 
-def test_a_cluster_of_fixed_size_stays_as_it_is():
+def test_a_cluster_of_fixed_size_stays_as_it_is_and_says_so(capsys):
     nbaccel.init(num_cpus=1)
     try:
         before = nbaccel.cluster_resources()
         assert request_resources(num_cpus=100) is None
+        said = capsys.readouterr().err
+        assert "request_resources() changes nothing" in said and "1 CPU" in said and "engine='ray'" in said
+        request_resources()  # takes back what was asked before
+        assert capsys.readouterr().err == ""
         assert request_resources(bundles=[{"GPU": 1}] * 2, bundle_label_selectors=[{}, {}]) is None
         assert nbaccel.cluster_resources() == before
         for wrong, kind in [({"num_cpus": "2"}, TypeError), ({"bundles": {"CPU": 1}}, TypeError)]:

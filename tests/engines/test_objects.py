@@ -210,3 +210,11 @@ def test_a_stream_is_slowed_down_by_its_reader(nb, tmp_path):
     assert nb.get(next(stream)) == 0
     assert not (tmp_path / "2").exists()
     assert [nb.get(ref) for ref in stream] == [1, 2]
+
+
+def test_where_an_object_lies_is_told(nb):
+    large, small = nb.put(bytes(1_000_000)), nb.remote(lambda: 1).remote()
+    nb.get(small)
+    found = nb.experimental.get_object_locations([large, small])
+    assert set(found) == {large, small} and found[small]["node_ids"] == []
+    assert {"node_ids", "object_size", "did_spill"} <= set(found[large]) and found[large]["object_size"] >= 1_000_000

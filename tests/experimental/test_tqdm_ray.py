@@ -39,6 +39,30 @@ def test_it_goes_around_an_iterable():
     assert nbaccel.get(work.remote()) == ([1, 2, 3], 3, 3)
 
 
+def test_how_far_it_is_and_how_much_there_is_can_be_set():
+    @nbaccel.remote
+    def work(gate):
+        bar = tqdm_ray.tqdm(flush_interval_s=0)
+        bar.total, bar.n = 20, 5
+        bar.refresh()
+        nbaccel.get(gate.wait.remote())
+        return bar.n, bar.total
+
+    gate = Gate.remote()
+    ref = work.remote(gate)
+    wait_until(lambda: [task for task in nbaccel.snapshot().tasks if task.progress == (5.0, 20.0)])
+    nbaccel.get(gate.open.remote())
+    assert nbaccel.get(ref) == (5, 20)
+
+
+def test_a_drivers_bar_is_set_as_well():
+    pytest.importorskip("tqdm")
+    with tqdm_ray.tqdm(total=2) as bar:
+        bar.total, bar.n = 10, 3
+        bar.refresh()
+        assert (bar._bar.total, bar._bar.n) == (10, 3)
+
+
 def test_safe_print_prints(capsys):
     tqdm_ray.safe_print("a", 1, sep="-")
     assert capsys.readouterr().out == "a-1\n"

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from nbaccel import engine as engines
 from nbaccel.handles import ObjectRef
+from nbaccel.submodules import by_attribute
 from nbaccel.util.state import summaries
 from nbaccel.util.state.exception import RayStateApiException, ServerUnavailable
 from nbaccel.util.state.questions import READERS, Filters, chosen
@@ -31,6 +32,8 @@ from nbaccel.util.state.records import (
     TaskState,
     WorkerState,
 )
+
+__getattr__ = by_attribute(__name__, "api", "common")
 
 R = TypeVar("R", bound=Record)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -21,7 +22,7 @@ from nbaccel.util.state.records import (
     WorkerState,
 )
 
-MOST_ROWS = 10_000  # of one answer, as in Ray
+MOST_ROWS = int(os.environ.get("RAY_MAX_LIMIT_FROM_API_SERVER", 10_000))  # of one answer, as in Ray
 WORKER_ID_BYTES = 28
 R = TypeVar("R", bound=Record)
 Filters = Sequence[tuple[str, str, Any]]
@@ -40,7 +41,10 @@ def chosen(kind: type[R], records: Iterable[R], filters: Filters | None, limit: 
     """Those that meet all filters, at most `limit`. Raises ValueError for a filter that cannot be meant."""
     checked = [_check_filter(kind, each) for each in filters or ()]
     if limit > MOST_ROWS:
-        raise ValueError(f"Given limit {limit} exceeds the supported limit {MOST_ROWS}. Use a lower limit.")
+        raise ValueError(
+            f"Given limit {limit} exceeds the supported limit {MOST_ROWS}. Use a lower limit, or set the environment "
+            f"variable RAY_MAX_LIMIT_FROM_API_SERVER={limit} before nbaccel is imported."
+        )
     found = [record for record in records if all(_meets(record, each) for each in checked)]
     return found[:limit]
 
@@ -161,7 +165,15 @@ def nodes() -> list[NodeState]:
     ]
 
 
+def _addresses() -> tuple[dict[str, str], str]:
+    """Of the nodes by their ids; and of the head's node, where drivers are taken to be."""
+    found = rows("nodes")
+    head = next((row["address"] for row in found if row["is_head"]), "")
+    return {row["node_id"]: row["address"] for row in found}, head
+
+
 def workers() -> list[WorkerState]:
+    addresses, head_address = _addresses()
     return [
         WorkerState(
             worker_id=row["worker_id"],
@@ -169,23 +181,25 @@ def workers() -> list[WorkerState]:
             worker_type="WORKER",
             exit_type=None,
             node_id=row["node_id"],
-            ip="127.0.0.1",
+            ip=addresses.get(row["node_id"] or "", ""),
             pid=row["pid"],
             state=row["state"],
             running=row["running"],
         )
         for row in rows("workers")
-    ] + [_driver(row) for row in rows("jobs") if row["status"] == "RUNNING"]
+    ] + [_driver(row, head_address) for row in rows("jobs") if row["status"] == "RUNNING"]
 
 
-def _driver(job: dict[str, Any]) -> WorkerState:
+def _driver(job: dict[str, Any], address: str) -> WorkerState:
     """The process of a job that goes on. Its id is the job's, filled up, as in Ray."""
     worker_id = job["job_id"].ljust(2 * WORKER_ID_BYTES, "f")
-    return WorkerState(worker_id, True, "DRIVER", None, None, "127.0.0.1", job["pid"], "ALIVE", job["entrypoint"])
+    return WorkerState(worker_id, True, "DRIVER", None, None, address, job["pid"], "ALIVE", job["entrypoint"])
 
 
 def objects() -> list[ObjectState]:
-    return [ObjectState(**row) for row in rows("objects")]
+    found = rows("objects")
+    address = _addresses()[1] if found else ""
+    return [ObjectState(**{"ip": address, **row}) for row in found]
 
 
 def groups() -> list[PlacementGroupState]:
@@ -217,13 +231,14 @@ def _bundles(row: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def jobs() -> list[JobState]:
+    _, address = _addresses()
     return [
         JobState(
             job_id=row["job_id"],
             status=row["status"],
             entrypoint=row["entrypoint"],
             start_time=_milliseconds(row["start_time"]),
-            driver_info={"id": row["job_id"], "pid": str(row["pid"]), "node_ip_address": "127.0.0.1"},
+            driver_info={"id": row["job_id"], "pid": str(row["pid"]), "node_ip_address": address},
         )
         for row in rows("jobs")
     ]

@@ -146,7 +146,7 @@ class ObjectState(Record):
     call_site: str = "disabled"
     type: str = ""  # of its owner: Driver, Worker; "" where that has let go of it
     pid: int | None = None  # of its owner
-    ip: str = "127.0.0.1"
+    ip: str = ""
     attempt_number: int = 0
 
 

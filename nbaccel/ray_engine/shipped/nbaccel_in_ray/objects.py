@@ -31,6 +31,14 @@ def objects(but_of: list[bytes]) -> list[Row]:
     return list(found.values())
 
 
+def locations(refs: list[Any]) -> list[Row]:
+    """Where each object lies; what Ray cannot look up lies on no node."""
+    from ray.experimental import get_object_locations
+
+    found = get_object_locations(refs)
+    return [found.get(ref, {"node_ids": [], "object_size": None, "did_spill": False}) for ref in refs]
+
+
 def _asked(node: Row) -> Any:
     from ray._private.grpc_utils import init_grpc_channel
     from ray.core.generated import node_manager_pb2, node_manager_pb2_grpc

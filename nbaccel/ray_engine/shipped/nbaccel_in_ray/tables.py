@@ -40,6 +40,13 @@ def autoscaler() -> Row:
     return {"groups": None, "scales": any(not kind.startswith(_MIRRORED) for kind in kinds)}
 
 
+def request_resources(num_cpus: int | None, bundles: list[Row] | None, labels: list[Row] | None) -> None:
+    """Tell Ray's autoscaler for what there is to be room."""
+    from ray.autoscaler.sdk import request_resources as ask
+
+    ask(num_cpus=num_cpus, bundles=bundles, bundle_label_selectors=labels)
+
+
 def _group(config: Any) -> Row:
     return {
         "name": config.name,

@@ -19,30 +19,16 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from enum import Enum
 from importlib.util import find_spec
 from typing import Any
 
 import nbaccel
+from nbaccel import engine as engines
+from nbaccel.host_address import LOOPBACK
+from nbaccel.util.collective.types import Backend, ReduceOp
 from nbaccel.util.lookup import get_node_ip_address
 
 _NAMESPACE = "_nbaccel"
-
-
-class Backend:
-    """The libraries that carry the operations out."""
-
-    NCCL = "NCCL"
-    GLOO = "GLOO"
-
-
-class ReduceOp(Enum):
-    """How tensors are put together."""
-
-    SUM = 0
-    PRODUCT = 1
-    MIN = 2
-    MAX = 3
 
 
 @dataclass(slots=True)
@@ -139,7 +125,7 @@ def _checked(world_size: int, rank: int, backend: str, group_name: str) -> str:
 def _store(size: int, rank: int, group_name: str, timeout: timedelta) -> Any:
     """The key-value store that the group's members find each other in; rank 0 serves it."""
     meeting_point = _distributed().TCPStore
-    host, store, address = get_node_ip_address(), None, ""
+    host, store, address = _meeting_host(), None, ""
     if rank == 0:
         store = meeting_point(host, 0, size, is_master=True, timeout=timeout, wait_for_workers=False)
         address = f"{host}:{store.port}"
@@ -150,6 +136,11 @@ def _store(size: int, rank: int, group_name: str, timeout: timedelta) -> Any:
         host, _, port = address.rpartition(":")
         store = meeting_point(host, int(port), size, is_master=False, timeout=timeout, wait_for_workers=False)
     return store
+
+
+def _meeting_host() -> str:
+    """Where rank 0 listens: on a cluster of one machine, where no other machine can connect."""
+    return get_node_ip_address() if engines.current().name == "ray" else LOOPBACK
 
 
 def _made(kind: str, store: Any, rank: int, size: int, timeout: timedelta) -> Any:

@@ -1,0 +1,31 @@
+"""Where objects lie, to send work to them.
+
+>>> nbaccel.experimental.get_object_locations([ref])
+{ObjectRef(...): {'node_ids': ['5f3a...'], 'object_size': 8000153, 'did_spill': False}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nbaccel import engine as engines
+from nbaccel.handles import ObjectRef
+
+
+def get_object_locations(obj_refs: Sequence[ObjectRef[Any]], timeout_ms: int = -1) -> dict[ObjectRef[Any], Any]:
+    """The nodes that have each object, its size in bytes, and whether it was moved to disk.
+
+    Small results travel with their messages and lie on no node: []. What is not there yet has the size None. Raises
+    RuntimeError before init(). `timeout_ms` is Ray's; the answer here waits for nothing.
+    """
+    engine = engines.running()
+    if engine is None:
+        raise RuntimeError("Where objects lie is known in a cluster: call nbaccel.init() first.")
+    refs = list(obj_refs)
+    return dict(zip(refs, engine.object_locations(refs), strict=True))
+
+
+get_local_object_locations = get_object_locations
+
+__all__ = ["get_local_object_locations", "get_object_locations"]
