@@ -174,7 +174,7 @@ class DebugEngine(View):
             cell=template.cell, submitted_at=entry.submitted_at, payload=entry, max_restarts=template.max_restarts,
             max_task_retries=template.max_task_retries, max_concurrency=template.max_concurrency,
             out_of_order=template.out_of_order, detached=template.detached,
-            owner_worker=self.stage.worker_of(submit.parent),
+            owner_worker=self.stage.worker_of(submit.parent), refuse_infeasible=self.options.infeasible == "raise",
         )  # fmt: skip
 
     def _begin(self, task: ev.Task, slots: list[tuple[int | str, bytes]]) -> None:

@@ -9,9 +9,9 @@ import msgspec
 
 from nbaccel import exceptions
 from nbaccel.ids import PlacementGroupID
-from nbaccel.local_engine import failures, wire
+from nbaccel.local_engine import wire
 from nbaccel.local_engine.execution import Running, current_run
-from nbaccel.local_engine.groups import SCHEDULING_STATES, owner_of_ready_died
+from nbaccel.local_engine.groups import SCHEDULING_STATES, answer_to_ready, gone, never_placed, owner_of_ready_died
 from nbaccel.placement_group_handle import PlacementGroup
 from nbaccel.scheduling.commands import GroupChanged
 from nbaccel.scheduling.events import UNIT, GroupAsked, GroupRemoveAsked
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 class Group(msgspec.Struct):
     spec: GroupAsked
     state: str = "PENDING"
+    never: str = ""  # why it can never be placed, where that is an error
     nodes: list[bytes] = []
     waiting: list[tuple[bytes, wire.Value, bytes | None]] = []  # (object, value, the worker that asked)
 
@@ -41,7 +42,8 @@ class Groups:
         pairs = [tuple(sorted((key, round(amount * UNIT)) for key, amount in bundle.items())) for bundle in bundles]
         label_pairs = [tuple(sorted(one.items())) for one in labels] if labels else None
         group_id = os.urandom(18)
-        spec = GroupAsked(group_id, name, pairs, strategy, 1, detached, label_pairs)
+        refuses = self._engine.options.infeasible == "raise"
+        spec = GroupAsked(group_id, name, pairs, strategy, 1, detached, label_pairs, refuses)
         self._by_id[group_id] = Group(spec)
         self._engine.stage.tell(spec)
         return group_id
@@ -50,9 +52,11 @@ class Groups:
         """Give an object its value once the group is placed."""
         group = self._by_id.get(group_id)
         if group is None or group.state == "REMOVED":
-            self._engine.values.fill(object_id, _gone())
+            self._engine.values.fill(object_id, gone())
         elif group.state == "CREATED":
             self._engine.values.fill(object_id, value)
+        elif group.never:
+            self._engine.values.fill(object_id, never_placed(group.never))
         else:
             running = current_run.get()
             owner = self._engine.stage.worker_of(running.task_id) if running is not None else None
@@ -68,11 +72,11 @@ class Groups:
 
     def changed(self, command: GroupChanged) -> None:
         group = self._by_id[command.group_id]
-        group.state, group.nodes = command.state, command.bundle_nodes or group.nodes
-        if command.state in ("CREATED", "REMOVED"):
+        group.state, group.nodes, group.never = command.state, command.bundle_nodes or group.nodes, command.never
+        if command.state in ("CREATED", "REMOVED") or command.never:
             waiting, group.waiting = group.waiting, []
             for object_id, value, _owner in waiting:
-                self._engine.values.fill(object_id, value if command.state == "CREATED" else _gone())
+                self._engine.values.fill(object_id, answer_to_ready(command, value))
 
     def remove(self, group_id: bytes) -> None:
         if group_id in self._by_id and self._by_id[group_id].state != "REMOVED":
@@ -109,7 +113,3 @@ class Groups:
         if group_id is None:
             return None
         return self._captured.setdefault(group_id, PlacementGroup(PlacementGroupID(group_id)))
-
-
-def _gone() -> wire.Value:
-    return failures.failed("TaskPlacementGroupRemoved", "The placement group has been removed.")

@@ -439,6 +439,8 @@ class Stage:
         task = command.task
         task.payload.failed, task.payload.note = True, command.message
         value = self._failure(command, task)
+        if task.kind is ev.TaskKind.ACTOR_CREATION and command.failure in _OF_ACTORS:
+            self.actor_errors[task.actor_id or b""] = value  # its calls get the same
         self._write(task, [wire.Result(value)] * max(task.payload.record.returns, 1))
 
     def _failure(self, command: do.FailTask, task: ev.Task) -> wire.Value:

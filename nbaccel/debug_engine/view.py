@@ -190,9 +190,10 @@ class View:
         task, entry = record.task, record.task.payload
         explanation = None if record.over else self.stage.scheduler.explain(task.task_id, time.monotonic())
         function = task.name if entry.record.template.kind else entry.record.template.method
+        choice = task.choices[record.choice] if task.choices else None
         return TaskRow(
             task.task_id.hex(), task.name, task.kind.value, record.state.name, task.job,
-            demand={name: amount / UNIT for name, amount in task.choices[record.choice].demand} if task.choices else {},
+            demand={name: amount / UNIT for name, amount in choice.demand} if choice is not None else {},
             device_ids=entry.device_ids or {}, node_id=entry.node_id.hex() or None,
             worker_id=entry.worker_id.hex() or None, pid=os.getpid(),
             actor_id=task.actor_id.hex() if task.actor_id else None,
@@ -200,21 +201,28 @@ class View:
             submitted_at=entry.submitted_at, started_at=entry.started_at, finished_at=entry.finished_at,
             why=entry.note or (explanation.sentence if explanation is not None else ""), attempt=record.attempt,
             function=function, error_type="TASK_EXECUTION_EXCEPTION" if entry.failed else "",
+            choice=choice.label if choice is not None else "", choice_why=record.choice_why,
         )  # fmt: skip
 
     def _actor_rows(self: Any) -> list[ActorRow]:
-        runs = [worker.creation.run for worker in self.stage.workers.values() if worker.creation is not None]
-        devices = {run.actor_id: run.devices for run in runs}
-        states = self.stage.actor_states
+        creations = [worker.creation for worker in self.stage.workers.values() if worker.creation is not None]
+        running = {creation.run.actor_id: creation for creation in creations}
         return [
-            ActorRow(
-                actor_id.hex(), template.class_name, _STATES.get(states[actor_id], states[actor_id]),
-                1, template.actor_name, template.namespace, device_ids=devices.get(actor_id) or {},
-                node_id=self.machine.node_id.hex(), pid=os.getpid(), cell=template.cell, detached=template.detached,
-            )
+            self._actor_row(actor_id, template, running.get(actor_id))
             for actor_id, template in self.actors.templates.items()
-            if actor_id in states
-        ]  # fmt: skip
+            if actor_id in self.stage.actor_states
+        ]
+
+    def _actor_row(self: Any, actor_id: bytes, template: wire.Template, creation: Running | None) -> ActorRow:
+        state, record = self.stage.actor_states[actor_id], self.stage.scheduler.actor_record(actor_id)
+        choice = template.choices[record.creation.choice] if record is not None and template.choices else None
+        return ActorRow(
+            actor_id.hex(), template.class_name, _STATES.get(state, state), 1, template.actor_name, template.namespace,
+            demand=_assigned(creation), device_ids=(creation.run.devices if creation is not None else None) or {},
+            node_id=self.machine.node_id.hex(), pid=os.getpid(), cell=template.cell, detached=template.detached,
+            choice=choice.label if choice is not None else "",
+            choice_why=record.creation.choice_why if record is not None else "",
+        )  # fmt: skip
 
     def state(self: Any, what: str, limit: int) -> list[dict[str, Any]]:
         rows: list[Any] = {
@@ -335,5 +343,6 @@ def _spec(owner: Running) -> wire.ChoiceSpec:
 def _assigned(owner: Running | None) -> dict[str, float]:
     if owner is None or not owner.template.choices:
         return {}
-    demand = owner.template.running if owner.template.running is not None else _spec(owner).demand
+    running = owner.template.running if not owner.run.choice else None  # another choice is held as it is
+    demand = running if running is not None else _spec(owner).demand
     return {name: amount / UNIT for name, amount in demand}

@@ -63,11 +63,11 @@ class Groups:
         self._head.objects.promise(object_id, peer.client_id)
         group = self._by_id.get(group_id)
         if group is None or group.state == "REMOVED":
-            self._give(object_id, peer.client_id, _gone())
+            self._give(object_id, peer.client_id, gone())
         elif group.state == "CREATED":
             self._give(object_id, peer.client_id, wire.Value(wire.OK, value))
         elif group.never:
-            self._give(object_id, peer.client_id, failures.failed("TaskUnschedulableError", f"{group.never}."))
+            self._give(object_id, peer.client_id, never_placed(group.never))
         else:
             group.waiting.append((object_id, peer.client_id, value))
 
@@ -110,7 +110,7 @@ class Groups:
         if command.state in ("CREATED", "REMOVED") or command.never:
             waiting, group.waiting = group.waiting, []
             for object_id, client_id, value in waiting:
-                self._give(object_id, client_id, _answer(command, value))
+                self._give(object_id, client_id, answer_to_ready(command, wire.Value(wire.OK, value)))
         if command.state == "REMOVED":
             self._forget_old()
         self._head.watchers.changed()
@@ -135,11 +135,15 @@ class Groups:
             self._removed -= 1
 
 
-def _answer(command: GroupChanged, value: bytes) -> wire.Value:
-    """What those get who wait for a group."""
+def answer_to_ready(command: GroupChanged, value: wire.Value) -> wire.Value:
+    """What a ref of `ready()` gets when its group is placed or removed, or can never be placed."""
     if command.never:
-        return failures.failed("TaskUnschedulableError", f"{command.never}.")
-    return wire.Value(wire.OK, value) if command.state == "CREATED" else _gone()
+        return never_placed(command.never)
+    return value if command.state == "CREATED" else gone()
+
+
+def never_placed(reason: str) -> wire.Value:
+    return failures.failed("TaskUnschedulableError", f"{reason}.")
 
 
 def owner_of_ready_died(object_id: bytes) -> wire.Value:
@@ -148,7 +152,7 @@ def owner_of_ready_died(object_id: bytes) -> wire.Value:
     return failures.failed("OwnerDiedError", f"Object {object_id.hex()} has no owner any more: {why}.")
 
 
-def _gone() -> wire.Value:
+def gone() -> wire.Value:
     return failures.failed("TaskPlacementGroupRemoved", "The placement group has been removed.")
 
 
