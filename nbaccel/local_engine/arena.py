@@ -66,6 +66,10 @@ class Arena:
         self._size_at[offset] = size
         return freed
 
+    def size_at(self, offset: int) -> int:
+        """How many bytes are taken at this offset. KeyError for what was not taken."""
+        return self._taken[offset]
+
     def largest_free(self) -> int:
         return max(self._size_at.values(), default=0)
 

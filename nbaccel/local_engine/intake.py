@@ -312,6 +312,8 @@ class Intake:
 
     def _done(self, peer: Peer, message: wire.Done) -> None:
         worker = peer.worker
+        for result in message.results:
+            self._head.store.filled(result.value, peer.client_id)
         record = self._head.scheduler.task_record(message.task_id)
         if record is not None and not record.over and not message.fall_back:
             entry: TaskEntry = record.task.payload
@@ -326,9 +328,6 @@ class Intake:
             if entry.started_at is None:
                 entry.started_at = worker.last_done_at
             worker.last_done_at = entry.finished_at
-            for result in message.results:
-                if result.value.data is None:
-                    self._head.store.granted.pop(result.value.offset, None)
             if message.failed and entry.record.template.kind == 1 and message.results:
                 self._head.orders.creation_failed(entry, message.results[0].value)
                 self._head.unread_errors.constructor_failed(entry)
@@ -365,14 +364,12 @@ class Intake:
         """Results of a task that nobody waits for any more."""
         for result in results:
             if result.value.data is None:
-                self._head.store.granted.pop(result.value.offset, None)
                 self._objects.freed.offsets.append(result.value.offset)
 
     def _item(self, peer: Peer, message: wire.Item) -> None:
         record = self._head.scheduler.task_record(message.task_id)
         value = message.result.value
-        if value.data is None:
-            self._head.store.granted.pop(value.offset, None)
+        self._head.store.filled(value, peer.client_id)
         if record is None:
             self._drop([message.result])
             return
@@ -428,8 +425,7 @@ class Intake:
     # ---- objects
 
     def _put(self, peer: Peer, message: wire.Put) -> None:
-        if message.value.data is None:
-            self._head.store.granted.pop(message.value.offset, None)
+        self._head.store.filled(message.value, peer.client_id)
         self._objects.promise(message.object_id, peer.client_id)
         self._objects.fill(message.object_id, message.value, message.refs)
         if self._head.lineage.active and peer.worker is not None:

@@ -76,6 +76,19 @@ def start_time(pid: int) -> int:
         return 0
 
 
+def descends_from(pid: int, ancestor: int) -> bool:
+    """Whether a living process is a child of another, or a child's child."""
+    seen: set[int] = set()
+    while pid > 1 and pid not in seen and pid != ancestor:
+        seen.add(pid)
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                pid = int(file.read().rpartition(")")[2].split()[1])
+        except (OSError, IndexError, ValueError):
+            return False
+    return bool(seen) and pid == ancestor
+
+
 def kill_sessions(pids: set[int]) -> None:
     """SIGKILL workers and what they started: everything in their sessions."""
     for pid in pids:

@@ -83,6 +83,19 @@ class Store:
             del self.granted[offset]
             self._objects.freed.offsets.append(offset)
 
+    def filled(self, value: wire.Value, client: int) -> None:
+        """The client has written a value where it was granted room. Raises ValueError for any other place.
+
+        A place that it never had would be given out twice: what a process says of the arena is not believed unseen.
+        """
+        if value.data is not None:
+            return
+        if self.granted.get(value.offset, (NOBODY, 0))[0] != client:
+            raise ValueError(f"a value at offset {value.offset}, where no room was granted to its writer")
+        if not 0 <= value.size <= self.arena.size_at(value.offset):
+            raise ValueError(f"a value of {value.size} bytes at offset {value.offset}, where there is less room")
+        del self.granted[value.offset]
+
     def _make_room(self) -> None:
         """Spill until the first in line fits; refuse it when nobody else could make room."""
         self.give_back()

@@ -240,7 +240,11 @@ class WorkerProcesses:
         theirs.close()
 
     def introduced(self, worker: WorkerProcess, pid: int) -> None:
-        """WorkerHello came."""
+        """WorkerHello came. Raises ValueError for a pid that is not the worker's: the head will send it signals."""
+        if worker.pid is not None or pid in self.by_pid:
+            raise ValueError(f"process {pid} introduces itself a second time")
+        if pid not in self._unclaimed and not process.descends_from(pid, os.getpid()):
+            raise ValueError(f"process {pid} is none that this head has started")
         worker.pid = pid
         self.by_pid[pid] = worker
         if pid in self._sessions:

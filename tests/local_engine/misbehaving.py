@@ -256,11 +256,16 @@ def _names_the_arena(fd: str) -> bool:
 
 
 @nbaccel.remote(max_retries=0)
-def speak_out_of_turn() -> None:
-    """Say what only a driver may say, and wait for what comes of it."""
+def speak_out_of_turn(what: str) -> None:
+    """Say something of these, and wait for what comes of it."""
     from nbaccel import engine
     from nbaccel.local_engine import wire
 
+    words = {
+        "what only a driver says": wire.Bye(),
+        "that it has room which it was not granted": wire.Put(b"o" * 28, wire.Value(wire.OK, None, 8192, 10)),
+        "its name again": wire.WorkerHello(b"w" * 28, 1),
+    }
     running: Any = engine.running()
-    running.link.say(wire.Bye())
+    running.link.say(words[what])
     time.sleep(1000)

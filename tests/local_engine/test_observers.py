@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import numpy
 import pytest
 
 import nbaccel
@@ -268,7 +269,29 @@ def test_a_submission_that_makes_no_sense_fails_its_results_and_the_driver_goes_
     assert nbaccel.get(misbehaving.echo.remote(7)) == 7
 
 
-def test_a_worker_that_says_what_is_not_for_it_is_ended_and_its_task_fails(cluster: Place) -> None:
+@pytest.mark.parametrize(
+    "what", ["what only a driver says", "that it has room which it was not granted", "its name again"]
+)
+def test_a_worker_that_says_what_cannot_be_is_ended_and_its_task_fails(cluster: Place, what: str) -> None:
     with pytest.raises(exceptions.WorkerCrashedError):
-        nbaccel.get(misbehaving.speak_out_of_turn.remote())
+        nbaccel.get(misbehaving.speak_out_of_turn.remote(what))
     assert nbaccel.get(misbehaving.echo.remote(7)) == 7
+
+
+def test_a_driver_that_tells_of_room_it_was_not_granted_is_told_and_ended(cluster: Place) -> None:
+    ours = nbaccel.put(numpy.ones(1_000_000, dtype=numpy.uint8))
+    for offset in (0, 4096, -1, 1 << 40):
+        sock, reader = raw_driver()
+        sock.sendall(wire.frame([wire.Put(b"o" * 28, wire.Value(wire.OK, None, offset, 100))]))
+        assert "where no room was granted to its writer" in last_word(sock, reader).message
+        sock.close()
+    assert int(nbaccel.get(ours).sum()) == 1_000_000
+
+
+def test_a_value_larger_than_the_room_that_was_granted_is_not_taken(cluster: Place) -> None:
+    sock, reader = raw_driver()
+    sock.sendall(wire.frame([wire.Allocate(1, 100)]))
+    (room,) = reader.feed(sock.recv(1 << 16))
+    sock.sendall(wire.frame([wire.Put(b"o" * 28, wire.Value(wire.OK, None, room.offset, 1 << 20))]))
+    assert "where there is less room" in last_word(sock, reader).message
+    sock.close()
