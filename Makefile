@@ -2,9 +2,12 @@
 PYTHON ?= python3
 VENV ?= .venv
 TEST_PROCESSES ?= 3
+SECONDS ?= 60
+MINUTES ?= 1
+SEED ?= 1
 PY := $(VENV)/bin/python
 
-.PHONY: demo test check bench lab clean
+.PHONY: demo test check fuzz soak bench lab clean
 
 # Run the quickstart notebook without a browser and print what it showed.
 demo: $(VENV)/.stamp-demo
@@ -22,6 +25,14 @@ check: $(VENV)/.stamp-dev
 	$(PY) tools/join_cockpit.py --check
 	if command -v npm >/dev/null; then npm --prefix tests/cockpit ci --silent && npm --prefix tests/cockpit run --silent check; fi
 	$(PY) -m pytest -q tests/test_architecture.py
+
+# Bytes at random, from every kind of connection and file that others may write.
+fuzz: $(VENV)/.stamp-dev
+	$(PY) -m tools.fuzz --seconds $(SECONDS) --seed $(SEED)
+
+# Random work on heads whose processes are killed and stopped meanwhile; all results are checked, and what is left.
+soak: $(VENV)/.stamp-dev
+	$(PY) -m tools.soak --minutes $(MINUTES) --seed $(SEED)
 
 # nbaccel beside what users would pick instead, on this machine.
 bench: $(VENV)/.stamp-bench
