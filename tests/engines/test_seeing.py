@@ -379,4 +379,4 @@ def test_failures_are_in_the_picture_and_found_however_much_has_ended_since(nb, 
     assert all(row.name == "fails" and row.state == "FAILED" for row in found.rows)
     shown = {row.task_id for row in nb.snapshot().tasks if row.state == "FAILED"}
     assert {ref.task_id().hex() for ref in failed} <= shown
-    assert engine.tasks(TaskFilter(states=["running"], text="good")) == engine.tasks(TaskFilter(text="no such"))
+    assert engine.tasks(TaskFilter(states=["running"], text="good")) == engine.tasks(TaskFilter(text="as no row says"))
