@@ -6,6 +6,7 @@
                         └── neither, MOST_BYTES of it, PATIENCE_S without it: told why, where it can be, and closed
 ```
 A newcomer is held in at most MOST_BYTES, and there are at most MOST_NEWCOMERS: who has stood there longest goes first.
+The driver that began this head is known, and may say as much as it likes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from nbaccel.local_engine import framing, wire
 from nbaccel.local_engine.framing import LineReader, Unreadable
 from nbaccel.local_engine.peers import Peer
 
-MOST_BYTES = 1 << 16  # before the token
+MOST_BYTES = framing.MOST_BYTES_BEFORE_TOKEN
 MOST_NEWCOMERS = 512
 PATIENCE_S = 10.0
 PAUSE_S = 0.2  # where descriptors are short: those of others may come free
@@ -117,6 +118,7 @@ class Door:
             self._refuse(next(iter(self._newcomers.values())), "Too many connections have not shown the token yet.")
         until = None if is_our_driver else self._clock() + PATIENCE_S
         newcomer = _Newcomer(Peer(sock, "new", self._host.next_client_id()), until)
+        newcomer.dialect = _FRAME if is_our_driver else ""
         self._newcomers[newcomer.peer.client_id] = newcomer
         self._poll.register(sock, lambda: self._readable(newcomer))
         if not self._sweeping and until is not None:
@@ -172,7 +174,7 @@ class Door:
         if len(came) < framing.LENGTH_BYTES:
             return
         end = framing.LENGTH_BYTES + framing.announced(came)
-        if end > MOST_BYTES:
+        if end > MOST_BYTES and newcomer.until is not None:
             raise Unreadable(f"The first frame has {end} bytes, and no more than {MOST_BYTES} are read before a token.")
         if len(came) < end:
             return

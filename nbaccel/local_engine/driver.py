@@ -241,6 +241,13 @@ def take_over(started: launch.Started, options: InitOptions) -> Driver:
 
 def join(record: sessions.SessionRecord, options: InitOptions) -> Driver:
     """Connect to a head that runs already."""
+    size, most = len(wire.frame([hello("driver", record.token, options)])), framing.MOST_BYTES_BEFORE_TOKEN
+    if size > most:
+        raise ValueError(
+            f"What init() tells the head of pid {record.pid} has {size:,} bytes, most in runtime_env, and a head that "
+            f"is joined reads at most {most:,} before it knows who asks. Pass long values of env_vars in a file of "
+            "the working_dir, or start a head of your own."
+        )
     sock = _connect(record.socket)
     try:
         arena_fd, welcome = _greet(sock, options, record.token)

@@ -15,6 +15,7 @@ from nbaccel.local_engine import wire
 
 MOST_FRAME_BYTES = 1 << 30
 MOST_LINE_BYTES = 1 << 16
+MOST_BYTES_BEFORE_TOKEN = 1 << 16
 LENGTH_BYTES = 4
 _LENGTH = Struct("<I")
 _NOT_OURS = (ValueError, RecursionError, OverflowError, MemoryError)  # msgspec's own errors are ValueErrors

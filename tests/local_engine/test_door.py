@@ -159,6 +159,16 @@ def test_what_follows_the_hello_is_handed_on_unread(house: House) -> None:
     assert house.admitted[0][2].startswith(b"more")
 
 
+def test_the_driver_that_began_the_head_may_say_more_than_a_stranger(house: House) -> None:
+    driver = house.come(is_our_driver=True)
+    words = hello(sys_path=["x" * door.MOST_BYTES])
+    driver.setblocking(False)
+    while words or not house.admitted:
+        words = words[driver.send(words) :] if words else words
+        house.loop.turn()
+    assert house.admitted[0][1][0].sys_path == ["x" * door.MOST_BYTES]
+
+
 @pytest.mark.parametrize("cut", [lambda data: [data], in_bytes], ids=["at once", "byte by byte"])
 def test_a_line_with_the_token_is_let_in(house: House, cut: Any) -> None:
     house.say(house.come(), *cut(b'{"token": "the-token"}\n'), b"")
