@@ -216,12 +216,20 @@ def logging_level(name: str, value: Any) -> Any:
 # --- what is retried, what comes back --------------------------------------------------------------------------
 
 
+MOST_RETURNS = 1_000_000  # each is a ref here and an entry in the head, before the task has begun
+
+
 def num_returns(name: str, value: Any) -> int | str | None:
     allowed = value in ("streaming", "dynamic") if isinstance(value, str) else not isinstance(value, int) or value >= 0
     if not allowed:
         raise ValueError(f"Option {name} must be >= 0, 'streaming', 'dynamic' or None, but got {value!r}.")
     if value is not None and not isinstance(value, int | str):
         raise wrong_type(name, value, "a whole number, 'streaming', 'dynamic' or None")
+    if isinstance(value, int) and value > MOST_RETURNS:
+        raise ValueError(
+            f"Option {name} is {value}, and a task gives at most {MOST_RETURNS:,} refs. Return a list, or write a "
+            "generator (num_returns='streaming'), whose refs come one by one."
+        )
     return value
 
 

@@ -98,6 +98,7 @@ TASK_WRONG_TYPES = [
     ("retry_exceptions", ValueError), ("retry_exceptions", None),
 ]  # fmt: skip
 TASK_WRONG_VALUES = [
+    ("num_returns", 10**12),
     ("num_returns", -1), ("num_returns", "many"), ("max_calls", -1), ("max_retries", -2), ("retry_exceptions", [1]),
     ("_generator_backpressure_num_objects", 0), ("_num_objects_per_yield", 0),
 ]  # fmt: skip

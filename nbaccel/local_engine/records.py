@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from nbaccel.local_engine import wire
+from nbaccel.option_checks import MOST_RETURNS
 from nbaccel.scheduling.events import Choice, Placement, Pool
 
 
@@ -133,6 +134,8 @@ def template_record(number: int, template: wire.Template, job: int, zygote: str)
         returns = 1
     else:
         returns = template.num_returns
+    if not 0 <= returns <= MOST_RETURNS:  # each is written down at the submission: the head would not come back
+        raise ValueError(f"a template of {returns} return values")
     return TemplateRecord(
         number,
         template,

@@ -258,6 +258,14 @@ def test_a_driver_whose_words_the_head_fails_at_is_told_and_ended(cluster: Place
     assert nbaccel.get(misbehaving.echo.remote(7)) == 7
 
 
+def test_a_task_of_more_results_than_could_ever_be_written_down_ends_who_asks_for_it(cluster: Place) -> None:
+    sock, reader = raw_driver()
+    template = wire.Template("f", 0, b"f", [], num_returns=1 << 62)
+    sock.sendall(wire.frame([wire.DefineTemplate(1, template), wire.Submit(b"x" * 24, 1)]))
+    assert "a template of 4611686018427387904 return values" in last_word(sock, reader).message
+    sock.close()
+
+
 def test_a_submission_that_makes_no_sense_fails_its_results_and_the_driver_goes_on(cluster: Place) -> None:
     sock, reader = raw_driver()
     sock.sendall(wire.frame([wire.Submit(b"x" * 24, 99), wire.Ask(1, "no such question"), wire.Bye()]))

@@ -16,6 +16,7 @@ TEXTS = ("", "a", "f", "é", "\u6f22", "\0", "CPU", "GPU", "x" * 300, "../../etc
 INTEGERS = (0, 1, -1, 2, 3, 99, 255, 65_536, 2**31, 2**32 - 1, 2**40, 2**63 - 1, -(2**63))
 # What a driver may ask for by right, and what would end the head or the fuzzer's own work.
 NOT_SENT = {"stop_head", "recycle"}
+_REFERRED = ("number", "template", "kind")
 
 
 class Cases:
@@ -35,9 +36,11 @@ class Cases:
     def _struct(self, kind: type) -> Any:
         hints = typing.get_type_hints(kind)
         fields = msgspec.structs.fields(kind)
-        given = {}
+        given: dict[str, Any] = {}
         for field in fields:
-            if field.required or self.rng.random() < 0.6:
+            if field.name in _REFERRED and self.rng.random() < 0.7:  # else hardly any submission meets its template
+                given[field.name] = self.rng.choice((1, 2))
+            elif field.required or self.rng.random() < 0.6:
                 given[field.name] = self.of_type(hints[field.name])
         made = kind(**given)
         if isinstance(made, wire.Bye):
