@@ -25,6 +25,10 @@ import setproctitle
 from nbaccel.local_engine import process
 from nbaccel.local_engine.worker_output import redirect
 
+# Threads that look after a fork themselves, by the names that they give themselves.
+HARMLESS_THREADS = {
+    "jemalloc_bg_thd",  # of pyarrow: jemalloc stops it before a fork, and starts it again in the parent alone
+}
 _DEVICE_FILES = ("/dev/nvidia", "/dev/kfd", "/dev/dri/", "/dev/accel", "/dev/davinci", "/dev/neuron", "/dev/dxg")
 
 
@@ -154,10 +158,25 @@ def _preload(name: str) -> str:
     driver = _open_device()
     if driver:
         return f"{name} opened {driver}: a driver does not survive a fork"
-    extra = len(os.listdir("/proc/self/task")) - 1 - _fork_safe_threads()
+    threads = [thread for thread in _other_threads() if thread not in HARMLESS_THREADS]
+    extra = len(threads) - _fork_safe_threads()
     if extra > 0:
-        return f"{name} left {extra} running thread(s), which do not survive a fork"
+        words = ", ".join(sorted(set(threads)))
+        return f"{name} left {extra} running thread(s), which do not survive a fork (of those named {words})"
     return ""
+
+
+def _other_threads() -> list[str]:
+    """The names of this process's threads but for the first."""
+    names = []
+    for thread in os.listdir("/proc/self/task"):
+        if int(thread) != os.getpid():
+            try:
+                with open(f"/proc/self/task/{thread}/comm") as file:
+                    names.append(file.read().strip())
+            except OSError:
+                pass  # it has just ended
+    return names
 
 
 def _open_device() -> str:

@@ -1,0 +1,104 @@
+"""Libraries that are imported once, before the fork: each is there when a task begins, and works with its threads."""
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+import nbaccel
+from nbaccel.local_engine import zygote
+
+
+def with_pandas():
+    import pandas
+
+    frame = pandas.DataFrame({"key": [1, 2] * 5000, "value": range(10000)})
+    return frame.groupby("key").value.sum().to_dict() == {1: 24995000, 2: 25000000}
+
+
+def with_pyarrow():
+    import pyarrow
+
+    table = pyarrow.table({"key": [1, 2] * 5000, "value": range(10000)})
+    sums = table.group_by("key", use_threads=True).aggregate([("value", "sum")]).to_pylist()
+    return {row["key"]: row["value_sum"] for row in sums} == {1: 24995000, 2: 25000000}
+
+
+def with_sklearn():
+    from sklearn.cluster import KMeans
+
+    found = KMeans(n_clusters=2, n_init=1, random_state=0).fit([[0.0], [0.1], [9.0], [9.1]] * 50).labels_
+    return found[0] == found[1] != found[2] == found[3]
+
+
+def with_xgboost():
+    import numpy
+    import xgboost
+
+    rows = numpy.arange(200.0).reshape(-1, 1)
+    data = xgboost.DMatrix(rows, label=rows[:, 0] > 100)
+    model = xgboost.train({"nthread": 2, "objective": "binary:logistic"}, data, num_boost_round=2)
+    return (model.predict(data) > 0.5).sum() == 99
+
+
+def with_lightgbm():
+    import lightgbm
+    import numpy
+
+    rows = numpy.arange(200.0).reshape(-1, 1)
+    data = lightgbm.Dataset(rows, label=rows[:, 0] > 100)
+    model = lightgbm.train({"num_threads": 2, "objective": "binary", "verbose": -1}, data, num_boost_round=20)
+    return abs((model.predict(rows) > 0.5).sum() - 99) <= 3  # its bins hold three rows each
+
+
+USES = {
+    "pandas": with_pandas,
+    "pyarrow": with_pyarrow,
+    "sklearn": with_sklearn,
+    "xgboost": with_xgboost,
+    "lightgbm": with_lightgbm,
+}
+
+
+INSTALLED = [name for name in USES if find_spec(name) is not None]
+
+
+@pytest.fixture(scope="module")
+def judged():
+    """What a fork server says of each, one after the other as it imports them: "" or why it starts again without it."""
+    program = (
+        "import json; from nbaccel.local_engine import zygote\n"
+        f"print(json.dumps({{name: zygote._preload(name) for name in {INSTALLED}}}))"
+    )
+    return json.loads(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout)
+
+
+@pytest.fixture(scope="module")
+def preloaded():
+    """A head whose fork server has imported them."""
+    nbaccel.init(num_cpus=1, preload=INSTALLED)
+    yield
+    nbaccel.shutdown()
+
+
+@nbaccel.remote
+def used(name):
+    there = name in sys.modules
+    return there, bool(USES[name]())
+
+
+@pytest.mark.parametrize("name", USES)
+def test_a_library_may_be_preloaded_is_there_when_a_task_begins_and_works(judged, preloaded, name):
+    if name not in INSTALLED:
+        pytest.skip(f"{name} is not installed")
+    assert judged[name] == ""
+    assert nbaccel.get(used.remote(name)) == (True, True)
+
+
+def test_a_thread_that_does_not_look_after_a_fork_is_told_by_its_name(monkeypatch):
+    monkeypatch.setattr(zygote, "_other_threads", lambda: ["jemalloc_bg_thd", "sender"])
+    monkeypatch.setattr(zygote, "_fork_safe_threads", lambda: 0)
+    why = zygote._preload("json")
+    assert why == "json left 1 running thread(s), which do not survive a fork (of those named sender)"
