@@ -96,8 +96,12 @@ class Run:
 
 
 def _takes_part(name: str, session: str) -> bool:
-    """Devices are nbaccel's and Ray's; what a line of tasks costs the head is asked of nbaccel alone."""
-    return session == "main" or name == "nbaccel" or (name == "ray" and session == "torch")
+    """Devices and values are nbaccel's and Ray's, whose flag for tensors matters for values only; what a line of tasks
+    costs the head is asked of nbaccel alone.
+    """
+    if name == "ray_zero_copy":
+        return session == "values"
+    return session == "main" or name == "nbaccel" or (name == "ray" and session in ("torch", "values"))
 
 
 def run_session(name: str, session: str, rows: list[str]) -> tuple[list[dict[str, Any]], str]:
@@ -179,7 +183,10 @@ def described(names: list[str], rounds: int) -> str:
 
 def show(asked: argparse.Namespace, run: Run, floors: dict[str, float], conditions: str) -> None:
     """The tables on the terminal, and wherever else they were asked for."""
-    tables = [report.table(run.figures, asked.rows)] + ([report.floor_table(floors)] if floors else [])
+    kinds = {BY_KEY[key].session == "values" for key in asked.rows}
+    tables = [report.table(run.figures, asked.rows)] if False in kinds else []
+    tables += [report.values_table(run.figures, asked.rows)] if True in kinds else []
+    tables += [report.floor_table(floors)] if floors else []
     print("", *tables, sep="\n\n")
     for where, problem in run.problems.items():
         print(f"{where}: {problem}")

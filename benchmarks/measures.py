@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import census, tasks
+from benchmarks import census, held, tasks
 from benchmarks.contenders import Actors, Devices, Objects
 
 IN_FLIGHT = 10_000
@@ -181,6 +181,43 @@ def large_objects(contender: Any) -> Measured:
     yield "return_large", typical_s(hand_over, most=10)
 
 
+def values(name: str) -> Callable[[Any], Measured]:
+    """One kind of what people hold: into the store, out of it, and from a task."""
+
+    def measured(contender: Any) -> Measured:
+        if not isinstance(contender, Objects):
+            return
+        kind = held.KINDS[name]
+        value = kind.make(65)
+        ends = kind.ends(value)
+        get_s: list[float] = []
+
+        def put() -> float:
+            began = time.perf_counter()
+            ref = contender.put(value)
+            there = time.perf_counter()
+            back = contender.results([ref])[0]
+            get_s.append(time.perf_counter() - there)
+            expect(kind.ends(back) == ends, kind.ends(back))
+            return there - began
+
+        put()  # into memory that nobody has used yet, and the next one maps it
+        yield f"put_{name}", typical_s(put, most=7)
+        yield f"get_{name}", median(get_s)
+
+        def hand_over() -> float:
+            began = time.perf_counter()
+            back = contender.results([contender.submit(tasks.hand_over_kind, name, 66)])[0]
+            elapsed = time.perf_counter() - began
+            expect(kind.ends(back) == (66, ends[1]), kind.ends(back))
+            return elapsed
+
+        hand_over(), hand_over()  # both workers have made theirs, as a rule
+        yield f"return_{name}", typical_s(hand_over, most=7)
+
+    return measured
+
+
 def small_puts(contender: Any) -> Measured:
     if not isinstance(contender, Objects):
         return
@@ -243,5 +280,6 @@ MEASURES: dict[str, list[tuple[tuple[str, ...], Callable[[Any], Measured]]]] = {
         (("put_first", "put_large", "get_large", "take_large", "return_large"), large_objects),
     ],
     "torch": [(("torch_task",), torch_tasks)],
+    "values": [((f"put_{name}", f"get_{name}", f"return_{name}"), values(name)) for name in held.KINDS],
     "line": [(("line_memory", "line_short", "line_long", "line_ratio"), line)],
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 
 from benchmarks.contenders import CONTENDERS
-from benchmarks.rows import ROWS, Row, Unit
+from benchmarks.rows import ROWS, VALUE_ROWS, Row, Unit
 
 # contender -> row -> round -> figure; a round in which a contender failed has none
 Figures = dict[str, dict[str, dict[int, float]]]
@@ -42,8 +42,19 @@ def ratio(figures: Figures, row: Row) -> float | None:
     return median(better(ours[number], rays[number]) for number in ours.keys() & rays.keys())
 
 
+def beside(figures: Figures, row: Row) -> float | None:
+    """How many times as long as the row that it is compared with, in the same rounds."""
+    ours = figures.get("nbaccel", {})
+    mine, other = ours.get(row.key), ours.get(row.by_row)
+    if not mine or not other or not mine.keys() & other.keys():
+        return None
+    return median(mine[number] / other[number] for number in mine.keys() & other.keys())
+
+
 def goal(row: Row) -> str:
     parts = []
+    if row.by_row:
+        parts.append(f"≤ {row.times_as_long:g} × numpy's")
     if row.times_better is not None:
         parts.append(f"≥ {row.times_better:g} × Ray")
     if row.limit is not None:
@@ -61,6 +72,9 @@ def verdict(figures: Figures, row: Row) -> str:
     better = ratio(figures, row)
     rival = middle(figures, row.ahead_of, row.key) if row.ahead_of else None
     missed = []
+    longer = beside(figures, row)
+    if longer is not None and longer > row.times_as_long:
+        missed.append(f"{longer:.3g} × numpy's")
     if row.times_better is not None and better is not None and better < row.times_better:
         missed.append(f"{better / row.times_better:.0%} of the ratio")
     if row.limit is not None and ours > row.limit:
@@ -74,7 +88,7 @@ def verdict(figures: Figures, row: Row) -> str:
 
 def table(figures: Figures, asked: list[str]) -> str:
     """Rows that have a figure, a column for each contender that has one."""
-    present = [name for name in CONTENDERS if name in figures]
+    present = [name for name in CONTENDERS if any(row.key in figures.get(name, {}) for row in ROWS)]
     lines = [["", *(CONTENDERS[name].title for name in present), "ratio to Ray", "goal", ""]]
     for row in ROWS:
         cells = [shown(middle(figures, name, row.key), row.unit) for name in present]
@@ -82,6 +96,19 @@ def table(figures: Figures, asked: list[str]) -> str:
             continue
         better = ratio(figures, row)
         lines.append([row.title, *cells, f"{better:.3g} ×" if better else "–", goal(row), verdict(figures, row)])
+    return aligned(lines)
+
+
+def values_table(figures: Figures, asked: list[str]) -> str:
+    """The values that people hold: nbaccel and Ray, and how much longer each takes than numpy's array."""
+    present = [name for name in CONTENDERS if any(row.key in figures.get(name, {}) for row in VALUE_ROWS)]
+    lines = [["100 MB of each", *(CONTENDERS[name].title for name in present), "by numpy's", "goal", ""]]
+    for row in VALUE_ROWS:
+        cells = [shown(middle(figures, name, row.key), row.unit) for name in present]
+        if row.key not in asked or set(cells) <= {"–"}:
+            continue
+        longer = beside(figures, row)
+        lines.append([row.title, *cells, f"{longer:.2f} ×" if longer else "–", goal(row), verdict(figures, row)])
     return aligned(lines)
 
 

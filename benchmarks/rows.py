@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+
+from benchmarks import held
 
 
 class Unit(Enum):
@@ -24,6 +27,8 @@ class Row:
     times_better: float | None = None
     limit: float | None = None
     ahead_of: str = ""  # a contender that has to be beaten as well
+    by_row: str = ""  # another row, of which this one is to be at most `times_as_long`
+    times_as_long: float = 1.3
 
 
 S, PER_S, B, X = Unit.SECONDS, Unit.PER_SECOND, Unit.BYTES, Unit.TIMES
@@ -53,5 +58,17 @@ ROWS = (
     Row("line_long", "head's CPU time for one of 100,000 in line", S, session="line"),
     Row("line_ratio", "the second by the first", X, session="line", limit=1.25),
 )
-SESSIONS = ("main", "torch", "line")
-BY_KEY = {row.key: row for row in ROWS}
+
+
+def _value_rows() -> Iterator[Row]:
+    """What people hold, beside numpy's array. What is copied on its way out by nature has no goal there."""
+    for way, title in (("put", "put"), ("get", "get"), ("return", "returned by a task")):
+        for name, kind in held.KINDS.items():
+            beside = f"{way}_numpy" if way != "get" and name != "numpy" and kind.reads_in_place else ""
+            limit = 0.002 if way == "get" and kind.reads_in_place else None
+            yield Row(f"{way}_{name}", f"{kind.title}: {title}", S, session="values", limit=limit, by_row=beside)
+
+
+VALUE_ROWS = tuple(_value_rows())
+SESSIONS = ("main", "torch", "values", "line")
+BY_KEY = {row.key: row for row in (*ROWS, *VALUE_ROWS)}

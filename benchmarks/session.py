@@ -19,6 +19,7 @@ from benchmarks import census, contenders, measures, tasks
 SETUPS = {
     "main": contenders.Setup(),
     "torch": contenders.Setup(preload=("torch",)),
+    "values": contenders.Setup(gpus=0),
     "line": contenders.Setup(cpus=1, gpus=0),
 }
 

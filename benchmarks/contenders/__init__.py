@@ -58,6 +58,7 @@ class Entry(NamedTuple):
 CONTENDERS: dict[str, Entry] = {
     "nbaccel": Entry("nbaccel", "NBAccel", "nbaccel", "nbaccel"),
     "ray": Entry("ray", "RayCore", "ray", "Ray"),
+    "ray_zero_copy": Entry("ray_zero_copy", "RayZeroCopy", "ray", "Ray, zero-copy tensors"),
     "processes": Entry("processes", "Processes", "concurrent.futures", "ProcessPoolExecutor"),
     "loky": Entry("loky", "Loky", "loky", "loky", 3),
     "dask": Entry("dask", "Dask", "distributed", "Dask LocalCluster", 1),

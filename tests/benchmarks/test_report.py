@@ -4,13 +4,15 @@ import pytest
 
 from benchmarks import report
 from benchmarks.measures import MEASURES
-from benchmarks.rows import BY_KEY, ROWS, SESSIONS, Unit
+from benchmarks.rows import BY_KEY, SESSIONS, Unit
 
 
 def test_every_row_is_measured_in_the_session_that_it_names() -> None:
     measured = {session: {key for keys, _ in MEASURES[session] for key in keys} for session in SESSIONS}
     measured["main"] |= {"start", "shutdown"}
-    assert {row.key: row.session for row in ROWS} == {key: session for session in SESSIONS for key in measured[session]}
+    assert {row.key: row.session for row in BY_KEY.values()} == {
+        key: session for session in SESSIONS for key in measured[session]
+    }
 
 
 def test_the_ratio_is_the_median_of_the_pairs_ratios_not_the_ratio_of_medians() -> None:
@@ -41,6 +43,16 @@ def test_a_goal_is_met_when_each_part_of_it_is(
     given = {"nbaccel": ours, "ray": rays, "processes": others}
     figures = {name: {"tasks": {0: value}} for name, value in given.items() if value is not None}
     assert report.verdict(figures, BY_KEY["tasks"]) == said
+
+
+def test_a_value_is_measured_by_numpys_array_of_the_same_round() -> None:
+    figures = {"nbaccel": {"put_numpy": {0: 1.0, 1: 2.0, 2: 1.0}, "put_torch": {0: 1.2, 1: 2.6, 3: 9.0}}}
+    assert report.beside(figures, BY_KEY["put_torch"]) == pytest.approx(1.25)
+    assert report.verdict(figures, BY_KEY["put_torch"]) == "met"
+    figures["nbaccel"]["put_torch"] = {0: 1.5}
+    assert report.verdict(figures, BY_KEY["put_torch"]) == "missed: 1.5 × numpy's"
+    lines = report.values_table(figures, list(BY_KEY)).splitlines()
+    assert [line.split("|")[1].strip() for line in lines[2:]] == ["numpy array: put", "torch tensor: put"]
 
 
 @pytest.mark.parametrize(
