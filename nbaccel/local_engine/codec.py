@@ -101,12 +101,16 @@ def dump(value: Any, refs: list[bytes]) -> bytes | Parts:
     with collecting(refs):
         if _is_simple(value):
             return _without_buffers([pickle.dumps(value, PROTOCOL)])
-        if kind.__module__ == "numpy" and kind.__name__ == "ndarray" and not value.dtype.hasobject:
+        if kind.__module__ == "numpy" and kind.__name__ == "ndarray" and _lies_in_one_piece(value):
             buffers: list[pickle.PickleBuffer] = []
             array = pickle.dumps(value, PROTOCOL, buffer_callback=buffers.append)
             return _with_buffers([array], [(buffer.raw(), False) for buffer in buffers])
         parts = pickled(value)
     return _with_buffers(parts.chunks, parts.pieces) if parts.pieces else _without_buffers(parts.chunks)
+
+
+def _lies_in_one_piece(array: Any) -> bool:
+    return bool(array.flags.forc) and not array.dtype.hasobject
 
 
 def _without_buffers(chunks: list[Any]) -> bytes | Parts:

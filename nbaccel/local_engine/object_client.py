@@ -134,6 +134,8 @@ class ObjectClient:
         """The value, or raise the error that it is."""
         try:
             value = codec.load(data) if status == wire.OK else failures.error_of(status, data)
+        except exceptions.RaySystemError:
+            raise  # it cannot be mapped: that has nothing to do with its class
         except Exception as error:  # whatever a user's class raises while it is unpickled
             if status != wire.OK:
                 raise exceptions.UnserializableException(

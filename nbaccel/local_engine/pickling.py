@@ -67,14 +67,14 @@ def _outgoing_tensors() -> Any:
 
 
 def _reducers(tensors: Any) -> dict[type, Any]:
-    table: dict[type, Any] = {**cloudpickle.Pickler._dispatch_table, memoryview: _reduced_view}
-    if tensors is not None:
-        table.update(tensors.reducers())
+    ours: dict[type, Any] = tensors.reducers() if tensors is not None else {}
     if "pyarrow" in sys.modules or "polars" in sys.modules:
         from nbaccel.local_engine import columns
 
-        table.update(columns.reducers())
-    table.update(copyreg.dispatch_table)
+        ours.update(columns.reducers())
+    users = copyreg.dispatch_table
+    table = {**ours, **users, **cloudpickle.Pickler._dispatch_table}
+    table[memoryview] = users.get(memoryview, _reduced_view)  # cloudpickle makes bytes of it
     return table
 
 

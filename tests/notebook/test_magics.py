@@ -283,3 +283,10 @@ def test_a_quantity_that_no_machine_has_is_refused_though_a_cluster_runs(run: Ru
         "%accel_init num_gpus=-1"
     )
     assert nbaccel.is_initialized()
+
+
+def test_a_cells_tensors_come_and_go_as_its_own(run: Run) -> None:
+    pytest.importorskip("torch")
+    run("import torch\nbase = torch.zeros(60_000)\nview = base[1:]")
+    run("%%accel -o out\nview += 1\nmade = [base, view]")
+    assert run("out.made[1] += 1; int(base.sum()), int(out.made[0].sum())").strip().endswith("(0, 119998)")
