@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nbaccel.local_engine import log
+from nbaccel.local_engine.held_prints import HeldPrints
 from nbaccel.local_engine.records import WorkerProcess
 from nbaccel.local_engine.roles import Role
 
@@ -40,6 +41,7 @@ class Outputs:
         self._next_pipe = 1
         self._next_drain = 1
         self._after_drain: dict[int, Callable[[], None]] = {}
+        self._held = HeldPrints(head)
         self.process = Role(head, "log", self._directory, decode=log.decode_report, on_report=self._reported)
         self.process.on_restart = self._tell_successor
 
@@ -83,7 +85,16 @@ class Outputs:
             os.close(stream.fd)
             del self._streams[chunk.pipe]
             self._head.poll.at(time.monotonic(), self._try_again)  # when the log process has closed it too
-        self._head.watchers.lines(stream.worker, stream.number, chunk.pieces, lambda: self._go(chunk.pipe))
+        waits = not chunk.ended
+
+        def go() -> None:
+            nonlocal waits
+            waits = False
+            self._go(chunk.pipe)
+
+        self._head.watchers.lines(stream.worker, stream.number, chunk.pieces, go)
+        if waits:
+            self._held.wait(chunk.pipe, stream.worker, stream.fd)
 
     def _try_again(self) -> None:
         unwatched, self._unwatched = self._unwatched, []
@@ -91,11 +102,13 @@ class Outputs:
             self._add(pipe)
 
     def _go(self, pipe: int) -> None:
+        self._held.go(pipe)
         self.process.say(log.encode(log.Go(pipe)))
 
     def _tell_successor(self) -> None:
         """The log process died: the next one goes on where the head stands."""
         self._head.watchers.forget_gates()
+        self._held.go_all()
         self._unwatched.clear()
         for pipe in self._streams:
             self._add(pipe)

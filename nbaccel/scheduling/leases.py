@@ -257,8 +257,10 @@ class Leases:
         worker.blocked += 1
         if worker.blocked > 1 or worker.hold is None or worker.state is STOPPING:
             return
+        if worker.actor is not None:
+            return  # it keeps for life what it asked for, as in Ray
         self._cluster.lend_cpu(worker.hold)
-        if worker.actor is None and worker.queue and worker.queue[0].state == RUNNING:
+        if worker.queue and worker.queue[0].state == RUNNING:
             self._tasks.move(worker.queue[0], IN_GET, now)
         self.recall(worker)
 

@@ -402,3 +402,19 @@ try:
 except exceptions.HeadDiedError as error:
     print(error)
 """
+
+# A driver whose task prints for ever; it reads the lines and shows none. The file says that it has begun.
+FLOODER = """
+import nbaccel
+from nbaccel import sinks
+class Quiet(sinks.Sinks):
+    lines = lambda self, message: None
+sinks.install(Quiet())
+nbaccel.init(address="auto")
+@nbaccel.remote
+def flood():
+    open({path!r}, "w").close()
+    while True:
+        print("x" * 1000)
+nbaccel.get(flood.remote())
+"""
