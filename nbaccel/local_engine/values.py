@@ -56,6 +56,10 @@ class Values:
         """Whether nothing else is on its way: then somebody will wait for just this."""
         return len(self._coming) == 1
 
+    def are_coming(self, ids: list[bytes]) -> bool:
+        """Whether one of them is a result of a task submitted here that has not come."""
+        return not self._coming.isdisjoint(ids)
+
     def know(self, id: bytes, value: wire.Value) -> None:
         """A value made here."""
         if value.data is not None:

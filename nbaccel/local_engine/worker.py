@@ -380,6 +380,9 @@ class Worker(WorkerView, Client):
 
     # ---- waiting for others
 
+    def lends_cpu(self) -> bool:
+        return self.actor is None
+
     @contextmanager
     def blocked(self) -> Iterator[None]:
         """The CPU is lent out while all of this task's code waits."""
