@@ -106,6 +106,7 @@ OPTIONS: tuple[tuple[str, Where, Check], ...] = (
     ("resources", Where.INIT, checks.whole_resources),
     ("labels", Where.INIT, checks.string_dict),
     ("object_store_memory", Where.INIT, checks.size_bytes),
+    ("_memory", Where.INIT, checks.size_bytes),
     ("ignore_reinit_error", Where.INIT, checks.switch),
     ("include_dashboard", Where.INIT, checks.switch_or_none),
     ("dashboard_host", Where.INIT, checks.word),
@@ -132,7 +133,7 @@ OPTIONS: tuple[tuple[str, Where, Check], ...] = (
 PASSED_ON = (
     "enable_resource_isolation", "cgroup_path", "system_reserved_cpu", "system_reserved_memory", "proxy_server_url",
     "_enable_object_reconstruction", "_plasma_directory", "_object_spilling_directory", "_node_ip_address",
-    "_driver_object_store_memory", "_memory", "_redis_username", "_redis_password", "_temp_dir",
+    "_driver_object_store_memory", "_redis_username", "_redis_password", "_temp_dir",
     "_metrics_export_port", "_system_config", "_tracing_startup_hook", "_node_name", "_skip_env_hook",
 )  # fmt: skip
 
@@ -307,6 +308,7 @@ class InitOptions(Struct, frozen=True, kw_only=True):
     resources: dict[str, float] = {}
     labels: dict[str, str] = {}
     object_store_memory: int | None = None
+    memory: int | None = None  # bytes that tasks may ask for with memory=
     ignore_reinit_error: bool = False
     include_dashboard: bool | None = None
     dashboard_host: str | None = None

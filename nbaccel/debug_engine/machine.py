@@ -33,7 +33,8 @@ class Machine:
         plain = {name: amount for name, amount in options.resources.items() if name not in self.offered.devices}
         amounts = {**plain, **self.offered.resources}
         amounts["CPU"] = options.num_cpus if options.num_cpus is not None else usable_cpus()
-        amounts["memory"] = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        all_memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        amounts["memory"] = all_memory if options.memory is None else options.memory
         amounts |= {f"node:{host_address()}": 1, "node:__internal_head__": 1}
         labels = {"ray.io/node-id": self.node_id.hex(), **self.offered.labels, **options.labels}
         totals = {name: round(amount * UNIT) for name, amount in amounts.items()}

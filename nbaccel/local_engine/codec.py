@@ -12,6 +12,7 @@ mapping of what is in the arena, whose pages are copied as they are written.
 
 from __future__ import annotations
 
+import ctypes
 import pickle
 import sys
 import threading
@@ -25,6 +26,7 @@ from nbaccel.local_engine.pickling import LARGE_BYTES, PROTOCOL, large_text, pic
 
 PLAIN, BUFFERS, PRIVATE = b"\x00", b"\x01", b"\x02"
 ALIGN = 64
+ALIGNED_BYTES = 1 << 20  # of a payload that came in a message; larger ones only the debug engine has
 EMPTY = b""
 _U32 = Struct("<I")
 _WRITABLE = 1 << 63
@@ -141,7 +143,19 @@ def load(payload: Any) -> Any:
     if type(payload) is Range:
         private = payload.first() == PRIVATE
         return _loaded(payload.private() if private else payload.shared(), is_own=private)
-    return _loaded(memoryview(payload), is_own=False)
+    return _loaded_inline(payload)
+
+
+def _loaded_inline(payload: bytes, *, all_writable: bool = False) -> Any:
+    """Small arrays begin at a multiple of ALIGN, as those in the arena do: `bytes` never do, so they are copied."""
+    view = memoryview(payload)
+    if view[:1] == PLAIN or view.nbytes > ALIGNED_BYTES:
+        return _loaded(view, is_own=False, all_writable=all_writable)
+    room = bytearray(view.nbytes + ALIGN)
+    start = -ctypes.addressof(ctypes.c_char.from_buffer(room)) % ALIGN
+    place = memoryview(room)[start : start + view.nbytes]
+    place[:] = view
+    return _loaded(place, is_own=True, all_writable=all_writable)
 
 
 def _loaded(view: memoryview, *, is_own: bool, all_writable: bool = False) -> Any:
@@ -179,7 +193,7 @@ def code_bytes(code: Any) -> bytes:
 
 def load_code(blob: bytes) -> Any:
     """What dump_code has written. Arrays that a function captured are its own, and so writable."""
-    return _loaded(memoryview(blob), is_own=False, all_writable=True)
+    return _loaded_inline(blob, all_writable=True)
 
 
 def find_unpicklable(value: Any, name: str = "it") -> str:

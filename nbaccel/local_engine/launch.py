@@ -60,6 +60,7 @@ def configure(options: InitOptions, *, shared: bool) -> Config:
             "num_gpus",
             "resources",
             "labels",
+            "memory",
             "gpu_vendor",
             "simulate",
             "hide_unassigned",

@@ -145,7 +145,8 @@ class NodeSetup:
         totals = {name: _units(amount) for name, amount in resources.items() if name not in offered.devices}
         totals |= {name: _units(amount) for name, amount in offered.resources.items()}
         totals["CPU"] = _units(num_cpus if num_cpus is not None else usable_cpus())
-        totals["memory"] = _units(_memory_bytes())
+        memory: Any = self.options.get("memory")
+        totals["memory"] = _units(_memory_bytes() if memory is None else memory)
         totals["object_store_memory"] = _units(self._head.config.arena_bytes)
         totals[f"node:{self.address}"] = UNIT
         totals["node:__internal_head__"] = UNIT

@@ -24,6 +24,7 @@ from nbaccel.local_engine import arena_trouble, codec, failures, wire
 from nbaccel.local_engine.arena_writer import ArenaWriter
 from nbaccel.local_engine.environment_spec import Environment
 from nbaccel.local_engine.exports import Exports
+from nbaccel.local_engine.garbage import Collector
 from nbaccel.local_engine.holdings import Holdings
 from nbaccel.local_engine.ids import IdMaker
 from nbaccel.local_engine.link import Link
@@ -54,6 +55,7 @@ class ObjectClient:
         self.holdings = Holdings(link)
         self.values = Values(link, self.holdings, arena_fd)
         self.rooms = Rooms(link)
+        self._collector = Collector(link)
         self.streams = Streams(self)
         self._pending_calls = PendingCalls(self.values)
         self._arena_fd = arena_fd

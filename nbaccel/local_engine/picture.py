@@ -113,6 +113,8 @@ class Picture:
             if alive:
                 totals = _quantities(head.scheduler.node_totals(node_id))
                 available = _quantities(head.scheduler.node_available(node_id))
+                if spec.is_head and "object_store_memory" in available:  # all nodes share the one store
+                    available["object_store_memory"] -= head.store.arena.used
             rows.append(
                 NodeRow(
                     node_id.hex(),

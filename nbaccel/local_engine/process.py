@@ -90,18 +90,43 @@ def descends_from(pid: int, ancestor: int) -> bool:
 
 
 def kill_sessions(pids: set[int]) -> None:
-    """SIGKILL workers and what they started: everything in their sessions."""
+    """SIGKILL workers and what they started: everything in their sessions, and their descendants in other ones."""
+    before = _processes()  # a parent that is dead has no children
     for pid in pids:
         kill_group(pid)
-        try:
-            os.kill(pid, signal.SIGKILL)  # it may not have made its own group yet
-        except ProcessLookupError:
-            pass
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and int(entry) not in pids:
-            fields = _stat(int(entry))
-            if fields is not None and fields[1] in pids:
-                kill_group(fields[0])
+        _kill(pid)  # it may not have made its own group yet
+    descendants = _descendants(before, pids)
+    for pid in descendants:
+        _kill(pid)
+    for pid, (_parent, group, session) in _processes().items():
+        if pid not in pids and (session in pids or session in descendants):
+            kill_group(group)
+
+
+def _processes() -> dict[int, tuple[int, int, int]]:
+    """(parent, process group, session) of every process that we can see."""
+    pids = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+    return {pid: fields for pid in pids if (fields := _stat(pid)) is not None}
+
+
+def _descendants(processes: dict[int, tuple[int, int, int]], pids: set[int]) -> set[int]:
+    children: dict[int, list[int]] = {}
+    for pid, (parent, _group, _session) in processes.items():
+        children.setdefault(parent, []).append(pid)
+    found: set[int] = set()
+    pending = list(pids)
+    while pending:
+        below = children.get(pending.pop(), [])
+        pending += below
+        found.update(below)
+    return found
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass  # it was faster, or has another user by now
 
 
 def kill_orphans(sessions: Collection[int]) -> None:
@@ -113,8 +138,8 @@ def kill_orphans(sessions: Collection[int]) -> None:
         return  # a kernel without this list: their groups were killed, and at the end everything is
     for child in children:
         fields = _stat(int(child))
-        if fields is not None and int(child) not in sessions and fields[1] in sessions:
-            kill_group(fields[0])
+        if fields is not None and int(child) not in sessions and fields[2] in sessions:
+            kill_group(fields[1])
 
 
 def kill_marked(variable: str, value: str) -> None:
@@ -139,11 +164,11 @@ def kill_group(group: int) -> None:
         pass  # it was faster
 
 
-def _stat(pid: int) -> tuple[int, int] | None:
-    """(process group, session) of a process."""
+def _stat(pid: int) -> tuple[int, int, int] | None:
+    """(parent, process group, session) of a process."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             fields = file.read().rpartition(")")[2].split()
-        return int(fields[2]), int(fields[3])
+        return int(fields[1]), int(fields[2]), int(fields[3])
     except (OSError, IndexError, ValueError):
         return None

@@ -62,6 +62,7 @@ class Questions:
         self._table: dict[str, Callable[[Peer, Any], Any]] = {
             "sync": lambda peer, body: None,
             "pin": self._pin,
+            "collected": lambda peer, body: self._head.store.garbage.answered(peer.client_id),
             "spoiled": SpoiledWorkers(head).came,
             "only_in_history": lambda peer, ids: self._head.objects.last_choice(ids),
             "is_actor_task": self._is_actor_task,

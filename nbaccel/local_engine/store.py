@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from nbaccel.local_engine import mover, wire
 from nbaccel.local_engine.arena import Arena
+from nbaccel.local_engine.garbage import GarbageRounds
 from nbaccel.local_engine.objects import Objects
 from nbaccel.local_engine.roles import Role
 
@@ -31,6 +32,7 @@ class _Asked:
     size: int
     client: int
     grant: Grant
+    asked_at: float
     until: float
 
 
@@ -49,6 +51,7 @@ class Store:
         self._mover.on_restart = self._move_again
         self.granted: dict[int, tuple[int, int]] = {}  # offset -> (client that has not filled it yet, its request)
         self.spilled_bytes = 0
+        self.garbage = GarbageRounds(head, self._make_room)
 
     def allocate(self, peer: Peer, request: int, size: int) -> None:
         """Answer with an offset, now or once something has been spilled."""
@@ -68,12 +71,14 @@ class Store:
                 f"{self.arena.capacity / GIB:.2f} GiB. Start with a larger one: init(object_store_memory=…), in bytes.",
             )
             return
+        now = time.monotonic()
+        self.garbage.filled(self.arena.used + size, self.arena.capacity)
         offset = self.arena.take(size) if not self._waiting else None
         if offset is not None:
             grant(offset, "")
             return
-        until = time.monotonic() + FULL_PATIENCE_S
-        self._waiting.append(_Asked(size, client, grant, until))
+        until = now + FULL_PATIENCE_S
+        self._waiting.append(_Asked(size, client, grant, now, until))
         self._head.poll.at(until, self._make_room)
         self._make_room()
 
@@ -111,7 +116,9 @@ class Store:
             victims = self._objects.victims(first.size)
             for id in victims:
                 self._spill(id)
-            if victims or (time.monotonic() < first.until and self._others_use_room(first.client)):
+            if victims or self.garbage.is_awaited(first.asked_at):
+                return
+            if time.monotonic() < first.until and self._others_use_room(first.client):
                 return
             del self._waiting[0]
             first.grant(-1, self._full(first.size))
@@ -254,6 +261,7 @@ class Store:
 
     def client_gone(self, client_id: int) -> None:
         """What it was given and had not filled is free again; what it waited for is not given."""
+        self.garbage.answered(client_id)
         for offset, (owner, _request) in list(self.granted.items()):
             if owner == client_id:
                 del self.granted[offset]

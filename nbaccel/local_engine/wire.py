@@ -378,6 +378,10 @@ class Exit(Message):
     pass
 
 
+class CollectGarbage(Message):
+    """The store fills: refs that only cycles hold are to be let go."""
+
+
 # ---- news: from the head to a driver's second connection --------------------------------------------------------
 
 
@@ -431,7 +435,7 @@ ToHead = (
 ToClient = (
     Welcome | Refused | ObjectValue | ObjectReady | Allocated | Answer | StreamItem | StreamEnd | Setup | Run |
     Interrupt | Recall
-    | Exit | DefineFunction | DefineTemplate | Lines | Notice | Picture | LogsDrained | Consumed
+    | Exit | CollectGarbage | DefineFunction | DefineTemplate | Lines | Notice | Picture | LogsDrained | Consumed
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=plain)

@@ -120,6 +120,7 @@ def _start_keywords(options: InitOptions) -> dict[str, Any]:
         "resources": options.resources or None,
         "labels": options.labels or None,
         "object_store_memory": options.object_store_memory,
+        "_memory": options.memory,
         "dashboard_host": options.dashboard_host,
         "dashboard_port": options.dashboard_port,
         "job_config": _job_config(options),

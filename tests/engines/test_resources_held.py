@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import types
 
 import pytest
 
 import nbaccel
 from nbaccel import exceptions
+from tests.census import is_alive
 from tests.engines.conftest import NUM_CPUS
 
 LARGE_BYTES = 20_000_000
@@ -47,3 +51,62 @@ def test_an_actor_keeps_the_cpus_that_it_asked_for_while_it_waits(nb, gate, tmp_
     nb.get([gate.open.remote(), done])
     nb.kill(waits)
     assert nb.get(other)
+
+
+def test_the_store_is_fuller_while_an_object_lives(nb, wait_until):
+    def available():
+        return nb.available_resources()["object_store_memory"]
+
+    before = available()
+    ref = nb.put(bytes(LARGE_BYTES))
+    wait_until(lambda: available() <= before - LARGE_BYTES)
+    del ref
+    wait_until(lambda: available() > before - LARGE_BYTES)
+
+
+@pytest.mark.parametrize("count", [1, 100, 10_000])
+def test_small_arrays_begin_at_a_multiple_of_64_bytes(nb, count):
+    numpy = pytest.importorskip("numpy")
+
+    def misplaced(array):
+        return array.ctypes.data % 64
+
+    @nb.remote
+    def taken(first, second):
+        return misplaced(first), misplaced(second)
+
+    @nb.remote
+    def made():
+        return numpy.arange(count)
+
+    arrays = [numpy.arange(count), numpy.ones(count, numpy.uint8)]
+    assert nb.get(taken.remote(*arrays)) == (0, 0)
+    got = nb.get([*map(nb.put, arrays), made.remote()])
+    assert [misplaced(array) for array in got] == [0, 0, 0]
+    assert all((one == other).all() for one, other in zip(got, [*arrays, arrays[0]], strict=True))
+
+
+def test_a_class_to_retry_that_a_worker_cannot_import_is_an_error(nb, monkeypatch):
+    only_here = types.ModuleType("only_here")
+    only_here.Mine = type("Mine", (ValueError,), {"__module__": "only_here"})
+    monkeypatch.setitem(sys.modules, "only_here", only_here)
+
+    @nb.remote(retry_exceptions=[only_here.Mine], max_retries=1)
+    def fails():
+        raise ValueError("its own error")
+
+    with pytest.raises(exceptions.RayTaskError, match="No module named 'only_here'"):
+        nb.get(fails.remote(), timeout=60)
+
+
+def test_kill_ends_children_in_sessions_of_their_own(nb, wait_until):
+    @nb.remote
+    class Parent:
+        def start(self):
+            return subprocess.Popen(["sleep", "1000"], start_new_session=True).pid
+
+    parent = Parent.remote()
+    child = nb.get(parent.start.remote())
+    assert is_alive(child)
+    nb.kill(parent)
+    wait_until(lambda: not is_alive(child))

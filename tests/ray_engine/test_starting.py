@@ -71,3 +71,7 @@ def test_a_logging_config_becomes_rays_own():
     given = starting._joining_keywords(init_options(logging_config=ours))["logging_config"]
     assert isinstance(given, ray.LoggingConfig)
     assert (given.encoding, given.log_level, given.additional_log_standard_attrs) == ("JSON", "DEBUG", ["name"])
+
+
+def test_ray_is_told_how_much_memory_its_tasks_may_ask_for():
+    assert starting._start_keywords(init_options(_memory=10**9))["_memory"] == 10**9

@@ -1,0 +1,95 @@
+"""A filling store makes all processes look for cycles: refs that nothing but a cycle holds keep their objects.
+
+```
+  store more than FILLED full ──► CollectGarbage to all drivers and workers, at most every PAUSE_S
+  a store that cannot give room ──► the same at once; who asked waits until all have answered ──► spill, refuse
+```
+Python itself looks when many objects were made, and a notebook that holds three large ones has made few.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from nbaccel.local_engine import wire
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head import Head
+    from nbaccel.local_engine.link import Link
+
+FILLED = 0.7  # of the store; as in Ray
+PAUSE_S = 10.0  # a look at a large program's objects takes a second
+PATIENCE_S = 2.0  # for the answers; a process that is busy in native code cannot look
+
+
+class GarbageRounds:
+    """The head's side: when processes are asked to look, and which of them have."""
+
+    def __init__(self, head: Head, then: Callable[[], None]) -> None:
+        self._head = head
+        self._then = then  # called when all have looked
+        self._waiting: set[int] = set()  # clients that have not answered
+        self._round = 0
+        self._begun_at = -PAUSE_S
+
+    def filled(self, used: int, capacity: int) -> None:
+        """So much of the store is taken, or asked for."""
+        if used > FILLED * capacity and time.monotonic() - self._begun_at >= PAUSE_S:
+            self._begin()
+
+    def is_awaited(self, asked_at: float) -> bool:
+        """Whether room that was asked for then may still come from a look; one begins unless there was one since."""
+        if self._begun_at < asked_at:
+            self._begin()
+        return bool(self._waiting)
+
+    def _begin(self) -> None:
+        self._begun_at = time.monotonic()
+        self._round = number = self._round + 1
+        asked = [peer for peer in self._head.peers.values() if peer.role == "driver" or _has_run(peer)]
+        self._waiting = {peer.client_id for peer in asked}
+        for peer in asked:
+            self._head.send(peer, wire.CollectGarbage())
+        self._head.poll.at(self._begun_at + PATIENCE_S, lambda: self._over(number))
+
+    def answered(self, client_id: int) -> None:
+        """It has looked, and has told before what it let go of; or it has ended."""
+        if client_id in self._waiting:
+            self._waiting.discard(client_id)
+            if not self._waiting:
+                self._over(self._round)
+
+    def _over(self, number: int) -> None:
+        if number == self._round:
+            self._waiting.clear()
+            self._then()
+
+
+def _has_run(peer: Any) -> bool:
+    return peer.role == "worker" and peer.worker is not None and bool(peer.worker.used)
+
+
+class Collector:
+    """A client's side. The look has a thread of its own: finalisers are code of the user's and may take long."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._busy = False
+        link.receivers[wire.CollectGarbage] = self._asked
+
+    def _asked(self, message: wire.CollectGarbage) -> None:
+        if not self._busy:
+            self._busy = True
+            threading.Thread(target=self._collect, name="nbaccel-garbage", daemon=True).start()
+
+    def _collect(self) -> None:
+        try:
+            gc.collect()
+        finally:
+            self._busy = False
+            self._link.flush()  # what was let go of goes before the answer
+            self._link.say(wire.Ask(0, "collected"))
