@@ -24,25 +24,23 @@ class DeviceLeases:
     def __init__(self, head: Head) -> None:
         self._head = head
         self._leases = leases.Leases(title=head.config.title or "nbaccel", owner_pid=head.config.owner_pid)
+        self._of_worker: dict[bytes, list[tuple[str, int]]] = {}  # lease keys and amounts
         self._watched: set[Key] = set()
         self._told = ""
 
     def take(self, command: SendTask) -> bool:
         """Lease the real devices of an assignment; False when another head was faster (the scheduler is told)."""
-        taken: list[tuple[str, int]] = []
         for resource, slots in command.devices.items():
             for index, amount in slots:
                 device = self._head.node.device(command.node_id, resource, index)
                 if device.kind is not DeviceKind.REAL:
                     continue
                 holder = self._leases.take(device.lease_key, amount)
-                if holder is None:
-                    taken.append((device.lease_key, amount))
-                    continue
-                for key, taken_amount in taken:
-                    self._leases.release(key, taken_amount)
-                self._refused(command, device, str(holder))
-                return False
+                if holder is not None:
+                    self.release(command.worker_id)
+                    self._refused(command, device, str(holder))
+                    return False
+                self._of_worker.setdefault(command.worker_id, []).append((device.lease_key, amount))
         self._tell_problem()
         return True
 
@@ -52,12 +50,19 @@ class DeviceLeases:
         self._head.handle(AssignmentRefused(command.task.task_id, device.resource, device.index, free, holder))
         self._tell_problem()
 
-    def release(self, node_id: bytes, assigned: Assigned) -> None:
-        for resource, slots in assigned.items():
-            for index, amount in slots:
-                device = self._head.node.device(node_id, resource, index)
-                if device.kind is DeviceKind.REAL:
-                    self._leases.release(device.lease_key, amount)
+    def release(self, worker_id: bytes) -> None:
+        """Give back all that was leased for this worker; nothing the second time."""
+        self._of_worker.pop(worker_id, None)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Keep what is leased for workers that are known here, and have it written down, as soon as that can be."""
+        wanted: dict[str, int] = {}
+        for leased in self._of_worker.values():
+            for key, amount in leased:
+                wanted[key] = wanted.get(key, 0) + amount
+        if not self._leases.keep(wanted):
+            self._head.poll.at(time.monotonic() + LOOK_AGAIN_S, self._settle)
 
     def release_all(self) -> None:
         self._leases.release_all()
@@ -98,8 +103,9 @@ class DeviceLeases:
         self._head.poll.at(time.monotonic() + LOOK_AGAIN_S, lambda: self._look_again(key))
 
     def _look_again(self, key: Key) -> None:
+        if key not in self._watched:
+            return
+        self._look_later(key)  # first: whatever goes wrong now, somebody may wait for the device
         self._head.node.tell(key)
-        if self.left(self._head.node.device(*key))[1]:
-            self._look_later(key)
-        else:
+        if not self.left(self._head.node.device(*key))[1]:
             self._watched.discard(key)

@@ -108,9 +108,10 @@ class Groups:
             group.nodes = command.bundle_nodes
         group.never = command.never
         if command.state in ("CREATED", "REMOVED") or command.never:
-            waiting, group.waiting = group.waiting, []
-            for object_id, client_id, value in waiting:
+            while group.waiting:
+                object_id, client_id, value = group.waiting[0]
                 self._give(object_id, client_id, answer_to_ready(command, wire.Value(wire.OK, value)))
+                del group.waiting[0]
         if command.state == "REMOVED":
             self._forget_old()
         self._head.watchers.changed()

@@ -44,6 +44,7 @@ from nbaccel.local_engine.questions import Questions
 from nbaccel.local_engine.records import ActorEntry, Job, WorkerProcess
 from nbaccel.local_engine.store import Store
 from nbaccel.local_engine.unread_errors import UnreadErrors
+from nbaccel.local_engine.until_done import UntilDone
 from nbaccel.local_engine.watchers import Watchers
 from nbaccel.local_engine.worker_processes import WorkerProcesses, Zygotes
 from nbaccel.scheduling.events import ActorKillAsked, JobEnded
@@ -62,6 +63,7 @@ class Head:
         self.stopping = ""
         self.started_at = time.time()
         self.poll = Poll()
+        self.until_done = UntilDone(self.poll, self.note)
         self.touched: set[Peer] = set()
         self.peers: dict[int, Peer] = {}
         self.jobs: dict[int, Job] = {}
@@ -348,7 +350,7 @@ class Head:
     def _peer_ended(self, peer: Peer) -> None:
         self.drop_peer(peer)
         if peer.role == "worker":
-            self.workers.ended(peer.worker)
+            self.until_done(lambda: self.workers.ended(peer.worker))
         elif peer.role == "driver":
             self.driver_gone(peer, "its driver ended")
         else:
@@ -392,7 +394,8 @@ class Head:
         if worker.peer is not None:
             if not worker.peer.closed:
                 self.drop_peer(worker.peer)
-            self.client_gone(worker.peer.client_id)
+            client_id = worker.peer.client_id
+            self.until_done(lambda: self.client_gone(client_id))
         self.leftovers.worker_gone(worker.worker_id)
         if self.stopping:
             self._finish_when_quiet()
@@ -420,11 +423,13 @@ class Head:
         self._deciding = True
         try:
             while self._events:
-                commands = self.scheduler.handle(self._events.popleft(), time.monotonic())
+                try:
+                    commands = self.scheduler.handle(self._events.popleft(), time.monotonic())
+                except IllegalEvent as error:  # it changed nothing: one confused peer must not end everybody's work
+                    self.note(f"an event was refused: {error}")
+                    continue
                 if commands:
                     self.orders.carry_out(commands)
-        except IllegalEvent as error:  # it changed nothing: one confused peer must not end everybody's work
-            self.note(f"an event was refused: {error}")
         finally:
             self._deciding = False
 

@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -344,8 +345,15 @@ class Intake:
     def _look_at_devices(self, worker: WorkerProcess, record: Any, message: wire.Done) -> None:
         """Are they still there, where the task failed? Does its process keep their memory?"""
 
+        def returned(why: str) -> None:
+            self._returned(worker, message, why)
+
         def judge() -> None:
-            self._head.leftovers.judge(worker, record, message, lambda why: self._returned(worker, message, why))
+            try:
+                self._head.leftovers.judge(worker, record, message, returned)
+            except Exception as error:  # the task has returned all the same, and its devices are to come free
+                self._head.note(f"what {record.task.name} has left was not judged:\n{traceback.format_exc()}")
+                returned(f"the head failed to see what it kept of its devices: {error}")
 
         if message.failed and record.hold is not None:
             self._head.node.watch.after_failure(record.hold.place.node_id, record.hold.devices, judge)

@@ -11,10 +11,8 @@ Leases prevent accidents, not malice: where the directory cannot be used, device
 """
 
 import contextlib
-import dataclasses
 import fcntl
 import hashlib
-import json
 import os
 import re
 import secrets
@@ -24,30 +22,44 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, structs
 
 UNIT = 10_000  # a whole device
 LOCK_PATIENCE_S = 0.05  # a holder of the lock needs about 0.1 ms; longer means that it is stopped
 _LOCK_PAUSE_S = 0.002
 _MAX_RECORD_BYTES = 65_536
+_MOST_PID = 1 << 22  # PID_MAX_LIMIT of the kernel
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}")
 
 
-@dataclass(slots=True, frozen=True)
-class LeaseRecord:
-    """One holder of a device, or of a part of it."""
+class LeaseRecord(msgspec.Struct, frozen=True):
+    """One holder of a device, or of a part of it. The bounds are those of what is read: anybody may have written it."""
 
-    pid: int
-    started: int  # clock ticks from boot to the start of that process, which tells it from a later one of the same pid
+    pid: Annotated[int, Meta(ge=1, le=_MOST_PID)]
+    started: Annotated[
+        int, Meta(ge=0)
+    ]  # clock ticks from boot to its start, which tells it from a later one of its pid
     boot_id: str
     token: str  # tells two heads of one process apart
     title: str
-    amount: int  # in 1/10_000 of the device
+    amount: Annotated[int, Meta(ge=1, le=UNIT)]  # in 1/10_000 of the device
     since: float  # seconds since 1970
-    owner_pid: int = 0  # the notebook or program that people know; 0: `pid` itself
+    owner_pid: Annotated[int, Meta(ge=0, le=_MOST_PID)] = 0  # the notebook that people know; 0: `pid` itself
 
     def __str__(self) -> str:
         return f"{self.title}, pid {self.owner_pid or self.pid}" if self.pid else self.title
+
+
+class _File(msgspec.Struct):
+    """What a record file holds."""
+
+    holders: list[LeaseRecord]
+
+
+_decode = msgspec.json.Decoder(_File).decode
 
 
 class RecordLocked(Exception):
@@ -100,15 +112,15 @@ class Leases:
         if not 0 < mine <= UNIT:
             raise ValueError(f"Cannot lease {amount} of device {uuid}: it would make {mine} of {UNIT}.")
         blocker: LeaseRecord | None = None
+        self._unwritten.add(uuid)  # until we know: what is broken off in the middle is put right at the next call
         try:
             with self._noting_problems(), self._record(uuid, create=True) as record:
                 blocker = _blocker(record.others, mine)
                 if blocker is None:
                     record.mine = mine
         except RecordLocked:
-            blocker = dataclasses.replace(
-                self._self, pid=0, amount=UNIT, title="a process that keeps its lease record locked"
-            )
+            return structs.replace(self._self, pid=0, amount=UNIT, title="a process that keeps its lease record locked")
+        self._unwritten.discard(uuid)
         if blocker is None:
             self._held[uuid] = mine
         return blocker
@@ -134,6 +146,15 @@ class Leases:
         with contextlib.suppress(RecordLocked), self._noting_problems(), self._record(uuid, create=False) as record:
             others = record.others
         return others
+
+    def keep(self, wanted: dict[str, int]) -> bool:
+        """Gives back what is more than this of each device; False while a record could not be written."""
+        for uuid, amount in self._held.items():
+            if amount > wanted.get(uuid, 0):
+                self._held[uuid] = wanted.get(uuid, 0)
+                self._unwritten.add(uuid)
+        self._settle()
+        return not self._unwritten
 
     def _settle(self) -> None:
         for uuid in list(self._unwritten):
@@ -163,7 +184,7 @@ class Leases:
             record = _Record(others, self._held.get(uuid, 0))
             yield record
             since = next((holder.since for holder in holders if holder.token == self._self.token), time.time())
-            ours = dataclasses.replace(self._self, title=self.title, amount=record.mine, since=since)
+            ours = structs.replace(self._self, title=self.title, amount=record.mine, since=since)
             now = [*others, ours] if record.mine else others
             if file is not None and (now != holders or not now):
                 _write(file, self.directory / _file_name(uuid), now)
@@ -255,27 +276,14 @@ def _read(file: int | None) -> list[LeaseRecord]:
         return []
     try:
         # One line; what is behind it was left by a writer that died between writing and truncating.
-        found = json.loads(os.pread(file, _MAX_RECORD_BYTES, 0).split(b"\n", 1)[0])
-        return [_parsed(holder) for holder in found["holders"]]
-    except (ValueError, TypeError, KeyError, RecursionError):
+        found = _decode(os.pread(file, _MAX_RECORD_BYTES, 0).split(b"\n", 1)[0])
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return []
+    return [structs.replace(holder, title=_printable(holder.title)) for holder in found.holders]
 
 
-def _parsed(holder: Any) -> LeaseRecord:
-    title = "".join(sign for sign in str(holder["title"])[:80] if sign.isprintable())
-    record = LeaseRecord(
-        pid=int(holder["pid"]),
-        started=int(holder["started"]),
-        boot_id=str(holder["boot_id"]),
-        token=str(holder["token"]),
-        title=title,
-        amount=int(holder["amount"]),
-        since=float(holder["since"]),
-        owner_pid=int(holder.get("owner_pid", 0)),
-    )
-    if record.pid <= 0 or not 0 < record.amount <= UNIT:
-        raise ValueError(f"no possible holder: {record}")
-    return record
+def _printable(title: str) -> str:
+    return "".join(sign for sign in title[:80] if sign.isprintable())
 
 
 def _write(file: int, path: Path, holders: list[LeaseRecord]) -> None:
@@ -284,7 +292,7 @@ def _write(file: int, path: Path, holders: list[LeaseRecord]) -> None:
         with contextlib.suppress(OSError):  # another user's file in a sticky directory: then it stays, empty
             path.unlink()
         return
-    text = json.dumps({"holders": [dataclasses.asdict(holder) for holder in holders]}).encode() + b"\n"
+    text = msgspec.json.encode(_File(holders)) + b"\n"
     os.pwrite(file, text, 0)
     os.ftruncate(file, len(text))
 

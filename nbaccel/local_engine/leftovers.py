@@ -59,10 +59,11 @@ class Leftovers:
             return False
 
         def seen(metrics: list[DeviceMetrics] | None) -> None:
-            known = metrics or [DeviceMetrics() for _ in devices]
-            pairs = zip(devices, known, strict=True)
-            self._before[command.worker_id] = {device.lease_key: _before(each) for device, each in pairs}
-            then()
+            try:
+                pairs = zip(devices, metrics or [], strict=False)
+                self._before[command.worker_id] = {device.lease_key: _before(each) for device, each in pairs}
+            finally:  # the task waits for it
+                then()
 
         self._head.node.looks.look(devices, seen)
         return True

@@ -137,7 +137,7 @@ class Lineage:
         task.missing = {id for id in slots if id in records and records[id].value is None}
         task.retries_left = task.retries_left - 1 if task.retries_left > 0 else task.retries_left
         entry.results, entry.finished_at, entry.note = None, None, "it runs again: its result was lost with its node"
-        entry.is_made_again, entry.consumed = True, entry.items
+        entry.is_made_again, entry.consumed, entry.written = True, entry.items, 0
         self._head.handle(TaskSubmitted(task))
 
     def _fail(self, id: bytes, node: str, maker: Maker | None) -> None:

@@ -52,6 +52,7 @@ class Objects:
         self._orphan_of: dict[bytes, int] = {}
         self.held_by: dict[int, set[bytes]] = {}  # client -> what it holds (for its end)
         self.freed = Freed()
+        self._unsure: dict[bytes, None] = {}  # may be held by nobody any more
         self.inline_bytes = 0
 
     # ---- coming into being
@@ -68,12 +69,17 @@ class Objects:
         return record
 
     def fill(self, id: bytes, value: wire.Value, refs: list[bytes]) -> ObjectRecord | None:
-        """The value is there. None when nobody wants it any more (it is dropped)."""
+        """The value is there. None when nobody wants it any more (it is dropped). May be said twice of one value."""
         record = self.records.get(id)
+        if record is not None and record.value is value:
+            self._maybe_free(id, record)
+            return record
         if record is None or record.value is not None:
             if value.data is None:
                 self.freed.offsets.append(value.offset)
             return None
+        if refs:
+            self.pin(refs)
         record.value = value
         if value.data is None:
             self.stored[value.offset] = id
@@ -81,7 +87,6 @@ class Objects:
             self.inline_bytes += len(value.data)
         if refs:
             record.contains = refs
-            self.pin(refs)
         self._maybe_free(id, record)
         return record
 
@@ -127,11 +132,25 @@ class Objects:
                 record.pins += 1
 
     def unpin(self, ids: Iterable[bytes]) -> None:
+        self.unpin_later(ids)
+        self._free_unheld()
+
+    def unpin_later(self, ids: Iterable[bytes]) -> None:
+        """The same, but what nobody holds any more goes with the next collection: nothing here can fail half-way."""
         for id in ids:
             record = self.records.get(id)
             if record is not None:
                 record.pins -= 1
+                self._unsure[id] = None
+
+    def _free_unheld(self) -> None:
+        """Look at those that may be held no more; whom an exception keeps from it are looked at next time."""
+        while self._unsure:
+            id = next(iter(self._unsure))
+            record = self.records.get(id)
+            if record is not None:
                 self._maybe_free(id, record)
+            self._unsure.pop(id, None)
 
     def mapped(self, id: bytes, client: int) -> None:
         """A value in the arena was given to a client, which will map it."""
@@ -152,7 +171,7 @@ class Objects:
 
     def client_gone(self, client: int) -> None:
         """A process has ended: what it held and mapped is let go."""
-        for id in self.held_by.pop(client, ()):
+        for id in self.held_by.get(client, ()):
             record = self.records.get(id)
             if record is None:
                 continue
@@ -161,6 +180,7 @@ class Objects:
             elif record.holders is not None:
                 record.holders.discard(client)
             self._maybe_free(id, record)
+        self.held_by.pop(client, None)
         for record in self._mapped_records():
             if record.mappers:
                 record.mappers.pop(client, None)
@@ -186,12 +206,12 @@ class Objects:
             if not record.wanted_by:  # still to come: its task is told by the head's look at `is_wanted`
                 del self.records[id]
             return
+        self._drop_value(id, record)
         del self.records[id]
         if record.value is not None and record.value.status != wire.OK:
             self.freed.errors.append(id)
         if record.nodes is not None:
             self.freed.placed.append(id)
-        self._drop_value(id, record)
         if record.contains:
             self.unpin(record.contains)
 
@@ -222,6 +242,8 @@ class Objects:
 
     def take_freed(self) -> Freed | None:
         """What has come free since the last call."""
+        if self._unsure:
+            self._free_unheld()
         freed = self.freed
         if not (freed.offsets or freed.files or freed.actors or freed.placed or freed.errors):
             return None

@@ -8,12 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nbaccel.local_engine import failures, wire
+from nbaccel.local_engine.held_sends import HeldSends
 from nbaccel.local_engine.ids import return_id, task_of
 from nbaccel.local_engine.intake import PUSH_BYTES
+from nbaccel.local_engine.objects import ObjectRecord
 from nbaccel.local_engine.peers import Peer
 from nbaccel.local_engine.records import TaskEntry, WorkerProcess
-from nbaccel.local_engine.store import NOBODY
 from nbaccel.local_engine.task_environment import TaskEnvironments
+from nbaccel.local_engine.unmet_orders import UnmetOrders
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling.commands import Failure
 from nbaccel.scheduling.events import ArgumentFailed, ArgumentsLost, Task, TaskKind, TimePassed
@@ -62,6 +64,8 @@ class Orders:
         self._ready: list[bytes] = []
         self._next_wake: float | None = None
         self._environments = TaskEnvironments(head)
+        self._unmet = UnmetOrders(head, self)
+        self.held = HeldSends(head, self._transmit, self._unmet.answer)
         self._acts: dict[type, Callable[[Any], None]] = {
             do.SendTask: self._send_task,
             do.FinishTask: self._finish_task,
@@ -69,7 +73,7 @@ class Orders:
             do.StopWorker: lambda c: head.workers.stop(c.worker_id, c.why, force=c.force),
             do.RecallTasks: lambda c: self._tell(c.worker_id, wire.Recall()),
             do.InterruptTask: lambda c: self._tell(c.worker_id, wire.Interrupt(c.task_id)),
-            do.ReleaseDevices: lambda c: head.node.lending.release(c.node_id, c.devices),
+            do.ReleaseDevices: lambda c: head.node.lending.release(c.worker_id),
             do.FailTask: self._fail_task,
             do.ActorChanged: self._actor_changed,
             do.GroupChanged: lambda c: head.questions.groups.changed(c),
@@ -78,14 +82,24 @@ class Orders:
         }
 
     def carry_out(self, commands: Sequence[Any]) -> None:
-        """Do all of them; then tell the scheduler of the objects that came into being on the way."""
+        """Do all of them; then tell the scheduler of the objects that came into being on the way.
+
+        Whatever one of them raises, the others are carried out, and it is answered (decision 0013).
+        """
         acts = self._acts
         for command in commands:
-            acts[type(command)](command)
+            try:
+                acts[type(command)](command)
+            except Exception as error:
+                self._unmet.answer(command, error)
         if self._ready:
             ready, self._ready = self._ready, []
-            self._head.intake.arrived(ready)
-        self._head.watchers.changed()
+            self._head.until_done(lambda: self._head.intake.arrived(ready))
+        self._head.until_done(self._head.watchers.changed)
+
+    def act(self, command: Any) -> None:
+        """Do one of them; what it raises is the caller's to answer."""
+        self._acts[type(command)](command)
 
     def _tell(self, worker_id: bytes, message: Any) -> None:
         worker = self._head.workers.by_id.get(worker_id)
@@ -95,7 +109,6 @@ class Orders:
     def _wake_at(self, command: do.WakeAt) -> None:
         if self._next_wake is not None and self._next_wake <= command.at:
             return
-        self._next_wake = command.at
 
         def wake() -> None:
             if self._next_wake == command.at:
@@ -103,6 +116,7 @@ class Orders:
             self._head.handle(TimePassed())
 
         self._head.poll.at(command.at, wake)
+        self._next_wake = command.at  # only now: a later wish is left out where an earlier one stands
 
     # ---- sending
 
@@ -121,64 +135,24 @@ class Orders:
                 return
         if command.devices and not head.node.lending.take(command):
             return
-        if command.devices and head.leftovers.look_first(command, lambda: self._send_leased(command)):
+        if command.devices and head.leftovers.look_first(command, lambda: self._go_on(command)):
             return
         self._send_leased(command)
+
+    def _go_on(self, command: do.SendTask) -> None:
+        """The devices have been looked at: what is raised from here on is answered like anything of an order."""
+        try:
+            self._send_leased(command)
+        except Exception as error:
+            self._unmet.answer(command, error)
 
     def _send_leased(self, command: do.SendTask) -> None:
         worker = self._head.workers.by_id.get(command.worker_id)
         entry: TaskEntry = command.task.payload
         if worker is None or worker.ended:
             return
-        if worker.held or (entry.submit.slots and self._on_disk(entry.submit)):
-            worker.held.append(command)  # what comes after it waits too: calls keep their order
-            if len(worker.held) == 1:
-                self._keep(entry.submit, 1)
-                self._send_held(worker)
-            return
-        self._transmit(command, worker, entry)
-
-    def _send_held(self, worker: WorkerProcess) -> None:
-        """Send, in order, what waited for arguments to come back from disk."""
-        while worker.held:
-            entry: TaskEntry = worker.held[0].task.payload
-            going = entry.pinned and not worker.ended
-            if going and self._bring_back(worker, entry.submit):
-                return
-            command = worker.held.pop(0)
-            if going:
-                self._transmit(command, worker, entry)
-            self._keep(entry.submit, -1)
-            if worker.held:
-                self._keep(worker.held[0].task.payload.submit, 1)
-
-    def _on_disk(self, submit: wire.Submit) -> bytes | None:
-        """An argument that is not in the arena."""
-        for _place, id in submit.slots:
-            record = self._objects.records.get(id)
-            if record is not None and record.spilled:
-                return id
-        return None
-
-    def _keep(self, submit: wire.Submit, change: int) -> None:
-        """Arguments that are in the arena stay there until all have come."""
-        for _place, id in submit.slots:
-            record = self._objects.records.get(id)
-            if record is not None:
-                record.kept += change
-
-    def _bring_back(self, worker: WorkerProcess, submit: wire.Submit) -> bool:
-        """Whether an argument is on its way back from disk."""
-        id = self._on_disk(submit)
-        if id is None or id in worker.refused:
-            return False
-
-        def refused(why: str) -> None:
-            worker.refused[id] = why
-            self._send_held(worker)
-
-        self._head.store.when_here(id, NOBODY, lambda: self._send_held(worker), refused)
-        return True
+        if not self.held.holds_back(command, worker, entry):
+            self._transmit(command, worker, entry)
 
     def _transmit(self, command: do.SendTask, worker: WorkerProcess, entry: TaskEntry) -> None:
         head, task, peer = self._head, command.task, worker.peer
@@ -296,6 +270,12 @@ class Orders:
             return  # its arguments are kept for as long as it may have to run again
         self._let_go(entry, command.task)
 
+    def conclude(self, task: Task, entry: TaskEntry, results: list[wire.Result]) -> None:
+        """Writing the results was broken off: write those that are missing, and tell everybody of all."""
+        self._write_results(task, entry, results)
+        entry.results = None
+        self._let_go(entry, task)
+
     def _write_results(self, task: Task, entry: TaskEntry, results: list[wire.Result]) -> None:
         record = entry.record
         if record.returns == 0:
@@ -306,13 +286,23 @@ class Orders:
         if record.template.num_returns == wire.STREAMING:
             value = results[0].value
             # What the generator raised is its last item; the stream itself has come to its end all the same.
-            self.fill(return_id(task_id, 0), _NOTHING if value.status == wire.RAISED else value, [], entry.client_id)
-            if not entry.is_made_again:
+            self._write_result(task_id, 0, entry, wire.Result(_NOTHING if value.status == wire.RAISED else value))
+            if not entry.is_made_again and not entry.stream_over:
                 self._end_stream(task_id, entry, value)
             self._head.lineage.stream_ended(task_id, entry, value)
             return
         for index, result in enumerate(results):
-            self.fill(return_id(task_id, index), result.value, result.refs, entry.client_id)
+            self._write_result(task_id, index, entry, result)
+
+    def _write_result(self, task_id: bytes, index: int, entry: TaskEntry, result: wire.Result) -> None:
+        """One result; of one that is there already everybody is told once more."""
+        id = return_id(task_id, index)
+        if index < entry.written:
+            self._announce_again(id, entry.client_id)
+        else:
+            filled = self._objects.fill(id, result.value, result.refs)
+            entry.written = index + 1
+            self._filled(id, filled, result.value, entry.client_id)
 
     def _end_stream(self, task_id: bytes, entry: TaskEntry, value: wire.Value) -> None:
         """The stream's reader gets the error, if there was one, as the last item."""
@@ -326,17 +316,27 @@ class Orders:
             self._head.send(peer, wire.StreamItem(task_id, entry.items, value if value.data is not None else None))
             entry.items += 1
         self._head.send(peer, wire.StreamEnd(task_id, entry.items))
+        entry.stream_over = True
 
     def fill(self, id: bytes, value: wire.Value, refs: list[bytes], owner: int) -> None:
         """A result is there: its submitter gets it, whoever waits for it is told."""
-        record = self._objects.fill(id, value, refs)
-        if record is None:
-            if value.status != wire.OK:
-                self._head.unread_errors.gone([id])
-            return
+        self._filled(id, self._objects.fill(id, value, refs), value, owner)
+
+    def _filled(self, id: bytes, record: ObjectRecord | None, value: wire.Value, owner: int) -> None:
+        if record is not None:
+            self._announce(id, record, value, owner)
+        elif value.status != wire.OK:
+            self._head.unread_errors.gone([id])
+
+    def _announce_again(self, id: bytes, owner: int) -> None:
+        record = self._objects.records.get(id)
+        if record is not None and record.value is not None:
+            self._announce(id, record, record.value, owner)
+
+    def _announce(self, id: bytes, record: ObjectRecord, value: wire.Value, owner: int) -> None:
+        """Clients take no harm from hearing of a value twice."""
         small = value.data is not None and len(value.data) <= PUSH_BYTES
         wanted, ready = record.wanted_by, record.ready_wanted_by
-        record.wanted_by = record.ready_wanted_by = None
         if record.owner == owner and (wanted is None or owner not in wanted):
             peer = self._head.peers.get(owner)
             if peer is not None:
@@ -349,6 +349,7 @@ class Orders:
             peer = self._head.peers.get(client_id)
             if peer is not None and client_id != owner:
                 self._head.send(peer, wire.ObjectReady([id]))
+        record.wanted_by = record.ready_wanted_by = None
         if record.pins:
             self._arrived(id, value)
 
@@ -427,14 +428,12 @@ class Orders:
     def unpin(self, entry: TaskEntry, task: Task) -> None:
         if not entry.pinned:
             return
-        entry.pinned = False
         submit = entry.submit
-        if submit.slots:
-            self._objects.unpin(id for _place, id in submit.slots)
-        if submit.refs:
-            self._objects.unpin(submit.refs)
+        pinned = [*(id for _place, id in submit.slots), *submit.refs]
         if task.kind is TaskKind.ACTOR_CALL and submit.actor_id:
-            self._objects.unpin((submit.actor_id,))
+            pinned.append(submit.actor_id)
+        self._objects.unpin_later(pinned)
+        entry.pinned = False
         submit.args = b""
 
     # ---- actors

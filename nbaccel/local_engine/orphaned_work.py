@@ -14,14 +14,19 @@ from nbaccel.scheduling.events import ActorKillAsked, CancelAsked
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head import Head
+    from nbaccel.local_engine.records import WorkerProcess
     from nbaccel.scheduling.tasks import TaskRecord
 
 OWNER_DIED = "its owner has died: the process that created it ended"
 
 
-def end_work_of(head: Head, worker_id: bytes, client_id: int) -> None:
-    """End what this dead worker had submitted; what it held has been let go of already."""
-    head.questions.groups.owner_died(client_id)
+def end_work_of(head: Head, worker: WorkerProcess, intended: bool) -> None:
+    """End what this dead worker had submitted, if its work dies with it; what it held has been let go of already."""
+    worker_id = worker.worker_id
+    if not _dies_with_its_work(head, worker_id, intended):
+        return
+    if worker.peer is not None:
+        head.questions.groups.owner_died(worker.peer.client_id)
     for record in reversed(list(head.scheduler.unfinished_tasks_of(worker_id))):  # the last first: it holds arguments
         if not record.over and not _is_wanted(head, record):
             head.handle(CancelAsked(record.task.task_id))
@@ -37,7 +42,7 @@ def _is_wanted(head: Head, record: TaskRecord) -> bool:
     return any(id in objects.records and objects.is_held(objects.records[id]) for id in ids)
 
 
-def dies_with_its_work(head: Head, worker_id: bytes, intended: bool) -> bool:
+def _dies_with_its_work(head: Head, worker_id: bytes, intended: bool) -> bool:
     """Not so a worker that was stopped because nobody needed it any more."""
     record = head.scheduler.worker_record(worker_id)
     return not intended or (record is not None and record.actor is not None)

@@ -56,12 +56,14 @@ class TaskEntry(msgspec.Struct):
     choice_why: str = ""
     attempt: int = 0
     results: list[wire.Result] | None = None
+    written: int = 0  # results that are in the table of objects
     failed: bool = False
     note: str = ""
     error_type: str = ""  # Ray's word for why it failed
     error_was_read: bool = False  # or told
     items: int = 0  # of its stream, that its reader was sent
     consumed: int = 0  # of them, that the reader has taken
+    stream_over: bool = False  # its reader was told of the end
     is_made_again: bool = False  # its results were lost with their node after it had returned
     progress: tuple[float, float] | None = None
     peak_memory: int | None = None  # bytes of device memory, the most that it held
@@ -114,7 +116,8 @@ class WorkerProcess(msgspec.Struct):
     running_actor: bytes = b""
     last_done_at: float | None = None  # Unix seconds: what it was sent ahead began then
     held: list[Any] = []  # SendTasks that wait for arguments to come back from disk
-    refused: dict[bytes, str] = {}  # arguments that cannot, and why
+    keeps: wire.Submit | None = None  # the first of them: those of its arguments that are in the arena stay there
+    refused: dict[bytes, str] = {}  # arguments that cannot come back, and why
 
 
 def choice_of(spec: wire.ChoiceSpec) -> Choice:

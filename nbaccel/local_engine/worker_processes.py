@@ -10,13 +10,14 @@ import subprocess
 import sys
 import time
 from collections import deque
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from nbaccel import roots
 from nbaccel.local_engine import process, wire
-from nbaccel.local_engine.orphaned_work import dies_with_its_work, end_work_of
+from nbaccel.local_engine.orphaned_work import end_work_of
 from nbaccel.local_engine.peers import Peer
 from nbaccel.local_engine.records import WorkerProcess
 from nbaccel.local_engine.zygote import Order, Report
@@ -70,8 +71,7 @@ class Zygotes:
         order.argument = order.argument if order.role != "worker" else ""
         if key not in self._socks and key not in self._pausing:
             self._adopt(key, self._execute(key))
-        copies = [os.dup(fd) for fd in fds]
-        self._waiting.setdefault(key, []).append((msgspec.msgpack.encode(order), copies))
+        self._waiting.setdefault(key, []).append((msgspec.msgpack.encode(order), _copies(fds)))
         self._write(key)
 
     def has_died(self, key: str, generation: int) -> bool:
@@ -210,34 +210,57 @@ class WorkerProcesses:
         except OSError as error:
             limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
             why = f"could not be started: {error.strerror} (the head may have {limit}: raise `ulimit -n`)"
-            self._head.poll.at(time.monotonic() + START_PAUSE_S, lambda: self._never_started(worker, why))
+            self.cannot_start(worker.worker_id, why)
         else:
             self._order(worker)
 
-    def _never_started(self, worker: WorkerProcess, why: str) -> None:
-        if worker.worker_id in self.by_id:
+    def cannot_start(self, worker_id: bytes, why: str) -> None:
+        """It dies after a pause, so that whoever is started in its place is not started at once."""
+        worker = self.by_id.get(worker_id)
+        if worker is not None and worker.peer is not None:
+            self._head.drop_peer(worker.peer)  # should its process come up, it finds nobody and leaves
+        self._head.poll.at(
+            time.monotonic() + START_PAUSE_S, lambda: self._head.until_done(lambda: self._never_started(worker_id, why))
+        )
+
+    def _never_started(self, worker_id: bytes, why: str) -> None:
+        worker = self.by_id.get(worker_id)
+        if worker is not None:
             self._dead(worker, why)
+        else:
+            self._head.handle(WorkerDied(worker_id, why))
 
     def _order(self, worker: WorkerProcess) -> None:
         """Have its process forked; again, with new connections, when the zygote died before it came to that."""
-        head = self._head
         ours, theirs = socket.socketpair()
-        _enlarge(ours)
-        _enlarge(theirs)
-        peer = worker.peer = Peer(ours, "worker", head.next_client_id())
-        peer.worker = worker
-        head.add_peer(peer)
-        out_write, err_write = head.outputs.open(worker)
-        pool = worker.pool
+        with theirs:
+            worker.peer = self._connect(worker, ours)
+            _enlarge(ours)
+            _enlarge(theirs)
+            out_write, err_write = self._head.outputs.open(worker)
+            try:
+                self._fork(worker, [theirs.fileno(), out_write, err_write])
+            finally:
+                os.close(out_write)
+                os.close(err_write)
+
+    def _connect(self, worker: WorkerProcess, sock: socket.socket) -> Peer:
+        with ExitStack() as undo:
+            undo.enter_context(sock)
+            peer = Peer(sock, "worker", self._head.next_client_id())
+            peer.worker = worker
+            undo.pop_all()
+        return peer
+
+    def _fork(self, worker: WorkerProcess, fds: list[int]) -> None:
+        head, pool = self._head, worker.pool
         order = Order("worker", worker.worker_id, argument=pool.zygote if pool else "")
         worker.zygote, worker.generation = order.argument, head.zygotes.generation.get(order.argument, 0)
         if pool is not None and pool.how == "exec":
             order.how = "exec"
             order.env_vars, order.environment = head.environments.for_exec(pool.environment)
-        head.zygotes.order(order, [theirs.fileno(), out_write, err_write])
-        for fd in (out_write, err_write):
-            os.close(fd)
-        theirs.close()
+        head.add_peer(worker.peer)
+        head.zygotes.order(order, fds)
 
     def introduced(self, worker: WorkerProcess, pid: int) -> None:
         """WorkerHello came. Raises ValueError for a pid that is not the worker's: the head will send it signals."""
@@ -260,18 +283,31 @@ class WorkerProcesses:
             return
         worker.stopping = worker.stopping or why
         if force or worker.peer is None:
+            self._watch(worker)
             self._kill(worker)
         else:
+            self._watch(worker, GOODBYE_PATIENCE_S if worker.running_actor else EXIT_PATIENCE_S)
             worker.peer.out.append(wire.Exit())
             self._head.touched.add(worker.peer)
-            self._watch(worker, GOODBYE_PATIENCE_S if worker.running_actor else EXIT_PATIENCE_S)
+
+    def kill(self, worker_id: bytes, why: str) -> None:
+        """End it whatever state it is in; WorkerDied follows."""
+        worker = self.by_id.get(worker_id)
+        if worker is None:
+            self._head.handle(WorkerDied(worker_id, why, intended=True))  # no news where its death has been told
+            return
+        worker.stopping = worker.stopping or why
+        self._watch(worker)
+        self._kill(worker)
 
     def _watch(self, worker: WorkerProcess, patience_s: float = EXIT_PATIENCE_S) -> None:
         self._head.poll.at(time.monotonic() + patience_s, lambda: self._kill_if_there(worker))
 
     def _kill_if_there(self, worker: WorkerProcess) -> None:
-        if worker.worker_id in self.by_id and worker.status is None:
-            self._kill(worker)
+        if worker.worker_id in self.by_id:
+            self._watch(worker)  # first: whatever the kill raises, there is another
+            if worker.status is None:
+                self._kill(worker)
 
     def _kill(self, worker: WorkerProcess) -> None:
         if worker.pid is not None and worker.status is None:
@@ -325,17 +361,16 @@ class WorkerProcesses:
         """It is dead; what it started and left behind goes too, and with it the copies of its connection."""
         assert worker.pid is not None
         worker.status = status
+        self._head.poll.at(time.monotonic() + EXIT_PATIENCE_S, lambda: self._end_of_dead(worker))
         self._sessions.append(worker.pid)
         process.kill_group(worker.pid)
         process.kill_orphans(self._sessions)
         if worker.ended:
             self._reaped_and_read(worker)
-        else:
-            self._head.poll.at(time.monotonic() + EXIT_PATIENCE_S, lambda: self._end_of_dead(worker))
 
     def _end_of_dead(self, worker: WorkerProcess) -> None:
         """Somebody out of our reach holds a copy of a dead worker's connection: what it said has long been read."""
-        if worker.worker_id in self.by_id and not worker.ended:
+        if worker.worker_id in self.by_id:
             worker.ended = True
             self._reaped_and_read(worker)
 
@@ -348,14 +383,20 @@ class WorkerProcesses:
         self._dead(worker, words)
 
     def _dead(self, worker: WorkerProcess, words: str) -> None:
-        self.by_id.pop(worker.worker_id, None)
+        """Let go of what it held; then the scheduler is told, whatever went wrong before."""
+        if self.by_id.pop(worker.worker_id, None) is None:
+            return
         if worker.pid is not None:
             self.by_pid.pop(worker.pid, None)
-        self._head.worker_gone(worker)
+        head = self._head
         died = WorkerDied(worker.worker_id, worker.stopping or words, intended=bool(worker.stopping))
-        if dies_with_its_work(self._head, worker.worker_id, died.intended):
-            end_work_of(self._head, worker.worker_id, worker.peer.client_id)
-        record = self._head.scheduler.worker_record(worker.worker_id)
+        head.until_done(lambda: head.worker_gone(worker))
+        head.until_done(lambda: end_work_of(head, worker, died.intended))
+        head.until_done(lambda: self._tell(died))
+
+    def _tell(self, died: WorkerDied) -> None:
+        """The scheduler hears of it when the devices that a crashed one held have been looked at."""
+        record = self._head.scheduler.worker_record(died.worker_id)
         hold = record.hold if record is not None and not died.intended else None
         if hold is None:
             self._head.handle(died)
@@ -379,6 +420,17 @@ def _check_descriptors() -> None:
     finally:
         for fd in opened:
             os.close(fd)
+
+
+def _copies(fds: list[int]) -> list[int]:
+    """Of all or of none."""
+    with ExitStack() as undo:
+        made = []
+        for fd in fds:
+            made.append(os.dup(fd))
+            undo.callback(os.close, made[-1])
+        undo.pop_all()
+    return made
 
 
 def _enlarge(sock: socket.socket) -> None:

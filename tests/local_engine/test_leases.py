@@ -140,6 +140,29 @@ def test_a_malformed_record_counts_as_empty_and_is_written_anew(directory, first
     assert second.take(GPU, 10_000).title == "notebook a.ipynb"
 
 
+@pytest.mark.parametrize(
+    "number", ["Infinity", "-Infinity", "NaN", "1e400", "1e99", "-1", "10" * 40, "true", "[]", '"1"']
+)
+@pytest.mark.parametrize("field", ["pid", "started", "amount", "since", "owner_pid"])
+def test_no_number_in_a_record_stops_a_head(directory, first, second, field, number):
+    holder = {
+        "pid": "1",
+        "started": "5",
+        "boot_id": '"b"',
+        "token": '"t"',
+        "title": '"t"',
+        "amount": "10",
+        "since": "1",
+    }
+    fields = ", ".join(f'"{name}": {value}' for name, value in {**holder, field: number}.items())
+    record_file(directory).write_text(f'{{"holders": [{{{fields}}}]}}\n')
+    assert first.held_by_others(GPU) == []
+    assert first.take(GPU, 10_000) is None
+    assert second.take(GPU, 10_000).title == "notebook a.ipynb"
+    first.release(GPU, 10_000)
+    assert second.take(GPU, 10_000) is None
+
+
 def test_rubbish_behind_the_record_is_ignored(directory, first, second):
     first.take(GPU, 5_000)
     with record_file(directory).open("ab") as file:

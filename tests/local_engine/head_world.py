@@ -1,0 +1,395 @@
+"""A real head in this process, with workers, a driver and a clock that are made up: every order is really carried out.
+
+The machine has two devices that count as real, so that leases are taken. Workers exist as connections only; a pid of
+theirs belongs to no process. `fault` makes the next order of a kind raise at one of the calls that it makes.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import os
+import socket
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import msgspec
+
+from nbaccel import accelerators
+from nbaccel.accelerators import DeviceKind
+from nbaccel.local_engine import framing, process, wire
+from nbaccel.local_engine.boot import Config
+from nbaccel.local_engine.head import Head
+from nbaccel.local_engine.ids import IdMaker, return_id
+from nbaccel.local_engine.zygote import Order
+from nbaccel.scheduling.events import UNIT
+
+FIRST_PID = 5_000_000  # above what the kernel gives
+KILLED, LEFT = 9, 0  # wait statuses
+_GUARDS = ("until_done.py", "unmet_orders.py")  # what catches, and what answers
+
+
+class Fault(Exception):
+    """What an order runs into."""
+
+
+class FakeWorker:
+    """The other end of a worker's connection."""
+
+    def __init__(self, worker_id: bytes, pid: int, sock: socket.socket) -> None:
+        self.worker_id, self.pid, self.sock = worker_id, pid, sock
+        self.reader = framing.FrameReader(of_head=False)
+        self.runs: list[wire.Run] = []
+        self.status: int | None = None  # how it ended, once it has
+
+
+class _NoOutputs:
+    """Workers that print nothing."""
+
+    def open(self, worker: Any) -> tuple[int, int]:
+        return os.open(os.devnull, os.O_WRONLY), os.open(os.devnull, os.O_WRONLY)
+
+    def drain(self, then: Callable[[], None]) -> None:
+        then()
+
+
+class HeadWorld:
+    """Owns the head; `settle` lets everything happen that can happen now."""
+
+    def __init__(self) -> None:
+        self.folder = tempfile.mkdtemp(prefix="nb-world-")
+        self._was = dict(os.environ), time.monotonic, process.kill_sessions, process.kill_group, process.kill_orphans
+        os.environ["NBACCEL_LEASE_DIR"] = os.path.join(self.folder, "leases")
+        self._ahead_s, real = 0.0, time.monotonic
+        time.monotonic = lambda: real() + self._ahead_s
+        process.kill_sessions = self._kill
+        process.kill_group = process.kill_orphans = lambda which: None  # type: ignore[assignment]
+        self.descriptors = set(os.listdir("/proc/self/fd"))
+        zygote, self._zygote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._arena = os.memfd_create("nbaccel-test-arena")
+        options: dict[str, object] = {"num_cpus": 2}
+        self.head = Head(Config("world", self.folder, 1 << 20, options, token="t"), self._arena, zygote)
+        self.head.outputs = _NoOutputs()  # type: ignore[assignment]
+        self._zygote.setblocking(False)
+        self.workers: dict[int, FakeWorker] = {}
+        self._helpers: list[int] = []  # connections of processes that never answer
+        self.values: dict[bytes, int] = {}  # object -> its status, as the driver knows it
+        self.streams: dict[bytes, bool] = {}  # task -> whether its end was told
+        self.expected: list[bytes] = []  # objects that the driver waits for
+        self.submitted: list[bytes] = []
+        self.actors: list[bytes] = []
+        self.groups: list[bytes] = []
+        self.fault_fired = 0
+        self._add_node()
+        self._join()
+        self.settle()
+
+    # ---- making
+
+    def _add_node(self) -> None:
+        node = self.head.node
+        node.detection = accelerators.detect(node._machine, simulate="nvidia:2xH100")
+        offered = node._resolve(node.detection, {})
+        offered.devices = {
+            name: [dataclasses.replace(device, kind=DeviceKind.REAL) for device in devices]
+            for name, devices in offered.devices.items()
+        }
+        node.add(node._head_spec(offered, {}), offered)
+
+    def _join(self) -> None:
+        theirs, self._driver = socket.socketpair()
+        self.head.door.let_in(theirs, is_our_driver=True)
+        self._reader = framing.FrameReader(of_head=False)
+        python = "{}.{}".format(*sys.version_info)
+        self.say(wire.Hello("driver", "t", os.getpid(), wire.VERSION, python, sys.prefix))
+        self.head.poll.once()
+        body, fds, _flags, _address = socket.recv_fds(self._driver, 65536, 4)
+        for fd in fds:
+            os.close(fd)
+        (welcome,) = self._reader.feed(body)
+        self._ids = IdMaker(welcome.job)
+        self._driver.setblocking(False)
+        self.say(wire.DefineFunction(b"f", b"", "f"))
+        for number, template in enumerate(TEMPLATES.values()):
+            self.say(wire.DefineTemplate(number, template))
+
+    # ---- the driver
+
+    def say(self, *messages: Any) -> None:
+        self._driver.send(wire.frame(list(messages)))
+
+    def submit(self, name: str, after: bytes | None = None, actor_id: bytes = b"") -> bytes:
+        task_id = self._ids.task_id()
+        slots: list[Any] = [(0, return_id(after, 0))] if after is not None else []
+        self.say(wire.Submit(task_id, list(TEMPLATES).index(name), b"", slots, actor_id=actor_id))
+        if TEMPLATES[name].kind == 1:
+            return task_id
+        self.submitted.append(task_id)
+        self.expected += [return_id(task_id, index) for index in range(max(1, TEMPLATES[name].num_returns))]
+        if TEMPLATES[name].num_returns == wire.STREAMING:
+            self.streams[task_id] = False
+        self.settle()
+        return task_id
+
+    def create_actor(self, name: str) -> bytes:
+        actor_id = self._ids.actor_id()
+        self.actors.append(actor_id)
+        self.submit(name, actor_id=actor_id)
+        self.settle()
+        return actor_id
+
+    def ask_for_group(self) -> None:
+        group_id = os.urandom(16)
+        self.groups.append(group_id)
+        ready = self._ids.put_id()
+        body = [group_id, [{"CPU": 1.0, "GPU": 1.0}], "PACK", "", False, None]
+        self.say(wire.Ask(1, "create_group", wire.pack(body)))
+        self.say(wire.Ask(2, "group_ready", wire.pack([group_id, ready, b""])))
+        self.expected.append(ready)
+        self.settle()
+
+    def _driver_heard(self, message: Any) -> None:
+        if type(message) is wire.ObjectValue:
+            self.values[message.object_id] = message.value.status
+        elif type(message) is wire.ObjectReady:
+            self.say(wire.Want(message.object_ids))
+        elif type(message) is wire.StreamEnd:
+            self.streams[message.task_id] = True
+
+    # ---- the workers
+
+    def running(self) -> list[FakeWorker]:
+        return [worker for worker in self.workers.values() if worker.runs and worker.status is None]
+
+    def returns(self, worker: FakeWorker, *, failed: bool = False) -> None:
+        run = worker.runs.pop(0)
+        record = self.head.scheduler.task_record(run.task_id)
+        returns = record.task.payload.record.returns if record is not None else 1
+        value = wire.Value(wire.RAISED if failed else wire.OK, b"x")
+        results = [wire.Result(value) for _ in range(max(1, returns))]
+        worker.sock.send(wire.frame([wire.Done(run.task_id, results, failed=failed, note="ValueError" * failed)]))
+        self.settle()
+
+    def dies(self, worker: FakeWorker, status: int = KILLED) -> None:
+        if worker.status is None:
+            worker.status = status
+            worker.sock.close()
+
+    def _kill(self, pids: set[int]) -> None:
+        for pid in pids & set(self.workers):
+            self.dies(self.workers[pid])
+
+    def _worker_heard(self, worker: FakeWorker, message: Any) -> None:
+        if type(message) is wire.Run:
+            worker.runs.append(message)
+        elif type(message) is wire.Recall:
+            back, worker.runs = worker.runs[1:], worker.runs[:1]
+            worker.sock.send(wire.frame([wire.GivenBack([run.task_id for run in back])]))
+        elif type(message) is wire.Exit:
+            self.dies(worker, LEFT)
+
+    def _fork(self) -> bool:
+        try:
+            body, fds, _flags, _address = socket.recv_fds(self._zygote, 65536, 8)
+        except BlockingIOError:
+            return False
+        order = msgspec.msgpack.decode(body, type=Order)
+        if order.role != "worker":
+            self._helpers += fds
+            return True
+        sock = socket.socket(fileno=fds[0])
+        sock.setblocking(False)
+        for fd in fds[1:]:
+            os.close(fd)
+        worker = FakeWorker(order.id, FIRST_PID + len(self.workers), sock)
+        self.workers[worker.pid] = worker
+        try:
+            sock.send(wire.frame([wire.WorkerHello(worker.worker_id, worker.pid)]))
+        except OSError:
+            self.dies(worker)
+        return True
+
+    # ---- time
+
+    def settle(self) -> None:
+        """Go on until nobody has anything to say."""
+        quiet = 0
+        while quiet < 3:
+            self.head.poll.at(time.monotonic(), lambda: None)
+            try:
+                self.head.poll.once()
+                self.head.flush()
+            except Fault:
+                pass  # as in the head's own loop
+            self.head.scheduler.check()
+            quiet = 0 if self._everybody_reads() else quiet + 1
+
+    def _everybody_reads(self) -> bool:
+        something = False
+        while self._fork():
+            something = True
+        for message in _read(self._driver, self._reader) or ():
+            self._driver_heard(message)
+            something = True
+        for worker in list(self.workers.values()):
+            something |= self._worker_reads(worker)
+        return something
+
+    def _worker_reads(self, worker: FakeWorker) -> bool:
+        if worker.status is None:
+            messages = _read(worker.sock, worker.reader)
+            if messages is None:
+                self.dies(worker)  # the head has closed its connection
+            for message in messages or ():
+                self._worker_heard(worker, message)
+            return bool(messages)
+        known = self.head.workers.by_pid.get(worker.pid)
+        if known is not None and known.status is None:
+            self.head.until_done(lambda: self.head.workers._reaped(known, worker.status or 0))
+            return True
+        return False
+
+    def jump(self, seconds: float) -> None:
+        self._ahead_s += seconds
+        self.settle()
+
+    # ---- faults
+
+    @contextmanager
+    def fault(self, kind: type, call: int) -> Iterator[None]:
+        """The next order of this kind raises at its call-th call, or when it is done if it makes fewer."""
+        acts = self.head.orders._acts
+        act = acts[kind]
+
+        def raising(command: Any) -> None:
+            acts[kind] = act
+            self.fault_fired += 1
+            sys.setprofile(_Counter(call))
+            try:
+                act(command)
+            finally:
+                sys.setprofile(None)
+            raise Fault("at the end")
+
+        acts[kind] = raising
+        try:
+            yield
+        finally:
+            acts[kind] = act
+
+    # ---- the end
+
+    def finish(self) -> None:
+        """Everything ends as it would: workers work, actors and groups give back what they keep, results are read."""
+        self._work_on()
+        for actor_id in self.actors:
+            self.say(wire.KillActor(actor_id))
+        for group_id in self.groups:
+            self.say(wire.Ask(3, "remove_group", wire.pack(group_id)))
+        self.settle()
+        self._work_on()
+        self.say(wire.Want([id for id in self.expected if id not in self.values]))
+        for _ in range(4):
+            self.jump(20.0)
+
+    def _work_on(self) -> None:
+        idle = 0
+        while idle < 6:  # what is tried again is tried within seconds
+            for worker in self.running():
+                self.returns(worker)
+                idle = 0
+            self.jump(1.0)
+            idle += 1
+
+    def let_go(self) -> None:
+        """The driver holds nothing any more."""
+        streamed = [return_id(task_id, index) for task_id in self.streams for index in range(1, 4)]
+        self.say(wire.Releases([*self.expected, *streamed, *self.actors]))
+        self.settle()
+
+    def end(self) -> None:
+        for worker in self.workers.values():
+            worker.sock.close()
+        for peer in list(self.head.peers.values()):
+            self.head.drop_peer(peer)
+        self.head.zygotes.close()
+        for role in (self.head.node.prober, self.head.store._mover):
+            role.close()
+        for fd in [*self._helpers, self._arena]:
+            os.close(fd)
+        self._driver.close()
+        self._zygote.close()
+        self.head.poll.close()
+        environ, time.monotonic, process.kill_sessions, process.kill_group, process.kill_orphans = self._was
+        os.environ.clear()
+        os.environ.update(environ)
+
+    @property
+    def leases(self) -> list[str]:
+        return [path.name for path in Path(self.folder, "leases").iterdir() if path.read_bytes()]
+
+
+class _Counter:
+    """A profiler that raises at one of the calls that our code makes."""
+
+    def __init__(self, at: int) -> None:
+        self._left = at
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> None:
+        if event not in ("call", "c_call") or "/local_engine/" not in frame.f_code.co_filename:
+            return
+        if event == "c_call" and _is_of_memory(argument):
+            return
+        if frame.f_code.co_filename.endswith(_GUARDS) or "tests" in frame.f_code.co_filename:
+            return
+        self._left -= 1
+        if self._left < 0:
+            sys.setprofile(None)
+            raise Fault(f"at {frame.f_code.co_qualname}, line {frame.f_lineno} of {frame.f_code.co_filename}")
+
+
+def _is_of_memory(function: object) -> bool:
+    """Whether it is a method of a dict, a list, …, or a built-in function: such do not fail; nor does `close`."""
+    owner = getattr(function, "__self__", None)
+    return (
+        getattr(function, "__name__", "") == "close"
+        or isinstance(owner, (dict, list, set, deque, bytes, bytearray, str, type))
+        or owner is builtins
+    )
+
+
+def _read(sock: socket.socket, reader: framing.FrameReader) -> list[Any] | None:
+    messages: list[Any] = []
+    while True:
+        try:
+            data = sock.recv(1 << 20)
+        except BlockingIOError:
+            return messages
+        except OSError:
+            return None
+        if not data:
+            return messages or None
+        messages += reader.feed(data)
+
+
+def _asks(**amounts: float) -> list[wire.ChoiceSpec]:
+    return [wire.ChoiceSpec([(name, round(amount * UNIT)) for name, amount in sorted(amounts.items())])]
+
+
+TEMPLATES = {
+    "task": wire.Template("task", 0, b"f", _asks(CPU=1), max_retries=1),
+    "pair": wire.Template("pair", 0, b"f", _asks(CPU=1), num_returns=2, max_retries=0),
+    "train": wire.Template("train", 0, b"f", _asks(CPU=1, GPU=1), fresh=True, max_calls=1, max_retries=0),
+    "half": wire.Template("half", 0, b"f", _asks(GPU=0.5), max_retries=1),
+    "stream": wire.Template("stream", 0, b"f", _asks(CPU=1), num_returns=wire.STREAMING, max_retries=0),
+    "actor": wire.Template("Actor.__init__", 1, b"f", _asks(CPU=1), running=[], max_retries=0, max_restarts=1),
+    "learner": wire.Template("Learner.__init__", 1, b"f", _asks(GPU=1), max_retries=0),
+    "call": wire.Template("Actor.call", 2, b"", _asks(), method="call", max_retries=0),
+}
