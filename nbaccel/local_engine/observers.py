@@ -6,13 +6,14 @@
   {"ask": "watch"}         ──► {"kind": "snapshot", …} now, and at every change
   {"ask": "explain", …}    ──► {"kind": "explanations", …}   see questions.py
 ```
-One question is answered at a time, and none is read while more than MOST_UNREAD_BYTES of answers wait to be taken: who
-asks and never reads costs no more than that and one answer. A mistake is answered and the observer may go on; an
+One question of each is answered in a pass of the head's loop, so that others have their turn, and none is read while
+more than MOST_UNREAD_BYTES of answers wait to be taken: who asks and never reads costs that and one answer. A mistake is answered and the observer may go on; an
 exception that nobody has foreseen is answered and ends its observer.
 """
 
 from __future__ import annotations
 
+import time
 import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,8 @@ class _Observer:
     waits: bool = False  # for a picture, until the devices have been looked at
     wants_picture: bool = False  # they have
     obeying: bool = False
+    goes_on: bool = False  # in the loop's next pass
+    has_ended: bool = False  # it says no more, and takes its last answers
 
 
 class Observers:
@@ -61,7 +64,11 @@ class Observers:
     def written(self, peer: Peer) -> None:
         """It has taken all answers: more may be asked."""
         observer = self._known.get(peer)
-        if observer is not None:
+        if observer is None:
+            return
+        if observer.has_ended:
+            self._end(observer)
+        else:
             self._go_on(observer)
 
     def say(self, peer: Peer, answer: dict[str, Any]) -> None:
@@ -72,7 +79,10 @@ class Observers:
 
     def _readable(self, observer: _Observer) -> None:
         data = observer.peer.receive(READ_BYTES)
-        if data is None:
+        if data is None and observer.peer.pending:
+            observer.has_ended = True
+            self._head.poll.pause_reading(observer.peer.sock, True)
+        elif data is None:
             self._end(observer)
         elif data:
             observer.lines.feed(data)
@@ -83,14 +93,14 @@ class Observers:
         self._head.watchers.gone(observer.peer)
 
     def _go_on(self, observer: _Observer) -> None:
-        """Obey the lines that are here, for as long as their answers are taken."""
-        if observer.obeying:
-            return  # an answer that came at once: the loop below goes on
+        """Obey the next line that is here, if the answers before it are taken; the others in later passes."""
         peer = observer.peer
+        if observer.obeying or peer.closed:
+            return  # an answer that came at once is sent in the next pass
         observer.obeying = True
         try:
-            while not peer.closed and self._obey_next(observer):
-                pass
+            if self._obey_next(observer):
+                self._go_on_later(observer)
         except Unreadable as error:
             self._expel(observer, str(error))
         except Exception as error:  # whatever one observer's line brings about is its own end, and nobody else's
@@ -99,7 +109,17 @@ class Observers:
         finally:
             observer.obeying = False
         if not peer.closed:
-            self._head.poll.pause_reading(peer.sock, self._is_busy(observer))
+            paused = observer.goes_on or observer.has_ended or self._is_busy(observer)
+            self._head.poll.pause_reading(peer.sock, paused)
+
+    def _go_on_later(self, observer: _Observer) -> None:
+        if not observer.goes_on:
+            observer.goes_on = True
+            self._head.poll.at(time.monotonic(), lambda: self._next_pass(observer))
+
+    def _next_pass(self, observer: _Observer) -> None:
+        observer.goes_on = False
+        self._go_on(observer)
 
     def _obey_next(self, observer: _Observer) -> bool:
         """Whether there was something to do."""
