@@ -74,6 +74,7 @@ class Door:
         self._clock = clock
         self._newcomers: dict[int, _Newcomer] = {}  # by client id, so in the order in which they came
         self._sweeping = False
+        self._is_short = False  # of descriptors
         self._listener: socket.socket | None = None
 
     # ---- who comes
@@ -95,6 +96,7 @@ class Door:
             if error.errno in _SHORT:
                 self._rest(error)
             return
+        self._is_short = False
         credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         uid = int.from_bytes(credentials[4:8], sys.byteorder)
         if uid in (os.getuid(), 0):
@@ -109,7 +111,9 @@ class Door:
     def _rest(self, error: OSError) -> None:
         """Who wants to come in waits where the kernel keeps them: the listener would call us without end."""
         self._poll.pause_reading(self._listener, True)
-        self._host.note(f"no connection can be accepted for {PAUSE_S:g} s: {error.strerror}")
+        if not self._is_short:
+            self._host.note(f"no connection can be accepted for now: {error.strerror}")
+        self._is_short = True
         self._poll.at(self._clock() + PAUSE_S, lambda: self._poll.pause_reading(self._listener, False))
 
     def let_in(self, sock: socket.socket, *, is_our_driver: bool = False) -> None:

@@ -7,8 +7,8 @@
   {"ask": "explain", …}    ──► {"kind": "explanations", …}   see questions.py
 ```
 One question of each is answered in a pass of the head's loop, so that others have their turn, and none is read while
-more than MOST_UNREAD_BYTES of answers wait to be taken: who asks and never reads costs that and one answer. A mistake is answered and the observer may go on; an
-exception that nobody has foreseen is answered and ends its observer.
+more than MOST_UNREAD_BYTES of answers wait to be taken: who asks and never reads costs that and one answer.
+A mistake is answered and the observer may go on; an exception that nobody has foreseen is answered and ends it.
 """
 
 from __future__ import annotations

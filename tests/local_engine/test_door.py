@@ -366,9 +366,12 @@ def test_without_descriptors_the_listener_rests_instead_of_calling_without_end(
     monkeypatch.setattr(house.door, "_listener", Full())
     house.loop.readers[listener]()
     assert len(house.loop.paused) == 1
-    assert "no connection can be accepted" in house.notes[0] and "Too many open files" in house.notes[0]
+    for _ in range(3):
+        house.loop.jump(door.PAUSE_S)
+        assert house.loop.paused == set()
+        house.loop.readers[listener]()
+    assert house.notes == ["no connection can be accepted for now: Too many open files"]
     house.loop.jump(door.PAUSE_S)
-    assert house.loop.paused == set()
     monkeypatch.setattr(house.door, "_listener", listener)
     with socket.socket(socket.AF_UNIX) as sock:
         sock.connect(path)
