@@ -77,12 +77,16 @@ class NodeRow(msgspec.Struct):
 
 
 class TaskRow(msgspec.Struct):
-    """A task, an actor's constructor or a call: Ray's state names, and why it waits."""
+    """A task, an actor's constructor or a call: Ray's state names, and why it waits.
+
+    A task that was cancelled is CANCELLED here, and FAILED with this `error_type` to Ray's own questions.
+    """
 
     task_id: str
     name: str
     kind: str  # "task", "actor creation", "actor call"
-    # PENDING_ARGS_AVAIL, PENDING_NODE_ASSIGNMENT, SUBMITTED_TO_WORKER, RUNNING, RUNNING_IN_RAY_GET, FINISHED, FAILED
+    # PENDING_ARGS_AVAIL, PENDING_NODE_ASSIGNMENT, SUBMITTED_TO_WORKER, RUNNING, RUNNING_IN_RAY_GET, FINISHED, FAILED,
+    # CANCELLED
     state: str
     job: int = 0
     demand: dict[str, float] = {}
@@ -171,13 +175,28 @@ class JobRow(msgspec.Struct):
 
 
 class Alert(msgspec.Struct):
-    """Something a person should look at: a leak, a lost device, a deadlock, a demand that can never be met."""
+    """Something a person should look at: failed tasks, a leak, a lost device, a deadlock, a demand never to be met."""
 
     kind: str
     message: str
     since: float
     task_id: str | None = None
     device: str | None = None
+
+    @classmethod
+    def of_failures(cls, counts: Mapping[str, int], last: TaskRow | None, began_at: float) -> list[Alert]:
+        """One alert for all tasks that have failed since the cluster began, which names the last where it is known."""
+        number = counts.get("FAILED", 0)
+        if not number:
+            return []
+        many = f"{number} tasks have failed" if number > 1 else "1 task has failed"
+        if last is None:
+            return [cls("failed", f"{many}.", began_at)]
+        where = f"cell {last.cell}" if last.cell.startswith("[") else last.cell
+        cell = f" ({where})" if where else ""
+        name = f"{many}, the last of them {last.name}{cell}" if number > 1 else f"{last.name}{cell} has failed"
+        since = last.finished_at or last.started_at or last.submitted_at or began_at
+        return [cls("failed", f"{name}: {last.why or 'its reason is not known'}", since, last.task_id)]
 
 
 class Runtime(msgspec.Struct):

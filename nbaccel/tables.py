@@ -13,7 +13,8 @@ from nbaccel import wording
 from nbaccel.snapshot import ActorRow, DeviceRow, Holder, Snapshot, TaskRow
 
 RUNNING = frozenset({"RUNNING", "RUNNING_IN_RAY_GET", "RUNNING_IN_RAY_WAIT", "SUBMITTED_TO_WORKER"})
-ENDED = frozenset({"FINISHED", "FAILED"})
+ENDED = frozenset({"FINISHED", "FAILED", "CANCELLED"})
+STATE_WORDS = ("running", "waiting", "finished", "failed", "cancelled")  # as people say them, in this order
 _NOT_RESOURCES = ("node:", "accelerator_type:", "memory", "object_store_memory")
 
 
@@ -119,8 +120,8 @@ def resources(snapshot: Snapshot) -> str:
 
 
 def task_counts(snapshot: Snapshot) -> str:
-    """How many tasks run, wait, are done and have failed: "2 running · 1 waiting"."""
-    numbers = dict.fromkeys(("running", "waiting", "finished", "failed"), 0)
+    """How many tasks run, wait, are done, have failed and were cancelled: "2 running · 1 waiting"."""
+    numbers = dict.fromkeys(STATE_WORDS, 0)
     for state, number in snapshot.counts.items():
         numbers[state_word(state)] = numbers.get(state_word(state), 0) + number
     return wording.sentence(f"{number} {word}" for word, number in numbers.items() if number)

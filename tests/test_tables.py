@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nbaccel import tables, wording
-from nbaccel.snapshot import DeviceRow, Holder, NodeRow, Snapshot
+from nbaccel.snapshot import DeviceRow, Holder, NodeRow, Snapshot, TaskRow
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,14 @@ def test_the_node_is_named_only_where_there_are_several(busy_snapshot: Snapshot)
     busy_snapshot.nodes.append(NodeRow("n2", "node-2"))
     busy_snapshot.devices[1].node_id = "n2"
     assert [row[0] for row in tables.devices(busy_snapshot).rows] == ["localhost", "node-2"]
+
+
+def test_cancelled_tasks_are_counted_apart_from_failed_ones(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.counts = {"FAILED": 2, "CANCELLED": 3, "RUNNING": 1}
+    assert tables.task_counts(busy_snapshot) == "1 running · 2 failed · 3 cancelled"
+    busy_snapshot.tasks = [TaskRow("t3", "train", "task", "CANCELLED", why="train was cancelled.")]
+    assert "cancelled" in tables.as_text(tables.tasks(busy_snapshot))
+    assert tables.waiting(busy_snapshot) == []
 
 
 def test_devices_that_are_not_offered_are_shown_when_asked_for(busy_snapshot: Snapshot) -> None:

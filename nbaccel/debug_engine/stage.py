@@ -17,11 +17,12 @@ from nbaccel.debug_engine.machine import Machine
 from nbaccel.debug_engine.workers import Entry, Stream, Worker
 from nbaccel.local_engine import codec, failures, wire
 from nbaccel.local_engine.execution import ActorExit, Running, current_run
-from nbaccel.local_engine.ids import return_id
+from nbaccel.local_engine.ids import return_id, task_of
 from nbaccel.local_engine.orphaned_work import OWNER_DIED
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.commands import Failure
+from nbaccel.scheduling.moves import CANCELLED
 from nbaccel.scheduling.scheduler import Scheduler
 
 if TYPE_CHECKING:
@@ -398,7 +399,9 @@ class Stage:
         if not worker.ended:
             retry = done.retry and record is not None and record.task.retries_left != 0
             fall_back = done.note if done.fall_back else ""
-            self.tell(ev.TaskReturned(worker.worker_id, done.task_id, done.failed, retry, fall_back))
+            cancelled = done.failed and done.note == "cancelled"
+            event = ev.TaskReturned(worker.worker_id, done.task_id, done.failed, retry, fall_back, cancelled=cancelled)
+            self.tell(event)
 
     def _finish(self, command: do.FinishTask) -> None:
         entry: Entry = command.task.payload
@@ -426,11 +429,14 @@ class Stage:
 
     def _fail_waiting(self, id: bytes, value: wire.Value) -> None:
         """An argument failed: so do the tasks that wait for it, with the same error."""
+        source = self.scheduler.task_record(task_of(id))
+        cancelled = source is not None and source.state is CANCELLED
         for task in self.scheduler.waiting_for(id):
             self.fail_for_argument(task, value)
-            self.tell(ev.ArgumentFailed(task.task_id))
+            self.tell(ev.ArgumentFailed(task.task_id, cancelled))
 
     def fail_for_argument(self, task: ev.Task, value: wire.Value) -> None:
+        task.payload.failed, task.payload.note = True, "an argument failed"
         if task.kind is ev.TaskKind.ACTOR_CREATION and task.actor_id is not None:
             self.actor_errors[task.actor_id] = value
         self._write(task, [wire.Result(value)] * max(task.payload.record.returns, 1))

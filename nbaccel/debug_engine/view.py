@@ -20,8 +20,9 @@ from nbaccel.local_engine.ids import return_id
 from nbaccel.options import ACCELERATORS
 from nbaccel.scheduling.events import UNIT, Choice
 from nbaccel.scheduling.explain import HolderFact
+from nbaccel.scheduling.moves import CANCELLED, FAILED
 from nbaccel.scheduling.tasks import KEEP_ENDED
-from nbaccel.snapshot import ActorRow, DeviceRow, GroupRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
+from nbaccel.snapshot import ActorRow, Alert, DeviceRow, GroupRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
 from nbaccel.task_filter import FoundTasks, TaskFilter
 
 if TYPE_CHECKING:
@@ -146,6 +147,8 @@ class View:
     # ---- pictures and reasons
 
     def snapshot(self: Any) -> Snapshot:
+        counts = self.stage.scheduler.counts()
+        failed = (self._task_row(record) for record in self.stage.scheduler.ended() if record.state is FAILED)
         return Snapshot(
             runtime=Runtime(
                 "debug", __version__, sys.version.split()[0], os.getpid(), "debug", started_at=self.started_at, job=1
@@ -156,7 +159,8 @@ class View:
             tasks=self._task_rows(MOST_ROWS),
             actors=self._actor_rows(),
             groups=[GroupRow.from_table(row) for row in self.groups.rows()][-MOST_GROUPS:],
-            counts=self.stage.scheduler.counts(),
+            alerts=Alert.of_failures(counts, next(failed, None), self.started_at),
+            counts=counts,
         )
 
     def tasks(self: Any, wanted: TaskFilter) -> FoundTasks:
@@ -200,7 +204,7 @@ class View:
             parent_task_id=task.parent_task_id.hex() if task.parent_task_id else None, cell=task.cell,
             submitted_at=entry.submitted_at, started_at=entry.started_at, finished_at=entry.finished_at,
             why=entry.note or (explanation.sentence if explanation is not None else ""), attempt=record.attempt,
-            function=function, error_type="TASK_EXECUTION_EXCEPTION" if entry.failed else "",
+            function=function, error_type=_error_type(record) if entry.failed else "",
             choice=choice.label if choice is not None else "", choice_why=record.choice_why,
         )  # fmt: skip
 
@@ -304,6 +308,10 @@ class View:
 
     def logs(self: Any, task_id: str | None, *, tail: int) -> str:
         return ""
+
+
+def _error_type(record: Any) -> str:
+    return "TASK_CANCELLED" if record.state is CANCELLED else "TASK_EXECUTION_EXCEPTION"
 
 
 def _holder(held: Any) -> Holder:

@@ -14,7 +14,14 @@ from nbaccel import __version__
 from nbaccel.local_engine import failures, wire
 from nbaccel.local_engine.ids import return_id
 from nbaccel.local_engine.peers import Peer
-from nbaccel.local_engine.records import ActorEntry, TaskEntry, TemplateRecord, WorkerProcess, template_record
+from nbaccel.local_engine.records import (
+    CANCELLED,
+    ActorEntry,
+    TaskEntry,
+    TemplateRecord,
+    WorkerProcess,
+    template_record,
+)
 from nbaccel.scheduling.events import (
     ActorKillAsked,
     ArgumentFailed,
@@ -220,7 +227,7 @@ class Intake:
         self._head.handle(TaskSubmitted(task))
         if broken is not None and not entry.failed:
             self._head.orders.fail_for_argument(task, *broken)
-            self._head.handle(ArgumentFailed(task_id))
+            self._head.handle(ArgumentFailed(task_id, entry.error_type == CANCELLED))
 
     def submit_failed(self, peer: Peer, message: wire.Submit) -> None:
         """The head could not take it: whoever waits for the results is told."""
@@ -325,7 +332,7 @@ class Intake:
             if message.failed and message.results and message.results[0].value.status == wire.FAILED:
                 self._head.environments.failed(entry.record.template.environment, message.note)
             if message.failed:
-                entry.error_type = "TASK_CANCELLED" if message.note == "cancelled" else "TASK_EXECUTION_EXCEPTION"
+                entry.error_type = CANCELLED if message.note == "cancelled" else "TASK_EXECUTION_EXCEPTION"
             if entry.started_at is None:
                 entry.started_at = worker.last_done_at
             worker.last_done_at = entry.finished_at
@@ -365,7 +372,8 @@ class Intake:
         fall_back = message.note if message.fall_back else ""
         record = self._head.scheduler.task_record(message.task_id)
         again = message.retry and record is not None and record.task.retries_left != 0
-        event = TaskReturned(worker.worker_id, message.task_id, message.failed, again, fall_back, retire)
+        cancelled = message.failed and message.note == "cancelled"
+        event = TaskReturned(worker.worker_id, message.task_id, message.failed, again, fall_back, retire, cancelled)
         self._head.handle(event)
 
     def _drop(self, results: list[wire.Result]) -> None:

@@ -13,7 +13,7 @@ from nbaccel.local_engine.ids import return_id, task_of
 from nbaccel.local_engine.intake import PUSH_BYTES
 from nbaccel.local_engine.objects import ObjectRecord
 from nbaccel.local_engine.peers import Peer
-from nbaccel.local_engine.records import TaskEntry, WorkerProcess
+from nbaccel.local_engine.records import CANCELLED, TaskEntry, WorkerProcess
 from nbaccel.local_engine.task_environment import TaskEnvironments
 from nbaccel.local_engine.unmet_orders import UnmetOrders
 from nbaccel.scheduling import commands as do
@@ -38,7 +38,7 @@ _NO_REFUSALS: dict[bytes, str] = {}
 _NOTHING = wire.Value(wire.OK, b"\x00" + pickle.dumps(None, 5))  # the value None, as codec writes it
 _ERROR_TYPES = {
     Failure.WORKER_CRASHED: "WORKER_DIED",
-    Failure.CANCELLED: "TASK_CANCELLED",
+    Failure.CANCELLED: CANCELLED,
     Failure.ACTOR_DIED: "ACTOR_DIED",
     Failure.ACTOR_UNAVAILABLE: "ACTOR_UNAVAILABLE",
     Failure.UNSCHEDULABLE: "TASK_UNSCHEDULABLE_ERROR",
@@ -365,7 +365,7 @@ class Orders:
         self._head.unread_errors.read([id])
         for task in self._head.scheduler.waiting_for(id):
             self.fail_for_argument(task, id, value)
-            self._head.handle(ArgumentFailed(task.task_id))
+            self._head.handle(ArgumentFailed(task.task_id, task.payload.error_type == CANCELLED))
 
     def fail_for_argument(self, task: Task, id: bytes, value: wire.Value) -> None:
         """Write an argument's error as the results of a task that never ran."""

@@ -16,8 +16,10 @@ from nbaccel.accelerators.metrics import DeviceMetrics as DeviceFacts
 from nbaccel.accelerators.report import unoffered
 from nbaccel.local_engine.records import ActorEntry, TaskEntry
 from nbaccel.scheduling.events import UNIT
+from nbaccel.scheduling.moves import FAILED
 from nbaccel.snapshot import (
     ActorRow,
+    Alert,
     DeviceMetrics,
     DeviceRow,
     GroupRow,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 MOST_WAITING, MOST_RUNNING, MOST_ENDED = 20, 50, 20
 MOST_FAILED = 50  # the newest failures, however much has ended since
 MOST_JOBS = 100
+MOST_ALERTS = 20
 MOST_EXPLAINED = 50  # a reason costs some 20 µs of the head's loop
 
 
@@ -49,6 +52,7 @@ class Picture:
         """The picture; `rows` asks for more tasks of each kind than usual."""
         head = self._head
         actors = list(head.actors.values())
+        counts = head.scheduler.counts()
         return Snapshot(
             runtime=self._runtime(),
             seq=seq,
@@ -60,11 +64,16 @@ class Picture:
             actor_counts=Counter(entry.state for entry in actors),
             workers=self.worker_rows(),
             groups=[GroupRow.from_table(row) for row in head.questions.groups.rows()][-50:],
-            alerts=list(head.watchers.alerts[-20:]),
-            counts=head.scheduler.counts(),
             jobs=self.job_rows(),
+            alerts=[*head.watchers.alerts[-MOST_ALERTS:], *self._failures(counts)],
+            counts=counts,
             found=self._found(),
         )
+
+    def _failures(self, counts: dict[str, int]) -> list[Alert]:
+        ended = self._head.scheduler.ended() if counts[FAILED.name] else ()
+        last = next((self.task(record) for record in ended if record.state is FAILED), None)
+        return Alert.of_failures(counts, last, self._head.started_at)
 
     def _runtime(self) -> Runtime:
         import os

@@ -40,6 +40,9 @@ class TemplateRecord(msgspec.Struct):
     refuse_infeasible: bool = False  # its user wants an error for what can never be met here
 
 
+CANCELLED = "TASK_CANCELLED"  # Ray's word for the error of a task that was asked to stop
+
+
 class TaskEntry(msgspec.Struct):
     """The head's part of a task: Task.payload."""
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.ids import return_id, task_of
-from nbaccel.local_engine.records import TaskEntry
+from nbaccel.local_engine.records import CANCELLED, TaskEntry
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head import Head
 
 MORE_EVERY_S = 1.0
-_NO_NEWS = ("TASK_CANCELLED", "ACTOR_DIED", "ACTOR_UNAVAILABLE", "TASK_PLACEMENT_GROUP_REMOVED")
+_NO_NEWS = (CANCELLED, "ACTOR_DIED", "ACTOR_UNAVAILABLE", "TASK_PLACEMENT_GROUP_REMOVED")
 
 _Kind = tuple[int, str, str]  # job, task's name, class of its error
 

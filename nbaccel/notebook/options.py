@@ -11,6 +11,7 @@ from typing import Any
 
 from nbaccel.notebook import arguments as read
 from nbaccel.notebook.arguments import Option
+from nbaccel.tables import STATE_WORDS
 
 RESTART = Option("restart", read.boolean, "end what runs and start anew with these options", "--restart", ("true",))
 SHARED = Option(
@@ -124,7 +125,7 @@ MAGICS: dict[str, tuple[Option, ...]] = {
             read.names,
             "only in these states",
             "state=running,waiting",
-            ("running", "waiting", "finished", "failed"),
+            STATE_WORDS,
         ),
         CELL_OF_TASKS,
         Option("limit", read.whole, "at most so many, the newest", "limit=20", ("20", "100")),

@@ -1,7 +1,7 @@
 """What each device has done, as lanes: from Chrome's trace events to a drawing that a saved notebook keeps.
 
 The drawing is plain SVG without scripts. Colours tell names apart and nothing else: every bar has its words as a
-tooltip, a failed one is outlined and marked, and the text form has the same facts.
+tooltip, a failed or cancelled one is outlined and marked, and the text form has the same facts.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from nbaccel import wording
+from nbaccel import tables, wording
 from nbaccel.notebook import markup
 from nbaccel.notebook.view import View
 
 MOST_BARS = 200  # a page with thousands of elements is slow; the newest are drawn and the rest is counted
 _WIDTH, _LANE, _LABEL = 720, 22, 90
+_SIGNS = {"FAILED": "✕", "CANCELLED": "⊘"}  # of a task that did not return
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +74,17 @@ def _text(shown: Sequence[Bar]) -> str:
     began = shown[0].start_s
     lanes = {
         lane: ", ".join(
-            f"{bar.name}{' failed' if bar.state == 'FAILED' else ''} {bar.start_s - began:.2f} to "
-            f"{bar.start_s - began + bar.duration_s:.2f} s"
+            f"{bar.name}{_end_word(bar)} {bar.start_s - began:.2f} to {bar.start_s - began + bar.duration_s:.2f} s"
             for bar in shown
             if bar.lane == lane
         )
         for lane in sorted({bar.lane for bar in shown})
     }
     return "\n".join(f"{lane}: {words}" for lane, words in lanes.items())
+
+
+def _end_word(bar: Bar) -> str:
+    return f" {tables.state_word(bar.state)}" if bar.state in _SIGNS else ""
 
 
 def _drawing(shown: Sequence[Bar]) -> str:
@@ -107,12 +111,12 @@ def _label(lane: str, number: int) -> str:
 def _rectangle(bar: Bar, lane: int, began: float, length_s: float) -> str:
     left = _LABEL + (bar.start_s - began) / length_s * _WIDTH
     width = max(bar.duration_s / length_s * _WIDTH, 1.5)
-    failed = bar.state == "FAILED"
     words = wording.sentence([bar.name, wording.cell(bar.cell), f"{bar.duration_s:.2f} s"])
-    outline = ' stroke="currentColor" stroke-width="2" stroke-dasharray="3 2"' if failed else ""
+    outline = ' stroke="currentColor" stroke-width="2" stroke-dasharray="3 2"' if _end_word(bar) else ""
     hue = zlib.crc32(bar.name.encode()) % 360
-    mark = f'<text x="{left + 3:.1f}" y="{lane * _LANE + 15}">✕</text>' if failed else ""
+    sign = _SIGNS.get(bar.state, "")
+    mark = f'<text x="{left + 3:.1f}" y="{lane * _LANE + 15}">{sign}</text>' if sign else ""
     return (
         f'<rect x="{left:.1f}" y="{lane * _LANE + 3}" width="{width:.1f}" height="{_LANE - 6}" rx="2" '
-        f'fill="hsl({hue} 55% 55%)"{outline}><title>{escape(words)}{" failed" if failed else ""}</title></rect>{mark}'
+        f'fill="hsl({hue} 55% 55%)"{outline}><title>{escape(words)}{_end_word(bar)}</title></rect>{mark}'
     )

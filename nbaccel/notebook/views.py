@@ -20,7 +20,7 @@ from nbaccel.snapshot import Snapshot
 from nbaccel.task_filter import TaskFilter
 
 NOT_RUNNING = "nbaccel is not running here. Start it with %accel_init or nbaccel.init()."
-STATES = ("waiting", "running", "finished", "failed")  # as tables say them; Ray's names are understood as well
+STATES = tables.STATE_WORDS  # Ray's names are understood as well
 
 
 # The last picture that was shown: Tab offers its tasks without asking anyone.

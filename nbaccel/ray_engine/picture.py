@@ -31,6 +31,7 @@ class Known(msgspec.Struct):
     shared: bool
     samples: dict[str, list[Note]] = {}  # node -> what its agent says of its devices
     more_rows: int = 0
+    began_at: float = 0.0  # when this process came to the cluster, in Unix seconds
 
     @property
     def job(self) -> int:
@@ -42,6 +43,8 @@ def draw(known: Known, seq: int) -> Snapshot:
     nodes = [_node(row, known.tables["available"]) for row in known.tables["nodes"]]
     tasks = task_rows.rows(known, {node.node_id for node in nodes if node.alive})
     actors = _actors(known)
+    counts = task_rows.counts(tasks, known.ended)
+    failures = Alert.of_failures(counts, task_rows.last_failed(tasks, known), known.began_at)
     snapshot = Snapshot(
         runtime=_runtime(known),
         seq=seq,
@@ -52,8 +55,8 @@ def draw(known: Known, seq: int) -> Snapshot:
         actors=actors,
         workers=_workers(known),
         groups=[GroupRow.from_table(row) for row in known.tables["groups"]][-50:],
-        alerts=[*(_lost(node) for node in nodes if not node.alive), *_leaks(known)],
-        counts=task_rows.counts(tasks, known.ended),
+        alerts=[*(_lost(node) for node in nodes if not node.alive), *_leaks(known), *failures],
+        counts=counts,
     )
     task_rows.say_why(snapshot)
     return snapshot

@@ -286,7 +286,12 @@ def explanations(snapshot: Snapshot, what: str | None, autoscaler: Autoscaler = 
 def _explained(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler) -> dict[str, Any]:
     if row.state in _WAITING and row.kind != "actor call":
         return sentence(snapshot, row, autoscaler)
-    words = {"RUNNING": "runs", "FINISHED": "has ended", "FAILED": f"has failed: {row.why}"}
+    words = {
+        "RUNNING": "runs",
+        "FINISHED": "has ended",
+        "FAILED": f"has failed: {row.why}",
+        "CANCELLED": "was cancelled",
+    }
     where = f" (pid {row.pid})" if row.pid and row.state == "RUNNING" else ""
     text = f"{row.kind.capitalize()} {row.name} {words.get(row.state, 'waits for its actor')}{where}."
     return {"id": row.task_id, "name": row.name, "state": row.state, "sentence": text, "fits_now": True}
@@ -294,7 +299,7 @@ def _explained(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler) -> dict
 
 def ended_at(row: TaskRow) -> float:
     """When a task ended, in Unix seconds, or where only that is known when it came; 0 for one that goes on."""
-    if row.state not in ("FINISHED", "FAILED"):
+    if row.state not in ("FINISHED", "FAILED", "CANCELLED"):
         return 0.0
     return row.finished_at or row.started_at or row.submitted_at or 0.0
 

@@ -28,8 +28,7 @@ UNREPORTED = {
 }
 NO_REPORT = "its process ended or it was cancelled before it could report; get() raises the error"
 REPORTS_COME_S = 60.0  # of a task that runs; a longer one is known by its report, or not at all
-_ENDED = ("FINISHED", "FAILED")
-_CANCELLED = ("TaskCancelledError", "CancelledError", "KeyboardInterrupt")  # how a cancel ends what runs
+_ENDED = ("FINISHED", "FAILED", "CANCELLED")
 _PENDING_ACTOR = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "RESTARTING")
 
 Note = dict[str, Any]
@@ -54,7 +53,7 @@ def _worth_a_row(known: Known) -> list[Note]:
     begun = [note for note in known.notes.values() if "started_at" in note]
     ended = sorted((note for note in begun if "ended_at" in note), key=lambda note: note["ended_at"])
     most = max(MOST_ENDED, known.more_rows)
-    failed = [note for note in ended[:-most] if "error" in note]  # however much has ended since
+    failed = [note for note in ended[:-most] if note.get("end") == "FAILED"]  # however much has ended since
     return [note for note in begun if "ended_at" not in note] + failed[-MOST_FAILED:] + ended[-most:]
 
 
@@ -115,8 +114,8 @@ def _of_note(note: Note, known: Known, nodes_alive: set[str]) -> TaskRow:
 def _set_end(row: TaskRow, note: Note, known: Known, nodes_alive: set[str]) -> None:
     """The state of a task that said it began; one whose process is gone cannot say that it ended."""
     if "error" in note and "ended_at" in note:
-        kind = "TASK_CANCELLED" if note["error"].startswith(_CANCELLED) else "TASK_EXECUTION_EXCEPTION"
-        row.state, row.why, row.error_type = "FAILED", note["error"], kind
+        row.state, row.why = note["end"], note["error"]
+        row.error_type = "TASK_CANCELLED" if row.state == "CANCELLED" else "TASK_EXECUTION_EXCEPTION"
     elif "ended_at" in note:
         row.state = "FINISHED"
     elif row.node_id not in nodes_alive:
@@ -137,7 +136,9 @@ def _set_silent_ends(rows: list[TaskRow], known: Known) -> None:
     for row in silent:
         state = ready.get(bytes.fromhex(row.task_id))
         if state == "" or (state is None and row.actor_id in ended_well):
-            row.state, row.why = "FINISHED", ""
+            row.state, row.why, row.error_type = "FINISHED", "", ""
+        elif state == "TASK_CANCELLED":  # with force=True, which ends the process
+            row.state, row.why, row.error_type = "CANCELLED", UNREPORTED[state], state
 
 
 def _devices(note: Note, known: Known) -> dict[str, list[str]]:
@@ -179,7 +180,9 @@ def _of_submission(each: Submission, ready: dict[bytes, str], actors: dict[str, 
         actor_id=each.actor_id.hex() if each.actor_id else None,
         cell=each.cell,
         submitted_at=each.submitted_at,
-        why=(each.error or UNREPORTED.get(ready.get(each.task_id, ""), NO_REPORT)) if state == "FAILED" else "",
+        why=(each.error or UNREPORTED.get(ready.get(each.task_id, ""), NO_REPORT))
+        if state in ("FAILED", "CANCELLED")
+        else "",
         error_type=ready.get(each.task_id, ""),
         choice=each.choice,
         choice_why=each.choice_why,
@@ -193,7 +196,8 @@ def _state(each: Submission, ready: dict[bytes, str], actors: dict[str, str]) ->
     if each.inner() is None:
         return None
     if each.task_id in ready:
-        return "FAILED" if ready[each.task_id] else "FINISHED"
+        error = ready[each.task_id]
+        return "CANCELLED" if error == "TASK_CANCELLED" else "FAILED" if error else "FINISHED"
     return "PENDING_NODE_ASSIGNMENT" if each.kind == "task" else "SUBMITTED_TO_WORKER"
 
 
@@ -225,6 +229,15 @@ def shown(tasks: Iterable[TaskRow], more: int = 0) -> list[TaskRow]:
     failed = [row for row in ended[:-most] if row.state == "FAILED"]
     newest = failed[-MOST_FAILED:] + ended[-most:]
     return running[: max(MOST_RUNNING, more)] + waiting[: max(MOST_WAITING, more)] + newest
+
+
+def last_failed(tasks: Iterable[TaskRow], known: Known) -> TaskRow | None:
+    """The task that failed last, also where its row is not among the latest; None where nothing is known of any."""
+    rows = [row for row in tasks if row.state == "FAILED"]
+    if not rows:
+        notes = [note for note in known.notes.values() if note.get("end") == "FAILED"]
+        rows = [_of_note(note, known, set()) for note in heapq.nlargest(1, notes, key=lambda note: note["ended_at"])]
+    return max(rows, key=planning.ended_at, default=None)
 
 
 def counts(tasks: Iterable[TaskRow], ended: dict[str, int]) -> dict[str, int]:

@@ -18,7 +18,7 @@ def events(notes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         lanes += [
             ("devices", f"{resource} {id}") for resource, ids in (note.get("devices") or {}).items() for id in ids
         ]
-        state = "RUNNING" if "ended_at" not in note else "FAILED" if "error" in note else "FINISHED"
+        state = "RUNNING" if "ended_at" not in note else note.get("end", "FINISHED")
         for group, lane in lanes:
             made.append(
                 {

@@ -30,7 +30,7 @@ SMALLEST_GAP_S = 0.25
 METRICS_EVERY_S = 1.0
 MOST_NOTES = 5_000  # of tasks that have ended, as many as the collector keeps
 NOTES_AT_ONCE = 500
-_OF_ATTEMPT = ("ended_at", "error", "progress")
+_OF_ATTEMPT = ("ended_at", "error", "end", "progress")
 FIRST_REPORTS_S = 3.0  # processes look every two seconds whether somebody watches
 
 Note = dict[str, Any]
@@ -47,6 +47,7 @@ class Watching:
         self._ended: dict[str, int] = {}
         self._seen = 0
         self._picture_number = 0
+        self._began_at = time.time()
         self._agents: dict[str, Any] = {}
         self._watcher: Watcher | None = None
         self._asking = threading.Lock()
@@ -232,7 +233,7 @@ class Watching:
         known = Known(
             self.tables(), dict(self._notes), self._ended, self.submissions, self.context(), self.joined is not None
         )
-        known.more_rows = rows
+        known.more_rows, known.began_at = rows, self._began_at
         if metrics:
             known.samples = self._samples([row["NodeID"] for row in known.tables["nodes"] if row["Alive"]])
         return draw(known, self._picture_number)

@@ -124,7 +124,7 @@ class ActorTable:
             return
         last = event.failed or not actor.task.max_restarts
         actor.settled |= last
-        self._tasks.finish(record, now, event.failed, tell=last)
+        self._tasks.finish(record, now, event.failed, event.cancelled, tell=last)
         if event.failed:
             self.kill(actor, f"the constructor of {actor.name} raised an error", now, force=False)
             return
@@ -235,7 +235,7 @@ class ActorTable:
 
     def _conclude(self, actor: ActorRecord, record: TaskRecord, event: TaskReturned, now: float) -> None:
         if not event.retry:
-            self._tasks.finish(record, now, event.failed)
+            self._tasks.finish(record, now, event.failed, event.cancelled)
         elif record.cancelled:
             self._tasks.fail(record, Failure.CANCELLED, f"{record.task.name} was cancelled.", now)
         else:

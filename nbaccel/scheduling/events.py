@@ -125,9 +125,13 @@ class ObjectsReady(msgspec.Struct):
 
 
 class ArgumentFailed(msgspec.Struct):
-    """An argument of this waiting task is an error or lost for good; the head has already written the task's result."""
+    """An argument of this waiting task is an error or lost for good; the head has already written the task's result.
+
+    `cancelled`: the error is that of a task that was cancelled.
+    """
 
     task_id: bytes
+    cancelled: bool = False
 
 
 class WorkerReady(msgspec.Struct):
@@ -141,7 +145,8 @@ class TaskReturned(msgspec.Struct):
     """A task ended in its worker.
 
     `retry`: it raised one of its retry_exceptions and the head wants it again. `fall_back`: it raised this, which its
-    next choice is to answer. `retire`: why the process must end before anybody gets its devices.
+    next choice is to answer. `retire`: why the process must end before anybody gets its devices. `cancelled`: it failed
+    because it was asked to stop.
     """
 
     worker_id: bytes
@@ -150,6 +155,7 @@ class TaskReturned(msgspec.Struct):
     retry: bool = False
     fall_back: str = ""
     retire: str = ""
+    cancelled: bool = False
 
 
 class TasksGivenBack(msgspec.Struct):

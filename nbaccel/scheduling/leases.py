@@ -91,7 +91,7 @@ class Leases:
         if record.state >= FINISHED:  # it was cancelled while it waited in the worker
             return
         if not event.retry and not event.fall_back:
-            self._tasks.finish(record, now, event.failed)
+            self._tasks.finish(record, now, event.failed, event.cancelled)
         elif record.cancelled:
             self._tasks.fail(record, Failure.CANCELLED, f"{record.task.name} was cancelled.", now)
         elif event.fall_back:

@@ -7,7 +7,10 @@ from typing import Any
 
 
 class TaskState(IntEnum):
-    """Ray's state names; integers, because counting and checking happen at every move."""
+    """Ray's state names and CANCELLED, which Ray counts as FAILED.
+
+    Integers, because counting and checking happen at every move.
+    """
 
     PENDING_ARGS_AVAIL = 0
     PENDING_NODE_ASSIGNMENT = 1
@@ -16,6 +19,7 @@ class TaskState(IntEnum):
     RUNNING_IN_RAY_GET = 4
     FINISHED = 5
     FAILED = 6
+    CANCELLED = 7
 
 
 class ActorState(IntEnum):
@@ -49,6 +53,7 @@ RUNNING = TaskState.RUNNING
 IN_GET = TaskState.RUNNING_IN_RAY_GET
 FINISHED = TaskState.FINISHED
 FAILED = TaskState.FAILED
+CANCELLED = TaskState.CANCELLED
 
 STARTING = WorkerState.STARTING
 SPARE = WorkerState.SPARE
@@ -58,13 +63,14 @@ ACTOR = WorkerState.ACTOR
 STOPPING = WorkerState.STOPPING
 
 TASK_MOVES: dict[int, frozenset[int]] = {
-    ARGS: frozenset({WAITING, FAILED}),
-    WAITING: frozenset({ARGS, SUBMITTED, RUNNING, FAILED}),
-    SUBMITTED: frozenset({RUNNING, WAITING, FAILED}),
-    RUNNING: frozenset({IN_GET, WAITING, FINISHED, FAILED}),
-    IN_GET: frozenset({RUNNING, WAITING, FINISHED, FAILED}),
+    ARGS: frozenset({WAITING, FAILED, CANCELLED}),
+    WAITING: frozenset({ARGS, SUBMITTED, RUNNING, FAILED, CANCELLED}),
+    SUBMITTED: frozenset({RUNNING, WAITING, FAILED, CANCELLED}),
+    RUNNING: frozenset({IN_GET, WAITING, FINISHED, FAILED, CANCELLED}),
+    IN_GET: frozenset({RUNNING, WAITING, FINISHED, FAILED, CANCELLED}),
     FINISHED: frozenset(),
     FAILED: frozenset(),
+    CANCELLED: frozenset(),
 }
 
 WORKER_MOVES: dict[int, frozenset[int]] = {

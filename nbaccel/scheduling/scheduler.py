@@ -195,7 +195,7 @@ class Scheduler(Queries):
             return
         if record.state not in (ARGS, WAITING):
             raise IllegalEvent("ArgumentFailed", str(record), record.state.name, record.story, "It has been started.")
-        self._tasks.drop(record, now)
+        self._tasks.drop(record, now, event.cancelled)
         if record.task.kind is ev.TaskKind.ACTOR_CALL:
             self._actors.left(record.actor, record, now)
         elif record.actor is not None:

@@ -14,6 +14,7 @@ from nbaccel.scheduling.events import CancelAsked, Choice, Task
 from nbaccel.scheduling.ledger import Hold
 from nbaccel.scheduling.moves import (
     ARGS,
+    CANCELLED,
     FAILED,
     FINISHED,
     STORY_LENGTH,
@@ -225,9 +226,11 @@ class TaskTable:
         story = record.story
         record.story = (*story, state, now) if len(story) < STORY_LENGTH else lengthened(story, state, now)
 
-    def finish(self, record: TaskRecord, now: float, failed: bool = False, tell: bool = True) -> None:
-        """It returned, with a value or an error of the user's."""
-        self.move(record, FAILED if failed else FINISHED, now)
+    def finish(
+        self, record: TaskRecord, now: float, failed: bool = False, cancelled: bool = False, tell: bool = True
+    ) -> None:
+        """It returned, with a value or an error of the user's, or because it was asked to stop."""
+        self.move(record, FINISHED if not failed else CANCELLED if cancelled else FAILED, now)
         if tell:
             self._out.append(FinishTask(record.task))
         self._end(record, now)
@@ -235,15 +238,15 @@ class TaskTable:
     def fail(self, record: TaskRecord, failure: Failure, message: str, now: float) -> None:
         """It ends without having returned."""
         self._leave_line(record)
-        self.move(record, FAILED, now)
+        self.move(record, CANCELLED if failure is Failure.CANCELLED else FAILED, now)
         record.why = message
         self._out.append(FailTask(record.task, failure, message, record.task.actor_id))
         self._end(record, now)
 
-    def drop(self, record: TaskRecord, now: float) -> None:
+    def drop(self, record: TaskRecord, now: float, cancelled: bool = False) -> None:
         """It ends, and its result is written already."""
         self._leave_line(record)
-        self.move(record, FAILED, now)
+        self.move(record, CANCELLED if cancelled else FAILED, now)
         self._end(record, now)
 
     def _end(self, record: TaskRecord, now: float) -> None:

@@ -143,7 +143,7 @@ def test_the_keyboard_alone_suffices(opened: Callable[..., Any]) -> None:
     page.until(lambda: focused() == "Tasks")
     tab_to("Cancel keys")
     page.page.keyboard.press("Enter")
-    page.cockpit().locator("tr[data-task]", has_text="failed").wait_for()
+    page.cockpit().locator("tr[data-task]", has_text="cancelled").wait_for()
     assert page.page.locator(".jp-Notebook .jp-Cell").count() == 2, "no key reached the notebook's own commands"
 
 

@@ -70,6 +70,13 @@ test("counts are of all tasks, not of those whose rows are here", () => {
   assert.equal(shown.actorsMore, 2);
 });
 
+test("cancelled tasks are counted, shown and filtered apart from failed ones", () => {
+  const tasks = [{ ...busy().tasks[3], state: "CANCELLED", task_id: "f1", name: "stopped" }, busy().tasks[3]];
+  const shown = picture({ tasks, counts: { FAILED: 1, CANCELLED: 2 } }, { filter: { state: "cancelled", cell: "", text: "" } });
+  assert.equal(shown.summary, "1 failed · 2 cancelled");
+  assert.deepEqual(shown.tasks.map((task) => [task.name, task.sign, task.cancellable]), [["stopped", "⊘", false]]);
+});
+
 test("a waiting task says what it asks for, since when, and why", () => {
   const [task] = picture().waiting;
   assert.deepEqual([task.name, task.asks, task.age, task.why], ["infer", "1 GPU", "5 s", "waits for 1 GPU; both are held"]);

@@ -334,6 +334,45 @@ def test_tasks_that_failed_are_shown_as_failed(nb, wait_until):
     assert wait_until(lambda: found if len(found := states()) == 5 else None) == ["FAILED"] * 5
 
 
+def test_cancelled_tasks_are_counted_apart_and_only_failed_ones_are_an_alert(nb, wait_until):
+    def numbers():
+        counts = nb.snapshot().counts
+        return counts.get("CANCELLED", 0), counts.get("FAILED", 0)
+
+    cancelled, failed = numbers()
+
+    @nb.remote
+    def fails():
+        raise ValueError("no such luck")
+
+    @nb.remote
+    def never(wait_for):
+        return wait_for
+
+    blocked = never.options(name="cancelled in line", resources={"nowhere": 1}).remote(1)
+    follows = never.options(name="waits for it").remote(blocked)
+    nb.cancel(blocked)
+    for ref in (blocked, follows):
+        with pytest.raises(nb.exceptions.TaskCancelledError):
+            nb.get(ref, timeout=60)
+    bad = fails.options(name="bad luck").remote()
+    with pytest.raises(ValueError):
+        nb.get(bad)
+
+    def shown():
+        rows = {row.name: row.state for row in nb.snapshot().tasks}
+        return rows if {"cancelled in line", "bad luck"} <= rows.keys() and rows["bad luck"] == "FAILED" else None
+
+    rows = wait_until(shown)
+    assert rows["cancelled in line"] == "CANCELLED"
+    now_cancelled, now_failed = numbers()
+    assert now_cancelled > cancelled and now_failed == failed + 1
+    (alert,) = [alert for alert in nb.snapshot().alerts if alert.kind == "failed"]
+    assert "bad luck" in alert.message and "no such luck" in alert.message
+    asked = {row.name: row for row in state.list_tasks()}
+    assert (asked["cancelled in line"].state, asked["cancelled in line"].error_type) == ("FAILED", "TASK_CANCELLED")
+
+
 def test_an_error_that_was_raised_here_is_the_reason_in_every_view_at_once(nb):
     ref = nb.remote(lambda: {}["missing"]).options(name="raised here").remote()
     with pytest.raises(KeyError):

@@ -132,7 +132,7 @@ def test_an_expression_may_bind_names_of_its_own_and_its_errors_are_the_users(ru
 
 def test_a_state_that_there_is_not_is_named_with_those_that_there_are(run: Run) -> None:
     said = run("%accel_tasks state=runing")
-    assert said.startswith("UsageError: There is no state 'runing'. Did you mean 'running'? The states are: waiting, ")
+    assert said.startswith("UsageError: There is no state 'runing'. Did you mean 'running'? The states are: running, ")
     assert "There is no state 'RUNING'" in run("%accel_tasks state=RUNING")
     with pytest.raises(ValueError, match="There is no state 'done'"):
         views.tasks(state="done")

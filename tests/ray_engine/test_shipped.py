@@ -107,31 +107,33 @@ def test_the_collector_joins_what_is_said_of_a_task(collector):
 
     seq, (note,), ended, _ = asyncio.run(run())
     assert (seq, note["parent"], note["pid"], note["ended_at"]) == (3, "p", 7, 3.0)
-    assert ended == {"FINISHED": 1, "FAILED": 0}
+    assert ended == {"FINISHED": 1, "FAILED": 0, "CANCELLED": 0}
 
 
 def test_a_later_attempt_has_not_ended(collector):
     async def run():
-        await collector.report({}, [_note("t", started_at=1.0, ended_at=2.0, error="ValueError: no")])
+        await collector.report({}, [_note("t", started_at=1.0, ended_at=2.0, error="ValueError: no", end="FAILED")])
         await collector.report({}, [{**_note("t", started_at=3.0), "attempt": 1}])
         return await collector.since(0, 0)
 
     _, (note,), ended, _ = asyncio.run(run())
     assert "ended_at" not in note and "error" not in note
-    assert ended == {"FINISHED": 0, "FAILED": 0}  # a task ends once
+    assert ended == {"FINISHED": 0, "FAILED": 0, "CANCELLED": 0}  # a task ends once
 
 
 def test_a_task_that_succeeds_at_last_has_ended_once_and_well(collector):
     reporting = __import__("nbaccel_in_ray.reporting").reporting
 
     async def run():
-        await collector.report(WHERE, [_note(_Id(1).hex(), started_at=1.0, ended_at=2.0, error="ValueError: no")])
+        await collector.report(
+            WHERE, [_note(_Id(1).hex(), started_at=1.0, ended_at=2.0, error="ValueError: no", end="FAILED")]
+        )
         await collector.report(WHERE, [], reporting.packed([{**_short(1, ended_at=4.0), "attempt": 1}]))
         return await collector.since(0, 0)
 
     _, (note,), ended, briefs = asyncio.run(run())
     assert "error" not in note and note["ended_at"] == 4.0
-    assert (ended, briefs) == ({"FINISHED": 1, "FAILED": 0}, [])
+    assert (ended, briefs) == ({"FINISHED": 1, "FAILED": 0, "CANCELLED": 0}, [])
 
 
 def test_only_what_is_new_is_told(collector):
@@ -186,7 +188,7 @@ def test_short_tasks_travel_together_and_lose_nothing(collector):
         return await collector.since(0, 0)
 
     seq, others, ended, ((where, briefs),) = asyncio.run(run())
-    assert (seq, others, ended) == (1, [], {"FINISHED": 3, "FAILED": 0})
+    assert (seq, others, ended) == (1, [], {"FINISHED": 3, "FAILED": 0, "CANCELLED": 0})
     assert list(reporting.expanded(briefs, where)) == [
         {**note, "task_id": note["task_id"].hex(), **WHERE} for note in notes
     ]

@@ -368,6 +368,30 @@ def test_force_kills_at_once() -> None:
     assert w.outcomes[task.task_id] == "cancelled"
 
 
+def test_cancelled_tasks_are_counted_apart_from_failed_ones() -> None:
+    w = world(1)
+    running, waiting, fails = w.submit("running"), w.submit("waiting"), w.submit("fails")
+    needs_it = w.submit("needs it", missing={b"x"})
+    w.ready()
+    w.tell(ev.CancelAsked(waiting.task_id))
+    w.tell(ev.CancelAsked(running.task_id))
+    w.returns(running, failed=True, cancelled=True)
+    w.tell(ev.ArgumentFailed(needs_it.task_id, cancelled=True))
+    w.returns(fails, failed=True)
+    counts = w.scheduler.counts()
+    assert (counts["CANCELLED"], counts["FAILED"]) == (3, 1)
+
+
+def test_a_cancelled_task_whose_own_error_came_first_has_failed() -> None:
+    w = world(1)
+    task = w.submit("tidies up badly")
+    w.ready()
+    w.tell(ev.CancelAsked(task.task_id))
+    w.returns(task, failed=True)
+    counts = w.scheduler.counts()
+    assert (counts["CANCELLED"], counts["FAILED"]) == (0, 1)
+
+
 def test_a_cancel_reaches_the_children() -> None:
     w = world(2)
     parent = w.submit("parent")

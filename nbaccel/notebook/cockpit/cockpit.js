@@ -8,6 +8,7 @@ import { pictureOf } from "./picture.js";
 import { newState } from "./state.js";
 import { STYLE } from "./style.js";
 import { watchVisibility } from "./visibility.js";
+import { ENDED } from "./words.js";
 
 /** @typedef {import("./types.js").Source} Source */
 /** @typedef {import("./types.js").Snapshot} Snapshot */
@@ -81,7 +82,7 @@ function forget(state, snapshot) {
   if (state.rows.size > 4 * MORE_ROWS) state.rows.clear();
   if (!state.asked.size || !snapshot) return;
   const live = new Set((snapshot.actors ?? []).filter((row) => row.state !== "DEAD").map((row) => row.actor_id));
-  for (const row of snapshot.tasks ?? []) if (row.state !== "FINISHED" && row.state !== "FAILED") live.add(row.task_id);
+  for (const row of snapshot.tasks ?? []) if (!ENDED.has(row.state)) live.add(row.task_id);
   for (const id of state.asked) if (!live.has(id)) state.asked.delete(id);
 }
 

@@ -92,7 +92,7 @@ font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-ed
 .nbaccel-cockpit .timeline .bar-name{fill:#fff;font-size:11px;pointer-events:none}
 .nbaccel-cockpit .timeline .tick,.nbaccel-cockpit .timeline .rule{stroke:var(--line);stroke-width:1;stroke-dasharray:2 4}
 .nbaccel-cockpit .timeline .rule{stroke-dasharray:none;opacity:.6}
-.nbaccel-cockpit .timeline .failed{stroke:var(--ink);stroke-width:2;stroke-dasharray:4 2}
+.nbaccel-cockpit .timeline .failed,.nbaccel-cockpit .timeline .cancelled{stroke:var(--ink);stroke-width:2;stroke-dasharray:4 2}
 .nbaccel-cockpit .timeline .wait{fill:url(#nbaccel-hatch);stroke:var(--edge);stroke-width:.5}
 .nbaccel-cockpit .hatch-line{stroke:var(--edge);stroke-width:2}
 .nbaccel-cockpit .hatch{display:inline-block;width:22px;height:10px;border:1px solid var(--edge);vertical-align:middle;

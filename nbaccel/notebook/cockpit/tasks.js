@@ -1,6 +1,6 @@
 // Tasks, waiting tasks and actors as rows of text, filtered as the person asks.
 
-import { age, demandWords, deviceWords, plain, shortId, size, stateSign, stateWord } from "./words.js";
+import { ENDED, age, demandWords, deviceWords, plain, shortId, size, stateSign, stateWord } from "./words.js";
 
 /** @typedef {import("./types.js").TaskRow} TaskRow */
 /** @typedef {import("./types.js").ActorRow} ActorRow */
@@ -38,7 +38,7 @@ import { age, demandWords, deviceWords, plain, shortId, size, stateSign, stateWo
  * @property {boolean} alive
  */
 
-export const STATES = ["running", "waiting", "finished", "failed"];
+export const STATES = ["running", "waiting", "finished", "failed", "cancelled"];
 
 /** How many tasks there are of each state, of all, not only of those whose rows are here.
  * @param {Snapshot} snapshot @returns {Record<string, number>} */
@@ -109,7 +109,7 @@ function withoutSubject(why, row) {
 function taskView(row, snapshot, now) {
   const state = stateWord(row.state);
   const start = state === "waiting" ? row.submitted_at : (row.started_at ?? row.submitted_at);
-  const over = state === "finished" || state === "failed";
+  const over = ENDED.has(row.state);
   return {
     id: row.task_id,
     short: shortId(row.task_id),

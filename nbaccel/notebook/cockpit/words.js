@@ -6,6 +6,7 @@ const SIZES = /** @type {[number, string][]} */ ([
   [2 ** 20, "MiB"],
   [2 ** 10, "KiB"],
 ]);
+export const ENDED = new Set(["FINISHED", "FAILED", "CANCELLED"]);
 const RUNNING = new Set(["RUNNING", "RUNNING_IN_RAY_GET", "RUNNING_IN_RAY_WAIT", "SUBMITTED_TO_WORKER"]);
 
 /** 1.0 is "1", 0.25 is "0.25". @param {number} quantity */
@@ -79,5 +80,5 @@ export function stateWord(state) {
 
 /** A shape for a state's word, since colour alone does not reach everyone. @param {string} word */
 export function stateSign(word) {
-  return { running: "●", waiting: "◌", finished: "✓", failed: "✕", alive: "●", dead: "✕" }[word] ?? "◌";
+  return { running: "●", waiting: "◌", finished: "✓", failed: "✕", cancelled: "⊘", alive: "●", dead: "✕" }[word] ?? "◌";
 }

@@ -5,6 +5,7 @@ const SIZES = ([
   [2 ** 20, "MiB"],
   [2 ** 10, "KiB"],
 ]);
+const ENDED = new Set(["FINISHED", "FAILED", "CANCELLED"]);
 const RUNNING = new Set(["RUNNING", "RUNNING_IN_RAY_GET", "RUNNING_IN_RAY_WAIT", "SUBMITTED_TO_WORKER"]);
 function amount(quantity) {
   return String(Math.round(quantity * 10000) / 10000);
@@ -56,7 +57,7 @@ function stateWord(state) {
   return state.toLowerCase().replaceAll("_", " ");
 }
 function stateSign(word) {
-  return { running: "●", waiting: "◌", finished: "✓", failed: "✕", alive: "●", dead: "✕" }[word] ?? "◌";
+  return { running: "●", waiting: "◌", finished: "✓", failed: "✕", cancelled: "⊘", alive: "●", dead: "✕" }[word] ?? "◌";
 }
 function traceOf(snapshot, now) {
   return (snapshot.tasks ?? []).flatMap((row) => eventsOf(row, now));
@@ -331,7 +332,7 @@ function stop(holder, device, state) {
   return button(state.asked.has(id) ? "asked…" : verb, { "data-act": act, "data-id": id, "data-name": holder.name,
     "aria-label": `${verb} ${holder.name} on ${device.label}`, disabled: state.asked.has(id) });
 }
-const STATES = ["running", "waiting", "finished", "failed"];
+const STATES = ["running", "waiting", "finished", "failed", "cancelled"];
 function taskCounts(snapshot) {
   const counts = Object.fromEntries(STATES.map((state) => [state, 0]));
   for (const [state, number] of Object.entries(snapshot.counts ?? {})) {
@@ -380,7 +381,7 @@ function withoutSubject(why, row) {
 function taskView(row, snapshot, now) {
   const state = stateWord(row.state);
   const start = state === "waiting" ? row.submitted_at : (row.started_at ?? row.submitted_at);
-  const over = state === "finished" || state === "failed";
+  const over = ENDED.has(row.state);
   return {
     id: row.task_id,
     short: shortId(row.task_id),
@@ -1012,7 +1013,7 @@ font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-ed
 .nbaccel-cockpit .timeline .bar-name{fill:#fff;font-size:11px;pointer-events:none}
 .nbaccel-cockpit .timeline .tick,.nbaccel-cockpit .timeline .rule{stroke:var(--line);stroke-width:1;stroke-dasharray:2 4}
 .nbaccel-cockpit .timeline .rule{stroke-dasharray:none;opacity:.6}
-.nbaccel-cockpit .timeline .failed{stroke:var(--ink);stroke-width:2;stroke-dasharray:4 2}
+.nbaccel-cockpit .timeline .failed,.nbaccel-cockpit .timeline .cancelled{stroke:var(--ink);stroke-width:2;stroke-dasharray:4 2}
 .nbaccel-cockpit .timeline .wait{fill:url(#nbaccel-hatch);stroke:var(--edge);stroke-width:.5}
 .nbaccel-cockpit .hatch-line{stroke:var(--edge);stroke-width:2}
 .nbaccel-cockpit .hatch{display:inline-block;width:22px;height:10px;border:1px solid var(--edge);vertical-align:middle;
@@ -1114,7 +1115,7 @@ function forget(state, snapshot) {
   if (state.rows.size > 4 * MORE_ROWS) state.rows.clear();
   if (!state.asked.size || !snapshot) return;
   const live = new Set((snapshot.actors ?? []).filter((row) => row.state !== "DEAD").map((row) => row.actor_id));
-  for (const row of snapshot.tasks ?? []) if (row.state !== "FINISHED" && row.state !== "FAILED") live.add(row.task_id);
+  for (const row of snapshot.tasks ?? []) if (!ENDED.has(row.state)) live.add(row.task_id);
   for (const id of state.asked) if (!live.has(id)) state.asked.delete(id);
 }
 function refocus(root, state) {

@@ -86,12 +86,12 @@ def tasks() -> list[TaskState]:
 
 
 def _task(row: dict[str, Any]) -> TaskState:
-    failed = row["state"] == "FAILED"
+    state = "FAILED" if row["state"] == "CANCELLED" else row["state"]  # as Ray counts what was cancelled
     return TaskState(
         task_id=row["task_id"],
         attempt_number=row["attempt"],
         name=row["name"],
-        state=row["state"],
+        state=state,
         job_id=_job(row["job"]),
         actor_id=row["actor_id"],
         type=_TYPES[row["kind"]],
@@ -108,14 +108,14 @@ def _task(row: dict[str, Any]) -> TaskState:
         creation_time_ms=_milliseconds(row["submitted_at"]),
         start_time_ms=_milliseconds(row["started_at"]),
         end_time_ms=_milliseconds(row["finished_at"]),
-        error_message=row["why"] if failed else None,
-        events=_events(row),
+        error_message=row["why"] if state == "FAILED" else None,
+        events=_events(row, state),
     )
 
 
-def _events(row: dict[str, Any]) -> list[dict[str, Any]]:
+def _events(row: dict[str, Any], state: str) -> list[dict[str, Any]]:
     """What it has gone through, as far as the times are known."""
-    last = row["state"] if row["state"] in ("FINISHED", "FAILED") else "FINISHED"
+    last = state if state == "FAILED" else "FINISHED"
     steps = [("PENDING_NODE_ASSIGNMENT", "submitted_at"), ("RUNNING", "started_at"), (last, "finished_at")]
     return [
         {"state": state, "created_at": datetime.fromtimestamp(row[at], UTC).isoformat()}

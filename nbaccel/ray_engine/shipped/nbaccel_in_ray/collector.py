@@ -22,7 +22,7 @@ class Collector:
 
     def __init__(self) -> None:
         self._tasks: dict[str, Note] = {}
-        self._ended = {"FINISHED": 0, "FAILED": 0}
+        self._ended = {"FINISHED": 0, "FAILED": 0, "CANCELLED": 0}
         self._seq = 0
         self._changed: asyncio.Event | None = None
         self._open: set[str] = set()  # tasks that have not ended
@@ -58,11 +58,11 @@ class Collector:
         known = self._tasks.pop(note["task_id"], {})
         if "started_at" in note and known.get("attempt", 0) < note["attempt"]:
             if "ended_at" in known:  # that was another attempt: a task ends once
-                self._ended["FAILED" if "error" in known else "FINISHED"] -= 1
-            for name in ("ended_at", "error", "progress"):
+                self._ended[known.get("end", "FINISHED")] -= 1
+            for name in ("ended_at", "error", "end", "progress"):
                 known.pop(name, None)
         if "ended_at" in note and "ended_at" not in known:
-            self._ended["FAILED" if "error" in note else "FINISHED"] += 1
+            self._ended[note.get("end", "FINISHED")] += 1
         joined = self._tasks[note["task_id"]] = {**known, **note, **where, "seq": self._seq}
         (self._open.discard if "ended_at" in joined else self._open.add)(note["task_id"])
         if len(self._tasks) > MOST_TASKS:

@@ -40,6 +40,7 @@ Kind = tuple[str, str, str]  # a task's name, kind and choice
 Briefs = tuple[list[Kind], bytes]  # the kinds, and a row for each task
 BRIEF = struct.Struct("<24sIIdd")  # task id, number of its kind, attempt, started and ended (Unix seconds)
 _TOLD_AT_ONCE = ("devices", "progress", "ended_at")
+_OF_CANCELS = ("TaskCancelledError", "CancelledError", "KeyboardInterrupt")  # how a cancel ends what runs
 _FIELDS_OF_BRIEF = 7  # of a note: task_id, attempt, name, kind, started_at, choice, ended_at
 
 
@@ -105,6 +106,7 @@ class Reporter:
         note["ended_at"] = time.time()
         if error is not None:
             note["error"] = first_line(error)
+            note["end"] = "CANCELLED" if note["error"].startswith(_OF_CANCELS) else "FAILED"
         self._ended_at = time.monotonic()
         waited = self._in_ray.acquire(timeout=LONGEST_SAYING_S)  # a call that runs keeps Ray alive: see _say
         self._running.pop(id(note), None)
