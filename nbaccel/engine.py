@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -168,7 +169,8 @@ class Watching(Protocol):
         """End the idle processes that have run user code, and what they may keep; returns how many."""
 
     def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
-        """Call back, from a thread of the engine's, with each new snapshot and with None at the cluster's end.
+        """Call back, from a thread of the engine's, with each new snapshot and with None at the cluster's end; of an
+        engine that has ended, with None at once.
 
         The callback None stops. `rows` asks for more tasks than a snapshot usually has.
         """
@@ -219,6 +221,7 @@ _ENGINES: dict[str, str] = {
 }
 _current: Engine | None = None
 _auto_init: Callable[[], object] | None = None
+_before_end: list[Callable[[Engine], object]] = []
 
 # Which notebook cell runs now: (words such as "[7]", its messages' opaque parent). The notebook room sets it.
 cell_source: Callable[[], tuple[str, bytes]] | None = None
@@ -244,6 +247,20 @@ def virtual_nodes(name: str) -> VirtualNodes:
         raise ValueError(f"engine={name!r} has no virtual nodes; choose 'local' or 'ray'.")
     nodes: VirtualNodes = importlib.import_module(_ENGINES[name]).new_virtual_nodes()
     return nodes
+
+
+def before_end(told: Callable[[Engine], object]) -> None:
+    """Call this whenever an engine of this process is about to end, while it can still be asked."""
+    _before_end.append(told)
+
+
+def tell_end(engine: Engine) -> None:
+    """The engine is about to end. What those who are told raise is a warning: the end goes on."""
+    for told in _before_end:
+        try:
+            told(engine)
+        except (exceptions.RayError, OSError, RuntimeError) as error:
+            warnings.warn(f"Its last picture could not be shown: {error}", RuntimeWarning, stacklevel=3)
 
 
 def adopt(engine: Engine | None) -> None:

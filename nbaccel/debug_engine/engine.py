@@ -43,6 +43,7 @@ class DebugEngine(View):
         self.options = options
         self.namespace = options.namespace or os.urandom(16).hex()
         self.started_at = time.time()
+        self.ended = False
         self.ids = IdMaker(JOB)
         self.values = Values(lambda id: self.actors.out_of_scope(id))
         self._pending_calls = PendingCalls(self.values)
@@ -331,6 +332,7 @@ class DebugEngine(View):
     # ---- the end
 
     def shutdown(self) -> None:
+        self.ended = True
         self.stage.tell(ev.JobEnded(JOB))
         engines.adopt(None)
 

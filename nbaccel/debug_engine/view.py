@@ -293,7 +293,7 @@ class View:
     def watch(self: Any, callback: Callable[[Any], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
         """One picture: while somebody looks, nothing runs, and while something runs, nobody looks."""
         if callback is not None:
-            callback(self.snapshot())
+            callback(None if self.ended else self.snapshot())
 
     def cancel_by_id(self: Any, task_id: str, *, force: bool = False) -> None:
         """What a picture shows is over: a task runs while the picture waits."""

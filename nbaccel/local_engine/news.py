@@ -36,6 +36,7 @@ class News:
         self._job = driver.job
         self._drained = threading.Event()
         self._watcher: Callable[[Snapshot | None], None] | None = None
+        self._ended = False  # there will be no further picture
         self.link = Link(sock, on_lost=lambda why: self._lost())
         receivers = self.link.receivers
         receivers[wire.Lines] = self._lines
@@ -65,11 +66,16 @@ class News:
             watcher(picture)
 
     def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool, rows: int) -> None:
+        """Call back with each picture from now on, and with None at the end, which may have come already."""
         self._watcher = callback
-        self.link.say(wire.Watch(callback is not None, metrics, rows))
+        if self._ended:
+            self.stop_watching()
+        else:
+            self.link.say(wire.Watch(callback is not None, metrics, rows))
 
     def stop_watching(self) -> None:
         """The cluster ends: the watcher hears it once, and no more."""
+        self._ended = True
         watcher, self._watcher = self._watcher, None
         if watcher is not None:
             watcher(None)

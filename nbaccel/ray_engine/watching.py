@@ -50,6 +50,7 @@ class Watching:
         self._began_at = time.time()
         self._agents: dict[str, Any] = {}
         self._watcher: Watcher | None = None
+        self._left = False  # the cluster: there will be no further picture
         self._asking = threading.Lock()
         self._held: HeldLines | None = None
         self._output: Output | ClientOutput | None = None
@@ -64,6 +65,7 @@ class Watching:
         self._notices.begin()
 
     def stop_watching(self: Any) -> None:
+        self._left = True
         if self._notices is not None:
             self._notices.stop()
             self._notices = None
@@ -292,7 +294,9 @@ class Watching:
         if self._watcher is not None:
             self._watcher.stop()
             self._watcher = None
-        if callback is not None:
+        if callback is not None and self._left:
+            callback(None)
+        elif callback is not None:
             self._watcher = Watcher(self, callback, metrics=metrics, rows=rows)
 
     def submitted(self: Any) -> None:

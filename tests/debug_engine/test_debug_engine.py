@@ -281,3 +281,13 @@ def test_an_actor_that_is_not_killed_says_goodbye(end, said):
     del actor
     nbaccel.get(nbaccel.put(1))  # what has gone out of scope is noticed by the next question
     assert words == said
+
+
+def test_who_watches_after_the_end_is_told_so():
+    engine = nbaccel.engine.current()
+    seen = []
+    engine.watch(seen.append)
+    assert seen[-1] is not None
+    nbaccel.shutdown()
+    engine.watch(seen.append)
+    assert seen[-1] is None

@@ -33,3 +33,25 @@ def test_a_head_that_dies_is_told_once(own_head: Place) -> None:
     os.kill(seen[0].runtime.pid, signal.SIGKILL)
     wait_until(lambda: seen[-1] is None, "the end", 10)
     assert seen.count(None) == 1
+
+
+def test_who_watches_an_ended_cluster_is_told_at_once(own_head: Place) -> None:
+    ray.init(num_cpus=1)
+    engine = engines.current()
+    ray.shutdown()
+    seen: list[Snapshot | None] = []
+    engine.watch(seen.append)
+    assert seen == [None]
+    engine.watch(None)
+    assert seen == [None]
+
+
+def test_the_end_is_told_while_the_cluster_can_still_be_asked(own_head: Place) -> None:
+    last: list[Snapshot] = []
+    engines.before_end(lambda engine: last.append(engine.snapshot()))
+    try:
+        ray.init(num_cpus=3)
+        ray.shutdown()
+    finally:
+        engines._before_end.pop()
+    assert [picture.nodes[0].totals["CPU"] for picture in last] == [3]
