@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from nbaccel import engine
+from nbaccel import engine, sinks
 
 
 class Bar(Protocol):
@@ -23,10 +23,11 @@ def progress(refs: Iterable[Any], description: str = "") -> list[Any]:
 
         results = nbaccel.get(progress([train.remote(x) for x in batches]))
 
-    Raises ImportError, with what to install, where tqdm is missing.
+    A notebook shows the bar as HTML, which a saved file keeps as it was last; elsewhere tqdm draws it, and without tqdm
+    this raises ImportError, with what to install.
     """
     listed = list(refs)
-    follow(listed, _bar(len(listed), description), engine.current().call_when_ready)
+    follow(listed, sinks.installed.bar(len(listed), description), engine.current().call_when_ready)
     return listed
 
 
@@ -47,12 +48,3 @@ def follow(refs: list[Any], bar: Bar, call_when_ready: Callable[[Any, Callable[[
         bar.close()
     for ref in refs:
         call_when_ready(ref, ready)
-
-
-def _bar(total: int, description: str) -> Bar:
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        raise ImportError("A progress bar needs tqdm: pip install tqdm, or nbaccel[lab].") from None
-    bar: Bar = tqdm(total=total, desc=description or None, unit="task")
-    return bar

@@ -116,6 +116,14 @@ class Sinks:
             self._said.add(line)
         self._write(sys.stderr, f"nbaccel: {message.message}\n")
 
+    def bar(self, total: int, description: str) -> Any:
+        """A bar over so many tasks, which tqdm draws. Raises ImportError, with what to install, where it is missing."""
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            raise ImportError("A progress bar needs tqdm: pip install tqdm, or nbaccel[lab].") from None
+        return tqdm(total=total, desc=description or None, unit="task")
+
     def _write(self, stream: Any, text: str) -> None:
         try:
             stream.write(text)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import keyword
 import sys
 import time
+from contextlib import suppress
 from pickle import PicklingError
 from typing import Any
 
@@ -159,8 +159,9 @@ def _wait(refs: list[Any], timeout_s: float | None) -> list[Outcome]:
 
 
 def _wait_for_all(refs: list[Any], timeout_s: float | None) -> list[Outcome]:
-    if refs and importlib.util.find_spec("tqdm"):
-        nbaccel.progress(refs)
+    if refs:
+        with suppress(ImportError):  # in a terminal without tqdm
+            nbaccel.progress(refs)
     ready, late = api.wait(refs, num_returns=len(refs), timeout=timeout_s) if refs else ([], [])
     if late:
         raise GetTimeoutError(

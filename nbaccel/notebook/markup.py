@@ -41,6 +41,12 @@ def alert(text: str) -> str:
     return f'<p class="nbaccel-alert"><strong>Attention:</strong> {escape(text)}</p>'
 
 
+def progress(label: str, done: int, total: int, words: str) -> str:
+    """A bar with its words behind it; what cannot draw the bar shows the words alone."""
+    bar = f'<progress max="{total}" value="{done}"></progress> ' if total else ""
+    return f"<p>{escape(label)}{bar}{escape(words)}</p>"
+
+
 def details(summary: str, content: str) -> str:
     """Something that is folded until asked for; `content` is markup."""
     return f"<details><summary>{escape(summary)}</summary>{content}</details>"

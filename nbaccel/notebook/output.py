@@ -25,6 +25,7 @@ from typing import Any
 from nbaccel import wording
 from nbaccel.notebook import markup
 from nbaccel.notebook.settings import NotebookSettings
+from nbaccel.notebook.task_bar import TaskBar
 from nbaccel.sinks import Line, Notice, Printed
 
 FOLD_UPDATE_S = 0.5
@@ -145,6 +146,12 @@ class CellOutput:
         first = bar.drawn_at == _NEVER
         self._send("display_data" if first else "update_display_data", content, self._cell(place[0]).parent)
         bar.drawn_at, bar.is_late = self._clock(), False
+
+    def bar(self, total: int, description: str) -> TaskBar:
+        """A bar over so many tasks, under the cell that runs."""
+        parent = self._running()
+        place: dict[str, Any] = json.loads(parent) if parent else {}
+        return TaskBar(lambda kind, content: self._send(kind, content, place), total, description)
 
     def notice(self, message: Notice) -> None:
         """Shows one sentence of the engine's under the cell that it is about; a flood of output does not fold it.
