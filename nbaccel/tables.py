@@ -105,8 +105,11 @@ def headline(snapshot: Snapshot) -> str:
     )
 
 
-def resources(snapshot: Snapshot) -> str:
-    """What is free of what there is, over all living nodes: "CPU 1 of 2 free · GPU 0.5 of 2 free"."""
+def resources(snapshot: Snapshot, *, ended: bool = False) -> str:
+    """What is free of what there is, over all living nodes: "CPU 1 of 2 free · GPU 0.5 of 2 free".
+
+    Of a cluster that has `ended`, what it had: "CPU 2 · GPU 2".
+    """
     totals: dict[str, float] = {}
     free: dict[str, float] = {}
     for node in snapshot.nodes:
@@ -115,7 +118,9 @@ def resources(snapshot: Snapshot) -> str:
                 totals[name] = totals.get(name, 0) + quantity
                 free[name] = free.get(name, 0) + node.available.get(name, 0)
     return wording.sentence(
-        f"{wording.plain(name)} {wording.amount(free[name])} of {wording.amount(totals[name])} free" for name in totals
+        f"{wording.plain(name)} "
+        + (wording.amount(total) if ended else f"{wording.amount(free[name])} of {wording.amount(total)} free")
+        for name, total in totals.items()
     )
 
 

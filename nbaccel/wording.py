@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 UNKNOWN = "unknown"
@@ -32,6 +33,11 @@ def age(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def moment(time_s: float) -> str:
+    """A point in time by this machine's clock: "2026-11-22 14:03:22"."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time_s))
 
 
 def plain(name: str) -> str:

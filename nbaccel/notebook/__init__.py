@@ -10,6 +10,7 @@
             ▼
         views ► view ► card, markup, theme         a Snapshot becomes text/plain and text/html, nothing else is asked
         dashboards ► widget ► publishing ► drawn   the same, live: cockpit/*.js draws it, joined in static/cockpit.js
+                            └► places              over the saved card, so that a file names no widget
 
 Only `nbaccel.load_ipython_extension` and the context that `init()` returns come here, and only when they are used.
 """

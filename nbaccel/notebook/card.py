@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from nbaccel import tables, wording
 from nbaccel.notebook import markup
 from nbaccel.snapshot import Snapshot
@@ -12,6 +14,44 @@ WAITING_SHOWN = 5  # reasons on the card; the rest is a count, since ten thousan
 def mimebundle(snapshot: Snapshot) -> dict[str, str]:
     """The card for `_repr_mimebundle_`: text/plain for terminals and nbconvert, text/html for notebooks."""
     return {"text/plain": text(snapshot), "text/html": html(snapshot)}
+
+
+def mimebundle_at(snapshot: Snapshot) -> dict[str, str]:
+    """The card with the moment that it shows: it may be saved, and read, long after."""
+    said = f"as of {wording.moment(snapshot.time)}"
+    return {"text/plain": f"{text(snapshot)}\n{said}", "text/html": html(snapshot, said)}
+
+
+def last_mimebundle(snapshot: Snapshot, *, left: bool = False) -> dict[str, str]:
+    """The card of a cluster that is over, or that this notebook has `left`: what it had and what came of its tasks."""
+    head, devices = _last_lines(snapshot, left), _last_devices(snapshot)
+    alerts = [alert.message for alert in snapshot.alerts]
+    lines = [*head, "", tables.as_text(devices)] if devices.rows else head
+    lines += [f"attention: {wording.plain(alert)}" for alert in alerts]
+    first, *rest = head
+    shown = [markup.title(first), *map(markup.paragraph, rest), markup.table(devices) if devices.rows else ""]
+    return {"text/plain": "\n".join(lines), "text/html": markup.box([*shown, *map(markup.alert, alerts)])}
+
+
+def _last_lines(snapshot: Snapshot, left: bool) -> list[str]:
+    at = wording.moment(snapshot.time)
+    words = f"left at {at}; the shared cluster runs on" if left else f"shut down at {at}"
+    over = {state: number for state, number in snapshot.counts.items() if state in tables.ENDED}
+    under_way = 0 if left else sum(snapshot.counts.values()) - sum(over.values())  # of others', nothing is known
+    done = tables.task_counts(msgspec.structs.replace(snapshot, counts=over))
+    tasks = wording.sentence([done, f"{under_way} ended with it" if under_way else ""])
+    return [line for line in (f"{tables.headline(snapshot)} · {words}", _had(snapshot), tasks) if line]
+
+
+def _had(snapshot: Snapshot) -> str:
+    return f"It had {tables.resources(snapshot, ended=True)}." if snapshot.nodes else ""
+
+
+def _last_devices(snapshot: Snapshot) -> tables.Table:
+    """Which there were; nobody holds them any more."""
+    free = [msgspec.structs.replace(row, holders=[], free_reason="", metrics=None) for row in snapshot.devices]
+    table = tables.devices(msgspec.structs.replace(snapshot, devices=free))
+    return tables.without_columns(table, {"State", "In use", "Held by", "Memory"})
 
 
 def text(snapshot: Snapshot) -> str:
@@ -33,8 +73,8 @@ def text(snapshot: Snapshot) -> str:
     return "\n".join(lines)
 
 
-def html(snapshot: Snapshot) -> str:
-    """The card as HTML: complete in itself, true when it is saved, without a script."""
+def html(snapshot: Snapshot, said: str = "") -> str:
+    """The card as HTML, with a quiet last line: complete in itself, true when it is saved, without a script."""
     return markup.box(
         [
             markup.title(tables.headline(snapshot)),
@@ -43,6 +83,7 @@ def html(snapshot: Snapshot) -> str:
             markup.table(tables.devices(snapshot)),
             *(markup.paragraph(f"waiting: {line}") for line in _waiting_lines(snapshot)),
             *(markup.alert(alert.message) for alert in snapshot.alerts),
+            markup.paragraph(said, quiet=True),
         ]
     )
 

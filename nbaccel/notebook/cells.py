@@ -42,6 +42,10 @@ class CellWatch:
         self._parent = _parent_bytes(self._shell)
         self._by_line = {0: (self._label, self._parent)}
 
+    def parent(self) -> bytes:
+        """Of the messages of the running cell."""
+        return self._parent
+
     def source(self) -> tuple[str, bytes]:
         """The running cell and line: ("[7] line 3", the parent of its messages)."""
         line = _line_in_cell(sys._getframe(1))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from nbaccel.notebook import drawn
@@ -30,19 +31,26 @@ class Watched(Protocol):
 
 
 class Publisher:
-    """Decides what is sent. `send` is called by the engine's thread alone while it watches, and so is `keep`, with
-    every picture that comes.
+    """Decides what is sent. `send` is called by the engine's thread alone while it watches, and so are `keep`, with
+    every picture that comes, and `ended`, when no more will come.
     """
 
-    def __init__(self, send: Callable[[str], None], keep: Callable[[Snapshot], object] = lambda picture: None) -> None:
+    def __init__(
+        self,
+        send: Callable[[str], None],
+        keep: Callable[[Snapshot], object] = lambda picture: None,
+        ended: Callable[[], object] = lambda: None,
+    ) -> None:
         self._send = send
         self._keep = keep
+        self._ended = ended
         self._engine: Watched | None = None
         self._views: dict[str, int] = {}  # visible views -> rows of tasks that each wants
         self._asked: int | None = None  # what the engine has been asked for: rows, or not to be watched
         self._last = b""
         self._newest: Drawn | None = None
         self._lock = threading.Lock()
+        self._sending = threading.Lock()  # pictures leave in the order in which they were taken
 
     def follow(self, engine: Watched, now: Snapshot) -> None:
         """A view is about to be displayed: send `now`, then every change, until views say that none is seen."""
@@ -52,7 +60,8 @@ class Publisher:
                 self._engine, self._asked = engine, None
             self._views = {_EXPECTED: 0, **self._views}
         if not live:  # while the engine's thread publishes, nobody else does
-            self._publish(drawn.of_snapshot(now))
+            with self._sending:
+                self._publish(drawn.of_snapshot(now))
         self._watch()
 
     def seen(self, view: str, rows: int) -> None:
@@ -80,18 +89,29 @@ class Publisher:
             if rows is None:  # inside the lock: two views must not overtake each other
                 engine.watch(None)
             else:
-                engine.watch(self._came, metrics=True, rows=rows)
+                engine.watch(partial(self._came, engine), metrics=True, rows=rows)
 
-    def _came(self, snapshot: Snapshot | None) -> None:
+    def end(self, engine: Watched, last: Snapshot | None) -> None:
+        """The engine ends: `last`, or what came last, is its last picture, also where nobody looks."""
+        with self._sending:
+            if self._engine is not engine:
+                return
+            self._engine = self._asked = None
+            picture = drawn.of_snapshot(last) if last is not None else self._newest
+            if picture is not None:
+                picture.ended = True
+                self._publish(picture)
+
+    def _came(self, engine: Watched, snapshot: Snapshot | None) -> None:
         """The engine's thread: a new picture, or the end."""
-        if snapshot is not None:
-            self._keep(snapshot)
-            self._publish(drawn.of_snapshot(snapshot))
+        if snapshot is None:
+            self.end(engine, None)
+            self._ended()
             return
-        self._engine = self._asked = None
-        if self._newest is not None:
-            self._newest.ended = True
-            self._publish(self._newest)
+        self._keep(snapshot)
+        with self._sending:
+            if self._engine is engine:  # else it has ended since this picture was taken
+                self._publish(drawn.of_snapshot(snapshot))
 
     def _publish(self, picture: Drawn) -> None:
         look = picture if drawn.is_busy(picture) else drawn.without_metrics(picture)

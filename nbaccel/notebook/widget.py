@@ -8,16 +8,19 @@ head.
 from __future__ import annotations
 
 import logging
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import anywidget
 import traitlets
+from IPython.display import publish_display_data
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
-from nbaccel.notebook import card, views
+from nbaccel.notebook import card, places, views
+from nbaccel.notebook.places import Displays
 from nbaccel.notebook.publishing import Publisher
 from nbaccel.snapshot import Snapshot
 
@@ -27,23 +30,32 @@ _logger = logging.getLogger(__name__)
 
 
 class Cockpit(anywidget.AnyWidget):
-    """The widget. `snapshot` is what is drawn, as JSON; `details` is whether new views open with their tabs."""
+    """The widget. `snapshot` is what is drawn, as JSON; `details` is whether new views open with their tabs.
+
+    In a kernel, what a cell displays is a place for a view and the card, so that a saved notebook names no widget.
+    """
 
     _esm = _ESM.read_text()
     snapshot = traitlets.Unicode("").tag(sync=True)
+    place = traitlets.Unicode("").tag(sync=True)  # the class of the elements that a page puts a view into
     details = traitlets.Bool(False).tag(sync=True)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._publisher = Publisher(self._set_snapshot, views.keep)
+    def __init__(self, displays: Displays | None = None) -> None:
+        super().__init__(place=f"nbaccel-live-{uuid.uuid4().hex}")
+        self._displays = displays  # None where there is no kernel: then only the front end knows where views are
+        self.in_places = False  # whether the page puts views into places, see `places`
+        self._publisher = Publisher(self._set_snapshot, views.keep, self._lost)
         self._reader = ThreadPoolExecutor(1, "nbaccel-cockpit")  # logs are asked of the head, which takes a moment
         self._static: Snapshot | None = None
+        self._engine: engines.Engine | None = None  # the one that is shown
         self.on_msg(self._heard)
         _keep_subshell(self.comm)
 
     def follow(self, engine: engines.Engine, now: Snapshot, *, details: bool) -> None:
         """Show this engine's pictures from now on; the next view that is displayed opens with its tabs, or without."""
-        self._static = now
+        if self._engine is not engine:
+            self._lost()  # the one before has ended without a word
+        self._static, self._engine = now, engine
         self.details = details
         self._publisher.follow(engine, now)
 
@@ -53,7 +65,44 @@ class Cockpit(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **given: Any) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """The widget, and beside it the card as text and HTML for whoever cannot run one: nbconvert, GitHub, e-mail."""
         bundle, metadata = super()._repr_mimebundle_(**given) or ({}, {})
-        return ({**bundle, **card.mimebundle(self._static)} if self._static is not None else bundle), metadata
+        return ({**bundle, **card.mimebundle_at(self._static)} if self._static is not None else bundle), metadata
+
+    def _ipython_display_(self, **given: Any) -> None:
+        """Both `display` and the last line of a cell come here."""
+        if self._displays is None or self._static is None:
+            publish_display_data(*self._repr_mimebundle_())  # type: ignore[no-untyped-call]
+        elif self.in_places:
+            shown = places.bundle(self.place, card.mimebundle_at(self._static), details=self.details)
+            self._displays.show(shown, {})
+        else:
+            self._displays.show(*self._repr_mimebundle_())
+
+    # ---- the end
+
+    def engine_ends(self, engine: engines.Engine) -> None:
+        """The engine can still be asked: its last picture stays in the notebook, on the page and in the file."""
+        if engine is not self._engine:
+            return
+        try:
+            last: Snapshot | None = engine.snapshot()
+        except (RayError, OSError, RuntimeError):  # its head is gone
+            last = None
+        self._publisher.end(engine, last)
+        self._draw_last(last or views.last_seen())
+
+    def _lost(self) -> None:
+        """The engine has ended and can be asked no more."""
+        if self._engine is not None:
+            self._draw_last(views.last_seen())
+
+    def _draw_last(self, last: Snapshot | None) -> None:
+        self._engine, last = None, last or self._static
+        if self._displays is not None and last is not None:
+            self._displays.draw_last(card.last_mimebundle(last, left=last.runtime.shared))
+
+    def kernel_ends(self) -> None:
+        if self._engine is not None:
+            self.engine_ends(self._engine)
 
     # ---- what pages say
 

@@ -24,6 +24,7 @@ async ([module, snapshot, details]) => {
   window.push = snapshot => { state.snapshot = snapshot; call("change:snapshot"); };
   window.tell = message => call("msg:custom", message);
   window.frame = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+  window.widget = widget;
   window.end = widget.render({ model: window.model, el: document.body });
 }
 """

@@ -27,7 +27,9 @@ ALL_HAVE_BEGUN = f"!{PROMPTS}.some(each => each.innerText.includes('[ ]'))"
 
 
 class NotebookPage:
-    """One page with one notebook. Requests to anywhere but this machine are refused and noted."""
+    """One page with one notebook, of these cells or of a file's `text`. Requests to other machines are refused
+    and noted.
+    """
 
     def __init__(
         self,
@@ -37,6 +39,7 @@ class NotebookPage:
         *,
         dark: bool = False,
         height: int = 1400,
+        text: str | None = None,
         **options: Any,
     ) -> None:
         self.server = server
@@ -55,7 +58,9 @@ class NotebookPage:
         self.page.set_default_timeout(PATIENCE_S * 1000)
         self.page.on("websocket", self._listen)
         self.page.add_locator_handler(self.page.locator("dialog.jp-Dialog"), self._answer, no_wait_after=True)
-        self.page.goto(server.write(self.name, *cells))
+        if text is not None:
+            server.file(self.name).write_text(text)
+        self.page.goto(server.address(self.name) if text is not None else server.write(self.name, *cells))
         self._ready()
 
     def _local_only(self, route: Any) -> None:
@@ -110,8 +115,7 @@ class NotebookPage:
 
     def reload(self) -> None:
         """Save, and load the page again; the kernel lives on."""
-        self.menu("File", "Save Notebook")
-        self.until(self._is_saved_with_its_widget)
+        self.save("nbaccel-place")
         for _ in range(RELOADS):  # Lab gives the kernel a few seconds to tell of its widgets, too few on a busy machine
             began = time.monotonic()
             self.page.reload()
@@ -124,13 +128,32 @@ class NotebookPage:
                 said = f"the kernel sent {came}; dialogs: {self.dialogs}; the page says: {self.page.inner_text('body')}"
         raise AssertionError(f"The widget is not shown after {RELOADS} reloads: {said[:3000]}")
 
-    def _is_saved_with_its_widget(self) -> bool:
+    def save(self, words: str) -> str:
+        """Save the notebook; returns the file's text once these words stand in its outputs."""
+        self.menu("File", "Save Notebook")
+        self.until(lambda: any(words in output for output in self.saved()))
+        return self.file(self.name).read_text()
+
+    def saved(self) -> list[str]:
+        """The outputs of the file as JSON, those of one cell after those of another."""
         try:
-            cells = json.loads((self.server.folder / self.name).read_text())["cells"]
+            cells = json.loads(self.file(self.name).read_text())["cells"]
         except ValueError:
-            return False  # it is being written
-        outputs = [output for cell in cells for output in cell.get("outputs", ())]
-        return any("application/vnd.jupyter.widget-view+json" in output.get("data", {}) for output in outputs)
+            return []  # it is being written
+        return [json.dumps(output, ensure_ascii=False) for cell in cells for output in cell.get("outputs", ())]
+
+    def end_kernel(self) -> None:
+        """End the notebook's kernel from outside."""
+        for address in self._sessions():
+            request = urllib.request.Request(address, method="DELETE")
+            with suppress(urllib.error.HTTPError):  # it is being restarted; it ends with the server
+                urllib.request.urlopen(request).close()
+
+    def _sessions(self) -> list[str]:
+        address = f"http://127.0.0.1:{self.server.port}/api/sessions"
+        with urllib.request.urlopen(address) as answer:
+            sessions = json.load(answer)
+        return [f"{address}/{session['id']}" for session in sessions if session["path"].endswith(self.name)]
 
     # ---- what a person sees
 
@@ -186,11 +209,4 @@ class NotebookPage:
     def close(self) -> None:
         """Leave, and end the notebook's kernel."""
         self._context.close()
-        address = f"http://127.0.0.1:{self.server.port}/api/sessions"
-        with urllib.request.urlopen(address) as answer:
-            sessions = json.load(answer)
-        for session in sessions:
-            if session["path"].endswith(self.name):
-                request = urllib.request.Request(f"{address}/{session['id']}", method="DELETE")
-                with suppress(urllib.error.HTTPError):  # it is being restarted; it ends with the server
-                    urllib.request.urlopen(request).close()
+        self.end_kernel()

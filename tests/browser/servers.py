@@ -63,7 +63,14 @@ class Server:
         notebook = nbformat.v4.new_notebook()
         notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
         notebook.cells = [nbformat.v4.new_code_cell(cell) for cell in cells]
-        nbformat.write(notebook, self.folder / name)
+        nbformat.write(notebook, self.file(name))
+        return self.address(name)
+
+    def file(self, name: str) -> Path:
+        return self.folder / name
+
+    def address(self, name: str) -> str:
+        """Of the page of a notebook that is there."""
         page = f"notebooks/{name}" if self.classic else f"lab/workspaces/{name.split('.')[0]}/tree/{name}"
         return f"http://127.0.0.1:{self.port}/{page}"
 

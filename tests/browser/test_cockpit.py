@@ -180,13 +180,26 @@ def test_sixty_idle_seconds_with_a_view_in_sight_are_silent(opened: Callable[...
     assert len(page.frames) == before, page.frames[before:][:3]
 
 
-def test_a_shut_down_cluster_says_so_and_a_new_one_takes_the_view_over(opened: Callable[..., Any]) -> None:
-    page = opened(START, "%accel_shutdown", "input()", "%accel_init num_gpus=3 num_cpus=1").run_all()
-    page.cockpit().get_by_text("shut down").wait_for()
+def test_a_shut_down_cluster_leaves_its_last_card_and_a_new_one_has_its_own(opened: Callable[..., Any]) -> None:
+    run = HOLD + "refs = held('one', 'two', 'three')\ninput()"
+    page = opened(START, run, "%accel_shutdown", "%accel_init num_gpus=3 num_cpus=1").run_all()
+    page.cockpit().get_by_text("2 running · 1 waiting").wait_for()
     page.page.locator(".jp-Stdin-input").press("Enter")
-    page.cockpit(1).get_by_text("GPU 3 of 3 free").wait_for()
-    page.cockpit(0).get_by_text("GPU 3 of 3 free").wait_for()
-    assert page.cockpit(0).get_by_text("shut down").count() == 0
+    page.cockpit().get_by_text("GPU 3 of 3 free").wait_for()
+    assert page.page.locator(".nbaccel-cockpit").count() == 1
+    last = page.page.locator(".jp-CodeCell").nth(0).locator(".nbaccel")
+    assert "shut down at" in last.inner_text() and "3 ended with it" in last.inner_text()
+    assert "running" not in last.inner_text() and last.locator("button").count() == 0
+
+
+def test_a_cluster_that_ends_while_its_card_is_out_of_sight_is_not_shown_alive(opened: Callable[..., Any]) -> None:
+    far = "print('\\n' * 400)"
+    page = opened(START, HOLD + "refs = held('far')", far, "import nbaccel\nnbaccel.shutdown()\nprint('it is', 'over')")
+    page.run_all().output("it is over")
+    last = page.page.locator(".jp-CodeCell").nth(0).locator(".nbaccel")
+    last.scroll_into_view_if_needed()
+    assert "shut down at" in last.inner_text() and "1 ended with it" in last.inner_text()
+    assert page.page.locator(".nbaccel-cockpit").count() == 0
 
 
 def test_a_view_whose_kernel_has_gone_says_so(opened: Callable[..., Any]) -> None:

@@ -77,6 +77,26 @@ test("cancelled tasks are counted, shown and filtered apart from failed ones", (
   assert.deepEqual(shown.tasks.map((task) => [task.name, task.sign, task.cancellable]), [["stopped", "⊘", false]]);
 });
 
+test("of a cluster that has ended nothing runs, waits or is held", () => {
+  const shown = picture({ ended: true });
+  assert.equal(shown.ended, "shut down");
+  assert.equal(shown.summary, "40 finished · 1 failed · 5 ended with it");
+  assert.deepEqual(shown.resources, ["CPU 4", "GPU 2"]);
+  assert.deepEqual(shown.devices.map((device) => [device.state, device.holders.length, device.memory]), [["given back", 0, null], ["given back", 0, null]]);
+  assert.deepEqual(shown.waiting, []);
+  assert.deepEqual(shown.tasks.map((task) => [task.state, task.cancellable]), [["ended with it", false], ["ended with it", false], ["ended with it", false], ["failed", false]]);
+  assert.equal(shown.tabs.find((tab) => tab.id === "actors")?.badge, 0);
+});
+
+test("of a shared cluster that was left, what others run is not known", () => {
+  const runtime = { ...busy().runtime, shared: true };
+  const shown = picture({ runtime, ended: true });
+  assert.equal(shown.ended, "left");
+  assert.equal(shown.summary, "40 finished · 1 failed");
+  assert.deepEqual(shown.tasks.map((task) => task.state), ["failed"]);
+  assert.equal(picture({ lost: true }).ended, "the kernel has gone");
+});
+
 test("a waiting task says what it asks for, since when, and why", () => {
   const [task] = picture().waiting;
   assert.deepEqual([task.name, task.asks, task.age, task.why], ["infer", "1 GPU", "5 s", "waits for 1 GPU; both are held"]);

@@ -96,3 +96,24 @@ def test_a_device_table_can_be_read_by_a_screen_reader(busy_snapshot: Snapshot) 
     assert "<caption>Devices</caption>" in html
     assert html.count('scope="col"') == 6
     assert html.count('scope="row"') == 2
+
+
+def test_the_last_card_says_what_came_of_the_tasks_and_that_nobody_holds_a_device(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.counts = {"RUNNING": 2, "PENDING_NODE_ASSIGNMENT": 1, "FINISHED": 40, "CANCELLED": 1}
+    for form in card.last_mimebundle(busy_snapshot).values():
+        assert "shut down at 20" in form and "It had CPU 2 · GPU 2." in form
+        assert "40 finished · 1 cancelled · 3 ended with it" in form
+        assert "GPU 1" in form and "NVIDIA A100" in form
+        assert "running" not in form and "held" not in form.replace("no task holds", "") and "train" not in form
+        assert "GPU 1 keeps 9 GiB" in form
+
+
+def test_of_a_shared_cluster_that_was_left_the_others_tasks_are_not_counted(busy_snapshot: Snapshot) -> None:
+    text = card.last_mimebundle(busy_snapshot, left=True)["text/plain"]
+    assert "left at 20" in text and "the shared cluster runs on" in text
+    assert "40 finished" in text and "ended with it" not in text
+
+
+def test_a_card_that_is_displayed_live_says_of_when_it_is(busy_snapshot: Snapshot) -> None:
+    for form in card.mimebundle_at(busy_snapshot).values():
+        assert "as of 20" in form

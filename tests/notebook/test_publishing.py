@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -118,6 +119,42 @@ def test_the_end_of_the_cluster_is_the_last_picture(
     assert json.loads(sent[-1])["ended"] is True
     publisher.seen("one", 0)
     assert len(sent) == 2
+
+
+def test_the_end_reaches_pages_that_do_not_look(publisher: Publisher, sent: list[str], busy_snapshot: Snapshot) -> None:
+    engine = Engine()
+    publisher.follow(engine, busy_snapshot)
+    publisher.hidden("scrolled away")
+    busy_snapshot.counts = {"FINISHED": 41}
+    publisher.end(engine, busy_snapshot)
+    last = json.loads(sent[-1])
+    assert last["ended"] is True and last["counts"] == {"FINISHED": 41}
+    publisher.seen("scrolled back", 0)
+    assert engine.callback is None
+
+
+def test_a_picture_that_was_on_its_way_does_not_revive_what_has_ended(
+    publisher: Publisher, sent: list[str], busy_snapshot: Snapshot
+) -> None:
+    engine = Engine()
+    publisher.follow(engine, busy_snapshot)
+    late = copy.deepcopy(busy_snapshot)
+    late.counts = {"RUNNING": 7}
+    publisher.end(engine, None)
+    engine.push(late)
+    assert json.loads(sent[-1])["ended"] is True
+
+
+def test_a_cluster_that_ended_while_nobody_looked_is_said_to_have_ended_once_somebody_does(
+    publisher: Publisher, sent: list[str], busy_snapshot: Snapshot
+) -> None:
+    class Ended(Engine):
+        def watch(self, callback: Any, *, metrics: bool = True, rows: int = 0) -> None:
+            if callback is not None:
+                callback(None)  # as the promise has it
+
+    publisher.follow(Ended(), busy_snapshot)
+    assert json.loads(sent[-1])["ended"] is True
 
 
 def test_a_new_cluster_takes_over(publisher: Publisher, sent: list[str], busy_snapshot: Snapshot) -> None:

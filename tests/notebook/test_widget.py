@@ -67,6 +67,63 @@ def test_a_display_carries_the_widget_and_the_card_as_html_and_text(cockpit: Coc
     assert "GPUActor" in data["text/plain"]
 
 
+class Displays:
+    """What a notebook keeps of what is displayed in it."""
+
+    def __init__(self) -> None:
+        self.outputs: list[dict[str, Any]] = []
+        self.live = 0
+
+    def show(self, data: dict[str, Any], metadata: dict[str, Any]) -> None:
+        self.outputs.append(data)
+        self.live = len(self.outputs)
+
+    def draw_last(self, data: dict[str, Any]) -> None:
+        self.outputs[: self.live] = [data] * self.live
+        self.live = 0
+
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def test_where_the_page_has_places_an_output_names_no_widget(cockpit: Cockpit) -> None:
+    cockpit._displays = displays = Displays()  # type: ignore[assignment]
+    cockpit.in_places = True
+    cockpit._ipython_display_()
+    (output,) = displays.outputs
+    assert WIDGET not in output
+    assert f'<div class="nbaccel-place {cockpit.place} nbaccel-details">' in output["text/html"]
+    assert "GPUActor" in output["text/html"] and "as of 20" in output["text/plain"]
+
+
+def test_at_the_end_every_output_is_the_last_card_also_where_nobody_looks(
+    cockpit: Cockpit, engine: Engine, busy_snapshot: Snapshot
+) -> None:
+    cockpit._displays = displays = Displays()  # type: ignore[assignment]
+    for cockpit.in_places in (True, False):
+        cockpit._ipython_display_()
+    assert WIDGET in displays.outputs[1]
+    busy_snapshot.counts = {"FINISHED": 43}
+    engine.snapshot = lambda: busy_snapshot  # type: ignore[attr-defined]
+    cockpit._heard(cockpit, {"say": "hidden", "view": "scrolled away"}, [])
+    cockpit.engine_ends(engine)  # type: ignore[arg-type]
+    for output in displays.outputs:
+        assert set(output) == {"text/plain", "text/html"}
+        assert "shut down at" in output["text/html"] and "43 finished" in output["text/html"]
+        assert "GPUActor" not in output["text/html"], "nobody holds a device any more"
+    assert '"ended":true' in cockpit.snapshot
+    cockpit.kernel_ends()
+    assert displays.live == 0
+
+
+def test_a_cluster_whose_head_died_is_drawn_as_it_was_known(cockpit: Cockpit, engine: Engine) -> None:
+    cockpit._displays = displays = Displays()  # type: ignore[assignment]
+    cockpit._ipython_display_()
+    assert engine.callback is not None
+    engine.callback(None)
+    assert "shut down at" in displays.outputs[0]["text/plain"]
+
+
 def test_what_a_page_asks_to_end_is_queued_and_taken(cockpit: Cockpit, engine: Engine) -> None:
     cockpit._heard(cockpit, {"say": "cancel", "id": "t1"}, [])
     cockpit._heard(cockpit, {"say": "kill", "id": "a1"}, [])

@@ -76,6 +76,7 @@ export function deviceLabel(row) {
 /** @param {DeviceRow} row @returns {[string, string]} */
 function deviceState(row) {
   const held = row.holders?.length;
+  if (row.over) return ["–", "given back"];
   if (row.free_reason && !held) return ["✕", "busy"];
   if (!held) return ["○", "free"];
   return (row.free ?? 1) > 0 ? ["◐", "shared"] : ["●", "held"];

@@ -16,7 +16,7 @@ export function drawDevices(picture, state) {
   }
   const measured = picture.devices.some((device) => device.utilisation || device.memory);
   const several = picture.devices.some((device) => device.node);
-  const columns = [...(several ? ["Node"] : []), "Device", "In use", ...(measured ? ["Load and memory"] : []), "Held by"];
+  const columns = [...(several ? ["Node"] : []), "Device", picture.ended ? "State" : "In use", ...(measured ? ["Load and memory"] : []), ...(picture.ended ? [] : ["Held by"])];
   return [table("Devices", columns, picture.devices.map((device) => row(device, several, measured, picture, state)))];
 }
 
@@ -28,9 +28,9 @@ function row(device, several, measured, picture, state) {
     several && h("td", { class: "quiet" }, device.node),
     h("th", { scope: "row" }, h("span", { class: "label" }, device.label), device.mark && chip(device.mark),
       h("span", { class: "quiet small model" }, device.model)),
-    h("td", { class: "use" }, useBar(device), h("span", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`)),
+    h("td", { class: "use" }, !picture.ended && useBar(device), h("span", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`)),
     measured && h("td", { class: "load", title: device.facts }, meter("utilisation", device.label, device.utilisation), meter("memory", device.label, device.memory)),
-    h("td", { class: "holders" }, holders(device, picture, state)),
+    !picture.ended && h("td", { class: "holders" }, holders(device, picture, state)),
   );
 }
 
@@ -64,7 +64,7 @@ function holderLine(holder, device, picture, state) {
   return h("li", { key: holder.key, title: holder.pid },
     h("span", { class: `swatch c${holder.colour}`, "aria-hidden": "true" }),
     h("span", { class: "who" }, h("span", { class: "name" }, holder.name), h("span", { class: "quiet facts" }, facts)),
-    !picture.ended && (holder.taskId || holder.actorId) && stop(holder, device, state));
+    (holder.taskId || holder.actorId) && stop(holder, device, state));
 }
 
 /** @param {HolderView} holder @param {DeviceView} device @param {State} state */

@@ -1,6 +1,7 @@
 // From a snapshot to everything that a view draws: a pure function, and the only place that knows what a snapshot means.
 
 import { deviceViews } from "./devices.js";
+import { afterEnd } from "./ended.js";
 import { actorViews, cellsOf, taskCounts, taskViews, waitingViews } from "./tasks.js";
 import { timelineOf } from "./timeline.js";
 import { age, amount, count, plain } from "./words.js";
@@ -14,17 +15,19 @@ import { age, amount, count, plain } from "./words.js";
 
 const HIDDEN_RESOURCES = /^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
 
-/** @param {Snapshot} snapshot @param {Asked} asked @param {number} now seconds by the kernel's clock */
-export function pictureOf(snapshot, asked, now) {
+/** @param {Snapshot} given @param {Asked} asked @param {number} now seconds by the kernel's clock */
+export function pictureOf(given, asked, now) {
+  const ended = given.lost ? "the kernel has gone" : !given.ended ? "" : given.runtime.shared ? "left" : "shut down";
+  const snapshot = ended ? afterEnd(given) : given;
   const counts = taskCounts(snapshot);
   const tab = asked.tab;
   const tasks = tab === "tasks" ? taskViews(snapshot, asked.filter, asked.most, now) : { views: [], number: 0 };
   return {
     title: titleOf(snapshot),
-    ended: snapshot.lost ? "the kernel has gone" : snapshot.ended ? "shut down" : "",
+    ended,
     counts,
     summary: summaryOf(counts),
-    resources: resourcesOf(snapshot),
+    resources: resourcesOf(snapshot, ended !== ""),
     tabs: tabsOf(snapshot, counts),
     devices: deviceViews(snapshot, now),
     found: (snapshot.found ?? []).map(plain),
@@ -63,8 +66,9 @@ function summaryOf(counts) {
   return parts.map(([word, number]) => `${number} ${word}`).join(" · ") || "no task yet";
 }
 
-/** "CPU 1 of 2 free", summed over living nodes. @param {Snapshot} snapshot @returns {string[]} */
-function resourcesOf(snapshot) {
+/** "CPU 1 of 2 free", summed over living nodes; "CPU 2" of a cluster that has ended.
+ * @param {Snapshot} snapshot @param {boolean} [ended] @returns {string[]} */
+function resourcesOf(snapshot, ended) {
   /** @type {Map<string, [number, number]>} */
   const sums = new Map();
   for (const node of snapshot.nodes ?? []) {
@@ -74,7 +78,7 @@ function resourcesOf(snapshot) {
       sums.set(name, [free + (node.available?.[name] ?? 0), all + total]);
     }
   }
-  return [...sums].map(([name, [free, all]]) => `${plain(name)} ${amount(free)} of ${amount(all)} free`);
+  return [...sums].map(([name, [free, all]]) => `${plain(name)} ${ended ? amount(all) : `${amount(free)} of ${amount(all)} free`}`);
 }
 
 /** @param {Snapshot} snapshot @param {Record<string, number>} counts @returns {TabView[]} */
@@ -120,7 +124,7 @@ function nodesOf(snapshot) {
     sign: node.alive === false ? "✕" : "●",
     state: node.alive === false ? "gone" : "alive",
     role: node.is_head ? "head" : "",
-    resources: resourcesOf({ ...snapshot, nodes: [node] }).join(" · "),
+    resources: resourcesOf({ ...snapshot, nodes: [node] }, Boolean(snapshot.ended)).join(" · "),
     why: plain(node.why),
   }));
 }

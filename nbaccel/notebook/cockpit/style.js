@@ -40,9 +40,9 @@ border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;m
 .nbaccel-cockpit .badge{margin-left:6px;padding:0 6px;border-radius:9px;background:var(--raised);color:var(--ink);font-size:.88em;font-weight:400}
 .nbaccel-cockpit .scroll{overflow-x:auto;max-height:460px;overflow-y:auto;margin-top:6px}
 .nbaccel-cockpit table{border-collapse:collapse;margin:0;width:100%;color:inherit;background:none;font-size:inherit;table-layout:auto}
-.nbaccel-cockpit tr,.nbaccel-cockpit thead,.nbaccel-cockpit tbody tr:nth-child(even),.nbaccel-cockpit tbody tr:hover{background:none;border:0}
+.nbaccel-cockpit tr,.nbaccel-cockpit thead,.nbaccel-cockpit tbody tr:nth-child(n),.nbaccel-cockpit tbody tr:hover{background:none;border:0}
 .nbaccel-cockpit th,.nbaccel-cockpit td{text-align:left;vertical-align:middle;padding:4px 16px 4px 0;border:0;font-weight:400;
-white-space:normal;max-width:none;color:inherit}
+white-space:normal;max-width:none;color:inherit;line-height:inherit}
 .nbaccel-cockpit td.quiet{color:var(--quiet)}
 .nbaccel-cockpit thead th{color:var(--quiet);font-size:.92em;border-bottom:1px solid var(--line);white-space:nowrap;
 position:sticky;top:0;background:var(--ground);z-index:1}
@@ -105,4 +105,4 @@ background:repeating-linear-gradient(135deg,var(--edge) 0 2px,transparent 2px 5p
 .nbaccel-cockpit .swatch{forced-color-adjust:none}
 .nbaccel-cockpit [role=tab][aria-selected=true]{border-bottom-color:Highlight}
 .nbaccel-cockpit .timeline .run{fill:Highlight;stroke:CanvasText}.nbaccel-cockpit .timeline .bar-name{fill:HighlightText}}
-`;
+`.replaceAll(".nbaccel-cockpit", ".nbaccel-cockpit.nbaccel-cockpit"); // twice: it outweighs JupyterLab's rules for HTML outputs

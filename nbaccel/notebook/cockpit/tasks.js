@@ -124,7 +124,7 @@ function taskView(row, snapshot, now) {
     why: [row.choice ? `runs as ${plain(row.choice)}` : "", withoutSubject(plain(whyOf(row, snapshot)), row)].filter(Boolean).join(": "),
     asks: Object.keys(row.demand ?? {}).length ? demandWords(row.demand) : "",
     progress: row.progress && row.progress[1] ? Math.round((100 * row.progress[0]) / row.progress[1]) : null,
-    cancellable: !over,
+    cancellable: !over && row.state !== "ENDED_WITH_IT",
   };
 }
 

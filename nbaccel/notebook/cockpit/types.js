@@ -35,6 +35,7 @@
  * @property {string} [free_reason]
  * @property {Holder[]} [holders]
  * @property {Metrics | null} [metrics]
+ * @property {boolean} [over] its cluster has ended
  *
  * @typedef {object} NodeRow
  * @property {string} node_id

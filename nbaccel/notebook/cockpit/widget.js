@@ -1,6 +1,7 @@
 // The cockpit as an anywidget: one model for each kernel, shown in as many places as the person likes.
 
 import { mount } from "./cockpit.js";
+import { cover, takePlaces } from "./places.js";
 import { newState } from "./state.js";
 
 /** @typedef {import("./types.js").Source} Source */
@@ -53,4 +54,15 @@ function render({ model, el }) {
   return mount(el, sourceOf(model), { state: newState(Boolean(model.get("details"))) });
 }
 
-export default { render };
+/** A page that makes the model without showing it has places for views. @param {{model: Model}} given */
+function initialize({ model }) {
+  /** @type {WeakMap<HTMLElement, import("./state.js").State>} */
+  const states = new WeakMap(); // an output that scrolls far away leaves the page and comes back
+  return takePlaces(document, model.get("place"), (place) => {
+    const state = states.get(place) ?? newState(place.classList.contains("nbaccel-details"));
+    states.set(place, state);
+    return cover(place, (live) => mount(live, sourceOf(model), { state }));
+  });
+}
+
+export default { initialize, render };

@@ -80,5 +80,5 @@ export function stateWord(state) {
 
 /** A shape for a state's word, since colour alone does not reach everyone. @param {string} word */
 export function stateSign(word) {
-  return { running: "●", waiting: "◌", finished: "✓", failed: "✕", cancelled: "⊘", alive: "●", dead: "✕" }[word] ?? "◌";
+  return { running: "●", waiting: "◌", finished: "✓", failed: "✕", cancelled: "⊘", "ended with it": "–", alive: "●", dead: "✕" }[word] ?? "◌";
 }

@@ -57,7 +57,7 @@ function stateWord(state) {
   return state.toLowerCase().replaceAll("_", " ");
 }
 function stateSign(word) {
-  return { running: "●", waiting: "◌", finished: "✓", failed: "✕", cancelled: "⊘", alive: "●", dead: "✕" }[word] ?? "◌";
+  return { running: "●", waiting: "◌", finished: "✓", failed: "✕", cancelled: "⊘", "ended with it": "–", alive: "●", dead: "✕" }[word] ?? "◌";
 }
 function traceOf(snapshot, now) {
   return (snapshot.tasks ?? []).flatMap((row) => eventsOf(row, now));
@@ -285,7 +285,7 @@ function drawDevices(picture, state) {
   }
   const measured = picture.devices.some((device) => device.utilisation || device.memory);
   const several = picture.devices.some((device) => device.node);
-  const columns = [...(several ? ["Node"] : []), "Device", "In use", ...(measured ? ["Load and memory"] : []), "Held by"];
+  const columns = [...(several ? ["Node"] : []), "Device", picture.ended ? "State" : "In use", ...(measured ? ["Load and memory"] : []), ...(picture.ended ? [] : ["Held by"])];
   return [table("Devices", columns, picture.devices.map((device) => row(device, several, measured, picture, state)))];
 }
 function row(device, several, measured, picture, state) {
@@ -295,9 +295,9 @@ function row(device, several, measured, picture, state) {
     several && h("td", { class: "quiet" }, device.node),
     h("th", { scope: "row" }, h("span", { class: "label" }, device.label), device.mark && chip(device.mark),
       h("span", { class: "quiet small model" }, device.model)),
-    h("td", { class: "use" }, useBar(device), h("span", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`)),
+    h("td", { class: "use" }, !picture.ended && useBar(device), h("span", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`)),
     measured && h("td", { class: "load", title: device.facts }, meter("utilisation", device.label, device.utilisation), meter("memory", device.label, device.memory)),
-    h("td", { class: "holders" }, holders(device, picture, state)),
+    !picture.ended && h("td", { class: "holders" }, holders(device, picture, state)),
   );
 }
 function useBar(device) {
@@ -323,7 +323,7 @@ function holderLine(holder, device, picture, state) {
   return h("li", { key: holder.key, title: holder.pid },
     h("span", { class: `swatch c${holder.colour}`, "aria-hidden": "true" }),
     h("span", { class: "who" }, h("span", { class: "name" }, holder.name), h("span", { class: "quiet facts" }, facts)),
-    !picture.ended && (holder.taskId || holder.actorId) && stop(holder, device, state));
+    (holder.taskId || holder.actorId) && stop(holder, device, state));
 }
 function stop(holder, device, state) {
   const id = holder.taskId || holder.actorId;
@@ -396,7 +396,7 @@ function taskView(row, snapshot, now) {
     why: [row.choice ? `runs as ${plain(row.choice)}` : "", withoutSubject(plain(whyOf(row, snapshot)), row)].filter(Boolean).join(": "),
     asks: Object.keys(row.demand ?? {}).length ? demandWords(row.demand) : "",
     progress: row.progress && row.progress[1] ? Math.round((100 * row.progress[0]) / row.progress[1]) : null,
-    cancellable: !over,
+    cancellable: !over && row.state !== "ENDED_WITH_IT",
   };
 }
 function actorViews(snapshot, now) {
@@ -564,6 +564,7 @@ function deviceLabel(row) {
 }
 function deviceState(row) {
   const held = row.holders?.length;
+  if (row.over) return ["–", "given back"];
   if (row.free_reason && !held) return ["✕", "busy"];
   if (!held) return ["○", "free"];
   return (row.free ?? 1) > 0 ? ["◐", "shared"] : ["●", "held"];
@@ -811,17 +812,35 @@ function log(state) {
     h("div", { class: "line" }, h("strong", {}, `Log of ${state.log.name}`), button("Close", { "data-act": "close-log", class: "aside", "aria-label": "Close the log" })),
     h("pre", { tabindex: "0" }, state.log.text || "(nothing printed yet)"));
 }
+function afterEnd(snapshot) {
+  const { shared } = snapshot.runtime;
+  const is = (state) => (ENDED.has(state) ? state : "ENDED_WITH_IT");
+  const tasks = (snapshot.tasks ?? []).map((row) => ({ ...row, state: is(row.state), reason: ENDED.has(row.state) ? row.reason : null }));
+  const counts = {};
+  for (const [state, number] of Object.entries(snapshot.counts ?? {})) counts[is(state)] = (counts[is(state)] ?? 0) + number;
+  if (shared) delete counts.ENDED_WITH_IT;
+  return {
+    ...snapshot,
+    devices: (snapshot.devices ?? []).map((row) => ({ ...row, holders: [], free_reason: "", metrics: null, over: true })),
+    tasks: shared ? tasks.filter((row) => ENDED.has(row.state)) : tasks,
+    counts,
+    actors: (snapshot.actors ?? []).map((row) => ({ ...row, state: "DEAD", pending_calls: 0 })),
+    actor_counts: {},
+  };
+}
 const HIDDEN_RESOURCES = /^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
-function pictureOf(snapshot, asked, now) {
+function pictureOf(given, asked, now) {
+  const ended = given.lost ? "the kernel has gone" : !given.ended ? "" : given.runtime.shared ? "left" : "shut down";
+  const snapshot = ended ? afterEnd(given) : given;
   const counts = taskCounts(snapshot);
   const tab = asked.tab;
   const tasks = tab === "tasks" ? taskViews(snapshot, asked.filter, asked.most, now) : { views: [], number: 0 };
   return {
     title: titleOf(snapshot),
-    ended: snapshot.lost ? "the kernel has gone" : snapshot.ended ? "shut down" : "",
+    ended,
     counts,
     summary: summaryOf(counts),
-    resources: resourcesOf(snapshot),
+    resources: resourcesOf(snapshot, ended !== ""),
     tabs: tabsOf(snapshot, counts),
     devices: deviceViews(snapshot, now),
     found: (snapshot.found ?? []).map(plain),
@@ -853,7 +872,7 @@ function summaryOf(counts) {
   const parts = Object.entries(counts).filter(([, number]) => number);
   return parts.map(([word, number]) => `${number} ${word}`).join(" · ") || "no task yet";
 }
-function resourcesOf(snapshot) {
+function resourcesOf(snapshot, ended) {
   const sums = new Map();
   for (const node of snapshot.nodes ?? []) {
     for (const [name, total] of node.alive === false ? [] : Object.entries(node.totals ?? {})) {
@@ -862,7 +881,7 @@ function resourcesOf(snapshot) {
       sums.set(name, [free + (node.available?.[name] ?? 0), all + total]);
     }
   }
-  return [...sums].map(([name, [free, all]]) => `${plain(name)} ${amount(free)} of ${amount(all)} free`);
+  return [...sums].map(([name, [free, all]]) => `${plain(name)} ${ended ? amount(all) : `${amount(free)} of ${amount(all)} free`}`);
 }
 function tabsOf(snapshot, counts) {
   const alerts = (snapshot.alerts ?? []).length;
@@ -900,7 +919,7 @@ function nodesOf(snapshot) {
     sign: node.alive === false ? "✕" : "●",
     state: node.alive === false ? "gone" : "alive",
     role: node.is_head ? "head" : "",
-    resources: resourcesOf({ ...snapshot, nodes: [node] }).join(" · "),
+    resources: resourcesOf({ ...snapshot, nodes: [node] }, Boolean(snapshot.ended)).join(" · "),
     why: plain(node.why),
   }));
 }
@@ -961,9 +980,9 @@ border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;m
 .nbaccel-cockpit .badge{margin-left:6px;padding:0 6px;border-radius:9px;background:var(--raised);color:var(--ink);font-size:.88em;font-weight:400}
 .nbaccel-cockpit .scroll{overflow-x:auto;max-height:460px;overflow-y:auto;margin-top:6px}
 .nbaccel-cockpit table{border-collapse:collapse;margin:0;width:100%;color:inherit;background:none;font-size:inherit;table-layout:auto}
-.nbaccel-cockpit tr,.nbaccel-cockpit thead,.nbaccel-cockpit tbody tr:nth-child(even),.nbaccel-cockpit tbody tr:hover{background:none;border:0}
+.nbaccel-cockpit tr,.nbaccel-cockpit thead,.nbaccel-cockpit tbody tr:nth-child(n),.nbaccel-cockpit tbody tr:hover{background:none;border:0}
 .nbaccel-cockpit th,.nbaccel-cockpit td{text-align:left;vertical-align:middle;padding:4px 16px 4px 0;border:0;font-weight:400;
-white-space:normal;max-width:none;color:inherit}
+white-space:normal;max-width:none;color:inherit;line-height:inherit}
 .nbaccel-cockpit td.quiet{color:var(--quiet)}
 .nbaccel-cockpit thead th{color:var(--quiet);font-size:.92em;border-bottom:1px solid var(--line);white-space:nowrap;
 position:sticky;top:0;background:var(--ground);z-index:1}
@@ -1026,7 +1045,7 @@ background:repeating-linear-gradient(135deg,var(--edge) 0 2px,transparent 2px 5p
 .nbaccel-cockpit .swatch{forced-color-adjust:none}
 .nbaccel-cockpit [role=tab][aria-selected=true]{border-bottom-color:Highlight}
 .nbaccel-cockpit .timeline .run{fill:Highlight;stroke:CanvasText}.nbaccel-cockpit .timeline .bar-name{fill:HighlightText}}
-`;
+`.replaceAll(".nbaccel-cockpit", ".nbaccel-cockpit.nbaccel-cockpit");
 function watchVisibility(element, changed) {
   const page = element.ownerDocument;
   const windows = page.defaultView ?? window;
@@ -1122,6 +1141,44 @@ function refocus(root, state) {
   const near = root.querySelector(state.details ? '[role="tab"][aria-selected="true"]' : '[data-act="details"]');
   (near)?.focus({ preventScroll: true });
 }
+function takePlaces(page, name, show) {
+  const taken = new Map();
+  const take = (place) => {
+    if (!taken.has((place))) taken.set((place), show((place)));
+  };
+  const takeWithin = (node) => {
+    if (node.nodeType !== 1) return;
+    const element = (node);
+    if (element.classList.contains(name)) take(element);
+    for (const place of element.getElementsByClassName(name)) take(place);
+  };
+  const observer = new MutationObserver((records) => {
+    for (const [place, leave] of taken) {
+      if (place.isConnected) continue;
+      taken.delete(place);
+      leave();
+    }
+    for (const record of records) for (const node of record.addedNodes) if (node.isConnected) takeWithin(node);
+  });
+  observer.observe(page, { childList: true, subtree: true });
+  takeWithin(page.documentElement);
+  return () => {
+    observer.disconnect();
+    for (const leave of taken.values()) leave();
+  };
+}
+function cover(place, fill) {
+  const saved = ([...place.children]);
+  const live = place.ownerDocument.createElement("div");
+  for (const each of saved) each.style.display = "none";
+  place.append(live);
+  const end = fill(live);
+  return () => {
+    end();
+    live.remove();
+    for (const each of saved) each.style.display = "";
+  };
+}
 function sourceOf(model) {
   let text = "";
   let parsed = null;
@@ -1157,4 +1214,12 @@ function sourceOf(model) {
 function render({ model, el }) {
   return mount(el, sourceOf(model), { state: newState(Boolean(model.get("details"))) });
 }
-export default { render };
+function initialize({ model }) {
+  const states = new WeakMap();
+  return takePlaces(document, model.get("place"), (place) => {
+    const state = states.get(place) ?? newState(place.classList.contains("nbaccel-details"));
+    states.set(place, state);
+    return cover(place, (live) => mount(live, sourceOf(model), { state }));
+  });
+}
+export default { initialize, render };

@@ -1,0 +1,64 @@
+"""Where a live view stands in a notebook: an output of plain HTML, whose saved form is the card.
+
+```
+  kernel ── display_data: text/html ──► output: <div class="nbaccel-place …"> the card </div> ──► the .ipynb file
+  kernel ── comm: the widget's model ──► page: the view covers the card in every place of its kernel, while there is one
+```
+The output names no widget. A notebook that is opened without its kernel, untrusted, or by a program shows the card,
+where an output with the widget's mime type shows "Error displaying widget: model not found".
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+from nbaccel.notebook import cells
+from nbaccel.notebook.output import sender
+
+MOST_PLACES = 200  # of one kernel that are remembered, to be drawn for the last time
+
+
+def can_be_used(shell: Any) -> bool:
+    """Whether the page makes widgets' models without an output that shows one: JupyterLab's and Notebook's do.
+
+    They name the cell of an execution by an id, VS Code by an address; others by nothing, and get the widget itself.
+    """
+    parent = cells.install(shell).parent()
+    cell_id = json.loads(parent).get("cell_id", "") if parent else ""
+    return bool(cell_id) and ":" not in cell_id
+
+
+def bundle(key: str, card: dict[str, str], *, details: bool) -> dict[str, str]:
+    """The output for a place that views of the model with this key take."""
+    opens = " nbaccel-details" if details else ""
+    return {**card, "text/html": f'<div class="nbaccel-place {key}{opens}">{card["text/html"]}</div>'}
+
+
+class Displays:
+    """The outputs of one kernel in which something live stands, each with a name, so that it can be drawn again."""
+
+    def __init__(self, shell: Any) -> None:
+        self._send = sender(shell.kernel)
+        self._parents: dict[str, bytes] = {}
+        self._watch = cells.install(shell)
+
+    def show(self, data: dict[str, Any], metadata: dict[str, Any]) -> None:
+        """A new output of the running cell."""
+        name = f"nbaccel-place-{uuid.uuid4().hex}"
+        self._parents[name] = self._watch.parent()
+        while len(self._parents) > MOST_PLACES:
+            del self._parents[next(iter(self._parents))]
+        self._say("display_data", name, data, metadata)
+
+    def draw_last(self, data: dict[str, Any]) -> None:
+        """Put this in the place of all of them; they are not drawn again."""
+        for name in list(self._parents):
+            self._say("update_display_data", name, data, {})
+            del self._parents[name]
+
+    def _say(self, kind: str, name: str, data: dict[str, Any], metadata: dict[str, Any]) -> None:
+        content = {"data": data, "metadata": metadata, "transient": {"display_id": name}}
+        parent = self._parents[name]
+        self._send(kind, content, json.loads(parent) if parent else {})
