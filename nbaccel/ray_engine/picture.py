@@ -44,7 +44,7 @@ def draw(known: Known, seq: int) -> Snapshot:
     tasks = task_rows.rows(known, {node.node_id for node in nodes if node.alive})
     actors = _actors(known)
     counts = task_rows.counts(tasks, known.ended)
-    failures = Alert.of_failures(counts, task_rows.last_failed(tasks, known), known.began_at)
+    failures = Alert.of_failures(counts, task_rows.last_failed(tasks), known.began_at)
     snapshot = Snapshot(
         runtime=_runtime(known),
         seq=seq,

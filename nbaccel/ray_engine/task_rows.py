@@ -231,13 +231,9 @@ def shown(tasks: Iterable[TaskRow], more: int = 0) -> list[TaskRow]:
     return running[: max(MOST_RUNNING, more)] + waiting[: max(MOST_WAITING, more)] + newest
 
 
-def last_failed(tasks: Iterable[TaskRow], known: Known) -> TaskRow | None:
-    """The task that failed last, also where its row is not among the latest; None where nothing is known of any."""
-    rows = [row for row in tasks if row.state == "FAILED"]
-    if not rows:
-        notes = [note for note in known.notes.values() if note.get("end") == "FAILED"]
-        rows = [_of_note(note, known, set()) for note in heapq.nlargest(1, notes, key=lambda note: note["ended_at"])]
-    return max(rows, key=planning.ended_at, default=None)
+def last_failed(tasks: Iterable[TaskRow]) -> TaskRow | None:
+    """The task that failed last; None where no row is of one that failed."""
+    return max((row for row in tasks if row.state == "FAILED"), key=planning.ended_at, default=None)
 
 
 def counts(tasks: Iterable[TaskRow], ended: dict[str, int]) -> dict[str, int]:

@@ -62,14 +62,12 @@ def test_a_card_of_another_kernel_stays_beside_a_live_one(opened: Callable[..., 
     page = opened(START).run_all()
     page.cockpit().get_by_text("GPU 2 of 2 free").wait_for()
     notebook = json.loads(page.save("nbaccel-place"))
-    second = json.loads(json.dumps(notebook["cells"][0]))
-    second |= {
-        "id": "second",
-        "source": "%load_ext nbaccel\n%accel_init num_cpus=1 num_gpus=3",
-        "outputs": [],
-        "execution_count": None,
-    }
-    notebook["cells"].append(second)
+    new = "%load_ext nbaccel\n%accel_init num_cpus=1 num_gpus=3"
+    more = [
+        {**notebook["cells"][0], "id": id, "source": source, "outputs": [], "execution_count": None}
+        for id, source in (("second", new), ("third", "pass"))
+    ]
+    notebook["cells"] += more
     page.end_kernel()
     again = opened(text=json.dumps(notebook)).run_all()
     again.cockpit().get_by_text("GPU 3 of 3 free").wait_for()
