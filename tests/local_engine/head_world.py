@@ -33,6 +33,7 @@ from nbaccel.scheduling.events import UNIT
 
 FIRST_PID = 5_000_000  # above what the kernel gives
 KILLED, LEFT = 9, 0  # wait statuses
+_ABOUT_PROCESSES = ("kill_sessions", "kill_group", "kill_orphans", "descends_from")
 _GUARDS = ("until_done.py", "unmet_orders.py")  # what catches, and what answers
 
 
@@ -65,12 +66,14 @@ class HeadWorld:
 
     def __init__(self) -> None:
         self.folder = tempfile.mkdtemp(prefix="nb-world-")
-        self._was = dict(os.environ), time.monotonic, process.kill_sessions, process.kill_group, process.kill_orphans
+        self._environ, self._clock = dict(os.environ), time.monotonic
+        self._processes = {name: getattr(process, name) for name in _ABOUT_PROCESSES}
         os.environ["NBACCEL_LEASE_DIR"] = os.path.join(self.folder, "leases")
         self._ahead_s, real = 0.0, time.monotonic
         time.monotonic = lambda: real() + self._ahead_s
         process.kill_sessions = self._kill
         process.kill_group = process.kill_orphans = lambda which: None  # type: ignore[assignment]
+        process.descends_from = lambda pid, parent: pid in self.workers
         self.descriptors = set(os.listdir("/proc/self/fd"))
         zygote, self._zygote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._arena = os.memfd_create("nbaccel-test-arena")
@@ -327,9 +330,11 @@ class HeadWorld:
         self._driver.close()
         self._zygote.close()
         self.head.poll.close()
-        environ, time.monotonic, process.kill_sessions, process.kill_group, process.kill_orphans = self._was
+        time.monotonic = self._clock
+        for name, function in self._processes.items():
+            setattr(process, name, function)
         os.environ.clear()
-        os.environ.update(environ)
+        os.environ.update(self._environ)
 
     @property
     def leases(self) -> list[str]:
