@@ -10,6 +10,7 @@ import json
 import os
 import select
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -138,7 +139,7 @@ def _announce(record: SessionRecord) -> None:
     click.echo(f"nbaccel head started, pid {record.pid}.")
     click.echo('  join it   %accel_init address=auto, or nbaccel.init(address="auto")')
     click.echo("  see it    nbaccel status")
-    click.echo("  end it    nbaccel stop")
+    click.echo(f"  end it    nbaccel stop, or nbaccel stop {record.pid} where several run")
 
 
 def _stay(control: Control, record: SessionRecord) -> None:
@@ -153,20 +154,56 @@ def _stay(control: Control, record: SessionRecord) -> None:
 
 
 @main.command()
+@click.argument("which", required=False, metavar="[NAME|PID]")
+@click.option("--all", "everyone", is_flag=True, help="Every shared head of yours.")
 @click.option("--force", is_flag=True, help="Kill what does not end by itself.")
 @click.pass_obj
-def stop(control: Control, force: bool) -> None:
-    """End the shared heads that you started on this machine."""
+def stop(control: Control, which: str | None, everyone: bool, force: bool) -> None:
+    """End a shared head that you started on this machine: the only one, or the one that you name."""
+    if which and everyone:
+        raise click.UsageError("Say a head's name or --all, not both.")
     records = control.find()
-    deaf = [record.pid for record in records if record.shared and not _stopped(control, record, force)]
+    shared = [record for record in records if record.shared]
+    chosen = shared if everyone else _named(which, records) if which else _only(shared)
+    deaf = [record.pid for record in chosen if not _stopped(control, record, force)]
     for record in records:
-        if not record.shared:
+        if not record.shared and not which:
             click.echo(f"Left alone: pid {record.pid} belongs to {wording.plain(record.title)} and ends with it.")
     if not records:
         click.echo("No nbaccel head of yours runs on this machine.")
     if deaf:
         pids = ", ".join(map(str, deaf))
         raise click.ClickException(f"The head of pid {pids} has not ended; nbaccel stop --force kills it.")
+
+
+def _only(shared: list[SessionRecord]) -> list[SessionRecord]:
+    """The one that there is; with several, the user has to say which one is meant."""
+    if len(shared) > 1:
+        listed = "\n".join(map(_line, shared))
+        raise click.UsageError(
+            f"{len(shared)} shared heads of yours run on this machine:\n{listed}\nNothing was ended. "
+            "Say which one: nbaccel stop NAME, nbaccel stop PID, or nbaccel stop --all."
+        )
+    return shared
+
+
+def _named(which: str, records: Sequence[SessionRecord]) -> list[SessionRecord]:
+    """The shared head of this name or pid; the beginning of a name is enough where no other begins so."""
+    found = [record for record in records if which in (record.session, str(record.pid))]
+    found = found or [record for record in records if record.session.startswith(which)]
+    if len(found) == 1 and found[0].shared:
+        return found
+    if len(found) == 1:
+        title = wording.plain(found[0].title)
+        raise click.UsageError(f"The head {which} belongs to {title} and ends with it: call nbaccel.shutdown() there.")
+    listed = "\n".join(_line(record) for record in records if record.shared) or "  none"
+    begin = "Several heads begin with" if found else "No head is called"
+    raise click.UsageError(f"{begin} {which!r}. Shared heads of yours on this machine:\n{listed}")
+
+
+def _line(record: SessionRecord) -> str:
+    since = time.strftime("%Y-%m-%d %H:%M", time.localtime(record.started_at))
+    return f"  {wording.plain(record.session)}  pid {record.pid}  since {since}"
 
 
 def _stopped(control: Control, record: SessionRecord, force: bool) -> bool:

@@ -39,7 +39,8 @@ class FakeMachine:
         return self.add(4711)
 
     def add(self, pid: int, *, shared: bool = True, title: str = "") -> Any:
-        self.records.append(SimpleNamespace(pid=pid, shared=shared, title=title))
+        session = f"{pid}ab"
+        self.records.append(SimpleNamespace(pid=pid, shared=shared, title=title, session=session, started_at=0.0))
         return self.records[-1]
 
     def stop(self, record: Any, force: bool) -> bool:
@@ -132,6 +133,44 @@ def test_stop_ends_shared_heads_and_leaves_a_notebooks_own_alone(machine: FakeMa
     assert "pid 12 belongs to analysis.ipynb" in done.output
 
 
+def test_stop_with_several_shared_heads_lists_them_and_ends_none(machine: FakeMachine) -> None:
+    machine.add(11)
+    machine.add(12)
+    done = machine.run("stop")
+    assert (done.exit_code, machine.stopped) == (2, [])
+    assert "11ab  pid 11" in done.output and "12ab  pid 12" in done.output
+    assert "nbaccel stop --all" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ended"),
+    [(["11"], [11]), (["12ab"], [12]), (["12a"], [12]), (["--all"], [11, 12]), (["11", "--force"], [11])],
+)
+def test_stop_ends_the_shared_head_that_is_named(machine: FakeMachine, arguments: list[str], ended: list[int]) -> None:
+    machine.add(11)
+    machine.add(12)
+    assert machine.run("stop", *arguments).exit_code == 0
+    assert machine.stopped == [(pid, "--force" in arguments) for pid in ended]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["99"], "No head is called '99'"),
+        (["1"], "Several heads begin with '1'"),
+        (["21"], "belongs to analysis.ipynb"),
+        (["11", "--all"], "not both"),
+    ],
+)
+def test_stop_of_what_it_cannot_end_ends_nothing(machine: FakeMachine, arguments: list[str], said: str) -> None:
+    machine.add(11)
+    machine.add(12)
+    machine.add(21, shared=False, title="analysis.ipynb")
+    done = machine.run("stop", *arguments)
+    assert (done.exit_code, machine.stopped) == (2, [])
+    assert said in done.output
+
+
 def test_stop_without_any_head_is_no_error(machine: FakeMachine) -> None:
     assert machine.run("stop").exit_code == 0
 
@@ -182,7 +221,7 @@ def test_a_head_that_does_not_end_is_said_with_what_ends_it(machine: FakeMachine
     machine.add(11)
     machine.add(12)
     machine.deaf.add(11)
-    done = machine.run("stop")
+    done = machine.run("stop", "--all")
     assert done.exit_code == 1
     assert "pid 11 has not ended; nbaccel stop --force kills it." in done.output
     assert "Ended the head of pid 12." in done.output
@@ -192,7 +231,7 @@ def test_a_head_that_does_not_end_is_said_with_what_ends_it(machine: FakeMachine
 def place() -> Iterator[Place]:
     place = Place()
     yield place
-    place.command("stop", "--force")
+    place.command("stop", "--all", "--force")
     left = place.left()
     place.clear()
     assert left == {}

@@ -81,4 +81,4 @@ def test_a_shared_head_can_be_simulated(lab: Lab) -> None:
         assert nbaccel.cluster_resources()["TPU"] == 8
     finally:
         nbaccel.shutdown()
-        lab.place.command("stop", **lab.environ)
+        lab.place.command("stop", "--all", **lab.environ)

@@ -15,7 +15,7 @@ from tests.notebook.kernels import Kernel
 def place() -> Iterator[Place]:
     place = Place()
     yield place
-    place.command("stop", "--force")
+    place.command("stop", "--all", "--force")
     place.assert_nothing_left()
     place.clear()
 
