@@ -91,35 +91,38 @@ def descends_from(pid: int, ancestor: int) -> bool:
 
 def kill_sessions(pids: set[int]) -> None:
     """SIGKILL workers and what they started: everything in their sessions, and their descendants in other ones."""
-    before = _processes()  # a parent that is dead has no children
+    descendants = _descendants(pids)  # now: a parent that is dead has no children
     for pid in pids:
         kill_group(pid)
+    for pid in pids | descendants:
         _kill(pid)  # it may not have made its own group yet
-    descendants = _descendants(before, pids)
-    for pid in descendants:
-        _kill(pid)
-    for pid, (_parent, group, session) in _processes().items():
-        if pid not in pids and (session in pids or session in descendants):
-            kill_group(group)
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and int(entry) not in pids:
+            fields = _stat(int(entry))
+            if fields is not None and (fields[1] in pids or fields[1] in descendants):
+                kill_group(fields[0])
 
 
-def _processes() -> dict[int, tuple[int, int, int]]:
-    """(parent, process group, session) of every process that we can see."""
-    pids = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
-    return {pid: fields for pid in pids if (fields := _stat(pid)) is not None}
-
-
-def _descendants(processes: dict[int, tuple[int, int, int]], pids: set[int]) -> set[int]:
-    children: dict[int, list[int]] = {}
-    for pid, (parent, _group, _session) in processes.items():
-        children.setdefault(parent, []).append(pid)
+def _descendants(pids: set[int]) -> set[int]:
     found: set[int] = set()
     pending = list(pids)
     while pending:
-        below = children.get(pending.pop(), [])
-        pending += below
-        found.update(below)
+        children = _children(pending.pop()) - found
+        found |= children
+        pending += children
     return found
+
+
+def _children(pid: int) -> set[int]:
+    """Of all threads of a process; none where the kernel has no such list: sessions are all there is to go by."""
+    children: set[int] = set()
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children") as file:
+                children.update(map(int, file.read().split()))
+    except OSError:
+        pass  # it ended meanwhile, or has no list
+    return children
 
 
 def _kill(pid: int) -> None:
@@ -138,8 +141,8 @@ def kill_orphans(sessions: Collection[int]) -> None:
         return  # a kernel without this list: their groups were killed, and at the end everything is
     for child in children:
         fields = _stat(int(child))
-        if fields is not None and int(child) not in sessions and fields[2] in sessions:
-            kill_group(fields[1])
+        if fields is not None and int(child) not in sessions and fields[1] in sessions:
+            kill_group(fields[0])
 
 
 def kill_marked(variable: str, value: str) -> None:
@@ -164,11 +167,11 @@ def kill_group(group: int) -> None:
         pass  # it was faster
 
 
-def _stat(pid: int) -> tuple[int, int, int] | None:
-    """(parent, process group, session) of a process."""
+def _stat(pid: int) -> tuple[int, int] | None:
+    """(process group, session) of a process."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             fields = file.read().rpartition(")")[2].split()
-        return int(fields[1]), int(fields[2]), int(fields[3])
+        return int(fields[2]), int(fields[3])
     except (OSError, IndexError, ValueError):
         return None

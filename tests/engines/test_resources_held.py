@@ -92,11 +92,11 @@ def test_a_class_to_retry_that_a_worker_cannot_import_is_an_error(nb, monkeypatc
     monkeypatch.setitem(sys.modules, "only_here", only_here)
 
     @nb.remote(retry_exceptions=[only_here.Mine], max_retries=1)
-    def fails():
+    def names_a_stranger():
         raise ValueError("its own error")
 
     with pytest.raises(exceptions.RayTaskError, match="No module named 'only_here'"):
-        nb.get(fails.remote(), timeout=60)
+        nb.get(names_a_stranger.remote(), timeout=60)
 
 
 def test_kill_ends_children_in_sessions_of_their_own(nb, wait_until):
