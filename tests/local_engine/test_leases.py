@@ -9,10 +9,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from nbaccel.local_engine import leases as leases_module
-from nbaccel.local_engine.leases import Leases, default_directory
+from nbaccel.local_engine.leases import LeaseRecord, Leases, default_directory
 
 GPU = "GPU-4f2c1a6e-0000-1111-2222-333344445555"
 
@@ -32,8 +33,8 @@ def second(directory):
     return Leases(directory, "notebook b.ipynb")
 
 
-def record_file(directory):
-    return directory / f"{GPU}.lease"
+def record_file(directory, uid=None):
+    return directory / f"{GPU}.{os.geteuid() if uid is None else uid}.lease"
 
 
 def holder_in_another_process(directory, amount=10_000):
@@ -163,39 +164,63 @@ def test_no_number_in_a_record_stops_a_head(directory, first, second, field, num
     assert second.take(GPU, 10_000) is None
 
 
-def test_rubbish_behind_the_record_is_ignored(directory, first, second):
-    first.take(GPU, 5_000)
-    with record_file(directory).open("ab") as file:
-        file.write(b'": 1}]}')
-    assert [holder.amount for holder in second.held_by_others(GPU)] == [5_000]
-
-
 def test_a_title_cannot_carry_terminal_escapes(directory, second):
     Leases(directory, "note\x1b[31mbook\n").take(GPU, 10_000)
     assert second.take(GPU, 1).title == "note[31mbook"
 
 
-def test_a_link_in_the_place_of_a_record_is_not_followed(directory, first, tmp_path):
+def linked(place, victim):
+    place.symlink_to(victim)
+
+
+def linked_hard(place, victim):
+    place.hardlink_to(victim)
+
+
+@pytest.mark.parametrize("plant", [linked, linked_hard, lambda place, victim: os.mkfifo(place)])
+@pytest.mark.parametrize("suffix", [".lease", ".names"])
+def test_what_stands_in_the_place_of_a_record_is_not_written(directory, first, second, tmp_path, plant, suffix):
+    """A link, a second name of another file, a pipe: the head neither follows nor waits, and leases go on."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
-    record_file(directory).symlink_to(victim)
+    plant(record_file(directory).with_suffix(suffix), victim)
     assert first.take(GPU, 10_000) is None
     assert victim.read_text() == "precious"
-    assert "another head on this machine may give out the same device" in first.problem
+    assert first.problem is None
+    assert second.take(GPU, 1) is not None
 
 
-def test_a_second_name_of_a_file_in_the_place_of_a_record_is_not_written(directory, first, tmp_path):
-    victim = tmp_path / "victim"
-    victim.write_text("precious")
-    record_file(directory).hardlink_to(victim)
+def test_a_link_in_the_place_of_the_directory_is_not_used(tmp_path):
+    """Not at the beginning, and not at any later call."""
+    victim = tmp_path / "private"
+    victim.mkdir(mode=0o700)
+    (tmp_path / "leases").symlink_to(victim)
+    leases = Leases(tmp_path / "leases", "a")
+    assert leases.take(GPU, 10_000) is None
+    leases.release_all()
+    assert list(victim.iterdir()) == []
+    assert "another head on this machine may give out the same device" in leases.problem
+
+
+@pytest.mark.parametrize(
+    ("mode", "usable"), [(0o1777, True), (0o700, True), (0o755, True), (0o777, False), (0o775, False)]
+)
+def test_a_directory_in_which_others_could_replace_records_is_refused(tmp_path, mode, usable):
+    place = tmp_path / "leases"
+    place.mkdir()
+    place.chmod(mode)
+    leases = Leases(place, "a")
+    assert leases.take(GPU, 10_000) is None
+    assert (leases.problem is None) == usable
+    assert bool(list(place.iterdir())) == usable
+
+
+def test_a_flood_of_files_is_a_problem_told_in_words(directory, first, monkeypatch):
+    monkeypatch.setattr("nbaccel.local_engine.lease_files._MOST_FILES", 10)
+    for number in range(20):
+        (directory / f"flood-{number}").touch()
     assert first.take(GPU, 10_000) is None
-    assert (victim.read_text(), "not a plain file" in first.problem) == ("precious", True)
-
-
-def test_a_pipe_in_the_place_of_a_record_does_not_hang_the_head(directory, first):
-    os.mkfifo(record_file(directory))
-    assert first.take(GPU, 10_000) is None
-    assert first.problem
+    assert "holds more than 10 files" in first.problem
 
 
 def test_a_directory_that_cannot_be_made_is_a_problem_told_in_words_and_no_crash(tmp_path):
@@ -208,10 +233,10 @@ def test_a_directory_that_cannot_be_made_is_a_problem_told_in_words_and_no_crash
 
 def test_a_record_that_stays_locked_is_busy_and_nothing_waits_for_ever(directory, first, second):
     first.take(GPU, 4_000)
-    with record_file(directory).open("rb") as file:
+    with record_file(directory).with_suffix(".names").open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         assert str(second.take(GPU, 1_000)) == "a process that keeps its lease record locked"
-        assert second.held_by_others(GPU) == []
+        assert [holder.amount for holder in second.held_by_others(GPU)] == [4_000]  # who only asks needs no lock
         first.release(GPU, 4_000)
     assert second.take(GPU, 10_000).title == "notebook a.ipynb"
     first.held_by_others(GPU)
@@ -226,7 +251,9 @@ def test_everyone_may_use_the_directory_and_nobody_anothers_file_in_a_wrong_way(
     finally:
         os.umask(before)
     assert stat.S_IMODE(other.directory.stat().st_mode) == 0o1777
-    assert stat.S_IMODE(record_file(directory).stat().st_mode) == 0o666
+    assert stat.S_IMODE(record_file(directory).stat().st_mode) == 0o644
+    assert stat.S_IMODE(record_file(directory).with_suffix(".names").stat().st_mode) == 0o600
+    assert b"notebook" not in record_file(directory).read_bytes()
 
 
 @pytest.fixture
@@ -237,27 +264,92 @@ def directory_for_all():
         yield Path(parent) / "leases"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
-def test_two_users_share_a_device(directory_for_all):
-    ours = Leases(directory_for_all, "notebook a.ipynb")
-    ours.take(GPU, 4_000)
+def as_another_user(act):
+    """Run it in a child that is user 65534; it returns whether all was as it should be."""
     if (pid := os.fork()) == 0:
         try:
             os.setuid(65534)
-            theirs = Leases(directory_for_all, "b")
-            answers = theirs.take(GPU, 5_000), theirs.take(GPU, 5_000).title
-            theirs.release_all()
-            os._exit(0 if (*answers, theirs.problem) == (None, "notebook a.ipynb", None) else 1)
+            os._exit(0 if act() else 1)
         finally:
             os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+
+
+@needs_root
+def test_two_users_share_a_device(directory_for_all):
+    ours = Leases(directory_for_all, "notebook a.ipynb")
+    ours.take(GPU, 4_000)
+
+    def share():
+        theirs = Leases(directory_for_all, "b")
+        answers = theirs.take(GPU, 5_000), theirs.take(GPU, 5_000).title
+        theirs.release_all()
+        return (*answers, theirs.problem) == (None, "a program of user 0", None)
+
+    as_another_user(share)
     assert ours.take(GPU, 6_000) is None
+
+
+@needs_root
+def test_another_user_cannot_read_what_a_notebook_is_called_nor_hold_its_lock(directory_for_all):
+    ours = Leases(directory_for_all, "notebook a.ipynb")
+    ours.take(GPU, 4_000)
+
+    def look():
+        names = record_file(directory_for_all, 0).with_suffix(".names")
+        try:
+            names.open("rb")
+        except PermissionError:
+            lease = record_file(directory_for_all, 0).open("rb")
+            fcntl.flock(lease, fcntl.LOCK_EX)
+            return b"notebook" not in lease.read() and Leases(directory_for_all).take(GPU, 6_000) is None
+        return False
+
+    as_another_user(look)
+    assert ours.take(GPU, 6_000) is None
+
+
+@needs_root
+@pytest.mark.parametrize("pid", [1, "ours"])
+def test_a_record_counts_only_for_processes_of_its_writer(directory_for_all, pid):
+    """So nobody keeps a device by naming a process that lives for ever, or another user's."""
+    ours = Leases(directory_for_all, "notebook a.ipynb")
+    whom = os.getpid() if pid == "ours" else pid
+
+    def claim():
+        holder = LeaseRecord(whom, leases_module._start_of(whom), leases_module._boot_id(), "t", 10_000, 1.0)
+        text = msgspec.json.encode({"holders": [holder]})
+        record_file(directory_for_all, 0).write_bytes(text)  # also under another user's name
+        record_file(directory_for_all).write_bytes(text)
+        return True
+
+    as_another_user(claim)
+    assert ours.held_by_others(GPU) == []
+    assert ours.take(GPU, 10_000) is None
+    assert ours.problem is None
+
+
+@needs_root
+@pytest.mark.parametrize("suffix", [".lease", ".names"])
+def test_a_name_that_another_user_has_taken_does_not_switch_leases_off(directory_for_all, suffix):
+    ours, second = Leases(directory_for_all, "notebook a.ipynb"), Leases(directory_for_all, "notebook b.ipynb")
+
+    def squat():
+        record_file(directory_for_all, 0).with_suffix(suffix).touch()
+        return True
+
+    as_another_user(squat)
+    assert ours.take(GPU, 10_000) is None
+    assert (second.take(GPU, 1).title, ours.problem) == ("notebook a.ipynb", None)
 
 
 def test_a_uuid_that_is_no_file_name_is_stored_under_its_hash(directory, first, second):
     uuid = "../../etc/MIG-GPU/1/2"
     assert first.take(uuid, 10_000) is None
-    assert [path.parent for path in directory.iterdir()] == [directory]
+    assert {path.parent for path in directory.iterdir()} == {directory}
     assert second.take(uuid, 1).title == "notebook a.ipynb"
 
 

@@ -1,0 +1,252 @@
+"""The files that leases are written in: who may write what, and what of it is believed.
+
+    <lease directory, mode 1777>
+        GPU-4f2c….1000.lease    0644  what user 1000 holds of the device, JSON; replaced as a whole, so never half read
+        GPU-4f2c….1000.names    0600  the lock of that user's heads, and what their holders are called
+
+Other users may write into the directory, so nothing in it is trusted. It is opened once for each act, without following
+a link, checked, and everything else is opened from that descriptor. A record counts for the user who owns its file,
+whatever it is called, and only for processes of that user. A name that somebody else has taken is left to them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+UNIT = 10_000  # a whole device
+LOCK_PATIENCE_S = 0.05  # a holder of the lock needs about 0.1 ms; longer means that it is stopped
+_LOCK_PAUSE_S = 0.002
+_MOST_BYTES = 65_536
+_MOST_FILES = 4_096  # that are looked through: more is a flood
+_MOST_NAMES_TAKEN = 4  # by other users, of those that are ours by right
+_MOST_PID = 1 << 22  # PID_MAX_LIMIT of the kernel
+_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:-]{0,99}")
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_MAKE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class LeaseRecord(msgspec.Struct, frozen=True):
+    """One holder of a device, or of a part of it. The bounds are those of what is read: anybody may have written it."""
+
+    pid: Annotated[int, Meta(ge=1, le=_MOST_PID)]
+    started: Annotated[int, Meta(ge=0)]  # clock ticks from boot to its start, which tells it from a later one
+    boot_id: str
+    token: str  # tells two heads of one process apart
+    amount: Annotated[int, Meta(ge=1, le=UNIT)]  # in 1/10_000 of the device
+    since: float  # seconds since 1970
+    owner_pid: Annotated[int, Meta(ge=0, le=_MOST_PID)] = 0  # the notebook that people know; 0: `pid` itself
+    title: str = ""  # not in the file that others read
+
+    def __str__(self) -> str:
+        return f"{self.title}, pid {self.owner_pid or self.pid}" if self.pid else self.title
+
+
+class _File(msgspec.Struct):
+    """What a record file holds."""
+
+    holders: list[LeaseRecord]
+
+
+_decode = msgspec.json.Decoder(_File).decode
+_decode_names = msgspec.json.Decoder(dict[str, str]).decode
+_UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
+
+
+class RecordLocked(Exception):
+    """Another head of this user has kept the lock for longer than LOCK_PATIENCE_S."""
+
+
+@contextlib.contextmanager
+def opened(path: Path, *, create: bool) -> Iterator[int]:
+    """A descriptor of the lease directory. Raises OSError where it is none that can be trusted."""
+    made = False
+    if create:
+        with contextlib.suppress(FileExistsError):
+            path.mkdir(parents=True)
+            made = True
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if made and os.fstat(directory).st_uid == os.geteuid():
+            os.fchmod(directory, 0o1777)  # mkdir's own mode is cut by the umask
+        _check(os.fstat(directory), path)
+        yield directory
+    finally:
+        os.close(directory)
+
+
+def _check(facts: os.stat_result, path: Path) -> None:
+    mode = stat.S_IMODE(facts.st_mode)
+    if mode & 0o022 and not mode & stat.S_ISVTX:
+        raise OSError(1, f"its mode is {mode:o}, so others could replace what you write; it should be 1777", str(path))
+    if facts.st_uid not in (0, os.geteuid()) and mode & 0o1777 != 0o1777:
+        raise OSError(1, f"it belongs to user {facts.st_uid} and is not shared (mode {mode:o}, not 1777)", str(path))
+
+
+def stem_of(uuid: str) -> str:
+    """A UUID is used as it is, so that people can read the directory; anything else only as its hash."""
+    return uuid if _SAFE_NAME.fullmatch(uuid) else hashlib.sha256(uuid.encode()).hexdigest()
+
+
+def holders(directory: int, stem: str) -> list[tuple[int, LeaseRecord]]:
+    """What all records say of a device, each with the user who wrote it, and who may be lying."""
+    found: list[tuple[int, LeaseRecord]] = []
+    with os.scandir(directory) as entries:
+        for count, entry in enumerate(entries):
+            if count >= _MOST_FILES:
+                raise OSError(28, f"it holds more than {_MOST_FILES} files")
+            if entry.name.startswith(f"{stem}.") and entry.name.endswith(".lease"):
+                uid, body = _read(directory, entry.name)
+                found += [(uid, holder) for holder in _holders_in(body)]
+    return found
+
+
+def _holders_in(body: bytes) -> list[LeaseRecord]:
+    try:
+        return _decode(body).holders
+    except _UNREADABLE:
+        return []
+
+
+def _read(directory: int, name: str) -> tuple[int, bytes]:
+    """(owner, content) of a plain file; nothing of anything else."""
+    try:
+        file = os.open(name, _READ, dir_fd=directory)
+    except OSError:
+        return -1, b""
+    try:
+        facts = os.fstat(file)
+        return facts.st_uid, os.pread(file, _MOST_BYTES, 0) if stat.S_ISREG(facts.st_mode) else b""
+    finally:
+        os.close(file)
+
+
+class OwnRecord:
+    """This user's record of a device, while its lock is held."""
+
+    def __init__(self, directory: int, name: str, lock: int) -> None:
+        self._directory = directory
+        self._name = name
+        self._lock = lock
+
+    def names(self) -> dict[str, str]:
+        """What the holders are called, by token."""
+        return names_in(os.pread(self._lock, _MOST_BYTES, 0))
+
+    def write(self, mine: list[LeaseRecord], names: dict[str, str]) -> None:
+        """Replace the record; without a holder there is none."""
+        if not mine:
+            for name in (f"{self._name}.lease", f"{self._name}.names"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(name, dir_fd=self._directory)
+            return
+        said = msgspec.json.encode({holder.token: names.get(holder.token, "") for holder in mine})
+        os.ftruncate(self._lock, 0)
+        os.pwrite(self._lock, said, 0)
+        fresh = f"{self._name}.{secrets.token_hex(4)}.new"
+        file = os.open(fresh, _MAKE, 0o644, dir_fd=self._directory)
+        try:
+            os.fchmod(file, 0o644)  # the umask has cut the mode
+            os.write(file, msgspec.json.encode(_File([msgspec.structs.replace(one, title="") for one in mine])))
+            os.rename(fresh, f"{self._name}.lease", src_dir_fd=self._directory, dst_dir_fd=self._directory)
+        except BaseException:
+            os.unlink(fresh, dir_fd=self._directory)
+            raise
+        finally:
+            os.close(file)
+
+
+def names_in(body: bytes) -> dict[str, str]:
+    try:
+        return _decode_names(body)
+    except _UNREADABLE:
+        return {}
+
+
+def own_names(directory: int, stem: str) -> dict[str, str]:
+    """What the holders of this user are called, without the lock: for those who only ask."""
+    for name in _own(stem):
+        uid, body = _read(directory, f"{name}.names")
+        if uid == os.geteuid():
+            return names_in(body)
+    return {}
+
+
+def _own(stem: str) -> Iterator[str]:
+    yield f"{stem}.{os.geteuid()}"
+    for number in range(1, _MOST_NAMES_TAKEN + 1):
+        yield f"{stem}.{os.geteuid()}.{number}"
+
+
+@contextlib.contextmanager
+def own_record(directory: int, stem: str, *, create: bool) -> Iterator[OwnRecord | None]:
+    """This user's record, locked; None if there is none and none is to be made. Raises RecordLocked, OSError."""
+    deadline = time.monotonic() + LOCK_PATIENCE_S
+    while True:
+        name, lock = _own_lock(directory, stem, create)
+        if lock is None:
+            yield None
+            return
+        try:
+            _take(lock, deadline)
+            if os.fstat(lock).st_nlink:  # else the last holder removed it between our open and our lock
+                yield OwnRecord(directory, name, lock)
+                return
+        finally:
+            os.close(lock)
+
+
+def _own_lock(directory: int, stem: str, create: bool) -> tuple[str, int | None]:
+    """The first name that is not another user's, and its lock file."""
+    for name in _own(stem):
+        if not _is_ours(directory, f"{name}.lease"):
+            continue
+        for _ in range(8):
+            try:
+                lock = os.open(
+                    f"{name}.names", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=directory
+                )
+            except FileNotFoundError:
+                if not create:
+                    return name, None
+                with contextlib.suppress(FileExistsError):
+                    return name, os.open(f"{name}.names", _MAKE, 0o600, dir_fd=directory)
+                continue
+            except OSError:
+                break  # another user's, or a link
+            facts = os.fstat(lock)
+            if facts.st_uid == os.geteuid() and stat.S_ISREG(facts.st_mode) and facts.st_nlink <= 1:
+                return name, lock
+            os.close(lock)
+            break
+    raise OSError(13, "other users have taken the names of your records")
+
+
+def _is_ours(directory: int, name: str) -> bool:
+    """Whether it can be replaced: in a sticky directory only its owner may."""
+    try:
+        return os.lstat(name, dir_fd=directory).st_uid == os.geteuid()
+    except FileNotFoundError:
+        return True
+
+
+def _take(lock: int, deadline: float) -> None:
+    while True:
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise RecordLocked from None
+            time.sleep(_LOCK_PAUSE_S)
