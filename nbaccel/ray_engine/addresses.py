@@ -89,18 +89,36 @@ def _advice(address: str, port: int) -> str:
     return advice
 
 
+_TOKEN = (
+    "A cluster may demand a token (Ray's default since 2.59), and answers InvalidAuthToken to who has none or another: "
+    "set RAY_AUTH_MODE=token here, and RAY_AUTH_TOKEN or ~/.ray/auth_token as on its head, before nbaccel.init()."
+)
+
+
+def _refuses_token(error: BaseException) -> bool:
+    """Whether this, or what it came from, says that the token is missing or another."""
+    links: list[str] = []
+    link: BaseException | None = error
+    while link is not None and len(links) < _MOST_LINKS:
+        links.append(f"{type(link).__name__} {link}")
+        link = link.__cause__ or link.__context__
+    return any(word in text for word in _TOKEN_WORDS for text in links)
+
+
+_TOKEN_WORDS = ("InvalidAuthToken", "AuthenticationError", "Unauthenticated", "UNAUTHENTICATED")
+_MOST_LINKS = 10
+
+
 def why_not_joined(address: str, error: BaseException) -> str:
     """Words for a cluster that answers but could not be joined."""
     host, _ = host_and_port(address)
     text = str(error).strip() or type(error).__name__
     if address.startswith("ray://"):
-        return (
-            f"address={address!r}: the cluster could not be joined through Ray Client: {text}\n"
-            "A cluster may demand a token (Ray's default since 2.59): set RAY_AUTH_MODE=token here, and RAY_AUTH_TOKEN "
-            "or ~/.ray/auth_token as on its head."
-        )
+        return f"address={address!r}: the cluster could not be joined through Ray Client: {text}\n{_TOKEN}"
+    if _refuses_token(error):
+        return f"address={address!r}: the cluster could not be joined: {text}\n{_TOKEN}"
     return (
-        f"address={address!r}: the cluster could not be joined: {text}\nAn address without ray:// needs Ray's own node "
-        f"processes on this machine (`ray start --address={address}`). From a machine outside of the cluster use "
-        f"address='ray://{host}:{CLIENT_PORT}'."
+        f"address={address!r}: the cluster could not be joined: {text}\n{_TOKEN}\nAn address without ray:// needs "
+        f"Ray's own node processes on this machine (`ray start --address={address}`). From a machine outside of the "
+        f"cluster use address='ray://{host}:{CLIENT_PORT}'."
     )

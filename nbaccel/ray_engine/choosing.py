@@ -50,8 +50,17 @@ class Choosing:
             if option is None:
                 found.append((asked, label, Feasibility(False, False, self.why_no_device_is_large_enough(asked))))
                 continue
-            found.append((option, label, _verdict(snapshot, quantities(demand_of(option)), option.label_selector)))
+            found.append((option, label, self._judged(snapshot, quantities(demand_of(option)), option.label_selector)))
         return _sorted_out(found, options, demand_of)
+
+    def _judged(self: Any, snapshot: Snapshot, demand: dict[str, float], labels: dict[str, str]) -> Feasibility:
+        """What the nodes that there are can do, and where they cannot, what the cluster's autoscaler may add."""
+        found = planning.verdict(snapshot, demand, labels)
+        if found.ever:
+            before = planning.line_before(snapshot, demand) if found.fits_now else ""
+            return Feasibility(False, True, before, found.resources, found.places) if before else found
+        word, why = planning.addable(self.autoscaler(), demand)
+        return Feasibility(False, True, f"{found.reason}; {why}", found.resources, found.places) if word else found
 
     def _only(self: Any, asked: ResourceOptions, demand_of: Callable[[Any], Demand]) -> Choices:
         options = self.in_fractions(asked)
@@ -75,12 +84,6 @@ class Choosing:
             sentence = "" if found.ever or planning.addable(self.autoscaler(), demand)[0] else refusal(demand, found)
             self.verdicts[key] = (time.monotonic() + BELIEVED_S, sentence)
         return str(sentence)
-
-
-def _verdict(snapshot: Snapshot, demand: dict[str, float], labels: dict[str, str]) -> Feasibility:
-    found = planning.verdict(snapshot, demand, labels)
-    before = planning.line_before(snapshot, demand) if found.fits_now else ""
-    return Feasibility(False, True, before, found.resources, found.places) if before else found
 
 
 def _sorted_out(

@@ -78,6 +78,22 @@ def test_auto_without_any_ray_says_where_it_looked(nowhere):
     assert str(nowhere) in str(caught.value) and "ray start --head" in str(caught.value)
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:6379", "ray://127.0.0.1:10001"])
+def test_a_cluster_that_wants_a_token_is_told_with_the_cause_and_the_remedy(address):
+    inner = RuntimeError("RPC error: InvalidAuthToken: token is missing")
+    told = addresses.why_not_joined(address, inner)
+    assert "InvalidAuthToken: token is missing" in told and "RAY_AUTH_MODE=token" in told
+    assert "RAY_AUTH_TOKEN" in told and "ray start" not in told
+    outer = RuntimeError("Failed to connect to GCS")
+    outer.__cause__ = inner
+    assert "ray start" not in addresses.why_not_joined(address, outer)
+
+
+def test_a_cluster_that_does_not_say_why_may_want_a_token_or_processes_of_this_machine():
+    told = addresses.why_not_joined("127.0.0.1:6379", RuntimeError("Failed to connect to GCS"))
+    assert "RAY_AUTH_MODE=token" in told and "ray start --address=127.0.0.1:6379" in told
+
+
 def test_init_tells_of_a_dead_address(closed_port):
     pytest.importorskip("ray")
     with pytest.raises(ConnectionError, match="nothing answers"):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import ray
 from ray.experimental import internal_kv
 
 Row = dict[str, Any]
-_MIRRORED = "node_"  # how the types begin that Ray's monitor makes up where nothing scales
+_MIRRORED = re.compile("node_[0-9a-f]{56}")  # types that Ray's monitor makes up of nodes' ids where nothing scales
 
 
 def tables() -> dict[str, Any]:
@@ -36,8 +37,15 @@ def autoscaler() -> Row:
         return {"groups": [_group(each) for each in config.node_group_configs], "scales": True}
     status = internal_kv._internal_kv_get("__autoscaling_status")
     report = (json.loads(status) if status else {}).get("autoscaler_report") or {}
-    kinds = [*(report.get("active_nodes") or {}), *_kinds_of_the_second()]
-    return {"groups": None, "scales": any(not kind.startswith(_MIRRORED) for kind in kinds)}
+    kinds = [*kinds_of_the_first(report), *_kinds_of_the_second()]
+    return {"groups": None, "scales": any(not _MIRRORED.fullmatch(kind) for kind in kinds)}
+
+
+def kinds_of_the_first(report: Row) -> list[str]:
+    """Kinds of nodes in the status of Ray's first autoscaler: those that run, that start, and that did not start."""
+    counted = [kind for part in ("active_nodes", "idle_nodes", "pending_launches") for kind in report.get(part) or {}]
+    listed = [row[1] for part in ("pending_nodes", "failed_nodes") for row in report.get(part) or []]
+    return [*counted, *listed, *(report.get("node_type_mapping") or {}).values()]
 
 
 def request_resources(num_cpus: int | None, bundles: list[Row] | None, labels: list[Row] | None) -> None:
@@ -64,7 +72,14 @@ def _kinds_of_the_second() -> list[str]:
     if not is_autoscaler_v2():
         return []
     status = sdk.get_cluster_status(ray.get_runtime_context().gcs_address)
-    return [node.ray_node_type_name for node in (*status.active_nodes, *status.idle_nodes) if node.ray_node_type_name]
+    return kinds_of_the_second(status)
+
+
+def kinds_of_the_second(status: Any) -> list[str]:
+    """The same of the second's status."""
+    parts = ("active_nodes", "idle_nodes", "pending_launches", "pending_nodes", "failed_launches", "failed_nodes")
+    found = [each.ray_node_type_name for part in parts for each in getattr(status, part)]
+    return [name for name in found if name]
 
 
 def _actor(row: Row) -> Row:
