@@ -34,8 +34,12 @@ def check_quantity(resource: str, quantity: float) -> None:
         family = _FAMILY.get(resource, resource)
         raise ValueError(
             f"{resource} resource quantities must be whole numbers. The specified quantity {quantity:g} is invalid. "
-            f"A {family} cannot be shared between tasks; ask for {math.ceil(quantity)}."
+            f"{_article(family)} {family} cannot be shared between tasks; ask for {math.ceil(quantity)}."
         )
+
+
+def _article(noun: str) -> str:
+    return "An" if noun[0] in "AEIO" else "A"
 
 
 def _check_chips(quantity: float) -> None:

@@ -279,6 +279,8 @@ class Execution:
     def _raised(self, running: Running, error: BaseException) -> wire.Result:
         """An error as a result. It is never put into the arena: other objects may come to be the same error."""
         template = running.template
+        if type(error) is KeyError and error.args:
+            _add_hint(error)
         text = user_traceback(error)
         where = self._where(running)
         cause = error if isinstance(error, BaseException) else None
@@ -407,6 +409,15 @@ def _chain(error: BaseException) -> list[BaseException]:
             links.append(link)
             pending += [link.__cause__, link.__context__]
     return links
+
+
+def _add_hint(error: KeyError) -> None:
+    """A program for another make of GPUs reads that make's variable: say what sets it."""
+    from nbaccel.accelerators import missing_variable
+
+    hint = missing_variable.hint(error.args[0])
+    if hint and error.args[0] not in os.environ:
+        error.add_note(hint)
 
 
 @contextmanager

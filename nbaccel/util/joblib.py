@@ -16,6 +16,7 @@ except ImportError as error:
     raise ImportError("nbaccel.util.joblib needs joblib, which is not installed: pip install joblib.") from error
 
 import nbaccel
+from nbaccel.exceptions import RayTaskError
 
 
 def _run(batch: Callable[[], Any]) -> Any:
@@ -67,8 +68,13 @@ class NbaccelBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mi
         return self.submit(func, callback)
 
     def retrieve_result_callback(self, out: Future[Any]) -> Any:
-        """The batch's values, or what it raised."""
-        return out.result()
+        """The batch's values. Raises what a call raised, as joblib's own backends do: a KeyError and no subclass."""
+        try:
+            return out.result()
+        except RayTaskError as error:
+            if error.cause is None:
+                raise
+            raise error.cause from error  # the latter says where it was
 
     def terminate(self) -> None:
         """Called by joblib at the end."""

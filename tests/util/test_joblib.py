@@ -31,8 +31,9 @@ def test_calls_run_in_other_processes_and_keep_their_order():
 
 
 def test_an_error_arrives_as_itself():
-    with pytest.raises(ValueError, match="bad"):
+    with pytest.raises(ValueError, match="bad") as caught:
         joblib.Parallel()(joblib.delayed(fail)(value) for value in range(10))
+    assert type(caught.value) is ValueError and "fail" in str(caught.value.__cause__)
 
 
 def test_results_can_be_had_as_a_generator():

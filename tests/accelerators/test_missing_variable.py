@@ -1,0 +1,41 @@
+"""A program for another make of GPUs, on a machine without such cards."""
+
+import pytest
+
+import nbaccel
+from nbaccel import exceptions
+from nbaccel.accelerators import missing_variable
+from nbaccel.accelerators.quantities import check_quantity
+
+
+@pytest.mark.parametrize(("variable", "make"), [("ROCR_VISIBLE_DEVICES", "amd"), ("ONEAPI_DEVICE_SELECTOR", "intel")])
+def test_the_variable_of_a_make_names_what_sets_it(variable, make):
+    hint = missing_variable.hint(variable)
+    assert f"gpu_vendor='{make}'" in hint and f"simulate='{make}:" in hint
+    assert missing_variable.hint("HOME") == missing_variable.hint(3) == ""
+
+
+def test_a_task_that_looks_for_it_in_vain_says_so(monkeypatch):
+    monkeypatch.delenv("ROCR_VISIBLE_DEVICES", raising=False)
+    nbaccel.init(engine="debug", num_gpus=1)
+    try:
+
+        @nbaccel.remote(num_gpus=1)
+        def ids():
+            import os
+
+            return os.environ["ROCR_VISIBLE_DEVICES"]
+
+        with pytest.raises(KeyError) as caught:
+            nbaccel.get(ids.remote())
+        assert isinstance(caught.value, exceptions.RayTaskError)
+        assert "nbaccel.init(gpu_vendor='amd', num_gpus=2)" in str(caught.value)
+    finally:
+        nbaccel.shutdown()
+
+
+def test_a_device_that_cannot_be_shared_has_its_article():
+    with pytest.raises(ValueError, match=r"An AWS Neuron core cannot be shared"):
+        check_quantity("neuron_cores", 1.5)
+    with pytest.raises(ValueError, match=r"A FURIOSA cannot be shared"):
+        check_quantity("FURIOSA", 0.5)
