@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.link import Link
 
 FILLED = 0.7  # of the store; as in Ray
-PAUSE_S = 10.0  # a look at a large program's objects takes a second
+PAUSE_S = 30.0  # between two looks, as in Ray: one at a large program's objects takes a second
 PATIENCE_S = 2.0  # for the answers; a process that is busy in native code cannot look
 
 
