@@ -23,7 +23,11 @@ from typing import Any
 _handler_of: Any = sys.modules["_signal"].getsignal
 _SIGNALS = [number for number in signal.valid_signals() if number not in (signal.SIGKILL, signal.SIGSTOP)]
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
-_LIMITS = {name: getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")}
+_LIMITS = {
+    name: getattr(resource, name)
+    for name in dir(resource)
+    if name.startswith("RLIMIT_") and name != "RLIMIT_OFILE"  # RLIMIT_NOFILE by another name
+}
 _NONE = (0.0, 0.0)
 
 
