@@ -11,6 +11,7 @@ import msgspec
 
 from nbaccel.snapshot import Alert, Snapshot
 from nbaccel.tables import ENDED
+from nbaccel.task_filter import FoundTasks
 
 MOST_WHY = 400  # characters of a reason: one may name every holder of every device
 _NOT_SHOWN = ("node:", "accelerator_type:", "memory", "object_store_memory", "bundle_")
@@ -24,6 +25,7 @@ class DrawnHolder(msgspec.Struct, omit_defaults=True):
     pid: int | None = None
     cell: str = ""
     since: float | None = None
+    job: int = 0
 
 
 class DrawnMetrics(msgspec.Struct, omit_defaults=True):
@@ -67,6 +69,7 @@ class DrawnTask(msgspec.Struct, omit_defaults=True):
     name: str
     state: str
     kind: str = "task"
+    job: int = 0  # 0 for the notebook's own
     demand: dict[str, float] = {}
     device_ids: dict[str, list[str]] = {}
     node_id: str | None = None
@@ -87,6 +90,7 @@ class DrawnActor(msgspec.Struct, omit_defaults=True):
     actor_id: str
     class_name: str
     state: str
+    job: int = 0
     name: str = ""
     device_ids: dict[str, list[str]] = {}
     pid: int | None = None
@@ -104,6 +108,11 @@ class DrawnRuntime(msgspec.Struct, omit_defaults=True):
     shared: bool = False
 
 
+class DrawnJob(msgspec.Struct):
+    number: int
+    name: str
+
+
 class Drawn(msgspec.Struct, omit_defaults=True):
     """The cockpit's message."""
 
@@ -118,6 +127,7 @@ class Drawn(msgspec.Struct, omit_defaults=True):
     alerts: list[Alert] = []
     counts: dict[str, int] = {}
     actor_counts: dict[str, int] = {}
+    jobs: list[DrawnJob] = []  # whose tasks, actors and holders are in it, but for the notebook's own
     found: list[str] = []
     ended: bool = False
 
@@ -125,6 +135,7 @@ class Drawn(msgspec.Struct, omit_defaults=True):
 def of_snapshot(snapshot: Snapshot) -> Drawn:
     """The part of a snapshot that is drawn."""
     drawn = msgspec.convert(snapshot, Drawn, from_attributes=True)
+    _name_strangers(drawn, snapshot.runtime.job)
     one_node = len(drawn.nodes) == 1
     for device in drawn.devices:
         _shorten_device(device, one_node)
@@ -136,6 +147,35 @@ def of_snapshot(snapshot: Snapshot) -> Drawn:
         node.totals, node.available = _shown(node.totals), _shown(node.available)
     drawn.counts = {state: number for state, number in drawn.counts.items() if number}
     return drawn
+
+
+class FoundDrawn(msgspec.Struct, omit_defaults=True):
+    """What passes a filter, as a page draws it."""
+
+    key: str  # what was asked
+    tasks: list[DrawnTask]
+    reasons: list[str]
+    total: int
+
+
+def of_found(found: FoundTasks, key: str, own_job: int) -> FoundDrawn:
+    """The rows that were asked for, as those of a picture."""
+    tasks = msgspec.convert(found.rows, list[DrawnTask], from_attributes=True)
+    reasons: dict[str, int] = {}
+    for task in tasks:
+        task.job = 0 if task.job == own_job else task.job
+        _shorten_task(task, False, reasons)
+    return FoundDrawn(key, tasks, list(reasons), found.total)
+
+
+def _name_strangers(drawn: Drawn, own_job: int) -> None:
+    """The notebook's own rows say nothing of whose they are."""
+    drawn.jobs = [job for job in drawn.jobs if job.number != own_job]  # all others: those found later may be theirs
+    strangers = {job.number for job in drawn.jobs}
+    holders = [holder for device in drawn.devices for holder in device.holders]
+    rows: list[DrawnTask | DrawnActor | DrawnHolder] = [*drawn.tasks, *drawn.actors, *holders]
+    for row in rows:
+        row.job = row.job if row.job in strangers else 0
 
 
 def _shorten_device(device: DrawnDevice, one_node: bool) -> None:

@@ -14,17 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import anywidget
+import msgspec
 import traitlets
 from IPython.display import publish_display_data
 
 from nbaccel import engine as engines
+from nbaccel import wording
 from nbaccel.exceptions import RayError
-from nbaccel.notebook import card, places, views
+from nbaccel.notebook import card, drawn, places, views
 from nbaccel.notebook.places import Displays
 from nbaccel.notebook.publishing import Publisher
 from nbaccel.snapshot import Snapshot
+from nbaccel.task_filter import TaskFilter
 
 LOG_LINES = 200
+MOST_FOUND = 1000  # rows of one answer
 _ESM = Path(__file__).parent / "static" / "cockpit.js"
 _logger = logging.getLogger(__name__)
 
@@ -118,6 +122,8 @@ class Cockpit(anywidget.AnyWidget):
             self._ordered(say, id)
         elif say == "logs":
             self._reader.submit(self._read_log, id)
+        elif say == "find":
+            self._reader.submit(self._find, id, content)
 
     def _ordered(self, say: str, id: str) -> None:
         engine = engines.running()
@@ -138,6 +144,34 @@ class Cockpit(anywidget.AnyWidget):
         except (RayError, ValueError, OSError) as error:
             text = str(error)
         self.send({"say": "log", "id": id, "text": text})
+
+    def _find(self, id: str, content: dict[str, Any]) -> None:
+        """Answer with the tasks that pass a view's filter, of all that the engine knows."""
+        engine = engines.running()
+        picture = views.last_seen()
+        if engine is None or picture is None:
+            return
+        try:
+            wanted = _filter(content, picture)
+            found = drawn.of_found(engine.tasks(wanted), str(content.get("key", "")), picture.runtime.job)
+        except (RayError, KeyError, ValueError, TypeError, OSError) as error:
+            _logger.debug("the filter of a view was not applied: %s", error)
+            return
+        self.send({"say": "found", "id": id, "found": msgspec.to_builtins(found)})
+
+
+def _filter(content: dict[str, Any], picture: Snapshot) -> TaskFilter:
+    """A view's filter, whose cell is named as rows name it: "[7]", or "b.ipynb [7]" of another notebook."""
+    given = content["filter"]
+    owner, _, cell = str(given["cell"]).rpartition(" ")
+    jobs = {wording.plain(row.name): row.number for row in picture.jobs}
+    return TaskFilter(
+        states=[str(given["state"])] if given["state"] else [],
+        cell=cell,
+        job=jobs.get(owner, picture.runtime.job) if cell else 0,
+        text=str(given["text"]),
+        limit=min(int(content["limit"]), MOST_FOUND),
+    )
 
 
 def _keep_subshell(comm: Any) -> None:

@@ -156,3 +156,54 @@ test("sixty-four devices and five hundred tasks are understood within a frame", 
   assert.equal(shown.devices.length, 64);
   assert.equal(shown.tasks.length, 500);
 });
+
+const SHARED = { runtime: { engine: "local", version: "1", shared: true }, jobs: [{ number: 2, name: "b.ipynb" }] };
+
+test("on a shared head a row of another notebook says whose it is, one's own does not", () => {
+  const [own, other] = busy().tasks;
+  const [device] = busy().devices;
+  const shown = picture({
+    ...SHARED,
+    tasks: [own, { ...other, job: 2, cell: "[7] line 3" }],
+    actors: [{ ...busy().actors[0], job: 2, cell: "[1]" }],
+    devices: [{ ...device, holders: [{ ...device.holders[0], job: 2 }] }],
+  });
+  const cells = Object.fromEntries(shown.tasks.map((task) => [task.name, [task.cell, task.owner]]));
+  assert.deepEqual(cells, { train: ["[7] line 3", ""], half: ["b.ipynb [7] line 3", "b.ipynb"] });
+  assert.equal(shown.devices[0].holders[0].owner, "b.ipynb");
+  assert.deepEqual(shown.cells, ["[7]", "b.ipynb [7]"]);
+  const actors = picture({ ...SHARED, actors: [{ ...busy().actors[0], job: 2, cell: "[1]" }] }, { tab: "actors" }).actors;
+  assert.deepEqual([actors[0].owner, actors[0].cell], ["b.ipynb", "b.ipynb [1]"]);
+});
+
+test("a cell of the filter is the reader's own unless it names another notebook", () => {
+  const [own, other] = busy().tasks;
+  const changes = { ...SHARED, tasks: [own, { ...other, job: 2, cell: "[7]" }] };
+  const names = (cell) => picture(changes, { filter: { state: "", cell, text: "" } }).tasks.map((task) => task.name);
+  assert.deepEqual(names("[7]"), ["train"]);
+  assert.deepEqual(names("b.ipynb [7]"), ["half"]);
+});
+
+test("a whole snapshot names the jobs by number, and the reader's own is not named", () => {
+  const runtime = { ...SHARED.runtime, job: 2 };
+  assert.equal(picture({ ...SHARED, runtime, tasks: [{ ...busy().tasks[0], job: 2 }] }).tasks[0].owner, "");
+});
+
+test("a reason that starts with the task and its cell says only the rest, also with a notebook", () => {
+  const why = "infer (cell [4] line 1 of b.ipynb) asks for 1 GPU: 0 of 1 GPU is free";
+  const tasks = [{ ...busy().tasks[2], cell: "[4] line 1", reason: null, why }];
+  assert.equal(picture({ tasks }).waiting[0].why, "asks for 1 GPU: 0 of 1 GPU is free");
+  const plain = [{ ...busy().tasks[2], reason: null, why: "infer asks for 1 GPU" }];
+  assert.equal(picture({ tasks: plain }).waiting[0].why, "asks for 1 GPU");
+  const other = [{ ...busy().tasks[2], reason: null, why: "inference is asked for" }];
+  assert.equal(picture({ tasks: other }).waiting[0].why, "inference is asked for");
+});
+
+test("what the kernel has found of all tasks is shown instead of the rows that are here", () => {
+  const filter = { state: "failed", cell: "", text: "" };
+  assert.deepEqual(picture({}, { filter }).tasks.map((task) => task.id), ["e1"]);
+  const old = { task_id: "z9", name: "early", state: "FAILED", reason: 0, submitted_at: NOW - 900 };
+  const shown = picture({}, { filter, found: { key: "", tasks: [old], reasons: ["bad batch"], total: 11 } });
+  assert.deepEqual(shown.tasks.map((task) => [task.id, task.why]), [["z9", "bad batch"]]);
+  assert.equal(shown.tasksFound, 11);
+});

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from nbaccel import engine as engines
-from nbaccel.snapshot import Snapshot
+from nbaccel.notebook import views
+from nbaccel.snapshot import JobRow, Snapshot, TaskRow
+from nbaccel.task_filter import FoundTasks, TaskFilter
 
 pytest.importorskip("anywidget", reason="anywidget is not installed")
 
@@ -23,6 +25,8 @@ class Engine:
         self.told: list[tuple[str, str]] = []
         self.callback: Callable[[Snapshot | None], None] | None = None
         self.log_asked = threading.Event()
+        self.found = threading.Event()
+        self.wanted = TaskFilter()
 
     def watch(self, callback: Any, *, metrics: bool = True, rows: int = 0) -> None:
         self.callback = callback
@@ -39,6 +43,12 @@ class Engine:
         self.told.append(("logs", threading.current_thread().name))
         self.log_asked.set()
         return "line 1\nline 2"
+
+    def tasks(self, wanted: TaskFilter) -> FoundTasks:
+        self.wanted = wanted
+        self.found.set()
+        why = "bad batch"
+        return FoundTasks([TaskRow("ab" * 24, "early", "task", "FAILED", 1, cell="[3]", why=why)], 11)
 
 
 @pytest.fixture
@@ -147,7 +157,30 @@ def test_logs_are_read_on_a_thread_of_their_own(cockpit: Cockpit, engine: Engine
     assert cockpit.sent == [{"say": "log", "id": "t1", "text": "line 1\nline 2"}]
 
 
-@pytest.mark.parametrize("nonsense", [None, "x", {}, {"say": "explode"}, {"say": "visible"}])
+@pytest.mark.parametrize(
+    ("cell", "asked"),
+    [
+        ("", TaskFilter(["failed"], text="bad", limit=100)),
+        ("[3]", TaskFilter(["failed"], "[3]", 1, "bad", 100)),
+        ("b.ipynb [3]", TaskFilter(["failed"], "[3]", 2, "bad", 100)),
+    ],
+)
+def test_a_filter_of_a_view_is_applied_to_all_tasks(
+    cockpit: Cockpit, engine: Engine, busy_snapshot: Snapshot, cell: str, asked: TaskFilter
+) -> None:
+    busy_snapshot.jobs, busy_snapshot.runtime.job = [JobRow(1, "a.ipynb"), JobRow(2, "b.ipynb")], 1
+    views.keep(busy_snapshot)
+    wanted = {"state": "failed", "cell": cell, "text": "bad"}
+    cockpit._heard(cockpit, {"say": "find", "id": "v1", "key": "k", "filter": wanted, "limit": 100}, [])
+    assert engine.found.wait(10)
+    cockpit._reader.shutdown()
+    assert engine.wanted == asked
+    row = {"task_id": "ab" * 24, "name": "early", "state": "FAILED", "cell": "[3]", "reason": 0}
+    found = {"key": "k", "tasks": [row], "reasons": ["bad batch"], "total": 11}
+    assert cockpit.sent == [{"say": "found", "id": "v1", "found": found}]
+
+
+@pytest.mark.parametrize("nonsense", [None, "x", {}, {"say": "explode"}, {"say": "visible"}, {"say": "find"}])
 def test_nonsense_from_a_page_changes_nothing(cockpit: Cockpit, engine: Engine, nonsense: Any) -> None:
     cockpit._heard(cockpit, nonsense, [])
     assert engine.told == []

@@ -4,7 +4,7 @@ import { traceOf } from "./trace.js";
 
 /** @typedef {import("./types.js").Source} Source */
 /** @typedef {import("./state.js").State} State */
-/** @typedef {{redraw: () => void, more: () => void, now: () => number}} View */
+/** @typedef {{redraw: () => void, more: () => void, find: () => void, now: () => number}} View */
 
 const TAKEN_WITHIN_MS = 1500; // a kernel that is reached at all answers in a tenth of it
 const SAY_EVERY_MS = 5000;
@@ -16,6 +16,7 @@ export function actions(root, source, state, view) {
 
   /** Send something that should reach the kernel now, and say so when it does not. @param {any} message @param {string} name */
   const order = (message, name) => {
+    state.doubted = "";
     source.send(message);
     state.asked.add(message.id);
     clearTimeout(waitingFor.get(message.id));
@@ -28,15 +29,29 @@ export function actions(root, source, state, view) {
   const acts = {
     cancel: (data) => order({ say: "cancel", id: data.id }, `${data.name}`),
     kill: (data) => order({ say: "kill", id: data.id }, `${data.name}`),
+    doubt(data) {
+      state.doubted = data.id ?? "";
+      say(`${data.name} belongs to ${data.owner}, not to this notebook.`);
+    },
+    keep() {
+      state.doubted = "";
+      say("");
+    },
     logs(data) {
       state.log = { id: data.id ?? "", name: data.name ?? "", text: "…" };
       source.send({ say: "logs", id: data.id });
     },
     "close-log": () => void (state.log = null),
     details: () => void (state.details = !state.details),
-    tab: (data) => void (state.tab = data.tab ?? "devices"),
+    tab(data) {
+      state.tab = data.tab ?? "devices";
+      view.find();
+    },
     window: (data) => void (state.window = Number(data.window)),
-    "show-more": () => void (state.rowsShown += 100),
+    "show-more"() {
+      state.rowsShown += 100;
+      view.find();
+    },
     "ask-more"() {
       state.wide = true;
       view.more();
@@ -46,7 +61,9 @@ export function actions(root, source, state, view) {
   const clicked = (/** @type {Event} */ event) => {
     const target = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest?.("[data-act]"));
     if (!target || target.hasAttribute("disabled")) return;
-    acts[target.dataset.act ?? ""]?.(target.dataset);
+    const act = target.dataset.act ?? "";
+    const isSecond = /** @type {MouseEvent} */ (event).detail > 1; // of a double click: it is no answer to the question
+    if (!isSecond || (act !== "cancel" && act !== "kill")) acts[act]?.(target.dataset);
     view.redraw();
   };
   const typed = (/** @type {Event} */ event) => {
@@ -54,6 +71,7 @@ export function actions(root, source, state, view) {
     const name = /** @type {keyof import("./types.js").Filter | undefined} */ (field.dataset?.filter);
     if (!name) return;
     state.filter = { ...state.filter, [name]: field.value };
+    view.find();
     view.redraw();
   };
   const key = (/** @type {KeyboardEvent} */ event) => pressed(event, root, acts, view);
@@ -62,6 +80,8 @@ export function actions(root, source, state, view) {
       clearTimeout(waitingFor.get(message.id));
       waitingFor.delete(message.id);
       say(message.words ?? "");
+    } else if (message.say === "found" && message.id === state.id) {
+      state.found = message.found;
     } else if (message.say === "log" && state.log && state.log.id === message.id) {
       state.log.text = String(message.text);
     }
@@ -83,7 +103,8 @@ export function actions(root, source, state, view) {
  * @param {KeyboardEvent} event @param {HTMLElement} root @param {Record<string, (data: DOMStringMap) => void>} acts @param {View} view */
 function pressed(event, root, acts, view) {
   const target = /** @type {HTMLElement} */ (event.target);
-  if (event.key === "Escape" && root.querySelector(".log")) acts["close-log"]({});
+  if (event.key === "Escape" && root.querySelector('[data-act="keep"]')) acts.keep({});
+  else if (event.key === "Escape" && root.querySelector(".log")) acts["close-log"]({});
   else if (target.getAttribute("role") === "tab") {
     const tabs = /** @type {HTMLElement[]} */ ([...root.querySelectorAll('[role="tab"]')]);
     const at = tabs.indexOf(target);

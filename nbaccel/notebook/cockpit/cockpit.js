@@ -3,6 +3,7 @@
 import { actions } from "./actions.js";
 import { kernelClock } from "./clock.js";
 import { draw } from "./dom.js";
+import { finder, foundNow } from "./finding.js";
 import { drawEmpty, drawFrame } from "./draw_frame.js";
 import { pictureOf } from "./picture.js";
 import { newState } from "./state.js";
@@ -46,6 +47,7 @@ export function mount(place, source, options = {}) {
     const snapshot = source.snapshot();
     if (snapshot?.time) clock.heard(snapshot.time);
     forget(state, snapshot);
+    if (visible && !snapshot?.ended) finding.find();
     soon();
   };
   const seen = (/** @type {boolean} */ now) => {
@@ -53,9 +55,11 @@ export function mount(place, source, options = {}) {
     source.send({ say: now ? "visible" : "hidden", view: state.id, rows: state.wide ? MORE_ROWS : 0 });
     soon();
   };
+  const finding = finder(source, state);
   const ends = [
+    finding.end,
     source.subscribe(arrived),
-    actions(root, source, state, { redraw: soon, more: () => seen(visible), now: clock.now }),
+    actions(root, source, state, { redraw: soon, more: () => seen(visible), find: finding.find, now: clock.now }),
     watchVisibility(root, seen),
   ];
   const ticking = setInterval(soon, 1000); // ages grow though nothing is sent
@@ -72,7 +76,7 @@ export function mount(place, source, options = {}) {
 
 /** @param {Element} root @param {Snapshot} snapshot @param {State} state @param {number} now */
 export function drawSnapshot(root, snapshot, state, now) {
-  const asked = { filter: state.filter, window: state.window, most: state.rowsShown, tab: state.details ? state.tab : "devices" };
+  const asked = { filter: state.filter, window: state.window, most: state.rowsShown, tab: state.details ? state.tab : "devices", found: foundNow(state) };
   const shapes = drawFrame(pictureOf(snapshot, asked, now), state);
   draw(root, /** @type {import("./dom.js").Child[]} */ (shapes.filter(Boolean)));
 }
@@ -89,6 +93,6 @@ function forget(state, snapshot) {
 /** The focused button's row has gone: stay near, so that the keyboard is not thrown to the page's top.
  * @param {HTMLElement} root @param {State} state */
 function refocus(root, state) {
-  const near = root.querySelector(state.details ? '[role="tab"][aria-selected="true"]' : '[data-act="details"]');
+  const near = root.querySelector('[data-act="keep"]') ?? root.querySelector(state.details ? '[role="tab"][aria-selected="true"]' : '[data-act="details"]');
   /** @type {HTMLElement | null} */ (near)?.focus({ preventScroll: true });
 }

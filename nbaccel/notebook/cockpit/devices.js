@@ -1,6 +1,7 @@
 // Devices as a person reads them: which, how full, whose task, which cell.
 
 import { coloursFor } from "./colours.js";
+import { ownerOf } from "./owners.js";
 import { age, amount, plain, size } from "./words.js";
 
 /** @typedef {import("./types.js").DeviceRow} DeviceRow */
@@ -13,6 +14,7 @@ import { age, amount, plain, size } from "./words.js";
  * @property {string} name
  * @property {string} part "" for a whole device
  * @property {string} cell
+ * @property {string} owner "" for the reader's own
  * @property {string} age
  * @property {string} pid
  * @property {number} colour
@@ -43,13 +45,13 @@ export function deviceViews(snapshot, now) {
   const rows = (snapshot.devices ?? []).filter((row) => row.offered !== false);
   const several = new Set(rows.map((row) => row.node_id)).size > 1;
   const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
-  return rows.map((row) => deviceView(row, several ? (names.get(row.node_id ?? "") ?? row.node_id?.slice(0, 8) ?? "") : "", now));
+  return rows.map((row) => deviceView(row, several ? (names.get(row.node_id ?? "") ?? row.node_id?.slice(0, 8) ?? "") : "", snapshot, now));
 }
 
-/** @param {DeviceRow} row @param {string} node @param {number} now @returns {DeviceView} */
-function deviceView(row, node, now) {
+/** @param {DeviceRow} row @param {string} node @param {Snapshot} snapshot @param {number} now @returns {DeviceView} */
+function deviceView(row, node, snapshot, now) {
   const [sign, state] = deviceState(row);
-  const holders = holderViews(row.holders ?? [], now);
+  const holders = holderViews(row.holders ?? [], snapshot, now);
   return {
     key: `${row.node_id ?? ""}/${row.resource}/${row.id}`,
     label: deviceLabel(row),
@@ -82,8 +84,8 @@ function deviceState(row) {
   return (row.free ?? 1) > 0 ? ["◐", "shared"] : ["●", "held"];
 }
 
-/** @param {Holder[]} holders @param {number} now @returns {HolderView[]} */
-function holderViews(holders, now) {
+/** @param {Holder[]} holders @param {Snapshot} snapshot @param {number} now @returns {HolderView[]} */
+function holderViews(holders, snapshot, now) {
   const ids = holders.map((holder) => holder.task_id ?? holder.actor_id ?? holder.name);
   const colours = coloursFor(ids);
   return holders.map((holder, index) => ({
@@ -91,6 +93,7 @@ function holderViews(holders, now) {
     name: plain(holder.name),
     part: (holder.amount ?? 1) === 1 ? "" : amount(holder.amount ?? 1),
     cell: plain(holder.cell),
+    owner: ownerOf(snapshot, holder),
     age: holder.since ? age(now - holder.since) : "",
     pid: holder.pid ? `pid ${holder.pid}` : "",
     colour: colours[index],

@@ -1,7 +1,7 @@
 // The Devices view: one table row for each device, with a bar in its holders' colours.
 
 import { h } from "./dom.js";
-import { button, chip, empty, table } from "./draw_parts.js";
+import { chip, empty, endButton, table } from "./draw_parts.js";
 
 /** @typedef {import("./devices.js").DeviceView} DeviceView */
 /** @typedef {import("./devices.js").HolderView} HolderView */
@@ -60,7 +60,8 @@ function holders(device, picture, state) {
 
 /** @param {HolderView} holder @param {DeviceView} device @param {Picture} picture @param {State} state */
 function holderLine(holder, device, picture, state) {
-  const facts = [holder.part, holder.cell && `cell ${holder.cell}`, holder.age].filter(Boolean).join(" · ");
+  const where = [holder.cell && `cell ${holder.cell}`, holder.owner].filter(Boolean).join(" of ");
+  const facts = [holder.part, where, holder.age].filter(Boolean).join(" · ");
   return h("li", { key: holder.key, title: holder.pid },
     h("span", { class: `swatch c${holder.colour}`, "aria-hidden": "true" }),
     h("span", { class: "who" }, h("span", { class: "name" }, holder.name), h("span", { class: "quiet facts" }, facts)),
@@ -69,9 +70,6 @@ function holderLine(holder, device, picture, state) {
 
 /** @param {HolderView} holder @param {DeviceView} device @param {State} state */
 function stop(holder, device, state) {
-  const id = holder.taskId || holder.actorId;
   const act = holder.taskId ? "cancel" : "kill";
-  const verb = holder.taskId ? "Cancel" : "Kill";
-  return button(state.asked.has(id) ? "asked…" : verb, { "data-act": act, "data-id": id, "data-name": holder.name,
-    "aria-label": `${verb} ${holder.name} on ${device.label}`, disabled: state.asked.has(id) });
+  return endButton(act, { id: holder.taskId || holder.actorId, name: holder.name, owner: holder.owner }, `on ${device.label}`, state);
 }

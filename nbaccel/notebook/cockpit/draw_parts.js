@@ -4,6 +4,7 @@ import { h } from "./dom.js";
 
 /** @typedef {import("./dom.js").Shape} Shape */
 /** @typedef {import("./dom.js").Given} Given */
+/** @typedef {import("./state.js").State} State */
 
 /** A real table with caption and column heads; "" heads the column of buttons.
  * @param {string} caption @param {string[]} columns @param {Shape[]} rows */
@@ -16,6 +17,23 @@ export function table(caption, columns, rows) {
 /** @param {string} label @param {Record<string, any>} props */
 export function button(label, props) {
   return h("button", { type: "button", ...props }, label);
+}
+
+const VERBS = { cancel: "Cancel", kill: "Kill" };
+
+/** What cancels a task or kills an actor; one of another notebook is ended only after a question.
+ * @param {"cancel" | "kill"} act @param {{id: string, name: string, owner: string}} whom @param {string} label which one, for ears @param {State} state */
+export function endButton(act, whom, label, state) {
+  const { id, name, owner } = whom;
+  const about = { "data-id": id, "data-name": name };
+  if (state.asked.has(id)) return button("asked…", { ...about, "aria-label": `${VERBS[act]} ${name} ${label}`, disabled: true });
+  if (!owner) return button(VERBS[act], { ...about, "data-act": act, "aria-label": `${VERBS[act]} ${name} ${label}` });
+  if (state.doubted !== id) {
+    return button(`${VERBS[act]}…`, { ...about, "data-act": "doubt", "data-owner": owner, "aria-label": `${VERBS[act]} ${name} ${label} of ${owner}` });
+  }
+  return h("span", { class: "ask nowrap" },
+    button("Keep", { ...about, "data-act": "keep", "aria-label": `Keep ${name} of ${owner}` }), " ",
+    button(`${VERBS[act]} it`, { ...about, "data-act": act, class: "urgent", "aria-label": `${VERBS[act]} ${name} of ${owner} all the same` }));
 }
 
 /** @param {string} text */

@@ -1,7 +1,7 @@
 // The views that are tables of text: Waiting, Tasks, Actors, Alerts, Nodes.
 
 import { h } from "./dom.js";
-import { button, cell, empty, stateCell, table } from "./draw_parts.js";
+import { button, cell, empty, endButton, stateCell, table } from "./draw_parts.js";
 import { STATES } from "./tasks.js";
 
 /** @typedef {import("./picture.js").Picture} Picture */
@@ -38,17 +38,23 @@ export function drawTasks(picture, state) {
   const unsent = picture.taskTotal - picture.taskRows;
   return [
     filters(picture, state),
-    rows.length ? table("Tasks", columns, rows) : empty(picture.taskTotal ? "No task of these rows passes the filter." : "No task yet."),
+    rows.length ? table("Tasks", columns, rows) : empty(nothingFound(picture)),
     hidden > 0 && h("p", { class: "more", key: "hidden" }, button(`Show ${Math.min(hidden, 100)} more`, { "data-act": "show-more" }),
       h("span", { class: "quiet" }, ` ${rows.length} of ${picture.tasksFound} rows`)),
-    hidden <= 0 && unsent > 0 && moreLine(`${picture.taskRows} of ${picture.taskTotal} tasks are here`, state),
+    hidden <= 0 && unsent > 0 && !picture.foundInAll && moreLine(`${picture.taskRows} of ${picture.taskTotal} tasks are here`, state),
   ];
+}
+
+/** @param {Picture} picture */
+function nothingFound(picture) {
+  if (!picture.taskTotal) return "No task yet.";
+  return picture.foundInAll ? "No task passes the filter." : "No task of these rows passes the filter.";
 }
 
 /** The row as it was drawn last, if nothing in it has changed: of hundreds, few change between two pictures.
  * @param {TaskView} task @param {boolean} measured @param {Picture} picture @param {State} state */
 function knownRow(task, measured, picture, state) {
-  const content = [...Object.values(task), measured, picture.ended, state.asked.has(task.id)].join("\n");
+  const content = [...Object.values(task), measured, picture.ended, state.asked.has(task.id), state.doubted === task.id].join("\n");
   const known = state.rows.get(task.id);
   if (known?.content === content) return known.shape;
   const shape = taskRow(task, measured, picture, state);
@@ -73,9 +79,7 @@ function nameCell(task) {
 /** @param {TaskView} task @param {Picture} picture @param {State} state */
 function cancel(task, picture, state) {
   if (!task.cancellable || picture.ended) return null;
-  const asked = state.asked.has(task.id);
-  return button(asked ? "asked…" : "Cancel", { "data-act": "cancel", "data-id": task.id, "data-name": task.name,
-    "aria-label": `Cancel ${task.name} #${task.short}`, disabled: asked });
+  return endButton("cancel", task, `#${task.short}`, state);
 }
 
 /** @param {TaskView} task @param {Picture} picture */
@@ -110,8 +114,7 @@ export function drawActors(picture, state) {
     h("tr", { key: actor.id, "data-actor": actor.id }, h("th", { scope: "row" }, h("span", { class: "name" }, actor.name)),
       stateCell(actor.sign, actor.state), cell(actor.devices, "nowrap"), cell(actor.pid), cell(actor.cell, "nowrap"), cell(actor.age, "nowrap"),
       cell(actor.calls), cell(actor.why, "why"),
-      cell(actor.alive && !picture.ended && button(state.asked.has(actor.id) ? "asked…" : "Kill", { "data-act": "kill", "data-id": actor.id,
-        "data-name": actor.name, "aria-label": `Kill ${actor.name}`, disabled: state.asked.has(actor.id) }), "acts")),
+      cell(actor.alive && !picture.ended && endButton("kill", actor, `#${actor.id.slice(0, 8)}`, state), "acts")),
   );
   return [
     table("Actors", ["Actor", "State", "Devices", "Pid", "Cell", "Age", "Calls waiting", "Why", ""], rows),

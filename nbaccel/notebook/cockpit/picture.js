@@ -11,9 +11,12 @@ import { age, amount, count, plain } from "./words.js";
 /** @typedef {{id: string, label: string, badge: number, urgent: boolean}} TabView */
 /** @typedef {{key: string, kind: string, message: string, age: string}} AlertView */
 /** @typedef {{key: string, name: string, sign: string, state: string, role: string, resources: string, why: string}} NodeView */
-/** @typedef {{filter: Filter, window: number, tab: string, most: number}} Asked what the person has chosen */
+/** @typedef {import("./types.js").Found} Found */
+/** @typedef {{filter: Filter, window: number, tab: string, most: number, found?: Found | null}} Asked what the person has chosen */
 
 const HIDDEN_RESOURCES = /^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
+
+const NO_FILTER = { state: "", cell: "", text: "" };
 
 /** @param {Snapshot} given @param {Asked} asked @param {number} now seconds by the kernel's clock */
 export function pictureOf(given, asked, now) {
@@ -21,7 +24,7 @@ export function pictureOf(given, asked, now) {
   const snapshot = ended ? afterEnd(given) : given;
   const counts = taskCounts(snapshot);
   const tab = asked.tab;
-  const tasks = tab === "tasks" ? taskViews(snapshot, asked.filter, asked.most, now) : { views: [], number: 0 };
+  const tasks = tab === "tasks" ? tasksOf(snapshot, asked, now) : { views: [], number: 0 };
   return {
     title: titleOf(snapshot),
     ended,
@@ -34,6 +37,7 @@ export function pictureOf(given, asked, now) {
     waiting: waitingViews(snapshot, now),
     tasks: tasks.views,
     tasksFound: tasks.number,
+    foundInAll: Boolean(asked.found),
     taskRows: (snapshot.tasks ?? []).length,
     taskTotal: Object.values(counts).reduce((sum, number) => sum + number, 0),
     cells: tab === "tasks" ? cellsOf(snapshot) : [],
@@ -46,6 +50,15 @@ export function pictureOf(given, asked, now) {
 }
 
 /** @typedef {ReturnType<typeof pictureOf>} Picture */
+
+/** What passes the filter: of all tasks, once the kernel has answered; until then, of the rows that are here.
+ * @param {Snapshot} snapshot @param {Asked} asked @param {number} now */
+function tasksOf(snapshot, asked, now) {
+  const found = asked.found;
+  if (!found) return taskViews(snapshot, asked.filter, asked.most, now);
+  const all = { ...snapshot, tasks: found.tasks, reasons: found.reasons };
+  return { views: taskViews(all, NO_FILTER, asked.most, now).views, number: found.total };
+}
 
 /** @param {Snapshot} snapshot */
 function titleOf(snapshot) {

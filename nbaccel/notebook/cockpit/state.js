@@ -15,6 +15,8 @@ import { LAST_MINUTE } from "./timeline.js";
  * @property {number} window of the timeline, in seconds
  * @property {Map<string, {content: string, shape: import("./dom.js").Shape}>} rows of tasks, as they were drawn last
  * @property {Set<string>} asked ids that have been asked to end
+ * @property {string} doubted id of another notebook's task or actor that is to be ended, until that is confirmed
+ * @property {import("./types.js").Found | null} found what passes the filter, of all tasks
  * @property {string} said what the status line says
  * @property {{id: string, name: string, text: string} | null} log
  */
@@ -34,6 +36,8 @@ export function newState(details) {
     window: LAST_MINUTE,
     rows: new Map(),
     asked: new Set(),
+    doubted: "",
+    found: null,
     said: "",
     log: null,
   };

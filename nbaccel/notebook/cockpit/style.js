@@ -68,7 +68,7 @@ outline:1px solid var(--edge);outline-offset:-1px}
 .nbaccel-cockpit .holders .who{min-width:0;overflow-wrap:anywhere}
 .nbaccel-cockpit .holders .name{margin-right:8px}
 .nbaccel-cockpit .holders .facts{display:inline-block}
-.nbaccel-cockpit .holders li button{margin-left:auto}
+.nbaccel-cockpit .holders li>button,.nbaccel-cockpit .holders li>.ask{margin-left:auto}
 .nbaccel-cockpit .holders{padding-right:2px;min-width:230px}
 .nbaccel-cockpit .swatch{width:10px;height:10px;border-radius:3px;flex:none}
 .nbaccel-cockpit .lines{margin-top:6px}

@@ -1,5 +1,6 @@
 // Tasks, waiting tasks and actors as rows of text, filtered as the person asks.
 
+import { cellWords, ownerOf } from "./owners.js";
 import { ENDED, age, demandWords, deviceWords, plain, shortId, size, stateSign, stateWord } from "./words.js";
 
 /** @typedef {import("./types.js").TaskRow} TaskRow */
@@ -17,6 +18,7 @@ import { ENDED, age, demandWords, deviceWords, plain, shortId, size, stateSign, 
  * @property {string} devices
  * @property {string} pid
  * @property {string} cell
+ * @property {string} owner "" for the reader's own
  * @property {string} age
  * @property {string} peak
  * @property {string} why
@@ -32,6 +34,7 @@ import { ENDED, age, demandWords, deviceWords, plain, shortId, size, stateSign, 
  * @property {string} devices
  * @property {string} pid
  * @property {string} cell
+ * @property {string} owner "" for the reader's own
  * @property {string} age
  * @property {string} calls
  * @property {string} why
@@ -73,23 +76,24 @@ export function taskViews(snapshot, filter, most, now) {
 /** @param {TaskRow} row @param {Snapshot} snapshot @param {Filter} filter @param {string} text */
 function passes(row, snapshot, filter, text) {
   if (filter.state && stateWord(row.state) !== filter.state) return false;
-  if (filter.cell && cellOf(row) !== filter.cell) return false;
+  if (filter.cell && cellOf(row, snapshot) !== filter.cell) return false;
   if (!text) return true;
   return [row.name, row.task_id, row.cell, whyOf(row, snapshot), deviceWords(row.device_ids)].some((each) =>
     (each ?? "").toLowerCase().includes(text),
   );
 }
 
-/** "[7]" of "[7] line 3". @param {TaskRow} row */
-function cellOf(row) {
-  return (row.cell ?? "").split(" ")[0];
+/** "[7]" of "[7] line 3", "b.ipynb [7]" of another notebook's. @param {TaskRow} row @param {Snapshot} snapshot */
+function cellOf(row, snapshot) {
+  return row.cell ? cellWords(snapshot, { job: row.job, cell: row.cell.split(" ")[0] }) : "";
 }
 
 /** The cells that the rows come from, in order. @param {Snapshot} snapshot @returns {string[]} */
 export function cellsOf(snapshot) {
-  const number = (/** @type {string} */ cell) => Number(cell.replace(/\D/g, "")) || 0;
-  const cells = new Set((snapshot.tasks ?? []).map(cellOf).filter(Boolean));
-  return [...cells].sort((a, b) => number(a) - number(b));
+  const number = (/** @type {string} */ cell) => Number(/\[(\d+)\]$/.exec(cell)?.[1] ?? 0);
+  const own = (/** @type {string} */ cell) => (cell.startsWith("[") ? 0 : 1);
+  const cells = new Set((snapshot.tasks ?? []).map((row) => cellOf(row, snapshot)).filter(Boolean));
+  return [...cells].sort((a, b) => own(a) - own(b) || number(a) - number(b));
 }
 
 /** Why it waits or failed. @param {TaskRow} row @param {Snapshot} snapshot */
@@ -97,12 +101,12 @@ function whyOf(row, snapshot) {
   return row.reason == null ? (row.why ?? "") : (snapshot.reasons?.[row.reason] ?? "");
 }
 
-/** "asks for 1 GPU: …" of "train (cell [7]) asks for 1 GPU: …": the row says the rest. @param {string} why @param {TaskRow} row */
+/** "asks for 1 GPU: …" of "train (cell [7] of b.ipynb) asks for 1 GPU: …": the row says the rest.
+ * @param {string} why @param {TaskRow} row */
 function withoutSubject(why, row) {
-  for (const subject of [`${plain(row.name)} (cell ${plain(row.cell)}) `, `${plain(row.name)} `]) {
-    if (why.startsWith(`${subject}asks`)) return why.slice(subject.length);
-  }
-  return why;
+  const name = plain(row.name);
+  const end = why.startsWith(`${name} (cell ${plain(row.cell)}`) ? why.indexOf(") asks") + 2 : name.length + 1;
+  return why.startsWith(name) && end > 1 && why.startsWith("asks", end) ? why.slice(end) : why;
 }
 
 /** @param {TaskRow} row @param {Snapshot} snapshot @param {number} now @returns {TaskView} */
@@ -118,7 +122,8 @@ function taskView(row, snapshot, now) {
     state,
     devices: deviceWords(row.device_ids),
     pid: row.pid ? String(row.pid) : "",
-    cell: plain(row.cell),
+    cell: cellWords(snapshot, row),
+    owner: ownerOf(snapshot, row),
     age: start == null ? "" : age((row.finished_at ?? now) - start),
     peak: row.peak_memory_bytes == null ? "" : size(row.peak_memory_bytes),
     why: [row.choice ? `runs as ${plain(row.choice)}` : "", withoutSubject(plain(whyOf(row, snapshot)), row)].filter(Boolean).join(": "),
@@ -130,11 +135,11 @@ function taskView(row, snapshot, now) {
 
 /** @param {Snapshot} snapshot @param {number} now @returns {ActorView[]} */
 export function actorViews(snapshot, now) {
-  return (snapshot.actors ?? []).map((row) => actorView(row, now));
+  return (snapshot.actors ?? []).map((row) => actorView(row, snapshot, now));
 }
 
-/** @param {ActorRow} row @param {number} now @returns {ActorView} */
-function actorView(row, now) {
+/** @param {ActorRow} row @param {Snapshot} snapshot @param {number} now @returns {ActorView} */
+function actorView(row, snapshot, now) {
   const state = row.state === "PENDING_CREATION" ? "waiting" : stateWord(row.state);
   return {
     id: row.actor_id,
@@ -143,7 +148,8 @@ function actorView(row, now) {
     state,
     devices: deviceWords(row.device_ids),
     pid: row.pid ? String(row.pid) : "",
-    cell: plain(row.cell),
+    cell: cellWords(snapshot, row),
+    owner: ownerOf(snapshot, row),
     age: row.since == null ? "" : age(now - row.since),
     calls: row.pending_calls ? String(row.pending_calls) : "",
     why: [row.restarts ? `restarted ${row.restarts} ×` : "", plain(row.why)].filter(Boolean).join(" · "),

@@ -10,6 +10,7 @@
  * @property {number | null} [pid]
  * @property {string} [cell]
  * @property {number | null} [since]
+ * @property {number} [job] missing for the reader's own
  *
  * @typedef {object} Metrics
  * @property {number | null} [utilisation_percent]
@@ -50,6 +51,7 @@
  * @property {string} task_id
  * @property {string} name
  * @property {string} state
+ * @property {number} [job] missing for the reader's own
  * @property {string} [kind]
  * @property {Record<string, number>} [demand]
  * @property {Record<string, string[]>} [device_ids]
@@ -71,6 +73,7 @@
  * @property {string} actor_id
  * @property {string} class_name
  * @property {string} state
+ * @property {number} [job] missing for the reader's own
  * @property {string} [name]
  * @property {Record<string, string[]>} [device_ids]
  * @property {number | null} [pid]
@@ -91,6 +94,9 @@
  * @property {string} [python]
  * @property {number | null} [pid]
  * @property {boolean} [shared]
+ * @property {number} [job] of the reader
+ *
+ * @typedef {{number: number, name: string}} JobRow
  *
  * @typedef {object} Snapshot
  * @property {Runtime} runtime
@@ -104,6 +110,7 @@
  * @property {Alert[]} [alerts]
  * @property {Record<string, number>} [counts]
  * @property {Record<string, number>} [actor_counts]
+ * @property {JobRow[]} [jobs] of a shared head
  * @property {string[]} [found]
  * @property {boolean} [ended] the cluster has shut down; this is the last that was known of it
  * @property {boolean} [lost] it ended with the kernel
@@ -116,5 +123,8 @@
  * @property {(message: any) => void} send
  *
  * @typedef {{state: string, cell: string, text: string}} Filter
+ *
+ * What passes a filter, of all tasks that the engine knows: the newest rows, and how many there are.
+ * @typedef {{key: string, tasks: TaskRow[], reasons: string[], total: number}} Found
  */
 export {};

@@ -1,944 +1,1024 @@
 // nbaccel's cockpit, joined from nbaccel/notebook/cockpit/ by tools/join_cockpit.py. Change it there.
 const SIZES = ([
-  [2 ** 40, "TiB"],
-  [2 ** 30, "GiB"],
-  [2 ** 20, "MiB"],
-  [2 ** 10, "KiB"],
+	[2 ** 40, "TiB"],
+	[2 ** 30, "GiB"],
+	[2 ** 20, "MiB"],
+	[2 ** 10, "KiB"],
 ]);
 const ENDED = new Set(["FINISHED", "FAILED", "CANCELLED"]);
 const RUNNING = new Set(["RUNNING", "RUNNING_IN_RAY_GET", "RUNNING_IN_RAY_WAIT", "SUBMITTED_TO_WORKER"]);
 function amount(quantity) {
-  return String(Math.round(quantity * 10000) / 10000);
+	return String(Math.round(quantity * 10000) / 10000);
 }
 function size(bytes) {
-  if (bytes == null) return "unknown";
-  for (const [unit, word] of SIZES) {
-    if (bytes >= unit) {
-      const value = bytes / unit;
-      return `${value >= 10 || Number.isInteger(value) ? Math.round(value) : value.toFixed(1)} ${word}`;
-    }
-  }
-  return `${bytes} B`;
+	if (bytes == null) return "unknown";
+	for (const [unit, word] of SIZES) {
+		if (bytes >= unit) {
+			const value = bytes / unit;
+			return `${value >= 10 || Number.isInteger(value) ? Math.round(value) : value.toFixed(1)} ${word}`;
+		}
+	}
+	return `${bytes} B`;
 }
 function age(seconds) {
-  const whole = Math.max(0, Math.floor(seconds));
-  const two = (number) => String(number).padStart(2, "0");
-  if (whole < 60) return `${whole} s`;
-  if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
-  return `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
+	const whole = Math.max(0, Math.floor(seconds));
+	const two = (number) => String(number).padStart(2, "0");
+	if (whole < 60) return `${whole} s`;
+	if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
+	return `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
 }
 function plain(text) {
-  return (text ?? "").replace(
-    /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+	return (text ?? "").replace(
+		/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+		(char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+	);
 }
 function count(number, noun) {
-  return number === 1 ? `${number} ${noun}` : `${number} ${noun}s`;
+	return number === 1 ? `${number} ${noun}` : `${number} ${noun}s`;
 }
 function demandWords(demand) {
-  const parts = Object.entries(demand ?? {}).filter(([, quantity]) => quantity);
-  return parts.map(([name, quantity]) => `${amount(quantity)} ${plain(name)}`).join(", ") || "nothing";
+	const parts = Object.entries(demand ?? {}).filter(([, quantity]) => quantity);
+	return parts.map(([name, quantity]) => `${amount(quantity)} ${plain(name)}`).join(", ") || "nothing";
 }
 function deviceWords(ids) {
-  return Object.entries(ids ?? {})
-    .filter(([, names]) => names.length)
-    .map(([name, names]) => `${plain(name)} ${names.map(plain).join(", ")}`)
-    .join("; ");
+	return Object.entries(ids ?? {})
+		.filter(([, names]) => names.length)
+		.map(([name, names]) => `${plain(name)} ${names.map(plain).join(", ")}`)
+		.join("; ");
 }
 function shortId(id) {
-  const numbered = id.length === 48 && id.startsWith("000000", 24);
-  if (numbered) return `${id.slice(0, 4)}-${parseInt(id.slice(30, 40), 16)}`;
-  return id.startsWith("f".repeat(16)) ? id.slice(16, 28) : id.slice(0, 12);
+	const numbered = id.length === 48 && id.startsWith("000000", 24);
+	if (numbered) return `${id.slice(0, 4)}-${parseInt(id.slice(30, 40), 16)}`;
+	return id.startsWith("f".repeat(16)) ? id.slice(16, 28) : id.slice(0, 12);
 }
 function stateWord(state) {
-  if (RUNNING.has(state)) return "running";
-  if (state.startsWith("PENDING")) return "waiting";
-  return state.toLowerCase().replaceAll("_", " ");
+	if (RUNNING.has(state)) return "running";
+	if (state.startsWith("PENDING")) return "waiting";
+	return state.toLowerCase().replaceAll("_", " ");
 }
 function stateSign(word) {
-  return { running: "●", waiting: "◌", finished: "✓", failed: "✕", cancelled: "⊘", "ended with it": "–", alive: "●", dead: "✕" }[word] ?? "◌";
+	return { running: "●", waiting: "◌", finished: "✓", failed: "✕", cancelled: "⊘", "ended with it": "–", alive: "●", dead: "✕" }[word] ?? "◌";
 }
 function traceOf(snapshot, now) {
-  return (snapshot.tasks ?? []).flatMap((row) => eventsOf(row, now));
+	return (snapshot.tasks ?? []).flatMap((row) => eventsOf(row, now));
 }
 function eventsOf(row, now) {
-  const events = [];
-  const args = { task_id: row.task_id, cell: row.cell ?? "", state: row.state };
-  const event = (group, lane, from, to) => ({
-    cat: row.kind ?? "task", name: plain(row.name), ph: "X", pid: group, tid: lane, ts: from * 1e6, dur: Math.max(0, to - from) * 1e6, args,
-  });
-  if (row.submitted_at != null && row.finished_at == null && row.started_at == null) {
-    events.push(event("waiting", "waiting", row.submitted_at, now));
-  } else if (row.submitted_at != null && row.started_at != null) {
-    events.push(event("waiting", "waiting", row.submitted_at, row.started_at));
-  }
-  if (row.started_at == null) return events;
-  const end = row.finished_at ?? now;
-  if (row.pid) events.push(event("workers", `worker ${row.pid}`, row.started_at, end));
-  for (const [resource, ids] of Object.entries(row.device_ids ?? {})) {
-    for (const id of ids) events.push(event("devices", `${resource} ${id}`, row.started_at, end));
-  }
-  return events;
+	const events = [];
+	const args = { task_id: row.task_id, cell: row.cell ?? "", state: row.state };
+	const event = (group, lane, from, to) => ({
+		cat: row.kind ?? "task", name: plain(row.name), ph: "X", pid: group, tid: lane, ts: from * 1e6, dur: Math.max(0, to - from) * 1e6, args,
+	});
+	if (row.submitted_at != null && row.finished_at == null && row.started_at == null) {
+		events.push(event("waiting", "waiting", row.submitted_at, now));
+	} else if (row.submitted_at != null && row.started_at != null) {
+		events.push(event("waiting", "waiting", row.submitted_at, row.started_at));
+	}
+	if (row.started_at == null) return events;
+	const end = row.finished_at ?? now;
+	if (row.pid) events.push(event("workers", `worker ${row.pid}`, row.started_at, end));
+	for (const [resource, ids] of Object.entries(row.device_ids ?? {})) {
+		for (const id of ids) events.push(event("devices", `${resource} ${id}`, row.started_at, end));
+	}
+	return events;
 }
 const TAKEN_WITHIN_MS = 1500;
 const SAY_EVERY_MS = 5000;
 function actions(root, source, state, view) {
-  const waitingFor = new Map();
-  const say = speaker(state, view);
-  const order = (message, name) => {
-    source.send(message);
-    state.asked.add(message.id);
-    clearTimeout(waitingFor.get(message.id));
-    waitingFor.set(message.id, setTimeout(() => {
-      say(`The kernel is busy and takes messages only between cells: ${name} is told when the running cell ends. To end the cell itself, use Stop.`);
-    }, TAKEN_WITHIN_MS));
-    view.redraw();
-  };
-  const acts = {
-    cancel: (data) => order({ say: "cancel", id: data.id }, `${data.name}`),
-    kill: (data) => order({ say: "kill", id: data.id }, `${data.name}`),
-    logs(data) {
-      state.log = { id: data.id ?? "", name: data.name ?? "", text: "…" };
-      source.send({ say: "logs", id: data.id });
-    },
-    "close-log": () => void (state.log = null),
-    details: () => void (state.details = !state.details),
-    tab: (data) => void (state.tab = data.tab ?? "devices"),
-    window: (data) => void (state.window = Number(data.window)),
-    "show-more": () => void (state.rowsShown += 100),
-    "ask-more"() {
-      state.wide = true;
-      view.more();
-    },
-    trace: () => save(root.ownerDocument, JSON.stringify(traceOf(source.snapshot() ?? { runtime: { engine: "", version: "" } }, view.now()))),
-  };
-  const clicked = (event) => {
-    const target = ((event.target).closest?.("[data-act]"));
-    if (!target || target.hasAttribute("disabled")) return;
-    acts[target.dataset.act ?? ""]?.(target.dataset);
-    view.redraw();
-  };
-  const typed = (event) => {
-    const field = (event.target);
-    const name = (field.dataset?.filter);
-    if (!name) return;
-    state.filter = { ...state.filter, [name]: field.value };
-    view.redraw();
-  };
-  const key = (event) => pressed(event, root, acts, view);
-  const heard = source.listen((message) => {
-    if (message.say === "taken") {
-      clearTimeout(waitingFor.get(message.id));
-      waitingFor.delete(message.id);
-      say(message.words ?? "");
-    } else if (message.say === "log" && state.log && state.log.id === message.id) {
-      state.log.text = String(message.text);
-    }
-    view.redraw();
-  });
-  root.addEventListener("click", clicked);
-  root.addEventListener("input", typed);
-  root.addEventListener("keydown", key);
-  return () => {
-    heard();
-    for (const timer of waitingFor.values()) clearTimeout(timer);
-    root.removeEventListener("click", clicked);
-    root.removeEventListener("input", typed);
-    root.removeEventListener("keydown", key);
-  };
+	const waitingFor = new Map();
+	const say = speaker(state, view);
+	const order = (message, name) => {
+		state.doubted = "";
+		source.send(message);
+		state.asked.add(message.id);
+		clearTimeout(waitingFor.get(message.id));
+		waitingFor.set(message.id, setTimeout(() => {
+			say(`The kernel is busy and takes messages only between cells: ${name} is told when the running cell ends. To end the cell itself, use Stop.`);
+		}, TAKEN_WITHIN_MS));
+		view.redraw();
+	};
+	const acts = {
+		cancel: (data) => order({ say: "cancel", id: data.id }, `${data.name}`),
+		kill: (data) => order({ say: "kill", id: data.id }, `${data.name}`),
+		doubt(data) {
+			state.doubted = data.id ?? "";
+			say(`${data.name} belongs to ${data.owner}, not to this notebook.`);
+		},
+		keep() {
+			state.doubted = "";
+			say("");
+		},
+		logs(data) {
+			state.log = { id: data.id ?? "", name: data.name ?? "", text: "…" };
+			source.send({ say: "logs", id: data.id });
+		},
+		"close-log": () => void (state.log = null),
+		details: () => void (state.details = !state.details),
+		tab(data) {
+			state.tab = data.tab ?? "devices";
+			view.find();
+		},
+		window: (data) => void (state.window = Number(data.window)),
+		"show-more"() {
+			state.rowsShown += 100;
+			view.find();
+		},
+		"ask-more"() {
+			state.wide = true;
+			view.more();
+		},
+		trace: () => save(root.ownerDocument, JSON.stringify(traceOf(source.snapshot() ?? { runtime: { engine: "", version: "" } }, view.now()))),
+	};
+	const clicked = (event) => {
+		const target = ((event.target).closest?.("[data-act]"));
+		if (!target || target.hasAttribute("disabled")) return;
+		const act = target.dataset.act ?? "";
+		const isSecond = (event).detail > 1;
+		if (!isSecond || (act !== "cancel" && act !== "kill")) acts[act]?.(target.dataset);
+		view.redraw();
+	};
+	const typed = (event) => {
+		const field = (event.target);
+		const name = (field.dataset?.filter);
+		if (!name) return;
+		state.filter = { ...state.filter, [name]: field.value };
+		view.find();
+		view.redraw();
+	};
+	const key = (event) => pressed(event, root, acts, view);
+	const heard = source.listen((message) => {
+		if (message.say === "taken") {
+			clearTimeout(waitingFor.get(message.id));
+			waitingFor.delete(message.id);
+			say(message.words ?? "");
+		} else if (message.say === "found" && message.id === state.id) {
+			state.found = message.found;
+		} else if (message.say === "log" && state.log && state.log.id === message.id) {
+			state.log.text = String(message.text);
+		}
+		view.redraw();
+	});
+	root.addEventListener("click", clicked);
+	root.addEventListener("input", typed);
+	root.addEventListener("keydown", key);
+	return () => {
+		heard();
+		for (const timer of waitingFor.values()) clearTimeout(timer);
+		root.removeEventListener("click", clicked);
+		root.removeEventListener("input", typed);
+		root.removeEventListener("keydown", key);
+	};
 }
 function pressed(event, root, acts, view) {
-  const target = (event.target);
-  if (event.key === "Escape" && root.querySelector(".log")) acts["close-log"]({});
-  else if (target.getAttribute("role") === "tab") {
-    const tabs = ([...root.querySelectorAll('[role="tab"]')]);
-    const at = tabs.indexOf(target);
-    const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
-    if (next !== undefined) {
-      const tab = tabs[(next + tabs.length) % tabs.length];
-      acts.tab(tab.dataset);
-      tab.focus();
-      event.preventDefault();
-    }
-  }
-  if (event.key !== "Tab") event.stopPropagation();
-  view.redraw();
+	const target = (event.target);
+	if (event.key === "Escape" && root.querySelector('[data-act="keep"]')) acts.keep({});
+	else if (event.key === "Escape" && root.querySelector(".log")) acts["close-log"]({});
+	else if (target.getAttribute("role") === "tab") {
+		const tabs = ([...root.querySelectorAll('[role="tab"]')]);
+		const at = tabs.indexOf(target);
+		const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+		if (next !== undefined) {
+			const tab = tabs[(next + tabs.length) % tabs.length];
+			acts.tab(tab.dataset);
+			tab.focus();
+			event.preventDefault();
+		}
+	}
+	if (event.key !== "Tab") event.stopPropagation();
+	view.redraw();
 }
 function speaker(state, view) {
-  let last = 0;
-  let later;
-  return (words) => {
-    clearTimeout(later);
-    const wait = Math.max(0, last + SAY_EVERY_MS - Date.now());
-    later = setTimeout(() => {
-      last = Date.now();
-      state.said = words;
-      view.redraw();
-    }, state.said ? wait : 0);
-  };
+	let last = 0;
+	let later;
+	return (words) => {
+		clearTimeout(later);
+		const wait = Math.max(0, last + SAY_EVERY_MS - Date.now());
+		later = setTimeout(() => {
+			last = Date.now();
+			state.said = words;
+			view.redraw();
+		}, state.said ? wait : 0);
+	};
 }
 function save(page, text) {
-  const link = page.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-  link.download = "nbaccel-trace.json";
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+	const link = page.createElement("a");
+	link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+	link.download = "nbaccel-trace.json";
+	link.click();
+	setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 function kernelClock(wall = () => Date.now() / 1000) {
-  let ahead = 0;
-  return {
-    heard(time) {
-      ahead = Math.max(ahead, time - wall());
-    },
-    now: () => wall() + ahead,
-  };
+	let ahead = 0;
+	return {
+		heard(time) {
+			ahead = Math.max(ahead, time - wall());
+		},
+		now: () => wall() + ahead,
+	};
 }
 const SVG = "http://www.w3.org/2000/svg";
 const DRAWN = Symbol("drawn");
 function h(tag, props = {}, ...children) {
-  const { key = "", ...rest } = props;
-  return { tag, key, props: rest, children: (children.flat().filter((each) => each || each === "")) };
+	const { key = "", ...rest } = props;
+	return { tag, key, props: rest, children: (children.flat().filter((each) => each || each === "")) };
 }
 function draw(parent, children) {
-  const old = ([...parent.childNodes]);
-  const keyed = new Map(old.filter((node) => keyOf(node)).map((node) => [keyOf(node), node]));
-  const plainOnes = old.filter((node) => !keyOf(node));
-  const kept = new Set();
-  let place = parent.firstChild;
-  for (const child of children) {
-    const node = matching(child, keyed, plainOnes) ?? created(child, parent);
-    kept.add(node);
-    update(node, child);
-    if (node === place) place = place.nextSibling;
-    else parent.insertBefore(node, place);
-  }
-  for (const node of old) if (!kept.has(node)) node.remove();
+	const old = ([...parent.childNodes]);
+	const keyed = new Map(old.filter((node) => keyOf(node)).map((node) => [keyOf(node), node]));
+	const plainOnes = old.filter((node) => !keyOf(node));
+	const kept = new Set();
+	let place = parent.firstChild;
+	for (const child of children) {
+		const node = matching(child, keyed, plainOnes) ?? created(child, parent);
+		kept.add(node);
+		update(node, child);
+		if (node === place) place = place.nextSibling;
+		else parent.insertBefore(node, place);
+	}
+	for (const node of old) if (!kept.has(node)) node.remove();
 }
 function keyOf(node) {
-  return (node)[DRAWN]?.key ?? "";
+	return (node)[DRAWN]?.key ?? "";
 }
 function matching(child, keyed, others) {
-  const same = (node) =>
-    typeof child === "string" ? node.nodeType === 3 : (node)[DRAWN]?.tag === child.tag;
-  if (typeof child !== "string" && child.key) {
-    const node = keyed.get(child.key);
-    keyed.delete(child.key);
-    return node && same(node) ? node : undefined;
-  }
-  const index = others.findIndex(same);
-  return index < 0 ? undefined : others.splice(0, index + 1)[index];
+	const same = (node) =>
+		typeof child === "string" ? node.nodeType === 3 : (node)[DRAWN]?.tag === child.tag;
+	if (typeof child !== "string" && child.key) {
+		const node = keyed.get(child.key);
+		keyed.delete(child.key);
+		return node && same(node) ? node : undefined;
+	}
+	const index = others.findIndex(same);
+	return index < 0 ? undefined : others.splice(0, index + 1)[index];
 }
 function created(child, parent) {
-  const page = parent.ownerDocument;
-  if (typeof child === "string") return page.createTextNode("");
-  const inSvg = child.tag === "svg" || parent.namespaceURI === SVG;
-  const element = inSvg ? page.createElementNS(SVG, child.tag) : page.createElement(child.tag);
-  (element)[DRAWN] = { tag: child.tag, key: child.key, props: {}, children: [] };
-  return element;
+	const page = parent.ownerDocument;
+	if (typeof child === "string") return page.createTextNode("");
+	const inSvg = child.tag === "svg" || parent.namespaceURI === SVG;
+	const element = inSvg ? page.createElementNS(SVG, child.tag) : page.createElement(child.tag);
+	(element)[DRAWN] = { tag: child.tag, key: child.key, props: {}, children: [] };
+	return element;
 }
 function update(node, child) {
-  if (typeof child === "string") {
-    if (node.nodeValue !== child) node.nodeValue = child;
-    return;
-  }
-  const element = (node);
-  const drawn = (element)[DRAWN];
-  if (drawn.shape === child) return;
-  const before = drawn.props;
-  for (const name of Object.keys(before)) if (!(name in child.props)) set(element, name, null);
-  for (const [name, value] of Object.entries(child.props)) if (before[name] !== value) set(element, name, value);
-  if ("value" in child.props && (element).value !== child.props.value) set(element, "value", child.props.value);
-  drawn.props = child.props;
-  drawn.shape = child;
-  if (child.children.length || element.firstChild) draw(element, child.children);
+	if (typeof child === "string") {
+		if (node.nodeValue !== child) node.nodeValue = child;
+		return;
+	}
+	const element = (node);
+	const drawn = (element)[DRAWN];
+	if (drawn.shape === child) return;
+	const before = drawn.props;
+	for (const name of Object.keys(before)) if (!(name in child.props)) set(element, name, null);
+	for (const [name, value] of Object.entries(child.props)) if (before[name] !== value) set(element, name, value);
+	if ("value" in child.props && (element).value !== child.props.value) set(element, "value", child.props.value);
+	drawn.props = child.props;
+	drawn.shape = child;
+	if (child.children.length || element.firstChild) draw(element, child.children);
 }
 function set(element, name, value) {
-  if (name === "value") (element).value = value ?? "";
-  else if (value == null || value === false) element.removeAttribute(name);
-  else if (name === "style") element.setAttribute("style", value);
-  else element.setAttribute(name, value === true ? "" : String(value));
+	if (name === "value") (element).value = value ?? "";
+	else if (value == null || value === false) element.removeAttribute(name);
+	else if (name === "style") element.setAttribute("style", value);
+	else element.setAttribute(name, value === true ? "" : String(value));
+}
+const FIND_EVERY_MS = 1000;
+function findKey({ filter, rowsShown }) {
+	return filter.state || filter.cell || filter.text.trim() ? JSON.stringify([filter, rowsShown]) : "";
+}
+function foundNow(state) {
+	const key = findKey(state);
+	return key && state.found?.key === key ? state.found : null;
+}
+function finder(source, state) {
+	let last = 0;
+	let asked = "";
+	let later;
+	const ask = () => {
+		clearTimeout(later);
+		later = undefined;
+		const key = state.details && state.tab === "tasks" ? findKey(state) : "";
+		if (!key) return;
+		last = Date.now();
+		asked = key;
+		source.send({ say: "find", id: state.id, key, filter: state.filter, limit: state.rowsShown });
+	};
+	const find = () => {
+		if (findKey(state) !== asked) ask();
+		else later ??= setTimeout(ask, Math.max(0, last + FIND_EVERY_MS - Date.now()));
+	};
+	return { find, end: () => clearTimeout(later) };
 }
 function table(caption, columns, rows) {
-  const heads = columns.map((name, index) => h("th", { scope: "col", key: name || `c${index}` }, name || h("span", { class: "unseen" }, "Actions")));
-  return h("div", { class: "scroll", key: caption, role: "region", "aria-label": caption, tabindex: "0" },
-    h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)));
+	const heads = columns.map((name, index) => h("th", { scope: "col", key: name || `c${index}` }, name || h("span", { class: "unseen" }, "Actions")));
+	return h("div", { class: "scroll", key: caption, role: "region", "aria-label": caption, tabindex: "0" },
+		h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)));
 }
 function button(label, props) {
-  return h("button", { type: "button", ...props }, label);
+	return h("button", { type: "button", ...props }, label);
+}
+const VERBS = { cancel: "Cancel", kill: "Kill" };
+function endButton(act, whom, label, state) {
+	const { id, name, owner } = whom;
+	const about = { "data-id": id, "data-name": name };
+	if (state.asked.has(id)) return button("asked…", { ...about, "aria-label": `${VERBS[act]} ${name} ${label}`, disabled: true });
+	if (!owner) return button(VERBS[act], { ...about, "data-act": act, "aria-label": `${VERBS[act]} ${name} ${label}` });
+	if (state.doubted !== id) {
+		return button(`${VERBS[act]}…`, { ...about, "data-act": "doubt", "data-owner": owner, "aria-label": `${VERBS[act]} ${name} ${label} of ${owner}` });
+	}
+	return h("span", { class: "ask nowrap" },
+		button("Keep", { ...about, "data-act": "keep", "aria-label": `Keep ${name} of ${owner}` }), " ",
+		button(`${VERBS[act]} it`, { ...about, "data-act": act, class: "urgent", "aria-label": `${VERBS[act]} ${name} of ${owner} all the same` }));
 }
 function chip(text) {
-  return h("span", { class: "chip" }, text);
+	return h("span", { class: "chip" }, text);
 }
 function empty(text) {
-  return h("p", { class: "quiet empty", key: "empty" }, text);
+	return h("p", { class: "quiet empty", key: "empty" }, text);
 }
 function stateCell(sign, word) {
-  return h("td", { class: `nowrap state ${word}` }, h("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${word}`);
+	return h("td", { class: `nowrap state ${word}` }, h("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${word}`);
 }
 function cell(content, kind) {
-  return h("td", kind ? { class: kind } : {}, content);
+	return h("td", kind ? { class: kind } : {}, content);
 }
 function drawDevices(picture, state) {
-  if (!picture.devices.length) {
-    return [empty(`This machine offers no accelerator. ${picture.found.join(" ")}`.trim())];
-  }
-  const measured = picture.devices.some((device) => device.utilisation || device.memory);
-  const several = picture.devices.some((device) => device.node);
-  const columns = [...(several ? ["Node"] : []), "Device", picture.ended ? "State" : "In use", ...(measured ? ["Load and memory"] : []), ...(picture.ended ? [] : ["Held by"])];
-  return [table("Devices", columns, picture.devices.map((device) => row(device, several, measured, picture, state)))];
+	if (!picture.devices.length) {
+		return [empty(`This machine offers no accelerator. ${picture.found.join(" ")}`.trim())];
+	}
+	const measured = picture.devices.some((device) => device.utilisation || device.memory);
+	const several = picture.devices.some((device) => device.node);
+	const columns = [...(several ? ["Node"] : []), "Device", picture.ended ? "State" : "In use", ...(measured ? ["Load and memory"] : []), ...(picture.ended ? [] : ["Held by"])];
+	return [table("Devices", columns, picture.devices.map((device) => row(device, several, measured, picture, state)))];
 }
 function row(device, several, measured, picture, state) {
-  return h(
-    "tr",
-    { key: device.key, "data-device": device.label },
-    several && h("td", { class: "quiet" }, device.node),
-    h("th", { scope: "row" }, h("span", { class: "label" }, device.label), device.mark && chip(device.mark),
-      h("span", { class: "quiet small model" }, device.model)),
-    h("td", { class: "use" }, !picture.ended && useBar(device), h("span", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`)),
-    measured && h("td", { class: "load", title: device.facts }, meter("utilisation", device.label, device.utilisation), meter("memory", device.label, device.memory)),
-    !picture.ended && h("td", { class: "holders" }, holders(device, picture, state)),
-  );
+	return h(
+		"tr",
+		{ key: device.key, "data-device": device.label },
+		several && h("td", { class: "quiet" }, device.node),
+		h("th", { scope: "row" }, h("span", { class: "label" }, device.label), device.mark && chip(device.mark),
+			h("span", { class: "quiet small model" }, device.model)),
+		h("td", { class: "use" }, !picture.ended && useBar(device), h("span", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`)),
+		measured && h("td", { class: "load", title: device.facts }, meter("utilisation", device.label, device.utilisation), meter("memory", device.label, device.memory)),
+		!picture.ended && h("td", { class: "holders" }, holders(device, picture, state)),
+	);
 }
 function useBar(device) {
-  const parts = device.holders.map((holder) =>
-    h("span", { key: holder.key, class: `part c${holder.colour}`, style: `width:${100 * holder.fraction}%` }),
-  );
-  return h("div", { class: "bar", role: "img", "aria-label": `${device.label}: ${device.use}`, title: device.use }, parts);
+	const parts = device.holders.map((holder) =>
+		h("span", { key: holder.key, class: `part c${holder.colour}`, style: `width:${100 * holder.fraction}%` }),
+	);
+	return h("div", { class: "bar", role: "img", "aria-label": `${device.label}: ${device.use}`, title: device.use }, parts);
 }
 function meter(what, label, value) {
-  if (!value) return h("div", { class: "measure quiet small" }, `${what} unknown`);
-  const percent = Math.min(100, Math.max(0, Math.round(value.percent)));
-  return h("div", { class: "measure" },
-    h("div", { class: "bar", role: "meter", "aria-label": `${label} ${what}`, "aria-valuemin": "0", "aria-valuemax": "100",
-      "aria-valuenow": percent, "aria-valuetext": value.text }, h("span", { class: "part", style: `width:${percent}%` })),
-    h("span", { class: "small" }, value.text));
+	if (!value) return h("div", { class: "measure quiet small" }, `${what} unknown`);
+	const percent = Math.min(100, Math.max(0, Math.round(value.percent)));
+	return h("div", { class: "measure" },
+		h("div", { class: "bar", role: "meter", "aria-label": `${label} ${what}`, "aria-valuemin": "0", "aria-valuemax": "100",
+			"aria-valuenow": percent, "aria-valuetext": value.text }, h("span", { class: "part", style: `width:${percent}%` })),
+		h("span", { class: "small" }, value.text));
 }
 function holders(device, picture, state) {
-  const list = device.holders.map((holder) => holderLine(holder, device, picture, state));
-  return [list.length > 0 && h("ul", {}, list), device.reason && h("span", { class: "quiet" }, device.reason)];
+	const list = device.holders.map((holder) => holderLine(holder, device, picture, state));
+	return [list.length > 0 && h("ul", {}, list), device.reason && h("span", { class: "quiet" }, device.reason)];
 }
 function holderLine(holder, device, picture, state) {
-  const facts = [holder.part, holder.cell && `cell ${holder.cell}`, holder.age].filter(Boolean).join(" · ");
-  return h("li", { key: holder.key, title: holder.pid },
-    h("span", { class: `swatch c${holder.colour}`, "aria-hidden": "true" }),
-    h("span", { class: "who" }, h("span", { class: "name" }, holder.name), h("span", { class: "quiet facts" }, facts)),
-    (holder.taskId || holder.actorId) && stop(holder, device, state));
+	const where = [holder.cell && `cell ${holder.cell}`, holder.owner].filter(Boolean).join(" of ");
+	const facts = [holder.part, where, holder.age].filter(Boolean).join(" · ");
+	return h("li", { key: holder.key, title: holder.pid },
+		h("span", { class: `swatch c${holder.colour}`, "aria-hidden": "true" }),
+		h("span", { class: "who" }, h("span", { class: "name" }, holder.name), h("span", { class: "quiet facts" }, facts)),
+		(holder.taskId || holder.actorId) && stop(holder, device, state));
 }
 function stop(holder, device, state) {
-  const id = holder.taskId || holder.actorId;
-  const act = holder.taskId ? "cancel" : "kill";
-  const verb = holder.taskId ? "Cancel" : "Kill";
-  return button(state.asked.has(id) ? "asked…" : verb, { "data-act": act, "data-id": id, "data-name": holder.name,
-    "aria-label": `${verb} ${holder.name} on ${device.label}`, disabled: state.asked.has(id) });
+	const act = holder.taskId ? "cancel" : "kill";
+	return endButton(act, { id: holder.taskId || holder.actorId, name: holder.name, owner: holder.owner }, `on ${device.label}`, state);
+}
+function ownerOf(snapshot, row) {
+	if (!row.job || row.job === snapshot.runtime.job || !snapshot.jobs?.length) return "";
+	return plain(snapshot.jobs.find((job) => job.number === row.job)?.name ?? `job ${row.job}`);
+}
+function cellWords(snapshot, row) {
+	return [ownerOf(snapshot, row), plain(row.cell)].filter(Boolean).join(" ");
 }
 const STATES = ["running", "waiting", "finished", "failed", "cancelled"];
 function taskCounts(snapshot) {
-  const counts = Object.fromEntries(STATES.map((state) => [state, 0]));
-  for (const [state, number] of Object.entries(snapshot.counts ?? {})) {
-    const word = stateWord(state);
-    counts[word] = (counts[word] ?? 0) + number;
-  }
-  return counts;
+	const counts = Object.fromEntries(STATES.map((state) => [state, 0]));
+	for (const [state, number] of Object.entries(snapshot.counts ?? {})) {
+		const word = stateWord(state);
+		counts[word] = (counts[word] ?? 0) + number;
+	}
+	return counts;
 }
 function waitingViews(snapshot, now) {
-  return (snapshot.tasks ?? [])
-    .filter((row) => stateWord(row.state) === "waiting")
-    .sort((a, b) => (a.submitted_at ?? 0) - (b.submitted_at ?? 0))
-    .map((row) => taskView(row, snapshot, now));
+	return (snapshot.tasks ?? [])
+		.filter((row) => stateWord(row.state) === "waiting")
+		.sort((a, b) => (a.submitted_at ?? 0) - (b.submitted_at ?? 0))
+		.map((row) => taskView(row, snapshot, now));
 }
 function taskViews(snapshot, filter, most, now) {
-  const text = filter.text.trim().toLowerCase();
-  const rows = (snapshot.tasks ?? []).filter((row) => passes(row, snapshot, filter, text));
-  rows.sort((a, b) => (b.submitted_at ?? 0) - (a.submitted_at ?? 0));
-  return { views: rows.slice(0, most).map((row) => taskView(row, snapshot, now)), number: rows.length };
+	const text = filter.text.trim().toLowerCase();
+	const rows = (snapshot.tasks ?? []).filter((row) => passes(row, snapshot, filter, text));
+	rows.sort((a, b) => (b.submitted_at ?? 0) - (a.submitted_at ?? 0));
+	return { views: rows.slice(0, most).map((row) => taskView(row, snapshot, now)), number: rows.length };
 }
 function passes(row, snapshot, filter, text) {
-  if (filter.state && stateWord(row.state) !== filter.state) return false;
-  if (filter.cell && cellOf(row) !== filter.cell) return false;
-  if (!text) return true;
-  return [row.name, row.task_id, row.cell, whyOf(row, snapshot), deviceWords(row.device_ids)].some((each) =>
-    (each ?? "").toLowerCase().includes(text),
-  );
+	if (filter.state && stateWord(row.state) !== filter.state) return false;
+	if (filter.cell && cellOf(row, snapshot) !== filter.cell) return false;
+	if (!text) return true;
+	return [row.name, row.task_id, row.cell, whyOf(row, snapshot), deviceWords(row.device_ids)].some((each) =>
+		(each ?? "").toLowerCase().includes(text),
+	);
 }
-function cellOf(row) {
-  return (row.cell ?? "").split(" ")[0];
+function cellOf(row, snapshot) {
+	return row.cell ? cellWords(snapshot, { job: row.job, cell: row.cell.split(" ")[0] }) : "";
 }
 function cellsOf(snapshot) {
-  const number = (cell) => Number(cell.replace(/\D/g, "")) || 0;
-  const cells = new Set((snapshot.tasks ?? []).map(cellOf).filter(Boolean));
-  return [...cells].sort((a, b) => number(a) - number(b));
+	const number = (cell) => Number(/\[(\d+)\]$/.exec(cell)?.[1] ?? 0);
+	const own = (cell) => (cell.startsWith("[") ? 0 : 1);
+	const cells = new Set((snapshot.tasks ?? []).map((row) => cellOf(row, snapshot)).filter(Boolean));
+	return [...cells].sort((a, b) => own(a) - own(b) || number(a) - number(b));
 }
 function whyOf(row, snapshot) {
-  return row.reason == null ? (row.why ?? "") : (snapshot.reasons?.[row.reason] ?? "");
+	return row.reason == null ? (row.why ?? "") : (snapshot.reasons?.[row.reason] ?? "");
 }
 function withoutSubject(why, row) {
-  for (const subject of [`${plain(row.name)} (cell ${plain(row.cell)}) `, `${plain(row.name)} `]) {
-    if (why.startsWith(`${subject}asks`)) return why.slice(subject.length);
-  }
-  return why;
+	const name = plain(row.name);
+	const end = why.startsWith(`${name} (cell ${plain(row.cell)}`) ? why.indexOf(") asks") + 2 : name.length + 1;
+	return why.startsWith(name) && end > 1 && why.startsWith("asks", end) ? why.slice(end) : why;
 }
 function taskView(row, snapshot, now) {
-  const state = stateWord(row.state);
-  const start = state === "waiting" ? row.submitted_at : (row.started_at ?? row.submitted_at);
-  const over = ENDED.has(row.state);
-  return {
-    id: row.task_id,
-    short: shortId(row.task_id),
-    name: plain(row.name),
-    sign: stateSign(state),
-    state,
-    devices: deviceWords(row.device_ids),
-    pid: row.pid ? String(row.pid) : "",
-    cell: plain(row.cell),
-    age: start == null ? "" : age((row.finished_at ?? now) - start),
-    peak: row.peak_memory_bytes == null ? "" : size(row.peak_memory_bytes),
-    why: [row.choice ? `runs as ${plain(row.choice)}` : "", withoutSubject(plain(whyOf(row, snapshot)), row)].filter(Boolean).join(": "),
-    asks: Object.keys(row.demand ?? {}).length ? demandWords(row.demand) : "",
-    progress: row.progress && row.progress[1] ? Math.round((100 * row.progress[0]) / row.progress[1]) : null,
-    cancellable: !over && row.state !== "ENDED_WITH_IT",
-  };
+	const state = stateWord(row.state);
+	const start = state === "waiting" ? row.submitted_at : (row.started_at ?? row.submitted_at);
+	const over = ENDED.has(row.state);
+	return {
+		id: row.task_id,
+		short: shortId(row.task_id),
+		name: plain(row.name),
+		sign: stateSign(state),
+		state,
+		devices: deviceWords(row.device_ids),
+		pid: row.pid ? String(row.pid) : "",
+		cell: cellWords(snapshot, row),
+		owner: ownerOf(snapshot, row),
+		age: start == null ? "" : age((row.finished_at ?? now) - start),
+		peak: row.peak_memory_bytes == null ? "" : size(row.peak_memory_bytes),
+		why: [row.choice ? `runs as ${plain(row.choice)}` : "", withoutSubject(plain(whyOf(row, snapshot)), row)].filter(Boolean).join(": "),
+		asks: Object.keys(row.demand ?? {}).length ? demandWords(row.demand) : "",
+		progress: row.progress && row.progress[1] ? Math.round((100 * row.progress[0]) / row.progress[1]) : null,
+		cancellable: !over && row.state !== "ENDED_WITH_IT",
+	};
 }
 function actorViews(snapshot, now) {
-  return (snapshot.actors ?? []).map((row) => actorView(row, now));
+	return (snapshot.actors ?? []).map((row) => actorView(row, snapshot, now));
 }
-function actorView(row, now) {
-  const state = row.state === "PENDING_CREATION" ? "waiting" : stateWord(row.state);
-  return {
-    id: row.actor_id,
-    name: plain(row.class_name) + (row.name ? ` “${plain(row.name)}”` : ""),
-    sign: stateSign(state),
-    state,
-    devices: deviceWords(row.device_ids),
-    pid: row.pid ? String(row.pid) : "",
-    cell: plain(row.cell),
-    age: row.since == null ? "" : age(now - row.since),
-    calls: row.pending_calls ? String(row.pending_calls) : "",
-    why: [row.restarts ? `restarted ${row.restarts} ×` : "", plain(row.why)].filter(Boolean).join(" · "),
-    alive: row.state !== "DEAD",
-  };
+function actorView(row, snapshot, now) {
+	const state = row.state === "PENDING_CREATION" ? "waiting" : stateWord(row.state);
+	return {
+		id: row.actor_id,
+		name: plain(row.class_name) + (row.name ? ` “${plain(row.name)}”` : ""),
+		sign: stateSign(state),
+		state,
+		devices: deviceWords(row.device_ids),
+		pid: row.pid ? String(row.pid) : "",
+		cell: cellWords(snapshot, row),
+		owner: ownerOf(snapshot, row),
+		age: row.since == null ? "" : age(now - row.since),
+		calls: row.pending_calls ? String(row.pending_calls) : "",
+		why: [row.restarts ? `restarted ${row.restarts} ×` : "", plain(row.why)].filter(Boolean).join(" · "),
+		alive: row.state !== "DEAD",
+	};
 }
 function drawWaiting(picture, state) {
-  if (!picture.waiting.length) return [empty("Nothing waits.")];
-  const rows = picture.waiting.map((task) =>
-    h("tr", { key: task.id, "data-task": task.id }, nameCell(task), cell(task.asks, "nowrap"), cell(task.cell, "nowrap"), cell(task.age, "nowrap"),
-      cell(whyCell(task, picture.waiting), "why"), cell(cancel(task, picture, state), "acts")),
-  );
-  const more = picture.counts.waiting - rows.length;
-  return [
-    table("Waiting tasks", ["Task", "Asks for", "Cell", "For", "Why it waits", ""], rows),
-    more > 0 && moreLine(`and ${more} more that wait`, state),
-  ];
+	if (!picture.waiting.length) return [empty("Nothing waits.")];
+	const rows = picture.waiting.map((task) =>
+		h("tr", { key: task.id, "data-task": task.id }, nameCell(task), cell(task.asks, "nowrap"), cell(task.cell, "nowrap"), cell(task.age, "nowrap"),
+			cell(whyCell(task, picture.waiting), "why"), cell(cancel(task, picture, state), "acts")),
+	);
+	const more = picture.counts.waiting - rows.length;
+	return [
+		table("Waiting tasks", ["Task", "Asks for", "Cell", "For", "Why it waits", ""], rows),
+		more > 0 && moreLine(`and ${more} more that wait`, state),
+	];
 }
 function whyCell(task, all) {
-  const before = all[all.indexOf(task) - 1];
-  if (!task.why) return h("span", { class: "quiet" }, "asked for, not looked at yet");
-  return before?.why === task.why ? h("span", { class: "quiet" }, "the same") : task.why;
+	const before = all[all.indexOf(task) - 1];
+	if (!task.why) return h("span", { class: "quiet" }, "asked for, not looked at yet");
+	return before?.why === task.why ? h("span", { class: "quiet" }, "the same") : task.why;
 }
 function drawTasks(picture, state) {
-  const measured = picture.tasks.some((task) => task.peak);
-  const rows = picture.tasks.map((task) => knownRow(task, measured, picture, state));
-  const columns = ["Task", "State", "Devices", "Pid", "Cell", "Age", ...(measured ? ["Peak memory"] : []), "Why", ""];
-  const hidden = picture.tasksFound - rows.length;
-  const unsent = picture.taskTotal - picture.taskRows;
-  return [
-    filters(picture, state),
-    rows.length ? table("Tasks", columns, rows) : empty(picture.taskTotal ? "No task of these rows passes the filter." : "No task yet."),
-    hidden > 0 && h("p", { class: "more", key: "hidden" }, button(`Show ${Math.min(hidden, 100)} more`, { "data-act": "show-more" }),
-      h("span", { class: "quiet" }, ` ${rows.length} of ${picture.tasksFound} rows`)),
-    hidden <= 0 && unsent > 0 && moreLine(`${picture.taskRows} of ${picture.taskTotal} tasks are here`, state),
-  ];
+	const measured = picture.tasks.some((task) => task.peak);
+	const rows = picture.tasks.map((task) => knownRow(task, measured, picture, state));
+	const columns = ["Task", "State", "Devices", "Pid", "Cell", "Age", ...(measured ? ["Peak memory"] : []), "Why", ""];
+	const hidden = picture.tasksFound - rows.length;
+	const unsent = picture.taskTotal - picture.taskRows;
+	return [
+		filters(picture, state),
+		rows.length ? table("Tasks", columns, rows) : empty(nothingFound(picture)),
+		hidden > 0 && h("p", { class: "more", key: "hidden" }, button(`Show ${Math.min(hidden, 100)} more`, { "data-act": "show-more" }),
+			h("span", { class: "quiet" }, ` ${rows.length} of ${picture.tasksFound} rows`)),
+		hidden <= 0 && unsent > 0 && !picture.foundInAll && moreLine(`${picture.taskRows} of ${picture.taskTotal} tasks are here`, state),
+	];
+}
+function nothingFound(picture) {
+	if (!picture.taskTotal) return "No task yet.";
+	return picture.foundInAll ? "No task passes the filter." : "No task of these rows passes the filter.";
 }
 function knownRow(task, measured, picture, state) {
-  const content = [...Object.values(task), measured, picture.ended, state.asked.has(task.id)].join("\n");
-  const known = state.rows.get(task.id);
-  if (known?.content === content) return known.shape;
-  const shape = taskRow(task, measured, picture, state);
-  state.rows.set(task.id, { content, shape });
-  return shape;
+	const content = [...Object.values(task), measured, picture.ended, state.asked.has(task.id), state.doubted === task.id].join("\n");
+	const known = state.rows.get(task.id);
+	if (known?.content === content) return known.shape;
+	const shape = taskRow(task, measured, picture, state);
+	state.rows.set(task.id, { content, shape });
+	return shape;
 }
 function taskRow(task, measured, picture, state) {
-  return h("tr", { key: task.id, "data-task": task.id }, nameCell(task), stateCell(task.sign, task.state),
-    cell(task.devices || task.asks, task.devices ? "nowrap" : "quiet"), cell(task.pid), cell(task.cell, "nowrap"),
-    cell([task.age, task.progress != null && ` · ${task.progress} %`], "nowrap"), measured && cell(task.peak, "nowrap"),
-    cell(task.why && h("span", { class: "two-lines", title: task.why }, task.why), task.why ? "why" : ""),
-    cell([cancel(task, picture, state), logs(task, picture)], "acts"));
+	return h("tr", { key: task.id, "data-task": task.id }, nameCell(task), stateCell(task.sign, task.state),
+		cell(task.devices || task.asks, task.devices ? "nowrap" : "quiet"), cell(task.pid), cell(task.cell, "nowrap"),
+		cell([task.age, task.progress != null && ` · ${task.progress} %`], "nowrap"), measured && cell(task.peak, "nowrap"),
+		cell(task.why && h("span", { class: "two-lines", title: task.why }, task.why), task.why ? "why" : ""),
+		cell([cancel(task, picture, state), logs(task, picture)], "acts"));
 }
 function nameCell(task) {
-  return h("th", { scope: "row", title: task.id }, h("span", { class: "name" }, task.name), h("span", { class: "quiet small" }, `#${task.short}`));
+	return h("th", { scope: "row", title: task.id }, h("span", { class: "name" }, task.name), h("span", { class: "quiet small" }, `#${task.short}`));
 }
 function cancel(task, picture, state) {
-  if (!task.cancellable || picture.ended) return null;
-  const asked = state.asked.has(task.id);
-  return button(asked ? "asked…" : "Cancel", { "data-act": "cancel", "data-id": task.id, "data-name": task.name,
-    "aria-label": `Cancel ${task.name} #${task.short}`, disabled: asked });
+	if (!task.cancellable || picture.ended) return null;
+	return endButton("cancel", task, `#${task.short}`, state);
 }
 function logs(task, picture) {
-  if (task.state === "waiting" || picture.ended) return null;
-  return button("Log", { "data-act": "logs", "data-id": task.id, "data-name": task.name, "aria-label": `Log of ${task.name} #${task.short}` });
+	if (task.state === "waiting" || picture.ended) return null;
+	return button("Log", { "data-act": "logs", "data-id": task.id, "data-name": task.name, "aria-label": `Log of ${task.name} #${task.short}` });
 }
 function filters(picture, state) {
-  const { filter } = state;
-  const option = (value, label, chosen) =>
-    h("option", { key: value || "all", value, selected: value === chosen }, label);
-  return h("div", { class: "filters", role: "group", "aria-label": "Filter tasks", key: "filters" },
-    h("label", {}, "State ", h("select", { "data-filter": "state", value: filter.state },
-      option("", "all", filter.state), STATES.map((word) => option(word, `${word} (${picture.counts[word] ?? 0})`, filter.state)))),
-    h("label", {}, "Cell ", h("select", { "data-filter": "cell", value: filter.cell },
-      option("", "all", filter.cell), picture.cells.map((name) => option(name, name, filter.cell)))),
-    h("label", {}, "Text ", h("input", { type: "search", "data-filter": "text", value: filter.text, placeholder: "name, id, reason" })));
+	const { filter } = state;
+	const option = (value, label, chosen) =>
+		h("option", { key: value || "all", value, selected: value === chosen }, label);
+	return h("div", { class: "filters", role: "group", "aria-label": "Filter tasks", key: "filters" },
+		h("label", {}, "State ", h("select", { "data-filter": "state", value: filter.state },
+			option("", "all", filter.state), STATES.map((word) => option(word, `${word} (${picture.counts[word] ?? 0})`, filter.state)))),
+		h("label", {}, "Cell ", h("select", { "data-filter": "cell", value: filter.cell },
+			option("", "all", filter.cell), picture.cells.map((name) => option(name, name, filter.cell)))),
+		h("label", {}, "Text ", h("input", { type: "search", "data-filter": "text", value: filter.text, placeholder: "name, id, reason" })));
 }
 function moreLine(text, state) {
-  return h("p", { class: "more", key: "unsent" }, h("span", { class: "quiet" }, `${text} `),
-    !state.wide && button("Ask for more rows", { "data-act": "ask-more" }));
+	return h("p", { class: "more", key: "unsent" }, h("span", { class: "quiet" }, `${text} `),
+		!state.wide && button("Ask for more rows", { "data-act": "ask-more" }));
 }
 function drawActors(picture, state) {
-  if (!picture.actors.length) return [empty("No actor.")];
-  const rows = picture.actors.map((actor) =>
-    h("tr", { key: actor.id, "data-actor": actor.id }, h("th", { scope: "row" }, h("span", { class: "name" }, actor.name)),
-      stateCell(actor.sign, actor.state), cell(actor.devices, "nowrap"), cell(actor.pid), cell(actor.cell, "nowrap"), cell(actor.age, "nowrap"),
-      cell(actor.calls), cell(actor.why, "why"),
-      cell(actor.alive && !picture.ended && button(state.asked.has(actor.id) ? "asked…" : "Kill", { "data-act": "kill", "data-id": actor.id,
-        "data-name": actor.name, "aria-label": `Kill ${actor.name}`, disabled: state.asked.has(actor.id) }), "acts")),
-  );
-  return [
-    table("Actors", ["Actor", "State", "Devices", "Pid", "Cell", "Age", "Calls waiting", "Why", ""], rows),
-    picture.actorsMore > 0 && h("p", { class: "quiet more", key: "more" }, `and ${picture.actorsMore} more actors`),
-  ];
+	if (!picture.actors.length) return [empty("No actor.")];
+	const rows = picture.actors.map((actor) =>
+		h("tr", { key: actor.id, "data-actor": actor.id }, h("th", { scope: "row" }, h("span", { class: "name" }, actor.name)),
+			stateCell(actor.sign, actor.state), cell(actor.devices, "nowrap"), cell(actor.pid), cell(actor.cell, "nowrap"), cell(actor.age, "nowrap"),
+			cell(actor.calls), cell(actor.why, "why"),
+			cell(actor.alive && !picture.ended && endButton("kill", actor, `#${actor.id.slice(0, 8)}`, state), "acts")),
+	);
+	return [
+		table("Actors", ["Actor", "State", "Devices", "Pid", "Cell", "Age", "Calls waiting", "Why", ""], rows),
+		picture.actorsMore > 0 && h("p", { class: "quiet more", key: "more" }, `and ${picture.actorsMore} more actors`),
+	];
 }
 function drawAlerts(picture) {
-  if (!picture.alerts.length) return [empty("No alert.")];
-  return [h("ul", { class: "alerts", key: "alerts" }, picture.alerts.map((alert) =>
-    h("li", { key: alert.key }, h("strong", {}, h("span", { "aria-hidden": "true" }, "⚠ "), alert.kind), ` ${alert.message}`, h("span", { class: "quiet" }, ` ${alert.age} ago`))))];
+	if (!picture.alerts.length) return [empty("No alert.")];
+	return [h("ul", { class: "alerts", key: "alerts" }, picture.alerts.map((alert) =>
+		h("li", { key: alert.key }, h("strong", {}, h("span", { "aria-hidden": "true" }, "⚠ "), alert.kind), ` ${alert.message}`, h("span", { class: "quiet" }, ` ${alert.age} ago`))))];
 }
 function drawNodes(picture) {
-  const rows = picture.nodes.map((node) =>
-    h("tr", { key: node.key }, h("th", { scope: "row" }, h("span", { class: "name" }, node.name)), stateCell(node.sign, node.state), cell(node.role),
-      cell(node.resources), cell(node.why, "why")),
-  );
-  return [table("Nodes", ["Node", "State", "Role", "Resources", "Why"], rows)];
+	const rows = picture.nodes.map((node) =>
+		h("tr", { key: node.key }, h("th", { scope: "row" }, h("span", { class: "name" }, node.name)), stateCell(node.sign, node.state), cell(node.role),
+			cell(node.resources), cell(node.why, "why")),
+	);
+	return [table("Nodes", ["Node", "State", "Role", "Resources", "Why"], rows)];
 }
 const COLOURS = 8;
 function colourOf(id) {
-  let hash = 2166136261;
-  for (let i = 0; i < id.length; i++) hash = Math.imul(hash ^ id.charCodeAt(i), 16777619);
-  return ((hash ^ (hash >>> 15)) >>> 0) % COLOURS;
+	let hash = 2166136261;
+	for (let i = 0; i < id.length; i++) hash = Math.imul(hash ^ id.charCodeAt(i), 16777619);
+	return ((hash ^ (hash >>> 15)) >>> 0) % COLOURS;
 }
 function coloursFor(ids) {
-  const taken = new Set();
-  return ids.map((id) => {
-    let colour = colourOf(id);
-    while (taken.size < COLOURS && taken.has(colour)) colour = (colour + 1) % COLOURS;
-    taken.add(colour);
-    return colour;
-  });
+	const taken = new Set();
+	return ids.map((id) => {
+		let colour = colourOf(id);
+		while (taken.size < COLOURS && taken.has(colour)) colour = (colour + 1) % COLOURS;
+		taken.add(colour);
+		return colour;
+	});
 }
 function deviceViews(snapshot, now) {
-  const rows = (snapshot.devices ?? []).filter((row) => row.offered !== false);
-  const several = new Set(rows.map((row) => row.node_id)).size > 1;
-  const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
-  return rows.map((row) => deviceView(row, several ? (names.get(row.node_id ?? "") ?? row.node_id?.slice(0, 8) ?? "") : "", now));
+	const rows = (snapshot.devices ?? []).filter((row) => row.offered !== false);
+	const several = new Set(rows.map((row) => row.node_id)).size > 1;
+	const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
+	return rows.map((row) => deviceView(row, several ? (names.get(row.node_id ?? "") ?? row.node_id?.slice(0, 8) ?? "") : "", snapshot, now));
 }
-function deviceView(row, node, now) {
-  const [sign, state] = deviceState(row);
-  const holders = holderViews(row.holders ?? [], now);
-  return {
-    key: `${row.node_id ?? ""}/${row.resource}/${row.id}`,
-    label: deviceLabel(row),
-    node,
-    model: [plain(row.name || row.type || row.family), plain(row.profile)].filter(Boolean).join(" · "),
-    mark: (row.kind ?? "real") === "real" ? (row.parent ? `MIG of ${plain(row.parent)}` : "") : (row.kind ?? ""),
-    sign,
-    state,
-    use: useWords(holders),
-    utilisation: utilisation(row),
-    memory: memory(row),
-    facts: facts(row),
-    reason: plain(row.free_reason),
-    holders,
-  };
+function deviceView(row, node, snapshot, now) {
+	const [sign, state] = deviceState(row);
+	const holders = holderViews(row.holders ?? [], snapshot, now);
+	return {
+		key: `${row.node_id ?? ""}/${row.resource}/${row.id}`,
+		label: deviceLabel(row),
+		node,
+		model: [plain(row.name || row.type || row.family), plain(row.profile)].filter(Boolean).join(" · "),
+		mark: (row.kind ?? "real") === "real" ? (row.parent ? `MIG of ${plain(row.parent)}` : "") : (row.kind ?? ""),
+		sign,
+		state,
+		use: useWords(holders),
+		utilisation: utilisation(row),
+		memory: memory(row),
+		facts: facts(row),
+		reason: plain(row.free_reason),
+		holders,
+	};
 }
 function deviceLabel(row) {
-  const id = plain(row.id);
-  return `${plain(row.resource)} ${id.length > 20 ? `${id.slice(0, 12)}…` : id}`;
+	const id = plain(row.id);
+	return `${plain(row.resource)} ${id.length > 20 ? `${id.slice(0, 12)}…` : id}`;
 }
 function deviceState(row) {
-  const held = row.holders?.length;
-  if (row.over) return ["–", "given back"];
-  if (row.free_reason && !held) return ["✕", "busy"];
-  if (!held) return ["○", "free"];
-  return (row.free ?? 1) > 0 ? ["◐", "shared"] : ["●", "held"];
+	const held = row.holders?.length;
+	if (row.over) return ["–", "given back"];
+	if (row.free_reason && !held) return ["✕", "busy"];
+	if (!held) return ["○", "free"];
+	return (row.free ?? 1) > 0 ? ["◐", "shared"] : ["●", "held"];
 }
-function holderViews(holders, now) {
-  const ids = holders.map((holder) => holder.task_id ?? holder.actor_id ?? holder.name);
-  const colours = coloursFor(ids);
-  return holders.map((holder, index) => ({
-    key: ids[index],
-    name: plain(holder.name),
-    part: (holder.amount ?? 1) === 1 ? "" : amount(holder.amount ?? 1),
-    cell: plain(holder.cell),
-    age: holder.since ? age(now - holder.since) : "",
-    pid: holder.pid ? `pid ${holder.pid}` : "",
-    colour: colours[index],
-    fraction: Math.min(1, Math.max(0, holder.amount ?? 1)),
-    taskId: holder.task_id ?? "",
-    actorId: holder.task_id ? "" : (holder.actor_id ?? ""),
-  }));
+function holderViews(holders, snapshot, now) {
+	const ids = holders.map((holder) => holder.task_id ?? holder.actor_id ?? holder.name);
+	const colours = coloursFor(ids);
+	return holders.map((holder, index) => ({
+		key: ids[index],
+		name: plain(holder.name),
+		part: (holder.amount ?? 1) === 1 ? "" : amount(holder.amount ?? 1),
+		cell: plain(holder.cell),
+		owner: ownerOf(snapshot, holder),
+		age: holder.since ? age(now - holder.since) : "",
+		pid: holder.pid ? `pid ${holder.pid}` : "",
+		colour: colours[index],
+		fraction: Math.min(1, Math.max(0, holder.amount ?? 1)),
+		taskId: holder.task_id ?? "",
+		actorId: holder.task_id ? "" : (holder.actor_id ?? ""),
+	}));
 }
 function useWords(holders) {
-  if (!holders.length) return "nobody holds it";
-  return holders.map((holder) => `${holder.name} ${holder.part || "1"}`).join(", ");
+	if (!holders.length) return "nobody holds it";
+	return holders.map((holder) => `${holder.name} ${holder.part || "1"}`).join(", ");
 }
 function utilisation(row) {
-  const percent = row.metrics?.utilisation_percent;
-  return percent == null ? null : { percent, text: `${Math.round(percent)} %` };
+	const percent = row.metrics?.utilisation_percent;
+	return percent == null ? null : { percent, text: `${Math.round(percent)} %` };
 }
 function memory(row) {
-  const used = row.metrics?.memory_used_bytes;
-  const total = row.metrics?.memory_total_bytes ?? row.memory_bytes;
-  if (used == null || !total) return null;
-  return { percent: (100 * used) / total, text: `${size(used)} of ${size(total)}` };
+	const used = row.metrics?.memory_used_bytes;
+	const total = row.metrics?.memory_total_bytes ?? row.memory_bytes;
+	if (used == null || !total) return null;
+	return { percent: (100 * used) / total, text: `${size(used)} of ${size(total)}` };
 }
 function facts(row) {
-  const parts = [];
-  if (row.metrics?.temperature_celsius != null) parts.push(`${Math.round(row.metrics.temperature_celsius)} °C`);
-  if (row.metrics?.power_watts != null) parts.push(`${Math.round(row.metrics.power_watts)} W`);
-  return parts.join(" · ");
+	const parts = [];
+	if (row.metrics?.temperature_celsius != null) parts.push(`${Math.round(row.metrics.temperature_celsius)} °C`);
+	if (row.metrics?.power_watts != null) parts.push(`${Math.round(row.metrics.power_watts)} W`);
+	return parts.join(" · ");
 }
 const LAST_MINUTE = 60;
 const WHOLE_RUN = 0;
 const MOST_BARS = 200;
 const MOST_TRACKS = 6;
 function timelineOf(snapshot, window, now) {
-  const tasks = (snapshot.tasks ?? []).filter((row) => row.submitted_at != null || row.started_at != null);
-  const rows = [...tasks, ...holdingActors(snapshot)];
-  const first = Math.min(now - 1, ...rows.map((row) => row.submitted_at ?? row.started_at ?? now));
-  const start = window === WHOLE_RUN ? first : now - window;
-  const lanes = lanesOf(snapshot, rows).map(({ key, label, rows }) => lane(key, label, rows, start, now));
-  const shown = lanes.reduce((sum, each) => sum + each.bars.filter((bar) => !bar.wait).length, 0);
-  const words = `${shown} task runs on ${lanes.length} lanes in the last ${age(now - start)}`;
-  return { start, seconds: now - start, lanes, ticks: ticksOf(now - start), words };
+	const tasks = (snapshot.tasks ?? []).filter((row) => row.submitted_at != null || row.started_at != null);
+	const rows = [...tasks, ...holdingActors(snapshot)];
+	const first = Math.min(now - 1, ...rows.map((row) => row.submitted_at ?? row.started_at ?? now));
+	const start = window === WHOLE_RUN ? first : now - window;
+	const lanes = lanesOf(snapshot, rows).map(({ key, label, rows }) => lane(key, label, rows, start, now));
+	const shown = lanes.reduce((sum, each) => sum + each.bars.filter((bar) => !bar.wait).length, 0);
+	const words = `${shown} task runs on ${lanes.length} lanes in the last ${age(now - start)}`;
+	return { start, seconds: now - start, lanes, ticks: ticksOf(now - start), words };
 }
 function holdingActors(snapshot) {
-  return (snapshot.actors ?? [])
-    .filter((row) => row.state === "ALIVE" && row.since != null && Object.keys(row.device_ids ?? {}).length)
-    .map((row) => ({
-      task_id: row.actor_id, name: row.class_name, state: "ALIVE", started_at: row.since, device_ids: row.device_ids, cell: row.cell,
-    }));
+	return (snapshot.actors ?? [])
+		.filter((row) => row.state === "ALIVE" && row.since != null && Object.keys(row.device_ids ?? {}).length)
+		.map((row) => ({
+			task_id: row.actor_id, name: row.class_name, state: "ALIVE", started_at: row.since, device_ids: row.device_ids, cell: row.cell,
+		}));
 }
 function lanesOf(snapshot, rows) {
-  const devices = (snapshot.devices ?? []).filter((row) => row.offered !== false);
-  const several = new Set(devices.map((row) => row.node_id)).size > 1;
-  const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
-  const lanes = devices.map((device) => ({
-    key: `${device.node_id ?? ""}/${device.resource}/${device.id}`,
-    label: (several ? `${names.get(device.node_id ?? "") ?? ""} ` : "") + deviceLabel(device),
-    rows: rows.filter(
-      (row) =>
-        row.kind !== "actor creation" && // its actor's own row says it
-        (row.device_ids?.[device.resource] ?? []).includes(device.id) &&
-        (!several || !row.node_id || row.node_id === device.node_id),
-    ),
-  }));
-  const rest = rows.filter((row) => !Object.values(row.device_ids ?? {}).some((ids) => ids.length));
-  const ran = rest.filter((row) => row.started_at != null);
-  const waits = rest.filter((row) => row.started_at == null && stateWord(row.state) === "waiting");
-  if (ran.length) lanes.push({ key: "cpu", label: "CPU", rows: ran });
-  if (waits.length) lanes.push({ key: "waiting", label: "waiting", rows: waits });
-  return lanes;
+	const devices = (snapshot.devices ?? []).filter((row) => row.offered !== false);
+	const several = new Set(devices.map((row) => row.node_id)).size > 1;
+	const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
+	const lanes = devices.map((device) => ({
+		key: `${device.node_id ?? ""}/${device.resource}/${device.id}`,
+		label: (several ? `${names.get(device.node_id ?? "") ?? ""} ` : "") + deviceLabel(device),
+		rows: rows.filter(
+			(row) =>
+				row.kind !== "actor creation" && // its actor's own row says it
+				(row.device_ids?.[device.resource] ?? []).includes(device.id) &&
+				(!several || !row.node_id || row.node_id === device.node_id),
+		),
+	}));
+	const rest = rows.filter((row) => !Object.values(row.device_ids ?? {}).some((ids) => ids.length));
+	const ran = rest.filter((row) => row.started_at != null);
+	const waits = rest.filter((row) => row.started_at == null && stateWord(row.state) === "waiting");
+	if (ran.length) lanes.push({ key: "cpu", label: "CPU", rows: ran });
+	if (waits.length) lanes.push({ key: "waiting", label: "waiting", rows: waits });
+	return lanes;
 }
 function lane(key, label, rows, start, now) {
-  const ordered = rows
-    .filter((row) => (row.finished_at ?? now) >= start)
-    .sort((a, b) => begin(b, now) - begin(a, now));
-  const kept = ordered.slice(0, MOST_BARS / 2).reverse();
-  const ends = [];
-  const bars = kept.flatMap((row) => barsOf(row, trackFor(row, ends, now), start, now));
-  return { key, label, tracks: Math.max(1, Math.min(ends.length, MOST_TRACKS)), bars, leftOut: ordered.length - kept.length };
+	const ordered = rows
+		.filter((row) => (row.finished_at ?? now) >= start)
+		.sort((a, b) => begin(b, now) - begin(a, now));
+	const kept = ordered.slice(0, MOST_BARS / 2).reverse();
+	const ends = [];
+	const bars = kept.flatMap((row) => barsOf(row, trackFor(row, ends, now), start, now));
+	return { key, label, tracks: Math.max(1, Math.min(ends.length, MOST_TRACKS)), bars, leftOut: ordered.length - kept.length };
 }
 function begin(row, now) {
-  return row.started_at ?? row.submitted_at ?? now;
+	return row.started_at ?? row.submitted_at ?? now;
 }
 function trackFor(row, ends, now) {
-  const from = begin(row, now);
-  let track = ends.findIndex((end) => end <= from + 1e-6);
-  if (track < 0) track = ends.length < MOST_TRACKS ? ends.length : MOST_TRACKS - 1;
-  ends[track] = Math.max(ends[track] ?? 0, row.finished_at ?? now);
-  return track;
+	const from = begin(row, now);
+	let track = ends.findIndex((end) => end <= from + 1e-6);
+	if (track < 0) track = ends.length < MOST_TRACKS ? ends.length : MOST_TRACKS - 1;
+	ends[track] = Math.max(ends[track] ?? 0, row.finished_at ?? now);
+	return track;
 }
 function barsOf(row, track, start, now) {
-  const state = stateWord(row.state);
-  const shared = { track, colour: colourOf(row.task_id), state, name: plain(row.name) };
-  const from = row.started_at;
-  const until = row.finished_at ?? now;
-  const bars = [];
-  const waited = (from ?? until) - (row.submitted_at ?? from ?? until);
-  const cell = row.cell ? `, cell ${plain(row.cell)}` : "";
-  if (waited > 0.01 && (from ?? until) > start) {
-    const edge = Math.max(0, (row.submitted_at ?? start) - start);
-    const words = `${shared.name} waited ${age(waited)}${cell}`;
-    bars.push({ ...shared, key: `${row.task_id}/wait`, from: edge, to: (from ?? until) - start, wait: true, words });
-  }
-  if (from != null) {
-    const words = `${shared.name}, ${state}, ${age(until - from)}${cell}`;
-    bars.push({ ...shared, key: row.task_id, from: Math.max(0, from - start), to: until - start, wait: false, words });
-  }
-  return bars;
+	const state = stateWord(row.state);
+	const shared = { track, colour: colourOf(row.task_id), state, name: plain(row.name) };
+	const from = row.started_at;
+	const until = row.finished_at ?? now;
+	const bars = [];
+	const waited = (from ?? until) - (row.submitted_at ?? from ?? until);
+	const cell = row.cell ? `, cell ${plain(row.cell)}` : "";
+	if (waited > 0.01 && (from ?? until) > start) {
+		const edge = Math.max(0, (row.submitted_at ?? start) - start);
+		const words = `${shared.name} waited ${age(waited)}${cell}`;
+		bars.push({ ...shared, key: `${row.task_id}/wait`, from: edge, to: (from ?? until) - start, wait: true, words });
+	}
+	if (from != null) {
+		const words = `${shared.name}, ${state}, ${age(until - from)}${cell}`;
+		bars.push({ ...shared, key: row.task_id, from: Math.max(0, from - start), to: until - start, wait: false, words });
+	}
+	return bars;
 }
 function ticksOf(seconds) {
-  const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400];
-  const step = steps.find((each) => seconds / each <= 6) ?? 86400;
-  const ticks = [];
-  for (let ago = 0; ago <= seconds + 1e-6; ago += step) {
-    ticks.push({ at: seconds - ago, label: ago ? `−${age(ago).replace(/ 00 (s|min)$/, "")}` : "now" });
-  }
-  return ticks;
+	const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400];
+	const step = steps.find((each) => seconds / each <= 6) ?? 86400;
+	const ticks = [];
+	for (let ago = 0; ago <= seconds + 1e-6; ago += step) {
+		ticks.push({ at: seconds - ago, label: ago ? `−${age(ago).replace(/ 00 (s|min)$/, "")}` : "now" });
+	}
+	return ticks;
 }
 const WIDTH = 1000;
 const LABELS = 110;
 const TRACK = 20;
 const GAP = 8;
 function drawTimeline(picture, state) {
-  const timeline = picture.timeline;
-  if (!timeline) return [];
-  const choice = (window, label) =>
-    button(label, { "data-act": "window", "data-window": window, "aria-pressed": String(state.window === window) });
-  const tools = h("div", { class: "filters", key: "tools", role: "group", "aria-label": "Timeline" },
-    choice(LAST_MINUTE, "Last minute"), choice(WHOLE_RUN, "Whole run"),
-    button("Save as Chrome trace", { "data-act": "trace" }),
-    picture.taskTotal > picture.taskRows && h("span", { class: "quiet" }, `the newest ${picture.taskRows} of ${picture.taskTotal} tasks `),
-    picture.taskTotal > picture.taskRows && !state.wide && button("Ask for more rows", { "data-act": "ask-more" }));
-  const legend = h("p", { class: "quiet small legend", key: "legend" }, h("span", { class: "hatch", "aria-hidden": "true" }), " hatched: waiting");
-  return [tools, timeline.lanes.length ? lanes(timeline) : empty("No task has run yet."), timeline.lanes.length > 0 && legend];
+	const timeline = picture.timeline;
+	if (!timeline) return [];
+	const choice = (window, label) =>
+		button(label, { "data-act": "window", "data-window": window, "aria-pressed": String(state.window === window) });
+	const tools = h("div", { class: "filters", key: "tools", role: "group", "aria-label": "Timeline" },
+		choice(LAST_MINUTE, "Last minute"), choice(WHOLE_RUN, "Whole run"),
+		button("Save as Chrome trace", { "data-act": "trace" }),
+		picture.taskTotal > picture.taskRows && h("span", { class: "quiet" }, `the newest ${picture.taskRows} of ${picture.taskTotal} tasks `),
+		picture.taskTotal > picture.taskRows && !state.wide && button("Ask for more rows", { "data-act": "ask-more" }));
+	const legend = h("p", { class: "quiet small legend", key: "legend" }, h("span", { class: "hatch", "aria-hidden": "true" }), " hatched: waiting");
+	return [tools, timeline.lanes.length ? lanes(timeline) : empty("No task has run yet."), timeline.lanes.length > 0 && legend];
 }
 function lanes(timeline) {
-  const scale = (WIDTH - LABELS - 10) / timeline.seconds;
-  const x = (seconds) => round(LABELS + seconds * scale);
-  let top = 4;
-  const drawn = timeline.lanes.map((lane) => {
-    const y = top;
-    const height = lane.tracks * TRACK;
-    top += height + GAP;
-    return h("g", { key: lane.key },
-      h("text", { x: LABELS - 10, y: y + height / 2, class: "lane", "text-anchor": "end", "dominant-baseline": "central" }, lane.label),
-      h("line", { x1: LABELS, x2: WIDTH - 10, y1: y + height + GAP / 2, y2: y + height + GAP / 2, class: "rule" }),
-      lane.bars.map((bar) => barShape(bar, x, y)));
-  });
-  const ticks = timeline.ticks.map((tick) => h("g", { key: tick.label },
-    h("line", { x1: x(tick.at), x2: x(tick.at), y1: 0, y2: top, class: "tick" }),
-    h("text", { x: x(tick.at), y: top + 12, class: "tick-label", "text-anchor": tick.label === "now" ? "end" : "middle" }, tick.label)));
-  return h("div", { class: "scroll", key: "lanes", tabindex: "0", role: "region", "aria-label": "Timeline" },
-    h("svg", { viewBox: `0 0 ${WIDTH} ${top + 18}`, role: "img", "aria-label": timeline.words, class: "timeline" }, hatching(), ticks, drawn));
+	const scale = (WIDTH - LABELS - 10) / timeline.seconds;
+	const x = (seconds) => round(LABELS + seconds * scale);
+	let top = 4;
+	const drawn = timeline.lanes.map((lane) => {
+		const y = top;
+		const height = lane.tracks * TRACK;
+		top += height + GAP;
+		return h("g", { key: lane.key },
+			h("text", { x: LABELS - 10, y: y + height / 2, class: "lane", "text-anchor": "end", "dominant-baseline": "central" }, lane.label),
+			h("line", { x1: LABELS, x2: WIDTH - 10, y1: y + height + GAP / 2, y2: y + height + GAP / 2, class: "rule" }),
+			lane.bars.map((bar) => barShape(bar, x, y)));
+	});
+	const ticks = timeline.ticks.map((tick) => h("g", { key: tick.label },
+		h("line", { x1: x(tick.at), x2: x(tick.at), y1: 0, y2: top, class: "tick" }),
+		h("text", { x: x(tick.at), y: top + 12, class: "tick-label", "text-anchor": tick.label === "now" ? "end" : "middle" }, tick.label)));
+	return h("div", { class: "scroll", key: "lanes", tabindex: "0", role: "region", "aria-label": "Timeline" },
+		h("svg", { viewBox: `0 0 ${WIDTH} ${top + 18}`, role: "img", "aria-label": timeline.words, class: "timeline" }, hatching(), ticks, drawn));
 }
 function hatching() {
-  return h("defs", { key: "defs" }, h("pattern", { id: "nbaccel-hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
-    h("line", { x1: 0, y1: 0, x2: 0, y2: 6, class: "hatch-line" })));
+	return h("defs", { key: "defs" }, h("pattern", { id: "nbaccel-hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+		h("line", { x1: 0, y1: 0, x2: 0, y2: 6, class: "hatch-line" })));
 }
 function barShape(bar, x, y) {
-  const left = x(bar.from);
-  const width = Math.max(1.5, round(x(bar.to) - left));
-  const top = y + bar.track * TRACK;
-  const rect = h("rect", { x: left, y: top + 1, width, height: TRACK - 2, rx: 2, class: bar.wait ? "wait" : `run c${bar.colour} ${bar.state}` },
-    h("title", {}, bar.words));
-  const fits = !bar.wait && width > 8 * bar.name.length + 8;
-  return h("g", { key: bar.key }, rect, fits && h("text", { x: left + 6, y: top + TRACK / 2, class: "bar-name", "dominant-baseline": "central" }, bar.name));
+	const left = x(bar.from);
+	const width = Math.max(1.5, round(x(bar.to) - left));
+	const top = y + bar.track * TRACK;
+	const rect = h("rect", { x: left, y: top + 1, width, height: TRACK - 2, rx: 2, class: bar.wait ? "wait" : `run c${bar.colour} ${bar.state}` },
+		h("title", {}, bar.words));
+	const fits = !bar.wait && width > 8 * bar.name.length + 8;
+	return h("g", { key: bar.key }, rect, fits && h("text", { x: left + 6, y: top + TRACK / 2, class: "bar-name", "dominant-baseline": "central" }, bar.name));
 }
 function round(value) {
-  return Math.round(value * 10) / 10;
+	return Math.round(value * 10) / 10;
 }
 const VIEWS = {
-  devices: drawDevices,
-  waiting: drawWaiting,
-  tasks: drawTasks,
-  actors: drawActors,
-  timeline: drawTimeline,
-  alerts: drawAlerts,
-  nodes: drawNodes,
+	devices: drawDevices,
+	waiting: drawWaiting,
+	tasks: drawTasks,
+	actors: drawActors,
+	timeline: drawTimeline,
+	alerts: drawAlerts,
+	nodes: drawNodes,
 };
 const WAITING_SHOWN = 3;
 function drawFrame(picture, state) {
-  const body = state.details ? [tabs(picture, state), panel(picture, state)] : compact(picture, state);
-  return [header(picture, state), ...body, log(state), h("p", { class: "said", key: "said", role: "status", "aria-live": "polite" }, state.said)];
+	const body = state.details ? [tabs(picture, state), panel(picture, state)] : compact(picture, state);
+	return [header(picture, state), ...body, log(state), h("p", { class: "said", key: "said", role: "status", "aria-live": "polite" }, state.said)];
 }
 function drawEmpty(words) {
-  return [h("p", { class: "quiet", key: "none" }, words)];
+	return [h("p", { class: "quiet", key: "none" }, words)];
 }
 function header(picture, state) {
-  const [engine, ...facts] = picture.title;
-  return h("header", { key: "header" },
-    h("div", { class: "line" },
-      h("strong", {}, "nbaccel"), h("span", { class: "quiet" }, [engine, ...facts].join(" · ")),
-      picture.ended && h("span", { class: "chip" }, picture.ended),
-      picture.alerts.length > 0 && h("span", { class: "chip urgent" }, h("span", { "aria-hidden": "true" }, "⚠ "), picture.alerts.length === 1 ? "1 alert" : `${picture.alerts.length} alerts`),
-      button(state.details ? "Less" : "Details", { "data-act": "details", "aria-expanded": String(state.details), class: "aside" })),
-    h("div", { class: "line" }, h("span", {}, picture.summary), h("span", { class: "quiet" }, picture.resources.join(" · "))));
+	const [engine, ...facts] = picture.title;
+	return h("header", { key: "header" },
+		h("div", { class: "line" },
+			h("strong", {}, "nbaccel"), h("span", { class: "quiet" }, [engine, ...facts].join(" · ")),
+			picture.ended && h("span", { class: "chip" }, picture.ended),
+			picture.alerts.length > 0 && h("span", { class: "chip urgent" }, h("span", { "aria-hidden": "true" }, "⚠ "), picture.alerts.length === 1 ? "1 alert" : `${picture.alerts.length} alerts`),
+			button(state.details ? "Less" : "Details", { "data-act": "details", "aria-expanded": String(state.details), class: "aside" })),
+		h("div", { class: "line" }, h("span", {}, picture.summary), h("span", { class: "quiet" }, picture.resources.join(" · "))));
 }
 function compact(picture, state) {
-  const groups = picture.waiting.reduce(gather, ([])).slice(0, WAITING_SHOWN);
-  const waiting = groups.map(({ task, number }) =>
-    h("li", { key: task.id }, h("span", { class: "sign", "aria-hidden": "true" }, "◌ "), h("span", { class: "name" }, task.name),
-      ` waits ${task.age} `, h("span", { class: "quiet" }, task.why || task.asks, number > 1 && ` · and ${number - 1} more like it`)));
-  const more = picture.counts.waiting - groups.reduce((sum, group) => sum + group.number, 0);
-  if (more > 0) waiting.push(h("li", { key: "more", class: "quiet" }, `and ${more} more that wait`));
-  const alerts = picture.alerts.slice(0, 2).map((alert) => h("li", { key: alert.key }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`));
-  return [
-    ...drawDevices(picture, state),
-    waiting.length > 0 && h("ul", { class: "lines", key: "waiting", "aria-label": "Waiting tasks" }, waiting),
-    alerts.length > 0 && h("ul", { class: "alerts", key: "alerts", "aria-label": "Alerts" }, alerts),
-  ];
+	const groups = picture.waiting.reduce(gather, ([])).slice(0, WAITING_SHOWN);
+	const waiting = groups.map(({ task, number }) =>
+		h("li", { key: task.id }, h("span", { class: "sign", "aria-hidden": "true" }, "◌ "), h("span", { class: "name" }, task.name),
+			` waits ${task.age} `, h("span", { class: "quiet" }, task.why || task.asks, number > 1 && ` · and ${number - 1} more like it`)));
+	const more = picture.counts.waiting - groups.reduce((sum, group) => sum + group.number, 0);
+	if (more > 0) waiting.push(h("li", { key: "more", class: "quiet" }, `and ${more} more that wait`));
+	const alerts = picture.alerts.slice(0, 2).map((alert) => h("li", { key: alert.key }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`));
+	return [
+		...drawDevices(picture, state),
+		waiting.length > 0 && h("ul", { class: "lines", key: "waiting", "aria-label": "Waiting tasks" }, waiting),
+		alerts.length > 0 && h("ul", { class: "alerts", key: "alerts", "aria-label": "Alerts" }, alerts),
+	];
 }
 function gather(groups, task) {
-  const same = groups.find((group) => group.task.name === task.name && group.task.why === task.why);
-  if (same) same.number += 1;
-  else groups.push({ task, number: 1 });
-  return groups;
+	const same = groups.find((group) => group.task.name === task.name && group.task.why === task.why);
+	if (same) same.number += 1;
+	else groups.push({ task, number: 1 });
+	return groups;
 }
 function tabs(picture, state) {
-  return h("div", { class: "tabs", role: "tablist", "aria-label": "Views", key: "tabs" }, picture.tabs.map((tab) => {
-    const chosen = tab.id === state.tab;
-    return h("button", { type: "button", key: tab.id, role: "tab", id: `${state.id}-${tab.id}`, "aria-selected": String(chosen),
-      "aria-controls": `${state.id}-panel`, tabindex: chosen ? "0" : "-1", "data-act": "tab", "data-tab": tab.id },
-      tab.urgent && h("span", { "aria-hidden": "true" }, "⚠ "), tab.label, tab.badge > 0 && h("span", { class: "badge" }, String(tab.badge)));
-  }));
+	return h("div", { class: "tabs", role: "tablist", "aria-label": "Views", key: "tabs" }, picture.tabs.map((tab) => {
+		const chosen = tab.id === state.tab;
+		return h("button", { type: "button", key: tab.id, role: "tab", id: `${state.id}-${tab.id}`, "aria-selected": String(chosen),
+			"aria-controls": `${state.id}-panel`, tabindex: chosen ? "0" : "-1", "data-act": "tab", "data-tab": tab.id },
+			tab.urgent && h("span", { "aria-hidden": "true" }, "⚠ "), tab.label, tab.badge > 0 && h("span", { class: "badge" }, String(tab.badge)));
+	}));
 }
 function panel(picture, state) {
-  const view = VIEWS[state.tab] ?? drawDevices;
-  return h("div", { role: "tabpanel", id: `${state.id}-panel`, "aria-labelledby": `${state.id}-${state.tab}`, tabindex: "-1", key: `panel-${state.tab}`, class: "panel" },
-    ...view(picture, state).flat());
+	const view = VIEWS[state.tab] ?? drawDevices;
+	return h("div", { role: "tabpanel", id: `${state.id}-panel`, "aria-labelledby": `${state.id}-${state.tab}`, tabindex: "-1", key: `panel-${state.tab}`, class: "panel" },
+		...view(picture, state).flat());
 }
 function log(state) {
-  if (!state.log) return null;
-  return h("section", { key: "log", class: "log", "aria-label": `Log of ${state.log.name}` },
-    h("div", { class: "line" }, h("strong", {}, `Log of ${state.log.name}`), button("Close", { "data-act": "close-log", class: "aside", "aria-label": "Close the log" })),
-    h("pre", { tabindex: "0" }, state.log.text || "(nothing printed yet)"));
+	if (!state.log) return null;
+	return h("section", { key: "log", class: "log", "aria-label": `Log of ${state.log.name}` },
+		h("div", { class: "line" }, h("strong", {}, `Log of ${state.log.name}`), button("Close", { "data-act": "close-log", class: "aside", "aria-label": "Close the log" })),
+		h("pre", { tabindex: "0" }, state.log.text || "(nothing printed yet)"));
 }
 function afterEnd(snapshot) {
-  const { shared } = snapshot.runtime;
-  const is = (state) => (ENDED.has(state) ? state : "ENDED_WITH_IT");
-  const tasks = (snapshot.tasks ?? []).map((row) => ({ ...row, state: is(row.state), reason: ENDED.has(row.state) ? row.reason : null }));
-  const counts = {};
-  for (const [state, number] of Object.entries(snapshot.counts ?? {})) counts[is(state)] = (counts[is(state)] ?? 0) + number;
-  if (shared) delete counts.ENDED_WITH_IT;
-  return {
-    ...snapshot,
-    devices: (snapshot.devices ?? []).map((row) => ({ ...row, holders: [], free_reason: "", metrics: null, over: true })),
-    tasks: shared ? tasks.filter((row) => ENDED.has(row.state)) : tasks,
-    counts,
-    actors: (snapshot.actors ?? []).map((row) => ({ ...row, state: "DEAD", pending_calls: 0 })),
-    actor_counts: {},
-  };
+	const { shared } = snapshot.runtime;
+	const is = (state) => (ENDED.has(state) ? state : "ENDED_WITH_IT");
+	const tasks = (snapshot.tasks ?? []).map((row) => ({ ...row, state: is(row.state), reason: ENDED.has(row.state) ? row.reason : null }));
+	const counts = {};
+	for (const [state, number] of Object.entries(snapshot.counts ?? {})) counts[is(state)] = (counts[is(state)] ?? 0) + number;
+	if (shared) delete counts.ENDED_WITH_IT;
+	return {
+		...snapshot,
+		devices: (snapshot.devices ?? []).map((row) => ({ ...row, holders: [], free_reason: "", metrics: null, over: true })),
+		tasks: shared ? tasks.filter((row) => ENDED.has(row.state)) : tasks,
+		counts,
+		actors: (snapshot.actors ?? []).map((row) => ({ ...row, state: "DEAD", pending_calls: 0 })),
+		actor_counts: {},
+	};
 }
 const HIDDEN_RESOURCES = /^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
+const NO_FILTER = { state: "", cell: "", text: "" };
 function pictureOf(given, asked, now) {
-  const ended = given.lost ? "the kernel has gone" : !given.ended ? "" : given.runtime.shared ? "left" : "shut down";
-  const snapshot = ended ? afterEnd(given) : given;
-  const counts = taskCounts(snapshot);
-  const tab = asked.tab;
-  const tasks = tab === "tasks" ? taskViews(snapshot, asked.filter, asked.most, now) : { views: [], number: 0 };
-  return {
-    title: titleOf(snapshot),
-    ended,
-    counts,
-    summary: summaryOf(counts),
-    resources: resourcesOf(snapshot, ended !== ""),
-    tabs: tabsOf(snapshot, counts),
-    devices: deviceViews(snapshot, now),
-    found: (snapshot.found ?? []).map(plain),
-    waiting: waitingViews(snapshot, now),
-    tasks: tasks.views,
-    tasksFound: tasks.number,
-    taskRows: (snapshot.tasks ?? []).length,
-    taskTotal: Object.values(counts).reduce((sum, number) => sum + number, 0),
-    cells: tab === "tasks" ? cellsOf(snapshot) : [],
-    actors: tab === "actors" ? actorViews(snapshot, now) : [],
-    actorsMore: actorsMore(snapshot),
-    timeline: tab === "timeline" ? timelineOf(snapshot, asked.window, now) : null,
-    alerts: alertsOf(snapshot, now),
-    nodes: nodesOf(snapshot),
-  };
+	const ended = given.lost ? "the kernel has gone" : !given.ended ? "" : given.runtime.shared ? "left" : "shut down";
+	const snapshot = ended ? afterEnd(given) : given;
+	const counts = taskCounts(snapshot);
+	const tab = asked.tab;
+	const tasks = tab === "tasks" ? tasksOf(snapshot, asked, now) : { views: [], number: 0 };
+	return {
+		title: titleOf(snapshot),
+		ended,
+		counts,
+		summary: summaryOf(counts),
+		resources: resourcesOf(snapshot, ended !== ""),
+		tabs: tabsOf(snapshot, counts),
+		devices: deviceViews(snapshot, now),
+		found: (snapshot.found ?? []).map(plain),
+		waiting: waitingViews(snapshot, now),
+		tasks: tasks.views,
+		tasksFound: tasks.number,
+		foundInAll: Boolean(asked.found),
+		taskRows: (snapshot.tasks ?? []).length,
+		taskTotal: Object.values(counts).reduce((sum, number) => sum + number, 0),
+		cells: tab === "tasks" ? cellsOf(snapshot) : [],
+		actors: tab === "actors" ? actorViews(snapshot, now) : [],
+		actorsMore: actorsMore(snapshot),
+		timeline: tab === "timeline" ? timelineOf(snapshot, asked.window, now) : null,
+		alerts: alertsOf(snapshot, now),
+		nodes: nodesOf(snapshot),
+	};
+}
+function tasksOf(snapshot, asked, now) {
+	const found = asked.found;
+	if (!found) return taskViews(snapshot, asked.filter, asked.most, now);
+	const all = { ...snapshot, tasks: found.tasks, reasons: found.reasons };
+	return { views: taskViews(all, NO_FILTER, asked.most, now).views, number: found.total };
 }
 function titleOf(snapshot) {
-  const { engine, version, pid, shared } = snapshot.runtime;
-  const alive = (snapshot.nodes ?? []).filter((node) => node.alive !== false).length;
-  return [
-    `${plain(engine)} engine`,
-    alive > 1 ? count(alive, "node") : "",
-    pid ? `head pid ${pid}` : "",
-    shared ? "shared by several notebooks" : "",
-    plain(version),
-  ].filter(Boolean);
+	const { engine, version, pid, shared } = snapshot.runtime;
+	const alive = (snapshot.nodes ?? []).filter((node) => node.alive !== false).length;
+	return [
+		`${plain(engine)} engine`,
+		alive > 1 ? count(alive, "node") : "",
+		pid ? `head pid ${pid}` : "",
+		shared ? "shared by several notebooks" : "",
+		plain(version),
+	].filter(Boolean);
 }
 function summaryOf(counts) {
-  const parts = Object.entries(counts).filter(([, number]) => number);
-  return parts.map(([word, number]) => `${number} ${word}`).join(" · ") || "no task yet";
+	const parts = Object.entries(counts).filter(([, number]) => number);
+	return parts.map(([word, number]) => `${number} ${word}`).join(" · ") || "no task yet";
 }
 function resourcesOf(snapshot, ended) {
-  const sums = new Map();
-  for (const node of snapshot.nodes ?? []) {
-    for (const [name, total] of node.alive === false ? [] : Object.entries(node.totals ?? {})) {
-      if (HIDDEN_RESOURCES.test(name)) continue;
-      const [free, all] = sums.get(name) ?? [0, 0];
-      sums.set(name, [free + (node.available?.[name] ?? 0), all + total]);
-    }
-  }
-  return [...sums].map(([name, [free, all]]) => `${plain(name)} ${ended ? amount(all) : `${amount(free)} of ${amount(all)} free`}`);
+	const sums = new Map();
+	for (const node of snapshot.nodes ?? []) {
+		for (const [name, total] of node.alive === false ? [] : Object.entries(node.totals ?? {})) {
+			if (HIDDEN_RESOURCES.test(name)) continue;
+			const [free, all] = sums.get(name) ?? [0, 0];
+			sums.set(name, [free + (node.available?.[name] ?? 0), all + total]);
+		}
+	}
+	return [...sums].map(([name, [free, all]]) => `${plain(name)} ${ended ? amount(all) : `${amount(free)} of ${amount(all)} free`}`);
 }
 function tabsOf(snapshot, counts) {
-  const alerts = (snapshot.alerts ?? []).length;
-  const actors = (snapshot.actors ?? []).filter((row) => row.state !== "DEAD").length + actorsMore(snapshot);
-  const tabs = [
-    { id: "devices", label: "Devices", badge: 0, urgent: false },
-    { id: "waiting", label: "Waiting", badge: counts.waiting, urgent: false },
-    { id: "tasks", label: "Tasks", badge: 0, urgent: false },
-    { id: "actors", label: "Actors", badge: actors, urgent: false },
-    { id: "timeline", label: "Timeline", badge: 0, urgent: false },
-    { id: "alerts", label: "Alerts", badge: alerts, urgent: alerts > 0 },
-  ];
-  if ((snapshot.nodes ?? []).length > 1) tabs.push({ id: "nodes", label: "Nodes", badge: 0, urgent: false });
-  return tabs;
+	const alerts = (snapshot.alerts ?? []).length;
+	const actors = (snapshot.actors ?? []).filter((row) => row.state !== "DEAD").length + actorsMore(snapshot);
+	const tabs = [
+		{ id: "devices", label: "Devices", badge: 0, urgent: false },
+		{ id: "waiting", label: "Waiting", badge: counts.waiting, urgent: false },
+		{ id: "tasks", label: "Tasks", badge: 0, urgent: false },
+		{ id: "actors", label: "Actors", badge: actors, urgent: false },
+		{ id: "timeline", label: "Timeline", badge: 0, urgent: false },
+		{ id: "alerts", label: "Alerts", badge: alerts, urgent: alerts > 0 },
+	];
+	if ((snapshot.nodes ?? []).length > 1) tabs.push({ id: "nodes", label: "Nodes", badge: 0, urgent: false });
+	return tabs;
 }
 function actorsMore(snapshot) {
-  const shown = (snapshot.actors ?? []).filter((row) => row.state !== "DEAD").length;
-  const all = Object.entries(snapshot.actor_counts ?? {}).filter(([state]) => state !== "DEAD");
-  return Math.max(0, all.reduce((sum, [, number]) => sum + number, 0) - shown);
+	const shown = (snapshot.actors ?? []).filter((row) => row.state !== "DEAD").length;
+	const all = Object.entries(snapshot.actor_counts ?? {}).filter(([state]) => state !== "DEAD");
+	return Math.max(0, all.reduce((sum, [, number]) => sum + number, 0) - shown);
 }
 function alertsOf(snapshot, now) {
-  return (snapshot.alerts ?? [])
-    .map((alert, index) => ({
-      key: `${alert.since}/${index}`,
-      kind: plain(alert.kind),
-      message: plain(alert.message),
-      age: age(now - alert.since),
-    }))
-    .reverse();
+	return (snapshot.alerts ?? [])
+		.map((alert, index) => ({
+			key: `${alert.since}/${index}`,
+			kind: plain(alert.kind),
+			message: plain(alert.message),
+			age: age(now - alert.since),
+		}))
+		.reverse();
 }
 function nodesOf(snapshot) {
-  return (snapshot.nodes ?? []).map((node) => ({
-    key: node.node_id,
-    name: plain(node.name),
-    sign: node.alive === false ? "✕" : "●",
-    state: node.alive === false ? "gone" : "alive",
-    role: node.is_head ? "head" : "",
-    resources: resourcesOf({ ...snapshot, nodes: [node] }, Boolean(snapshot.ended)).join(" · "),
-    why: plain(node.why),
-  }));
+	return (snapshot.nodes ?? []).map((node) => ({
+		key: node.node_id,
+		name: plain(node.name),
+		sign: node.alive === false ? "✕" : "●",
+		state: node.alive === false ? "gone" : "alive",
+		role: node.is_head ? "head" : "",
+		resources: resourcesOf({ ...snapshot, nodes: [node] }, Boolean(snapshot.ended)).join(" · "),
+		why: plain(node.why),
+	}));
 }
 let views = 0;
 function newState(details) {
-  views += 1;
-  return {
-    id: `nbaccel-${views}-${Math.random().toString(36).slice(2, 8)}`,
-    details,
-    tab: "devices",
-    filter: { state: "", cell: "", text: "" },
-    rowsShown: 100,
-    wide: false,
-    window: LAST_MINUTE,
-    rows: new Map(),
-    asked: new Set(),
-    said: "",
-    log: null,
-  };
+	views += 1;
+	return {
+		id: `nbaccel-${views}-${Math.random().toString(36).slice(2, 8)}`,
+		details,
+		tab: "devices",
+		filter: { state: "", cell: "", text: "" },
+		rowsShown: 100,
+		wide: false,
+		window: LAST_MINUTE,
+		rows: new Map(),
+		asked: new Set(),
+		doubted: "",
+		found: null,
+		said: "",
+		log: null,
+	};
 }
 const STYLE = `
 .nbaccel-cockpit{
@@ -1008,7 +1088,7 @@ outline:1px solid var(--edge);outline-offset:-1px}
 .nbaccel-cockpit .holders .who{min-width:0;overflow-wrap:anywhere}
 .nbaccel-cockpit .holders .name{margin-right:8px}
 .nbaccel-cockpit .holders .facts{display:inline-block}
-.nbaccel-cockpit .holders li button{margin-left:auto}
+.nbaccel-cockpit .holders li>button,.nbaccel-cockpit .holders li>.ask{margin-left:auto}
 .nbaccel-cockpit .holders{padding-right:2px;min-width:230px}
 .nbaccel-cockpit .swatch{width:10px;height:10px;border-radius:3px;flex:none}
 .nbaccel-cockpit .lines{margin-top:6px}
@@ -1047,179 +1127,182 @@ background:repeating-linear-gradient(135deg,var(--edge) 0 2px,transparent 2px 5p
 .nbaccel-cockpit .timeline .run{fill:Highlight;stroke:CanvasText}.nbaccel-cockpit .timeline .bar-name{fill:HighlightText}}
 `.replaceAll(".nbaccel-cockpit", ".nbaccel-cockpit.nbaccel-cockpit");
 function watchVisibility(element, changed) {
-  const page = element.ownerDocument;
-  const windows = page.defaultView ?? window;
-  let onScreen = false;
-  let last = null;
-  const look = (leaving = false) => {
-    const visible = onScreen && !leaving && page.visibilityState !== "hidden";
-    if (visible !== last) {
-      last = visible;
-      changed(visible);
-    }
-  };
-  const observer = new IntersectionObserver((entries) => {
-    onScreen = entries[entries.length - 1].isIntersecting;
-    look();
-  });
-  const turned = () => look();
-  const leaving = () => look(true);
-  observer.observe(element);
-  page.addEventListener("visibilitychange", turned);
-  windows.addEventListener("pagehide", leaving);
-  return () => {
-    observer.disconnect();
-    page.removeEventListener("visibilitychange", turned);
-    windows.removeEventListener("pagehide", leaving);
-    look(true);
-  };
+	const page = element.ownerDocument;
+	const windows = page.defaultView ?? window;
+	let onScreen = false;
+	let last = null;
+	const look = (leaving = false) => {
+		const visible = onScreen && !leaving && page.visibilityState !== "hidden";
+		if (visible !== last) {
+			last = visible;
+			changed(visible);
+		}
+	};
+	const observer = new IntersectionObserver((entries) => {
+		onScreen = entries[entries.length - 1].isIntersecting;
+		look();
+	});
+	const turned = () => look();
+	const leaving = () => look(true);
+	observer.observe(element);
+	page.addEventListener("visibilitychange", turned);
+	windows.addEventListener("pagehide", leaving);
+	return () => {
+		observer.disconnect();
+		page.removeEventListener("visibilitychange", turned);
+		windows.removeEventListener("pagehide", leaving);
+		look(true);
+	};
 }
 const MORE_ROWS = 1000;
 function mount(place, source, options = {}) {
-  const page = place.ownerDocument;
-  const root = page.createElement("div");
-  const style = page.createElement("style");
-  style.textContent = STYLE;
-  root.className = "nbaccel-cockpit";
-  root.dataset.lmSuppressShortcuts = "true";
-  place.append(style, root);
-  const state = options.state ?? newState(options.details ?? false);
-  const clock = kernelClock();
-  let visible = false;
-  let waiting = 0;
-  const redraw = () => {
-    waiting = 0;
-    const snapshot = source.snapshot();
-    const focused = root.contains(page.activeElement) ? page.activeElement : null;
-    if (!snapshot) draw(root, drawEmpty("Waiting for the first picture of the cluster …"));
-    else drawSnapshot(root, snapshot, state, snapshot.ended ? (snapshot.time ?? 0) : clock.now());
-    if (focused && !focused.isConnected) refocus(root, state);
-  };
-  const soon = () => {
-    if (visible && !waiting) waiting = requestAnimationFrame(redraw);
-  };
-  const arrived = () => {
-    const snapshot = source.snapshot();
-    if (snapshot?.time) clock.heard(snapshot.time);
-    forget(state, snapshot);
-    soon();
-  };
-  const seen = (now) => {
-    visible = now;
-    source.send({ say: now ? "visible" : "hidden", view: state.id, rows: state.wide ? MORE_ROWS : 0 });
-    soon();
-  };
-  const ends = [
-    source.subscribe(arrived),
-    actions(root, source, state, { redraw: soon, more: () => seen(visible), now: clock.now }),
-    watchVisibility(root, seen),
-  ];
-  const ticking = setInterval(soon, 1000);
-  arrived();
-  redraw();
-  return () => {
-    clearInterval(ticking);
-    if (waiting) cancelAnimationFrame(waiting);
-    for (const end of ends) end();
-    style.remove();
-    root.remove();
-  };
+	const page = place.ownerDocument;
+	const root = page.createElement("div");
+	const style = page.createElement("style");
+	style.textContent = STYLE;
+	root.className = "nbaccel-cockpit";
+	root.dataset.lmSuppressShortcuts = "true";
+	place.append(style, root);
+	const state = options.state ?? newState(options.details ?? false);
+	const clock = kernelClock();
+	let visible = false;
+	let waiting = 0;
+	const redraw = () => {
+		waiting = 0;
+		const snapshot = source.snapshot();
+		const focused = root.contains(page.activeElement) ? page.activeElement : null;
+		if (!snapshot) draw(root, drawEmpty("Waiting for the first picture of the cluster …"));
+		else drawSnapshot(root, snapshot, state, snapshot.ended ? (snapshot.time ?? 0) : clock.now());
+		if (focused && !focused.isConnected) refocus(root, state);
+	};
+	const soon = () => {
+		if (visible && !waiting) waiting = requestAnimationFrame(redraw);
+	};
+	const arrived = () => {
+		const snapshot = source.snapshot();
+		if (snapshot?.time) clock.heard(snapshot.time);
+		forget(state, snapshot);
+		if (visible && !snapshot?.ended) finding.find();
+		soon();
+	};
+	const seen = (now) => {
+		visible = now;
+		source.send({ say: now ? "visible" : "hidden", view: state.id, rows: state.wide ? MORE_ROWS : 0 });
+		soon();
+	};
+	const finding = finder(source, state);
+	const ends = [
+		finding.end,
+		source.subscribe(arrived),
+		actions(root, source, state, { redraw: soon, more: () => seen(visible), find: finding.find, now: clock.now }),
+		watchVisibility(root, seen),
+	];
+	const ticking = setInterval(soon, 1000);
+	arrived();
+	redraw();
+	return () => {
+		clearInterval(ticking);
+		if (waiting) cancelAnimationFrame(waiting);
+		for (const end of ends) end();
+		style.remove();
+		root.remove();
+	};
 }
 function drawSnapshot(root, snapshot, state, now) {
-  const asked = { filter: state.filter, window: state.window, most: state.rowsShown, tab: state.details ? state.tab : "devices" };
-  const shapes = drawFrame(pictureOf(snapshot, asked, now), state);
-  draw(root, (shapes.filter(Boolean)));
+	const asked = { filter: state.filter, window: state.window, most: state.rowsShown, tab: state.details ? state.tab : "devices", found: foundNow(state) };
+	const shapes = drawFrame(pictureOf(snapshot, asked, now), state);
+	draw(root, (shapes.filter(Boolean)));
 }
 function forget(state, snapshot) {
-  if (state.rows.size > 4 * MORE_ROWS) state.rows.clear();
-  if (!state.asked.size || !snapshot) return;
-  const live = new Set((snapshot.actors ?? []).filter((row) => row.state !== "DEAD").map((row) => row.actor_id));
-  for (const row of snapshot.tasks ?? []) if (!ENDED.has(row.state)) live.add(row.task_id);
-  for (const id of state.asked) if (!live.has(id)) state.asked.delete(id);
+	if (state.rows.size > 4 * MORE_ROWS) state.rows.clear();
+	if (!state.asked.size || !snapshot) return;
+	const live = new Set((snapshot.actors ?? []).filter((row) => row.state !== "DEAD").map((row) => row.actor_id));
+	for (const row of snapshot.tasks ?? []) if (!ENDED.has(row.state)) live.add(row.task_id);
+	for (const id of state.asked) if (!live.has(id)) state.asked.delete(id);
 }
 function refocus(root, state) {
-  const near = root.querySelector(state.details ? '[role="tab"][aria-selected="true"]' : '[data-act="details"]');
-  (near)?.focus({ preventScroll: true });
+	const near = root.querySelector('[data-act="keep"]') ?? root.querySelector(state.details ? '[role="tab"][aria-selected="true"]' : '[data-act="details"]');
+	(near)?.focus({ preventScroll: true });
 }
 function takePlaces(page, name, show) {
-  const taken = new Map();
-  const take = (place) => {
-    if (!taken.has((place))) taken.set((place), show((place)));
-  };
-  const takeWithin = (node) => {
-    if (node.nodeType !== 1) return;
-    const element = (node);
-    if (element.classList.contains(name)) take(element);
-    for (const place of element.getElementsByClassName(name)) take(place);
-  };
-  const observer = new MutationObserver((records) => {
-    for (const [place, leave] of taken) {
-      if (place.isConnected) continue;
-      taken.delete(place);
-      leave();
-    }
-    for (const record of records) for (const node of record.addedNodes) if (node.isConnected) takeWithin(node);
-  });
-  observer.observe(page, { childList: true, subtree: true });
-  takeWithin(page.documentElement);
-  return () => {
-    observer.disconnect();
-    for (const leave of taken.values()) leave();
-  };
+	const taken = new Map();
+	const take = (place) => {
+		if (!taken.has((place))) taken.set((place), show((place)));
+	};
+	const takeWithin = (node) => {
+		if (node.nodeType !== 1) return;
+		const element = (node);
+		if (element.classList.contains(name)) take(element);
+		for (const place of element.getElementsByClassName(name)) take(place);
+	};
+	const observer = new MutationObserver((records) => {
+		for (const [place, leave] of taken) {
+			if (place.isConnected) continue;
+			taken.delete(place);
+			leave();
+		}
+		for (const record of records) for (const node of record.addedNodes) if (node.isConnected) takeWithin(node);
+	});
+	observer.observe(page, { childList: true, subtree: true });
+	takeWithin(page.documentElement);
+	return () => {
+		observer.disconnect();
+		for (const leave of taken.values()) leave();
+	};
 }
 function cover(place, fill) {
-  const saved = ([...place.children]);
-  const live = place.ownerDocument.createElement("div");
-  for (const each of saved) each.style.display = "none";
-  place.append(live);
-  const end = fill(live);
-  return () => {
-    end();
-    live.remove();
-    for (const each of saved) each.style.display = "";
-  };
+	const saved = ([...place.children]);
+	const live = place.ownerDocument.createElement("div");
+	for (const each of saved) each.style.display = "none";
+	place.append(live);
+	const end = fill(live);
+	return () => {
+		end();
+		live.remove();
+		for (const each of saved) each.style.display = "";
+	};
 }
 function sourceOf(model) {
-  let text = "";
-  let parsed = null;
-  let lost = false;
-  return {
-    snapshot() {
-      const now = model.get("snapshot");
-      if (now !== text) {
-        text = now;
-        parsed = now ? JSON.parse(now) : null;
-      }
-      return lost && parsed ? { ...parsed, ended: true, lost } : parsed;
-    },
-    subscribe(changed) {
-      const unplugged = () => {
-        lost = true;
-        changed();
-      };
-      model.on("change:snapshot", changed);
-      model.on("comm_live_update", unplugged);
-      return () => {
-        model.off("change:snapshot", changed);
-        model.off("comm_live_update", unplugged);
-      };
-    },
-    listen(heard) {
-      model.on("msg:custom", heard);
-      return () => model.off("msg:custom", heard);
-    },
-    send: (message) => model.send(message),
-  };
+	let text = "";
+	let parsed = null;
+	let lost = false;
+	return {
+		snapshot() {
+			const now = model.get("snapshot");
+			if (now !== text) {
+				text = now;
+				parsed = now ? JSON.parse(now) : null;
+			}
+			return lost && parsed ? { ...parsed, ended: true, lost } : parsed;
+		},
+		subscribe(changed) {
+			const unplugged = () => {
+				lost = true;
+				changed();
+			};
+			model.on("change:snapshot", changed);
+			model.on("comm_live_update", unplugged);
+			return () => {
+				model.off("change:snapshot", changed);
+				model.off("comm_live_update", unplugged);
+			};
+		},
+		listen(heard) {
+			model.on("msg:custom", heard);
+			return () => model.off("msg:custom", heard);
+		},
+		send: (message) => model.send(message),
+	};
 }
 function render({ model, el }) {
-  return mount(el, sourceOf(model), { state: newState(Boolean(model.get("details"))) });
+	return mount(el, sourceOf(model), { state: newState(Boolean(model.get("details"))) });
 }
 function initialize({ model }) {
-  const states = new WeakMap();
-  return takePlaces(document, model.get("place"), (place) => {
-    const state = states.get(place) ?? newState(place.classList.contains("nbaccel-details"));
-    states.set(place, state);
-    return cover(place, (live) => mount(live, sourceOf(model), { state }));
-  });
+	const states = new WeakMap();
+	return takePlaces(document, model.get("place"), (place) => {
+		const state = states.get(place) ?? newState(place.classList.contains("nbaccel-details"));
+		states.set(place, state);
+		return cover(place, (live) => mount(live, sourceOf(model), { state }));
+	});
 }
 export default { initialize, render };

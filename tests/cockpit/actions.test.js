@@ -1,0 +1,49 @@
+// Ending what belongs to another notebook, and asking the kernel for what passes a filter.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { endButton } from "../../nbaccel/notebook/cockpit/draw_parts.js";
+import { finder, findKey, foundNow } from "../../nbaccel/notebook/cockpit/finding.js";
+import { newState } from "../../nbaccel/notebook/cockpit/state.js";
+
+const words = (shape) => (typeof shape === "string" ? shape : shape.children.map(words).join(""));
+const acts = (shape) => [shape.props["data-act"], ...shape.children.filter((child) => typeof child !== "string").flatMap(acts)].filter(Boolean);
+
+test("one's own task is cancelled by one click, another's only after a question", () => {
+  const state = newState(true);
+  assert.deepEqual(acts(endButton("cancel", { id: "a", name: "train", owner: "" }, "#1", state)), ["cancel"]);
+  const other = { id: "b", name: "train", owner: "b.ipynb" };
+  const first = endButton("cancel", other, "#2", state);
+  assert.deepEqual([acts(first), words(first)], [["doubt"], "Cancel…"]);
+  state.doubted = "b";
+  const asked = endButton("cancel", other, "#2", state);
+  assert.deepEqual([acts(asked), words(asked)], [["keep", "cancel"], "Keep Cancel it"]);
+  state.asked.add("b");
+  assert.deepEqual(acts(endButton("cancel", other, "#2", state)), []);
+});
+
+test("a filter is asked of the kernel when it changes, and only where it is seen", (context) => {
+  context.mock.timers.enable({ apis: ["setTimeout", "Date"] });
+  const sent = [];
+  const state = newState(true);
+  const { find, end } = finder({ send: (message) => sent.push(message) }, state);
+  find();
+  assert.equal(sent.length, 0, "nothing is filtered");
+  state.filter = { state: "failed", cell: "", text: "" };
+  find();
+  assert.equal(sent.length, 0, "another tab is open");
+  state.tab = "tasks";
+  find();
+  assert.deepEqual(sent, [{ say: "find", id: state.id, key: findKey(state), filter: state.filter, limit: state.rowsShown }]);
+  find();
+  find();
+  assert.equal(sent.length, 1, "the same is asked again in a second");
+  context.mock.timers.tick(1000);
+  assert.equal(sent.length, 2);
+  state.found = { key: "another", tasks: [], reasons: [], total: 0 };
+  assert.equal(foundNow(state), null, "the answer to what was asked before");
+  state.found = { key: findKey(state), tasks: [], reasons: [], total: 0 };
+  assert.equal(foundNow(state), state.found);
+  end();
+});
