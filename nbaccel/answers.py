@@ -19,7 +19,7 @@ import msgspec
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.handles import ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction
-from nbaccel.options import UNIT, TaskOptions, demand_of_task, task_options
+from nbaccel.options import TaskOptions, task_options
 
 if TYPE_CHECKING:
     from nbaccel.util.placement_group import PlacementGroup
@@ -190,15 +190,19 @@ def probe(
     *,
     num_gpus: float | None = None,
     num_cpus: float | None = None,
+    memory: float | None = None,
     accelerator_type: str | None = None,
     resources: dict[str, float] | None = None,
     gpu_memory: int | str | None = None,
+    label_selector: dict[str, str] | None = None,
+    scheduling_strategy: Any = None,
     timeout_s: float = 0.0,
     verify: Callable[[], Any] | None = None,
 ) -> Probe:
     """Whether a task with these options would start now: true or false, with a sentence that says why.
 
-    One GPU is asked for where no accelerator is named, and one CPU as every task does. The answer is at hand in the
+    What is asked is what a task with these options asks: one CPU unless `num_cpus` says otherwise, and no GPU unless
+    one is named; `memory` is in bytes. `probe()` that names nothing asks for one GPU. The answer is at hand in the
     head, so asking costs a message. With `timeout_s` (seconds), what is busy or unknown is tried: an empty task waits
     in line for as long. `verify` is run on the device, to prove that its driver works; what it returns is `.value`,
     what it raises makes the probe false and is `.error`.
@@ -206,14 +210,17 @@ def probe(
     Raises ValueError for quantities that a family does not give out.
 
     >>> if nbaccel.probe(num_gpus=1, accelerator_type="A100"): ...
+    >>> nbaccel.probe(num_cpus=8, memory=64 * 2**30, label_selector={"zone": "a"})
     >>> nbaccel.probe(num_gpus=1, verify=lambda: torch.ones(1, device="cuda").sum().item())
     """
-    if num_gpus is None and not resources and not gpu_memory:
-        num_gpus = 1
-    options = task_options(
-        num_gpus=num_gpus, num_cpus=num_cpus, accelerator_type=accelerator_type, resources=resources,
-        gpu_memory=gpu_memory, max_retries=0, name="probe",
-    )  # fmt: skip
+    asked = {
+        "num_gpus": num_gpus, "num_cpus": num_cpus, "memory": memory, "accelerator_type": accelerator_type,
+        "resources": resources, "gpu_memory": gpu_memory, "label_selector": label_selector,
+        "scheduling_strategy": scheduling_strategy,
+    }  # fmt: skip
+    if all(value is None for value in asked.values()):
+        asked["num_gpus"] = 1
+    options = task_options(**asked, max_retries=0, name="probe")
     answer = _asked(options)
     if answer.verdict is Verdict.BUSY and answer.holders and all(holder.ending for holder in answer.holders):
         timeout_s = timeout_s or ENDING_PATIENCE_S
@@ -225,10 +232,7 @@ def probe(
 
 
 def _asked(options: TaskOptions) -> Probe:
-    demand = {name: units / UNIT for name, units in demand_of_task(options).items()}
-    type_name = options.accelerator_type
-    demand.pop(f"accelerator_type:{type_name}", None)
-    row = engines.current().probe(demand, type_name, options.gpu_memory or 0)
+    row = engines.current().probe(options)
     known = {name: value for name, value in row.items() if name in Probe.__struct_fields__}
     return msgspec.convert(known, Probe)
 

@@ -160,10 +160,8 @@ class Watching(Protocol):
     def explain(self, what: str | None) -> list[dict[str, Any]]:
         """Why a task, actor or group (hex id; None: everything) waits: dicts with the fields of answers.Explanation."""
 
-    def probe(
-        self, demand: dict[str, float], accelerator_type: str | None, gpu_memory_bytes: int = 0
-    ) -> dict[str, Any]:
-        """What a task of this demand would meet: `verdict` (see answers.Verdict) and the fields of answers.Probe."""
+    def probe(self, options: TaskOptions) -> dict[str, Any]:
+        """What a task with these options would meet: `verdict` (of answers.Verdict) and the fields of answers.Probe."""
 
     def recycle(self) -> int:
         """End the idle processes that have run user code, and what they may keep; returns how many."""

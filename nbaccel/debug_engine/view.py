@@ -14,11 +14,12 @@ import msgspec
 from nbaccel import __version__, task_filter
 from nbaccel.handles import ObjectRef
 from nbaccel.host_address import host_address
-from nbaccel.local_engine import codec, wire
+from nbaccel.local_engine import codec, templates, wire
 from nbaccel.local_engine.execution import ActorExit, Running, current_run
 from nbaccel.local_engine.ids import return_id
-from nbaccel.options import ACCELERATORS
-from nbaccel.scheduling.events import UNIT, Choice
+from nbaccel.local_engine.records import choice_of
+from nbaccel.options import ACCELERATORS, TaskOptions
+from nbaccel.scheduling.events import UNIT
 from nbaccel.scheduling.explain import HolderFact
 from nbaccel.scheduling.moves import CANCELLED, FAILED
 from nbaccel.scheduling.tasks import KEEP_ENDED
@@ -278,11 +279,8 @@ class View:
         found += [(id, scheduler.explain_group(id, now)) for id in groups]
         return [_reason(id.hex(), explanation) for id, explanation in found if explanation is not None]
 
-    def probe(self: Any, demand: dict[str, float], accelerator_type: str | None, gpu_memory_bytes: int = 0) -> Any:
-        pairs = {name: round(amount * UNIT) for name, amount in demand.items()}
-        if accelerator_type:
-            pairs[f"accelerator_type:{accelerator_type}"] = 10
-        choice = Choice(tuple(sorted(pairs.items())), gpu_memory_bytes=gpu_memory_bytes)
+    def probe(self: Any, options: TaskOptions) -> Any:
+        choice = choice_of(templates.asked(options))
         explanation = self.stage.scheduler.explain_choice(choice, time.monotonic())
         verdict = "now" if explanation.fits_now else "busy" if explanation.ever else "never"
         return _reason("", explanation) | {"verdict": verdict}

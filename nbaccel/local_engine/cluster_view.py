@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 
 from nbaccel.handles import ObjectRef
-from nbaccel.local_engine import codec, wire
+from nbaccel.local_engine import codec, templates, wire
 from nbaccel.local_engine.ids import return_id
+from nbaccel.options import TaskOptions
 from nbaccel.snapshot import Snapshot
 from nbaccel.task_filter import FoundTasks, TaskFilter
 
@@ -39,10 +40,8 @@ class ClusterView:
     def explain(self: Any, what: str | None) -> list[dict[str, Any]]:
         return list(self.link.ask("explain", what))
 
-    def probe(
-        self: Any, demand: dict[str, float], accelerator_type: str | None, gpu_memory_bytes: int = 0
-    ) -> dict[str, Any]:
-        return dict(self.link.ask("probe", [demand, accelerator_type, gpu_memory_bytes]))
+    def probe(self: Any, options: TaskOptions) -> dict[str, Any]:
+        return dict(self.link.ask("probe", msgspec.to_builtins(templates.asked(options), builtin_types=(bytes,))))
 
     def recycle(self: Any) -> int:
         return int(self.link.ask("recycle"))

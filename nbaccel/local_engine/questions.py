@@ -16,6 +16,7 @@ from nbaccel.local_engine.groups import GroupNameTaken, Groups
 from nbaccel.local_engine.peers import Peer
 from nbaccel.local_engine.picture import Picture
 from nbaccel.local_engine.reasons import Reasons
+from nbaccel.local_engine.records import choice_of
 from nbaccel.local_engine.spoiled_workers import SpoiledWorkers
 from nbaccel.local_engine.state_rows import StateRows
 from nbaccel.local_engine.virtual_nodes import VirtualNodes
@@ -75,7 +76,7 @@ class Questions:
             "available_resources": lambda peer, body: self._sum("available"),
             "snapshot": lambda peer, body: self.picture(),
             "explain": lambda peer, body: self.reasons.explain(body),
-            "probe": lambda peer, body: self.reasons.probe(*body),
+            "probe": lambda peer, body: self.reasons.probe(choice_of(msgspec.convert(body, wire.ChoiceSpec))),
             "logs": self._logs,
             "state": lambda peer, body: self._rows.of(body[0], body[1]),
             "tasks": lambda peer, body: found_tasks(self._head, self._picture, msgspec.convert(body, TaskFilter)),

@@ -24,7 +24,6 @@ MOST_EXPLAINED = 50
 FOREIGN_BYTES = 512 << 20  # less than this of a device's memory is no reason for anything
 LOOK_AGAIN_S = 1.0
 TASK_ID_BYTES, GROUP_ID_BYTES = 24, 18
-_TYPE_SHARE = 10
 
 
 class Reasons:
@@ -79,13 +78,9 @@ class Reasons:
 
     # --- what would it meet ---------------------------------------------------------------------------------------
 
-    def probe(self, demand: dict[str, float], accelerator_type: str | None, gpu_memory_bytes: int) -> dict[str, Any]:
-        """What a task of this demand would meet, were it submitted now."""
+    def probe(self, choice: Choice) -> dict[str, Any]:
+        """What a task that asks for this would meet, were it submitted now."""
         self._look()
-        pairs = {name: round(amount * UNIT) for name, amount in demand.items()}
-        if accelerator_type:
-            pairs[f"accelerator_type:{accelerator_type}"] = _TYPE_SHARE
-        choice = Choice(tuple(sorted(pairs.items())), gpu_memory_bytes=gpu_memory_bytes)
         explanation = self._head.scheduler.explain_choice(choice, time.monotonic())
         row = self._row("", explanation)
         row["now"] = explanation.fits_now

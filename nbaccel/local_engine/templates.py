@@ -121,6 +121,11 @@ def method_template(method: ActorMethod, options: MethodOptions, **common: Any) 
     )
 
 
+def asked(options: TaskOptions) -> wire.ChoiceSpec:
+    """What a task with these options asks first, and where. Raises ValueError for what a family does not give out."""
+    return _choice(options, demand_of_task(options))
+
+
 def _or(value: int | None, default: int) -> int:
     return default if value is None else value
 

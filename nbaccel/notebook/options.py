@@ -95,6 +95,8 @@ TASK = (
         "accelerator_type", read.text_value, "only this type will do", "accelerator_type=A100", ("A100", "H100", "L4")
     ),
     Option("gpu_memory", read.size_bytes, "a GPU with so much memory", "gpu_memory=10GB", ("10GB", "40GB", "80GB")),
+    Option("memory", read.size_bytes, "main memory for it", "memory=4GB", ("1GB", "4GB", "16GB")),
+    Option("label_selector", read.labels, "only nodes with these labels will do", "label_selector=zone:a"),
     Option("fallback", read.one_of("cpu"), "run without a GPU when there is none", "fallback=cpu", ("cpu",)),
     Option("max_retries", read.whole, "how often to try again when its worker dies", "max_retries=0", ("0", "3")),
     Option("name", read.text_value, "its name in every view", "name=train"),
@@ -132,7 +134,7 @@ MAGICS: dict[str, tuple[Option, ...]] = {
     ),
     "accel_why": (),
     "accel_probe": (
-        *TASK[:5],
+        *TASK[:7],
         Option("timeout_s", read.seconds, "try it: wait in line for so long", "timeout_s=10s", ("10s", "1m", "10m")),
     ),
     "accel_cancel": (

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from nbaccel.options import ACCELERATORS, UNIT
+from nbaccel.options import ACCELERATORS, UNIT, TaskOptions, demand_of_task
 from nbaccel.scheduling.events import Choice, DeviceSpec, NodeSpec, Placement
 from nbaccel.scheduling.explain import until_when, ways_out
 from nbaccel.scheduling.placement import Cluster
@@ -255,9 +255,14 @@ def line_before(snapshot: Snapshot, demand: dict[str, float]) -> str:
     return ""
 
 
-def probe(snapshot: Snapshot, demand: dict[str, float], autoscaler: Autoscaler) -> dict[str, Any]:
-    """What a task of this demand would meet; the autoscaler is asked for only where it matters."""
-    choice = _choice(demand)
+def probe(snapshot: Snapshot, options: TaskOptions, autoscaler: Autoscaler) -> dict[str, Any]:
+    """What a task with these options would meet; the autoscaler is asked for only where it matters."""
+    demand = {name: units / UNIT for name, units in demand_of_task(options).items()}
+    choice = Choice(_choice(demand).demand, _placement(options))
+    if choice.placement.strategy == "GROUP":
+        asks = choice_text(choice)
+        reason = "Ray does not tell what is free in a placement group"
+        return {"verdict": "unknown", "sentence": f"{asks}: {reason}.", "asks": asks, "reason": reason}
     found = judge(books(snapshot), choice)
     answer = _facts(snapshot, choice, found)
     word, more = "now" if found.fits_now else "busy", ""
@@ -273,6 +278,18 @@ def probe(snapshot: Snapshot, demand: dict[str, float], autoscaler: Autoscaler) 
     }
     kept = {name: value for name, value in answer.items() if name not in ("fits_now", "ever")}
     return {"verdict": word, "sentence": texts[word], **kept}
+
+
+def _placement(options: TaskOptions) -> Placement:
+    """Where a task may go by its options, as the books know places."""
+    labels, strategy = tuple(sorted(options.label_selector.items())), options.scheduling_strategy
+    if hasattr(strategy, "placement_group"):
+        return Placement("GROUP")
+    if hasattr(strategy, "node_id"):
+        return Placement("NODE", bytes.fromhex(strategy.node_id), bool(strategy.soft), labels=labels)
+    if hasattr(strategy, "hard_pairs"):
+        return Placement(labels=(*labels, *strategy.hard_pairs()), soft_labels=tuple(strategy.soft_pairs()))
+    return Placement(labels=labels)
 
 
 def explanations(snapshot: Snapshot, what: str | None, autoscaler: Autoscaler = _none) -> list[dict[str, Any]]:

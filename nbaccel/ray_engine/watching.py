@@ -13,7 +13,7 @@ import ray
 
 from nbaccel import engine as engines
 from nbaccel import exceptions, task_filter
-from nbaccel.options import ResourceOptions
+from nbaccel.options import TaskOptions
 from nbaccel.ray_engine import group_plans, planning, tracing
 from nbaccel.ray_engine.held_lines import HeldLines
 from nbaccel.ray_engine.notices import Notices
@@ -314,24 +314,14 @@ class Watching:
             *group_plans.explanations(snapshot, what, self.autoscaler),
         ]
 
-    def probe(
-        self: Any, demand: dict[str, float], accelerator_type: str | None, gpu_memory_bytes: int = 0
-    ) -> dict[str, Any]:
-        asked = dict(demand)
-        if accelerator_type:
-            asked[f"accelerator_type:{accelerator_type}"] = 0.001
-        if gpu_memory_bytes:
-            wanted = ResourceOptions(gpu_memory=gpu_memory_bytes, accelerator_type=accelerator_type)
-            try:
-                fraction = self.in_fractions(wanted)
-            except ValueError as error:
-                return {"verdict": "unknown", "sentence": str(error)}
-            if fraction is None:
-                reason = self.why_no_device_is_large_enough(wanted)
-                return {"verdict": "never", "sentence": f"It can never be met here: {reason}.", "reason": reason}
-            asked["GPU"] = fraction.num_gpus
-            if fraction.accelerator_type:
-                asked[f"accelerator_type:{fraction.accelerator_type}"] = 0.001
+    def probe(self: Any, options: TaskOptions) -> dict[str, Any]:
+        try:
+            asked = self.in_fractions(options)
+        except ValueError as error:
+            return {"verdict": "unknown", "sentence": str(error)}
+        if asked is None:
+            reason = self.why_no_device_is_large_enough(options)
+            return {"verdict": "never", "sentence": f"It can never be met here: {reason}.", "reason": reason}
         return planning.probe(self.picture(metrics=False), asked, self.autoscaler)
 
     def recycle(self: Any) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import nbaccel
+from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 
 class NoRoom(RuntimeError):
@@ -57,6 +58,14 @@ def test_an_actor_whose_constructor_fails_on_the_device_is_made_without_it(nb):
 
 def test_a_probe_says_what_a_request_would_meet(nb, wait_until):
     assert wait_until(lambda: nb.probe(num_gpus=2))
+    assert nb.probe(num_cpus=1).asks == "1 CPU"
+    assert nb.probe(memory=1 << 20).asks == "1 CPU and 1 MiB of memory"
+    assert nb.probe(memory=1 << 46).verdict.name == "NEVER"
+    assert nb.probe(label_selector={"zone": "moon"}).verdict.name == "NEVER"
+    here = NodeAffinitySchedulingStrategy(nb.nodes()[0]["NodeID"], soft=False)
+    assert nb.probe(num_cpus=1, scheduling_strategy=here)
+    elsewhere = NodeAffinitySchedulingStrategy("ab" * 28, soft=False)
+    assert nb.probe(num_cpus=1, scheduling_strategy=elsewhere).verdict.name == "NEVER"
     never = nb.probe(num_gpus=3)
     assert never.verdict.name == "NEVER"
     assert "2 GPUs" in never.sentence

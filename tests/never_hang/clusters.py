@@ -8,6 +8,7 @@ from typing import Any
 
 import nbaccel
 from nbaccel import engine as engines
+from nbaccel.options import UNIT, TaskOptions, demand_of_task
 from tests.census import wait_until
 
 
@@ -45,8 +46,9 @@ class Asked:
         self.answer = answer
         self.questions: list[tuple[Any, ...]] = []
 
-    def probe(self, demand: dict[str, float], accelerator_type: str | None, gpu_memory_bytes: int) -> dict[str, Any]:
-        self.questions.append((demand, accelerator_type, gpu_memory_bytes))
+    def probe(self, options: TaskOptions) -> dict[str, Any]:
+        demand = {name: units / UNIT for name, units in demand_of_task(options).items()}
+        self.questions.append((demand, options.gpu_memory or 0, options.label_selector))
         return self.answer
 
     def explain(self, what: str | None) -> list[dict[str, Any]]:

@@ -15,18 +15,22 @@ from tests.never_hang.clusters import Asked, Holder, held, running
 FREE = {"verdict": "now", "sentence": "1 CPU and 1 GPU: free now.", "asks": "1 CPU and 1 GPU"}
 
 
-def test_one_gpu_is_asked_for_where_no_accelerator_is_named() -> None:
+def test_a_probe_asks_what_a_task_with_its_options_asks_and_one_gpu_if_it_names_nothing() -> None:
     engine = Asked(**FREE)
     with running(engine):
         nbaccel.probe()
-        nbaccel.probe(accelerator_type="A100")
-        nbaccel.probe(resources={"NPU": 2})
+        nbaccel.probe(num_cpus=2)
+        nbaccel.probe(memory=1 << 30)
+        nbaccel.probe(num_gpus=1, accelerator_type="A100")
+        nbaccel.probe(resources={"NPU": 2}, label_selector={"zone": "a"})
         nbaccel.probe(gpu_memory="1GiB", num_cpus=0)
     assert engine.questions == [
-        ({"CPU": 1.0, "GPU": 1.0}, None, 0),
-        ({"CPU": 1.0, "GPU": 1.0}, "A100", 0),
-        ({"CPU": 1.0, "NPU": 2.0}, None, 0),
-        ({}, None, 1 << 30),
+        ({"CPU": 1.0, "GPU": 1.0}, 0, {}),
+        ({"CPU": 2.0}, 0, {}),
+        ({"CPU": 1.0, "memory": 1 << 30}, 0, {}),
+        ({"CPU": 1.0, "GPU": 1.0, "accelerator_type:A100": 0.001}, 0, {}),
+        ({"CPU": 1.0, "NPU": 2.0}, 0, {"zone": "a"}),
+        ({}, 1 << 30, {}),
     ]
 
 
