@@ -216,7 +216,9 @@ def _of_cell(cell: str) -> str:
     return f" (cell {cell})" if cell else ""
 
 
-def addable(autoscaler: dict[str, Any], demand: dict[str, float]) -> tuple[str, str]:
+def addable(
+    autoscaler: dict[str, Any], demand: dict[str, float], labels: dict[str, str] | None = None
+) -> tuple[str, str]:
     """("addable", "unknown" or "", in words why): whether the cluster's autoscaler could add a node for this."""
     if not autoscaler["scales"]:
         return "", ""
@@ -226,7 +228,7 @@ def addable(autoscaler: dict[str, Any], demand: dict[str, float]) -> tuple[str, 
             "the cluster has an autoscaler, which may add such a node: Ray does not tell which kinds it has",
         )
     for group in autoscaler["groups"]:
-        if judge(_one_node(group), _choice(demand)).ever:
+        if judge(_one_node(group), _choice(demand, labels)).ever:
             most = f", of which it may start {group['max_count']}" if group["max_count"] > 0 else ""
             return "addable", f"the cluster's autoscaler could add a node of the kind {group['name']}{most}"
     return "", ""
@@ -267,7 +269,8 @@ def probe(snapshot: Snapshot, options: TaskOptions, autoscaler: Autoscaler) -> d
     answer = _facts(snapshot, choice, found)
     word, more = "now" if found.fits_now else "busy", ""
     if not found.ever:
-        word, more = addable(autoscaler(), demand)
+        is_bound = choice.placement.strategy == "NODE"  # to a node by its id: a new one has another
+        word, more = ("", "") if is_bound else addable(autoscaler(), demand, dict(choice.placement.labels))
         word = word or "never"
     texts = {
         "now": f"{answer['asks']}: free now.",
@@ -283,7 +286,7 @@ def probe(snapshot: Snapshot, options: TaskOptions, autoscaler: Autoscaler) -> d
 def _placement(options: TaskOptions) -> Placement:
     """Where a task may go by its options, as the books know places."""
     labels, strategy = tuple(sorted(options.label_selector.items())), options.scheduling_strategy
-    if hasattr(strategy, "placement_group"):
+    if getattr(strategy, "placement_group", None) is not None:
         return Placement("GROUP")
     if hasattr(strategy, "node_id"):
         return Placement("NODE", bytes.fromhex(strategy.node_id), bool(strategy.soft), labels=labels)

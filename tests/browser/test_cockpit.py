@@ -6,12 +6,9 @@ import os
 import re
 import signal
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-from nbaccel import observing, sessions
 
 START = "%load_ext nbaccel\n%accel_init num_cpus=4 num_gpus=2"
 # A task that says which device it has and as which process, and goes on until it may end.
@@ -220,51 +217,3 @@ def test_a_hostile_name_stays_text(opened: Callable[..., Any]) -> None:
     said(page, 1)
     page.cockpit().get_by_text(hostile).first.wait_for()
     assert page.cockpit().locator("img").count() == 0
-
-
-def test_on_a_shared_head_a_strangers_task_is_named_and_ended_only_after_a_question(
-    opened: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    start = f"import os\nos.environ['JUPYTER_RUNTIME_DIR'] = {str(tmp_path)!r}\n{START} shared=true"
-    hold = HOLD.replace("num_gpus=1", "num_gpus=0.5")
-    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
-    try:
-        first = opened(start, hold + "refs = held('ours')").run_all()
-        said(first, 1)
-        second = opened(start.replace(" num_cpus=4 num_gpus=2", ""), hold + "refs = held('theirs')").run_all()
-        said(second, 1)
-        page = second.cockpit()
-        page.get_by_role("button", name=f"Cancel… ours on GPU 0 of {first.name}").wait_for()
-        assert page.get_by_text(f"cell [2] line 18 of {first.name}").count() == 1
-        page.get_by_role("button", name=f"Cancel… ours on GPU 0 of {first.name}").dblclick()
-        page.get_by_text(f"ours belongs to {first.name}, not to this notebook.").wait_for()
-        page.get_by_role("button", name=f"Keep ours of {first.name}").click()
-        page.get_by_role("button", name="Cancel theirs on GPU 0").click()
-        second.until(lambda: page.get_by_role("button", name="Cancel theirs on GPU 0").count() == 0)
-        assert page.get_by_role("button", name=f"Cancel… ours on GPU 0 of {first.name}").count() == 1, "it goes on"
-        page.get_by_role("button", name=f"Cancel… ours on GPU 0 of {first.name}").click()
-        page.get_by_role("button", name=f"Cancel ours of {first.name} all the same").click()
-        first.until(lambda: set(first.holders().values()) == {""})
-    finally:
-        for record in sessions.find():
-            observing.stop(record, force=True)
-
-
-def test_a_filter_finds_what_is_in_no_picture(opened: Callable[..., Any]) -> None:
-    work = (
-        "import nbaccel as ray\n@ray.remote(num_cpus=0, max_retries=0)\ndef batch(number):\n"
-        "    if number < 70: raise ValueError(f'bad batch {number}')\n"
-        "refs = [batch.options(name=f'batch {number}').remote(number) for number in range(300)]\n"
-        "ray.wait(refs, num_returns=300)\nprint('all ended')"
-    )
-    page = opened(START, work, "%accel_dashboard").run_all()
-    page.until(lambda: "all ended" in page.printed())
-    cockpit = page.cockpit(1)
-    cockpit.get_by_role("tab", name="Tasks").click()
-    cockpit.get_by_label("State").select_option("failed")
-    cockpit.get_by_text("70 rows").or_(cockpit.locator("tr[data-task]").nth(69)).first.wait_for()
-    assert cockpit.locator("tr[data-task]").count() == 70
-    cockpit.get_by_label("Text").fill("bad batch 3")
-    page.until(lambda: cockpit.locator("tr[data-task]").count() == 11)
-    cockpit.get_by_label("Text").fill("no such")
-    cockpit.get_by_text("No task passes the filter.").wait_for()

@@ -1,4 +1,4 @@
-"""The order in which tasks are listed."""
+"""The order in which tasks are listed, and what a probe is told by the books."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import pytest
 
 pytest.importorskip("ray")
 
+from nbaccel.options import task_options
 from nbaccel.ray_engine import planning
-from nbaccel.snapshot import Runtime, Snapshot, TaskRow
+from nbaccel.snapshot import NodeRow, Runtime, Snapshot, TaskRow
+from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 
 def test_what_goes_on_comes_first_and_then_the_latest_also_where_nobody_told_when_it_ended() -> None:
@@ -21,3 +23,30 @@ def test_what_goes_on_comes_first_and_then_the_latest_also_where_nobody_told_whe
     snapshot = Snapshot(Runtime("ray", "0", "3", pid=1), time=40.0, tasks=rows)
     listed = [row["name"] for row in planning.state_rows(snapshot, {}, "tasks")]
     assert listed == ["waits", "runs", "just over", "over", "long over, untold"]
+
+
+HERE, AWAY = "ab" * 28, "cd" * 28
+POOL = {"name": "pool", "resources": {"CPU": 64.0}, "labels": {"zone": "b"}, "max_count": 3}
+
+
+@pytest.mark.parametrize(
+    ("asked", "verdict"),
+    [
+        ({"num_cpus": 1}, "now"),
+        ({"num_cpus": 4}, "busy"),
+        ({"num_cpus": 1, "memory": 4 << 30}, "now"),
+        ({"num_cpus": 1, "memory": 64 << 30}, "never"),
+        ({"num_cpus": 32}, "addable"),
+        ({"label_selector": {"zone": "a"}}, "now"),
+        ({"label_selector": {"zone": "b"}}, "addable"),
+        ({"label_selector": {"zone": "c"}}, "never"),
+        ({"scheduling_strategy": NodeAffinitySchedulingStrategy(HERE, soft=False)}, "now"),
+        ({"scheduling_strategy": NodeAffinitySchedulingStrategy(AWAY, soft=False)}, "never"),
+    ],
+)
+def test_a_probe_counts_every_demand_of_a_task(asked: dict[str, object], verdict: str) -> None:
+    totals, free = {"CPU": 4.0, "memory": float(8 << 30)}, {"CPU": 2.0, "memory": float(8 << 30)}
+    node = NodeRow(HERE, "box", totals=totals, available=free, labels={"zone": "a"})
+    snapshot = Snapshot(Runtime("ray", "0", "3"), nodes=[node])
+    answer = planning.probe(snapshot, task_options(**asked), lambda: {"scales": True, "groups": [POOL]})
+    assert answer["verdict"] == verdict, answer["sentence"]
