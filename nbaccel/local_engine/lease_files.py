@@ -211,7 +211,7 @@ def own_record(directory: int, stem: str, *, create: bool) -> Iterator[OwnRecord
 def _own_lock(directory: int, stem: str, create: bool) -> tuple[str, int | None]:
     """The first name that is not another user's, and its lock file."""
     for name in _own(stem):
-        if not _is_ours(directory, f"{name}.lease"):
+        if not _can_replace(directory, f"{name}.lease"):
             continue
         for _ in range(8):
             try:
@@ -234,12 +234,13 @@ def _own_lock(directory: int, stem: str, create: bool) -> tuple[str, int | None]
     raise OSError(13, "other users have taken the names of your records")
 
 
-def _is_ours(directory: int, name: str) -> bool:
-    """Whether it can be replaced: in a sticky directory only its owner may."""
+def _can_replace(directory: int, name: str) -> bool:
+    """Whether a file can take this name: in a sticky directory only the owner of what has it may replace that."""
     try:
-        return os.lstat(name, dir_fd=directory).st_uid == os.geteuid()
+        facts = os.lstat(name, dir_fd=directory)
     except FileNotFoundError:
         return True
+    return facts.st_uid == os.geteuid() and not stat.S_ISDIR(facts.st_mode)
 
 
 def _take(lock: int, deadline: float) -> None:

@@ -177,7 +177,15 @@ def linked_hard(place, victim):
     place.hardlink_to(victim)
 
 
-@pytest.mark.parametrize("plant", [linked, linked_hard, lambda place, victim: os.mkfifo(place)])
+def piped(place, victim):
+    os.mkfifo(place)
+
+
+def made_a_directory(place, victim):
+    place.mkdir()
+
+
+@pytest.mark.parametrize("plant", [linked, linked_hard, piped, made_a_directory])
 @pytest.mark.parametrize("suffix", [".lease", ".names"])
 def test_what_stands_in_the_place_of_a_record_is_not_written(directory, first, second, tmp_path, plant, suffix):
     """A link, a second name of another file, a pipe: the head neither follows nor waits, and leases go on."""
