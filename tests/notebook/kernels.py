@@ -77,9 +77,13 @@ class Kernel:
         """Executes a cell and waits for its reply and for the end of its output."""
         return self.finish(self.submit(code))
 
-    def submit(self, code: str) -> Cell:
-        """Starts a cell and does not wait."""
-        cell = Cell(self._client.execute(code))
+    def submit(self, code: str, cell_id: str = "") -> Cell:
+        """Starts a cell and does not wait; a front end may name the cell by an id."""
+        content = {"code": code, "silent": False, "store_history": True, "allow_stdin": True, "stop_on_error": True}
+        metadata = {"cellId": cell_id} if cell_id else {}
+        message = self._client.session.msg("execute_request", content, metadata=metadata)
+        self._client.shell_channel.send(message)
+        cell = Cell(message["header"]["msg_id"])
         self._cells[cell.id] = cell
         return cell
 
