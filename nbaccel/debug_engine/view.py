@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from nbaccel import __version__, task_filter
+from nbaccel import __version__, task_filter, trace_events
 from nbaccel.handles import ObjectRef
 from nbaccel.host_address import host_address
 from nbaccel.local_engine import codec, templates, wire
@@ -256,13 +256,8 @@ class View:
         return [{"node_ids": [], "object_size": sizes.get(ref.hex()), "did_spill": False} for ref in refs]
 
     def timeline(self: Any) -> list[dict[str, Any]]:
-        return [
-            {"cat": row.kind, "name": row.name, "ph": "X", "pid": "workers", "tid": "this process",
-             "ts": row.started_at * 1e6, "dur": ((row.finished_at or time.time()) - row.started_at) * 1e6,
-             "args": {"task_id": row.task_id, "state": row.state}}
-            for row in self._task_rows(MOST_ROWS)
-            if row.started_at is not None
-        ]  # fmt: skip
+        rows = [row for row in self._task_rows(MOST_ROWS) if row.started_at is not None]
+        return [event for row in rows for event in _events(row)]
 
     def explain(self: Any, what: str | None) -> list[dict[str, Any]]:
         scheduler, now = self.stage.scheduler, time.monotonic()
@@ -352,3 +347,9 @@ def _assigned(owner: Running | None) -> dict[str, float]:
     running = owner.template.running if not owner.run.choice else None  # another choice is held as it is
     demand = running if running is not None else _spec(owner).demand
     return {name: amount / UNIT for name, amount in demand}
+
+
+def _events(row: TaskRow) -> list[dict[str, Any]]:
+    facts = {"task_id": row.task_id, "state": row.state}
+    end = row.finished_at or time.time()
+    return trace_events.of_task(row.name, row.started_at or end, end, "this process", {}, facts)

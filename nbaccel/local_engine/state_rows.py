@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from nbaccel import trace_events
 from nbaccel.local_engine.picture import Picture, plain
 
 if TYPE_CHECKING:
@@ -67,17 +68,14 @@ class StateRows:
 
     def timeline(self) -> list[dict[str, Any]]:
         """Chrome trace events of the tasks that are known, on lanes of workers and of devices."""
-        events = []
+        events: list[dict[str, Any]] = []
         for row in self._picture.task_rows(MOST_IN_TIMELINE, 0, MOST_IN_TIMELINE):
             if row.started_at is None:
                 continue
             end = row.finished_at or time.time()
-            lanes = [("workers", f"worker {row.pid or (row.worker_id or '')[:8]}")]
-            lanes += [("devices", f"{resource} {id}") for resource, ids in row.device_ids.items() for id in ids]
-            span = {"ph": "X", "ts": row.started_at * 1e6, "dur": max(end - row.started_at, 0) * 1e6}
-            facts = {"task_id": row.task_id, "cell": row.cell, "state": row.state, "job": row.job}
-            for group, lane in lanes:
-                events.append({"cat": row.kind, "name": row.name, "pid": group, "tid": lane, **span, "args": facts})
+            facts = {"task_id": row.task_id, "cell": row.cell, "state": row.state}
+            lane = f"worker {row.pid or (row.worker_id or '')[:8]}"
+            events += trace_events.of_task(row.name, row.started_at, end, lane, row.device_ids, facts)
         return events
 
 

@@ -37,7 +37,7 @@ def bars(
     events: Iterable[dict[str, Any]], *, cell: str = "", job: int | None = None, since_s: float = 0.0
 ) -> list[Bar]:
     """The bars of devices, or of workers where no task held a device; oldest first. A cell is one of this job's."""
-    spans = [event for event in events if event.get("ph") == "X" and event.get("dur") is not None]
+    spans = [event for event in events if event.get("dur") is not None and str(event.get("cat")).startswith("task::")]
     if cell and job is not None:
         spans = [event for event in spans if event.get("args", {}).get("job", job) == job]
     on_devices = [event for event in spans if event["pid"] == "devices"]

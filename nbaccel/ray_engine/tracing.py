@@ -6,30 +6,18 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from nbaccel import trace_events
+
 
 def events(notes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One event for each task on its worker's lane and on those of its devices."""
+    """Those of each task that has begun."""
     made = []
     for note in notes:
         if note.get("started_at") is None:
             continue
+        state = "RUNNING" if "ended_at" not in note else "FAILED" if "error" in note else "FINISHED"
+        facts = {"task_id": note["task_id"], "state": state}
         end = note.get("ended_at") or time.time()
-        lanes = [("workers", f"worker {note.get('pid') or ''}")]
-        lanes += [
-            ("devices", f"{resource} {id}") for resource, ids in (note.get("devices") or {}).items() for id in ids
-        ]
-        state = "RUNNING" if "ended_at" not in note else note.get("end", "FINISHED")
-        for group, lane in lanes:
-            made.append(
-                {
-                    "cat": note["kind"],
-                    "name": note["name"],
-                    "ph": "X",
-                    "pid": group,
-                    "tid": lane,
-                    "ts": note["started_at"] * 1e6,
-                    "dur": max(end - note["started_at"], 0) * 1e6,
-                    "args": {"task_id": note["task_id"], "state": state},
-                }
-            )
+        lane = f"worker {note.get('pid') or ''}"
+        made += trace_events.of_task(note["name"], note["started_at"], end, lane, note.get("devices") or {}, facts)
     return made

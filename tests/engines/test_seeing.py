@@ -200,7 +200,7 @@ def test_runtime_environments_are_listed_where_the_engine_knows_them(nb):
 def test_the_timeline_is_written_to_a_file(nb, work, tmp_path):
     assert nb.timeline(str(tmp_path / "trace.json")) is None
     events = json.loads((tmp_path / "trace.json").read_text())
-    (event,) = [each for each in events if each["args"]["task_id"] == work[1][0].task_id().hex()]
+    (event,) = [each for each in events if each["args"].get("task_id") == work[1][0].task_id().hex()]
     assert (event["name"], event["ph"], event["args"]["state"]) == ("fine", "X", "FINISHED")
     assert event["dur"] >= 0
 

@@ -13,7 +13,8 @@ from nbaccel.notebook import timeline
 def _event(name: str, lane: str, start_s: float, duration_s: float, **facts: str) -> dict[str, Any]:
     where = "devices" if lane.startswith("GPU") else "workers"
     return {
-        "ph": "X", "name": name, "pid": where, "tid": lane, "ts": start_s * 1e6, "dur": duration_s * 1e6, "args": facts
+        "cat": f"task::{name}", "ph": "X", "name": name, "pid": where, "tid": lane, "ts": start_s * 1e6,
+        "dur": duration_s * 1e6, "args": facts,
     }  # fmt: skip
 
 
