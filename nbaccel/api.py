@@ -18,6 +18,7 @@ from nbaccel.job_config import JobConfig
 from nbaccel.option_checks import is_number, streams_only_generators
 from nbaccel.options import actor_options, init_options, method_options, task_options
 from nbaccel.snapshot import Snapshot
+from nbaccel.task_filter import FoundTasks, TaskFilter
 
 T = TypeVar("T")
 
@@ -446,6 +447,13 @@ def observe(record: Any) -> Snapshot:
     from nbaccel import observing
 
     return observing.snapshot(record)
+
+
+def head_tasks(record: Any, wanted: TaskFilter) -> FoundTasks:
+    """The tasks of a head that pass a filter, of all that it knows. Raises ConnectionError."""
+    from nbaccel import observing
+
+    return observing.tasks(record, wanted)
 
 
 def head_notes(record: Any) -> list[str]:

@@ -12,15 +12,17 @@ import select
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
+import msgspec
 
 from nbaccel import __version__, tables, wording
 from nbaccel.exceptions import RayError
 from nbaccel.sessions import SessionRecord
 from nbaccel.snapshot import Snapshot
+from nbaccel.task_filter import FoundTasks, TaskFilter
 
 NOTHING_RUNS = "No nbaccel head of yours runs on this machine. Start one: nbaccel start --head"
 MOST_NOTES = 10  # of each head's log
@@ -40,6 +42,7 @@ class Control:
     pictures: Callable[[SessionRecord], Iterator[Snapshot]]
     notes: Callable[[SessionRecord], Sequence[str]] = lambda record: ()
     holder: Callable[[str], str] = lambda key: ""  # of a real device, whoever's head it is
+    tasks: Callable[[SessionRecord, TaskFilter], FoundTasks] = lambda record, wanted: FoundTasks()
 
 
 def real_control() -> Control:
@@ -55,6 +58,7 @@ def real_control() -> Control:
         api.pictures,
         api.head_notes,
         api.device_holder,
+        api.head_tasks,
     )
 
 
@@ -283,6 +287,41 @@ def top(control: Control, interval_s: float) -> None:
         raise click.ClickException(NOTHING_RUNS)
     if not page.watch(control.find, control.pictures, interval_s):
         click.echo("No head runs any more.", err=True)
+
+
+@main.command("tasks")
+@click.option(
+    "--state", "states", multiple=True, help="Only in this state: waiting, running, failed, …; may be repeated."
+)
+@click.option("--text", default="", help="Only with this in their name, id, cell or reason.")
+@click.option("--limit", type=click.IntRange(min=0), default=20, help="The newest so many of each head; 0 for all.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array of tasks.")
+@click.pass_obj
+def show_tasks(control: Control, states: tuple[str, ...], text: str, limit: int, as_json: bool) -> None:
+    """Show the newest tasks of every head of yours, of all that it knows."""
+    wanted = TaskFilter(_known_states(states), text=text, limit=limit)
+    found = []
+    for record in control.find():
+        try:
+            found.append((control.observe(record), control.tasks(record, wanted)))
+        except (ConnectionError, FileNotFoundError):  # it has ended since it was found
+            continue
+    if as_json:
+        click.echo(json.dumps([msgspec.to_builtins(row) for _, each in found for row in each.rows]))
+        return
+    if not found:
+        raise click.ClickException(NOTHING_RUNS)
+    for picture, each in found:
+        more = each.total - len(each.rows)
+        shown = replace(tables.tasks(picture, each.rows[::-1]), empty="No task passes the filter.")
+        _print(tables.headline(picture), shown, *([f"and {wording.count(more, 'older task')}"] if more else []))
+
+
+def _known_states(states: tuple[str, ...]) -> list[str]:
+    for state in states:
+        if state not in tables.STATE_WORDS:
+            raise click.BadParameter(f"{state!r} is no state. The states are: {', '.join(tables.STATE_WORDS)}.")
+    return list(states)
 
 
 def _observed(control: Control) -> list[Snapshot]:

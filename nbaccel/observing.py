@@ -15,6 +15,7 @@ import msgspec
 from nbaccel import sessions
 from nbaccel.sessions import SessionRecord
 from nbaccel.snapshot import Snapshot
+from nbaccel.task_filter import FoundTasks, TaskFilter
 
 ANSWER_TIMEOUT_S = 5.0
 
@@ -82,6 +83,14 @@ def snapshot(record: SessionRecord) -> Snapshot:
     """A head's picture. Raises ConnectionError."""
     with connected(record) as observer:
         return msgspec.convert(observer.ask({"ask": "snapshot"})["snapshot"], Snapshot)
+
+
+def tasks(record: SessionRecord, wanted: TaskFilter) -> FoundTasks:
+    """A head's tasks that pass a filter, of all that it knows. Raises ConnectionError."""
+    with connected(record) as observer:
+        answer = observer.ask({"ask": "tasks", "filter": msgspec.to_builtins(wanted)})
+    _raise_refusal(answer)
+    return msgspec.convert(answer, FoundTasks)
 
 
 def notes(record: SessionRecord) -> list[str]:

@@ -39,7 +39,7 @@ ARROWS: dict[str, set[str]] = {
     # It tells the engine which cell runs, takes over what workers print, and checks init()'s options.
     "notebook": PUBLIC
     | {"roots", "engine", "options", "refs", "placement_group_handle", "sinks", "stopping", "task_filter"},
-    "cli": PUBLIC | {"top"},
+    "cli": PUBLIC | {"top", "task_filter"},
     "top": {"sessions", "snapshot", "tables", "wording"},
 }
 # Nobody may import these rooms, except where the name stands behind them.

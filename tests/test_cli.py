@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 
 from nbaccel import cli
 from nbaccel.snapshot import Snapshot
+from nbaccel.task_filter import FoundTasks, TaskFilter, find
 from tests.census import Place
 
 
@@ -55,12 +56,17 @@ class FakeMachine:
     def pictures(self, record: Any) -> Iterator[Snapshot]:
         yield self.observe(record)
 
+    def tasks(self, record: Any, wanted: TaskFilter) -> FoundTasks:
+        return find(self.picture.tasks, wanted)
+
     def wait(self, pid: int) -> None:
         if self.interrupted:
             raise KeyboardInterrupt
 
     def run(self, *arguments: str) -> Result:
-        control = cli.Control(lambda: self.records, self.start, self.stop, self.observe, self.wait, self.pictures)
+        control = cli.Control(
+            lambda: self.records, self.start, self.stop, self.observe, self.wait, self.pictures, tasks=self.tasks
+        )
         return CliRunner().invoke(cli.main, arguments, obj=control)
 
 
@@ -252,6 +258,8 @@ def test_a_real_head_is_started_seen_joined_by_two_programs_and_stopped(place: P
         pass
     (picture,) = json.loads(place.command("status", "--json").stdout)
     assert [holder["name"] for holder in picture["devices"][0]["holders"]] == ["Holder"]
+    names = [row["name"] for row in json.loads(place.command("tasks", "--json", "--state", "finished").stdout)]
+    assert names == ["Holder.ready", "Holder.__init__"]
     other = place.run("import nbaccel\nnbaccel.init(address='auto')\nprint(nbaccel.available_resources()['GPU'])")
     assert other.stdout.strip().endswith("1.0"), other.stderr
     holder.communicate("\n", timeout=30)
@@ -287,3 +295,15 @@ def test_doctor_names_every_family_and_what_to_do_next(place: Place) -> None:
     for family in ("NVIDIA GPU", "AMD GPU", "Intel GPU", "AWS Neuron", "Google TPU", "Intel Gaudi", "Huawei Ascend"):
         assert family in said
     assert "What to do next" in said
+
+
+def test_tasks_are_filtered_by_the_head(machine: FakeMachine) -> None:
+    machine.add(1)
+    done = machine.run("tasks", "--state", "running", "--json")
+    assert {row["state"] for row in json.loads(done.output)} == {"RUNNING"}
+    assert "No task passes the filter." in machine.run("tasks", "--text", "no such").output
+    assert "older task" in machine.run("tasks", "--limit", "1").output
+    wrong = machine.run("tasks", "--state", "gone")
+    assert wrong.exit_code == 2 and "The states are: running, waiting" in wrong.output
+    machine.records.clear()
+    assert machine.run("tasks").exit_code == 1
