@@ -51,7 +51,9 @@ class Killer(threading.Thread):
         while not self.done.wait(random.random() * 0.3):
             try:
                 child = random.choice(self.head.children())
-                name = " ".join(child.cmdline()).strip()[-40:]
+                name = " ".join(child.cmdline()).strip()
+                if not name.startswith("nbaccel::"):  # a zygote that is killed at every start would never live
+                    continue
                 if not any(helper in name for helper in HELPERS) or random.random() < 0.3:
                     child.kill()
                     self.killed[name] = self.killed.get(name, 0) + 1

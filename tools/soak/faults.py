@@ -63,13 +63,15 @@ class Faults(threading.Thread):
             self._kill(self._child())
 
     def _child(self) -> psutil.Process:
-        """A worker or, more seldom, since they need a moment to live, a helper."""
+        """A worker or, more seldom, a helper; none that starts: who is killed at every start would never live."""
         while True:
             children = self._head.children()
-            if not children:
+            if not children or self._done.is_set():
                 raise psutil.NoSuchProcess(self._head.pid)
             child = self._rng.choice(children)
-            if _role(child) == "worker" or self._rng.random() < 0.3:
+            if not _title(child).startswith("nbaccel::"):
+                self._done.wait(0.01)  # it has not begun its work
+            elif _role(child) == "worker" or self._rng.random() < 0.3:
                 return child
 
     def _kill(self, process: psutil.Process) -> None:
@@ -100,8 +102,9 @@ class Faults(threading.Thread):
 
 
 def _role(process: psutil.Process) -> str:
-    title = " ".join(process.cmdline())
-    return next(
-        (helper for helper in HELPERS if title.strip() == f"nbaccel::{helper}" or f"import {helper};" in title),
-        "worker",
-    )
+    title = _title(process)
+    return next((helper for helper in HELPERS if title == f"nbaccel::{helper}"), "worker")
+
+
+def _title(process: psutil.Process) -> str:
+    return " ".join(process.cmdline()).strip()
