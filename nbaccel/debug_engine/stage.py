@@ -16,6 +16,7 @@ from nbaccel.debug_engine.execution import DebugExecution, set_up
 from nbaccel.debug_engine.machine import Machine
 from nbaccel.debug_engine.workers import Entry, Stream, Worker
 from nbaccel.local_engine import codec, failures, wire
+from nbaccel.local_engine.actor_host import is_unfinished
 from nbaccel.local_engine.execution import ActorExit, Running, current_run
 from nbaccel.local_engine.ids import return_id, task_of
 from nbaccel.local_engine.orphaned_work import OWNER_DIED
@@ -320,7 +321,7 @@ class Stage:
     async def _awaited(self, worker: Worker, running: Running) -> wire.Done | None:
         args, kwargs = self.execution.arguments(running)
         value = worker.method(running.template.method)(*args, **kwargs)
-        if inspect.isawaitable(value):
+        if is_unfinished(value):
             value = await value
         if running.template.num_returns == wire.STREAMING:
             self._open_stream(worker, running, value)

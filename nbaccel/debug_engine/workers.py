@@ -11,7 +11,7 @@ import msgspec
 
 from nbaccel.debug_engine.idle_loop import IdleLoop
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.actor_host import constructed
+from nbaccel.local_engine.actor_host import constructed, method_of
 from nbaccel.local_engine.execution import ActorExit, Running
 
 
@@ -40,7 +40,7 @@ class Worker(msgspec.Struct, eq=False):
             return _terminate
         if name == "__ray_call__":
             return lambda function, *args, **kwargs: function(self.instance, *args, **kwargs)
-        return getattr(self.instance, name)
+        return method_of(self.instance, name)
 
     def house(self, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
         """Make the actor; an asyncio one in its loop."""

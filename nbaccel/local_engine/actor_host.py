@@ -17,6 +17,7 @@ import os
 import threading
 import traceback
 from collections import deque
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -172,7 +173,7 @@ class ActorHost:
             return _terminate
         if name == "__ray_call__":
             return lambda function, *args, **kwargs: function(self.instance, *args, **kwargs)
-        return getattr(self.instance, name)
+        return method_of(self.instance, name)
 
     async def _call_async(self, running: Running) -> None:
         limit = self._limits.get(running.template.concurrency_group) or self._limits[_DEFAULT_GROUP]
@@ -202,7 +203,7 @@ class ActorHost:
         value = self._method(running.template.method)(*args, **kwargs)
         if inspect.isasyncgen(value):
             return await self._stream_async(running, value)
-        if inspect.isawaitable(value):
+        if is_unfinished(value):
             value = await value
         if running.template.num_returns == wire.STREAMING:
             loop = asyncio.get_running_loop()
@@ -255,6 +256,24 @@ async def constructed(cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     instance = cls.__new__(cls, *args, **kwargs)
     await instance.__init__(*args, **kwargs)
     return instance
+
+
+def method_of(instance: Any, name: str) -> Any:
+    """The method as the actor's class has it: an attribute of the instance may have the same name, as in Ray."""
+    try:
+        member = inspect.getattr_static(type(instance), name)
+    except AttributeError:  # only its metaclass, or the __getattr__ of a base, knows it
+        return getattr(instance, name)
+    bind = getattr(type(member), "__get__", None)
+    return member if bind is None else bind(member, instance, type(instance))
+
+
+def is_unfinished(value: Any) -> bool:
+    """Whether a method of an asyncio actor has begun what the loop is to finish.
+
+    Other awaitable values, refs first of all, are what a method that is no coroutine returns.
+    """
+    return isinstance(value, Coroutine) or asyncio.isfuture(value)
 
 
 async def _reader_has_room(running: Running, behind: int) -> None:

@@ -312,3 +312,64 @@ def test_a_name_is_free_when_its_actor_went_out_of_scope(nb, wait_until):
 def test_the_plain_class_is_there_for_tests_without_an_actor(nb):
     assert Speaker.__ray_metadata__.modified_class is Speaker.__ray_actor_class__
     assert Speaker.__ray_actor_class__("alone").read() == "alone"
+
+
+class Shadowed:
+    """Attributes of its instances have the names of its methods."""
+
+    def __init__(self):
+        self.plain = self.static = self.of_class = "an attribute"
+
+    def plain(self):
+        return self.plain
+
+    @staticmethod
+    def static():
+        return "static"
+
+    @classmethod
+    def of_class(cls):
+        return cls.__name__
+
+
+class ShadowedInALoop(Shadowed):
+    async def plain(self):
+        return self.plain
+
+
+@pytest.mark.parametrize("cls", [Shadowed, ShadowedInALoop])
+def test_a_method_whose_name_an_attribute_has_is_the_classs_method(nb, cls):
+    actor = nb.remote(cls).remote()
+    calls = [actor.plain.remote(), actor.static.remote(), actor.of_class.remote()]
+    assert nb.get(calls) == ["an attribute", "static", cls.__name__]
+
+
+class Promise:
+    """A value of the user's that can be awaited."""
+
+    def __await__(self):
+        yield from ()
+        return "awaited"
+
+
+def test_a_plain_method_of_an_asyncio_actor_returns_refs_and_promises_as_they_are(nb):
+    @nb.remote
+    def one():
+        return 1
+
+    @nb.remote
+    class Loop:
+        async def in_loop(self):
+            return one.remote()
+
+        def ref(self):
+            return one.remote()
+
+        def promise(self):
+            return Promise()
+
+    actor = Loop.remote()
+    for ref in nb.get([actor.ref.remote(), actor.in_loop.remote()]):
+        assert isinstance(ref, nb.ObjectRef)
+        assert nb.get(ref) == 1
+    assert isinstance(nb.get(actor.promise.remote()), Promise)
