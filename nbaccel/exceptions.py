@@ -48,22 +48,19 @@
 Every error survives plain pickle, whatever its constructor asks for.
 """
 
-import contextlib
-import copyreg
 import sys
-import types
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-Reduced = tuple[Any, ...]  # what __reduce__ returns
+from nbaccel.exception_state import Packed, Reduced, args_of, copy_slots, packed, set_args
 
 
 class RayError(Exception):
     """The root: `except RayError` catches whatever nbaccel itself reports."""
 
     def __reduce__(self) -> Reduced:
-        return _rebuild, (type(self), self.args, self.__dict__)
+        return _rebuild, (type(self), args_of(self), self.__dict__)
 
     def __reduce_ex__(self, protocol: Any) -> Reduced:
         # Without this, a user class's own __reduce_ex__ would win in RayTaskError(UserError) and lose our half.
@@ -73,7 +70,7 @@ class RayError(Exception):
 def _rebuild(kind: type[BaseException], args: tuple[Any, ...], state: Mapping[str, Any]) -> BaseException:
     """An exception as it was, without calling its __init__, whose parameters need not be `args`."""
     error = kind.__new__(kind, *args)
-    BaseException.__setattr__(error, "args", args)
+    set_args(error, args)
     error.__dict__.update(state)
     return error
 
@@ -116,6 +113,10 @@ class RayTaskError(RayError):
         self.cell = cell
         self.actor = actor
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Without this, a class of the user's that lets nobody set an attribute would not even let the error be raised.
+        BaseException.__setattr__(self, name, value)
+
     def __str__(self) -> str:
         return f"{self._heading()}\n{self.traceback_str}"
 
@@ -154,9 +155,10 @@ class RayTaskError(RayError):
     def __reduce__(self) -> Reduced:
         facts = {name: self.__dict__[name] for name in _FACTS}
         notes = self.__dict__.get("__notes__")
-        told = {*_FACTS, "cause", "__notes__", *getattr(self.cause, "__dict__", ())}
+        cause = self.__dict__["cause"]  # the user's class may mean something else by this name
+        told = {*_FACTS, "cause", "__notes__", *getattr(cause, "__dict__", ())}
         added = {name: value for name, value in self.__dict__.items() if name not in told}
-        return _rebuild_task_error, (facts, _packed(self.cause), notes, type(self) is not RayTaskError, added)
+        return _rebuild_task_error, (facts, packed(cause), notes, type(self) is not RayTaskError, added)
 
 
 _FACTS = ("function_name", "traceback_str", "task_id", "pid", "device_ids", "cell", "actor")
@@ -186,78 +188,24 @@ def _class_of_both(kind: type[BaseException]) -> type[RayTaskError] | None:
 
 def _fused(both: type[RayTaskError], task_error: RayTaskError, cause: BaseException) -> RayTaskError:
     try:
-        error: RayTaskError = both.__new__(both, *cause.args)
+        error: RayTaskError = both.__new__(both, *args_of(cause))
     except TypeError:  # MemoryError's own __new__ refuses classes of two bases
-        error = BaseException.__new__(both, *cause.args)
-    BaseException.__setattr__(error, "args", cause.args)
-    _copy_slots(cause, error)
+        error = BaseException.__new__(both, *args_of(cause))
+    set_args(error, args_of(cause))
+    copy_slots(cause, error)
     error.__dict__.update(cause.__dict__)
     error.__dict__.update(task_error.__dict__)
     return error
 
 
-def _copy_slots(source: BaseException, target: BaseException) -> None:
-    """Copies what does not live in `__dict__`: user classes' `__slots__`, and C fields such as `OSError.errno`."""
-    for kind in type(source).__mro__:
-        if kind is BaseException:
-            return
-        for name, slot in vars(kind).items():
-            if isinstance(slot, types.MemberDescriptorType | types.GetSetDescriptorType) and name != "__dict__":
-                with contextlib.suppress(AttributeError, TypeError):  # unset, or read-only: then __new__ has set it
-                    slot.__set__(target, slot.__get__(source, type(source)))
-
-
-class _PackedCause:
-    """Pickles as an exception that can be unpickled even where its class cannot be called with its `args`."""
-
-    def __init__(self, cause: BaseException) -> None:
-        self.cause = cause
-
-    def __reduce__(self) -> Reduced:
-        cause = self.cause
-        args = cause.args
-        if isinstance(cause, BaseExceptionGroup):
-            args = (args[0], [_packed(inner) for inner in cause.exceptions])
-        return _unpacked, (type(cause), args, cause.__dict__, _user_slots(cause))
-
-
-def _packed(cause: BaseException | None) -> Any:
-    kind = type(cause)
-    plain = kind.__reduce__ is BaseException.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__
-    if cause is None or not plain or kind.__getstate__ is not object.__getstate__ or kind in copyreg.dispatch_table:
-        return cause  # it, or register_serializer, says how
-    return _PackedCause(cause)
-
-
-def _user_slots(cause: BaseException) -> dict[str, Any]:
-    """The values of `__slots__` that classes in Python declare; pickle forgets them for exceptions."""
-    declared = [slot for kind in type(cause).__mro__ if "__slots__" in vars(kind) for slot in vars(kind).items()]
-    slots = {name: slot for name, slot in declared if isinstance(slot, types.MemberDescriptorType)}
-    return {name: getattr(cause, name) for name in slots if hasattr(cause, name)}
-
-
-def _unpacked(
-    kind: type[BaseException], args: tuple[Any, ...], state: Mapping[str, Any], slots: Mapping[str, Any]
-) -> BaseException:
-    try:
-        cause = kind(*args)
-    except Exception:  # an __init__ of the user's that wants something else than args
-        cause = kind.__new__(kind, *args)
-    BaseException.__setattr__(cause, "args", args)
-    cause.__dict__.update(state)
-    for name, value in slots.items():
-        BaseException.__setattr__(cause, name, value)
-    return cause
-
-
 def _rebuild_task_error(
     facts: Mapping[str, Any],
-    cause: "BaseException | _PackedCause | None",
+    cause: "BaseException | Packed | None",
     notes: list[str] | None,
     fused: bool,
     added: Mapping[str, Any],
 ) -> RayTaskError:
-    if isinstance(cause, _PackedCause):  # copy.copy calls this with what __reduce__ gave, not pickled in between
+    if isinstance(cause, Packed):  # copy.copy calls this with what __reduce__ gave, not pickled in between
         cause = cause.cause
     error = RayTaskError(cause=cause, **facts)
     for note in notes or []:

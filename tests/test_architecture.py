@@ -30,7 +30,8 @@ PUBLIC = {
 }
 ARROWS: dict[str, set[str]] = {
     "wording": set(),
-    "exceptions": set(),
+    "exceptions": {"exception_state"},
+    "exception_state": set(),
     "snapshot": set(),
     "sinks": set(),
     "scheduling": {"options", "option_checks", "exceptions"},

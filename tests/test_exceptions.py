@@ -1,6 +1,7 @@
 """The tree of errors, and RayTaskError's second nature as what the user raised."""
 
 import asyncio
+import contextlib
 import copy
 import inspect
 import pickle
@@ -168,6 +169,33 @@ def test_slots_of_the_users_exception_are_visible_and_survive_pickle():
 def test_fields_of_an_os_error_survive_pickle():
     again = pickle.loads(pickle.dumps(failed(PermissionError(13, "no", "/etc/x")).as_instanceof_cause()))
     assert (again.errno, again.filename) == (13, "/etc/x")
+
+
+class NoSetter(Exception):
+    """Shows `args` of its own."""
+
+    def __init__(self, text):
+        self.text = text
+
+    args = property(lambda self: ("shown",))
+    cause = property(lambda self: "its own")
+
+
+class Unchangeable(Exception):
+    def __setattr__(self, name, value):
+        raise AttributeError(f"{name} is fixed")
+
+
+@pytest.mark.parametrize("cause", [NoSetter("kept"), Unchangeable("kept")], ids=lambda c: type(c).__name__)
+def test_a_class_that_lets_nothing_be_set_is_fused_copied_and_pickled(cause):
+    error = failed(cause).as_instanceof_cause()
+    error.task_id = "ab"
+    for same in (error, copy.copy(error), pickle.loads(pickle.dumps(error))):
+        assert isinstance(same, type(cause)) and isinstance(same, RayTaskError)
+        assert same.args == cause.args
+        assert getattr(same, "text", "kept") == "kept"
+        with pytest.raises(type(cause)), contextlib.suppress(ZeroDivisionError):
+            raise same
 
 
 def test_a_class_that_refuses_subclasses_gives_the_plain_error():

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any
 
 from nbaccel import exceptions
@@ -31,20 +30,20 @@ class DebugExecution(Execution):
         """Nothing goes: `%debug` looks at the frames."""
         self.raised[running.task_id] = error
 
-    @contextmanager
-    def surroundings(self, running: Running) -> Iterator[None]:
+    def surroundings(self, running: Running) -> ExitStack:
         """Variables, working directory and import path of the task, given back afterwards."""
         environment = running.environment or {}
         asked = (environment.get("env_vars") or {}).items()
         own = {name: expanded(str(value), os.environ) for name, value in asked}
         variables = {**own, **(running.run.environ or {})}
         with ExitStack() as stack:
-            stack.enter_context(_variables(variables))
+            stack.callback(_set, {name: os.environ.get(name) for name in variables})
+            _set(variables)
             if environment.get("working_dir"):
                 scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="nbaccel-"))
-                stack.enter_context(_directory(worker_setup.unpacked(environment["working_dir"], scratch)))
-            stack.enter_context(_path([os.path.dirname(str(path)) for path in environment.get("py_modules") or []]))
-            yield
+                _go_to(worker_setup.unpacked(environment["working_dir"], scratch), stack)
+            _look_in([os.path.dirname(str(path)) for path in environment.get("py_modules") or []], stack)
+            return stack.pop_all()
 
 
 def set_up(environment: dict[str, Any]) -> str:
@@ -60,16 +59,6 @@ def set_up(environment: dict[str, Any]) -> str:
     return ""
 
 
-@contextmanager
-def _variables(variables: dict[str, str | None]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in variables}
-    _set(variables)
-    try:
-        yield
-    finally:
-        _set(before)
-
-
 def _set(variables: dict[str, str | None]) -> None:
     for name, value in variables.items():
         if value is None:
@@ -78,26 +67,21 @@ def _set(variables: dict[str, str | None]) -> None:
             os.environ[name] = value
 
 
-@contextmanager
-def _directory(path: str) -> Iterator[None]:
-    before = os.getcwd()
+def _go_to(path: str, stack: ExitStack) -> None:
+    stack.callback(os.chdir, os.getcwd())
     os.chdir(path)
-    try:
-        with _path([path]):
-            yield
-    finally:
-        os.chdir(before)
+    _look_in([path], stack)
 
 
-@contextmanager
-def _path(directories: list[str]) -> Iterator[None]:
+def _look_in(directories: list[str], stack: ExitStack) -> None:
     sys.path[:0] = directories
-    try:
-        yield
-    finally:
-        for directory in directories:
-            if directory in sys.path:
-                sys.path.remove(directory)
+    stack.callback(_look_no_more_in, directories)
+
+
+def _look_no_more_in(directories: list[str]) -> None:
+    for directory in directories:
+        if directory in sys.path:
+            sys.path.remove(directory)
 
 
 def payload(value: Any) -> bytes:

@@ -16,8 +16,8 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import partial
 from itertools import islice
 from types import TracebackType
@@ -38,6 +38,7 @@ _OUR_DIRECTORIES = (
     os.path.join(roots.PACKAGE, "debug_engine") + os.sep,
     os.path.dirname(cloudpickle.__file__) + os.sep,
 )
+_NOTHING = nullcontext()
 current_run: contextvars.ContextVar[Running | None] = contextvars.ContextVar("current_run", default=None)
 
 
@@ -47,6 +48,7 @@ class Running(msgspec.Struct):
     run: wire.Run
     template: wire.Template
     cancelled: bool = False
+    begun: bool = False  # its arguments are there: what comes next is the user's code
     asyncio_task: asyncio.Task[Any] | None = None
     payloads: list[tuple[int | str, tuple[int, Any]]] = []  # of the top-level refs
     rooms: list[Room] = []  # where large results lie, until the head has been told
@@ -108,6 +110,11 @@ class Execution:
 
     def arguments(self, running: Running) -> tuple[list[Any], dict[str, Any]]:
         """The call's arguments, with the values of its top-level refs in place. Raises the error of a failed one."""
+        args, kwargs = self._arguments(running)
+        running.begun = True
+        return args, kwargs
+
+    def _arguments(self, running: Running) -> tuple[list[Any], dict[str, Any]]:
         payloads, running.payloads = running.payloads, []
         if not running.run.args:
             return [], {}
@@ -122,22 +129,22 @@ class Execution:
                     kwargs[place] = resolved
         return args, kwargs
 
-    @contextmanager
-    def surroundings(self, running: Running) -> Iterator[None]:
-        """The task's environment variables and thread limit, set before its code is loaded."""
+    def surroundings(self, running: Running) -> AbstractContextManager[Any]:
+        """The task's environment variables and thread limit, set before its code is loaded.
+
+        Not a function under `contextmanager`, which sets attributes of what the user's code raises.
+        """
         template, environ = running.template, running.run.environ
         if self._may_set_threads and template.kind != 2 and template.threads != self._threads:  # an actor keeps its own
             self._limit_threads(template.threads)
         if not environ:
-            yield
-            return
+            return _NOTHING
         before = {name: os.environ.get(name) for name in environ}
         _set_environment(environ)
-        try:
-            yield
-        finally:
-            if template.kind == 0:  # an actor keeps its devices, so it keeps its variables
-                _set_environment(before)
+        stack = ExitStack()
+        if template.kind == 0:  # an actor keeps its devices, so it keeps its variables
+            stack.callback(_set_environment, before)
+        return stack
 
     def _limit_threads(self, count: int) -> None:
         self._threads = count
@@ -217,7 +224,8 @@ class Execution:
             advice = "Return plain data, or keep the object in an actor."
             if isinstance(error, TypeError):
                 raise TypeError(f"{words} ({type(error).__name__}: {error}). {advice}") from error
-            error.add_note(f"{words}. {advice}")
+            with suppress(Exception):  # the user's class may take no notes
+                error.add_note(f"{words}. {advice}")
             raise
         if is_over and not isinstance(payload, bytes):
             self._client.prepare_to_store(running)
@@ -387,7 +395,7 @@ def _said(error: BaseException) -> str:
 def user_traceback(error: BaseException) -> str:
     """The traceback without the engine's own frames, here and in what it was caused by."""
     for link in _chain(error):
-        link.__traceback__ = _users_part(link.__traceback__)
+        link.with_traceback(_users_part(link.__traceback__))  # an assignment is one that the user's class may refuse
     return "".join(traceback.format_exception(error)).rstrip()
 
 
@@ -420,18 +428,23 @@ def _add_hint(error: KeyError) -> None:
         error.add_note(hint)
 
 
-@contextmanager
-def _saying(note: str) -> Iterator[None]:
+class _saying:
     """Whatever is raised inside says where that was."""
-    try:
-        yield
-    except Exception as error:
-        error.add_note(note)
-        raise
+
+    def __init__(self, note: str) -> None:
+        self._note = note
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if isinstance(error, Exception):
+            with suppress(Exception):  # the user's class may take no notes
+                error.add_note(self._note)
 
 
 def release_frames(error: BaseException) -> None:
     """Let go of what the traceback's frames hold: tensors would stay on their device for as long as the error lives."""
     for link in _chain(error):
         traceback.clear_frames(link.__traceback__)
-        link.__traceback__ = None
+        link.with_traceback(None)

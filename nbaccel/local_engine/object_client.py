@@ -9,7 +9,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from nbaccel import engine as engines
@@ -319,7 +319,8 @@ def refuse_to_serialize(what: str, value: Any, error: Exception) -> NoReturn:
     words = f"Could not serialize {what}: {culprit} cannot be pickled"
     if isinstance(error, TypeError):
         raise TypeError(f"{words} ({type(error).__name__}: {error}).") from error
-    error.add_note(f"{words}.")
+    with suppress(Exception):  # the user's class may take no notes
+        error.add_note(f"{words}.")
     raise error
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
 
 import pytest
 
@@ -219,6 +220,39 @@ def test_an_exception_whose_constructor_wants_something_else_than_its_args_is_ca
     with pytest.raises(ExceptionGroup) as group:
         nb.get(refuse.remote(True))
     assert group.value.exceptions[0].code == 4
+
+
+class FixedArgs(Exception):
+    """Shows `args` that nobody can set."""
+
+    def __init__(self, reason, code):
+        super().__init__(reason)
+        self.code = code
+
+    @property
+    def args(self):
+        return ("always the same",)
+
+
+@dataclass(frozen=True)
+class Frozen(Exception):
+    """Lets nobody set an attribute: not even Python, its traceback."""
+
+    code: int
+    reason: str = "no"
+
+
+@pytest.mark.parametrize(("kind", "given"), [(FixedArgs, ("no", 4)), (Frozen, (4,))])
+def test_an_exception_that_lets_nothing_be_set_is_caught_as_what_it_is(nb, kind, given):
+    @nb.remote
+    def refuse():
+        raise kind(*given)
+
+    with pytest.raises(kind) as caught:
+        nb.get(refuse.remote())
+    assert isinstance(caught.value, exceptions.RayTaskError)
+    assert caught.value.code == caught.value.cause.code == 4
+    assert type(caught.value.cause) is kind
 
 
 def test_a_chained_error_shows_both_and_the_frames_of_each(nb):

@@ -1,0 +1,82 @@
+"""What an exception of the user's is made of, whatever its class does: taken apart to travel, and put together again.
+
+A class may show other `args` than Python keeps, let nobody set an attribute, declare slots, or want something else for
+its constructor than its `args`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copyreg
+import types
+from collections.abc import Mapping
+from typing import Any
+
+Reduced = tuple[Any, ...]  # what __reduce__ returns
+
+
+def args_of(error: BaseException) -> tuple[Any, ...]:
+    """What Python keeps as the error's `args`, whatever the user's class shows under this name."""
+    kept: tuple[Any, ...] = _ARGS.__get__(error)
+    return kept
+
+
+def set_args(error: BaseException, args: tuple[Any, ...]) -> None:
+    _ARGS.__set__(error, args)
+
+
+_ARGS: Any = vars(BaseException)["args"]
+
+
+def copy_slots(source: BaseException, target: BaseException) -> None:
+    """Copies what does not live in `__dict__`: user classes' `__slots__`, and C fields such as `OSError.errno`."""
+    for kind in type(source).__mro__:
+        if kind is BaseException:
+            return
+        for name, slot in vars(kind).items():
+            if isinstance(slot, types.MemberDescriptorType | types.GetSetDescriptorType) and name != "__dict__":
+                with contextlib.suppress(AttributeError, TypeError):  # unset, or read-only: then __new__ has set it
+                    slot.__set__(target, slot.__get__(source, type(source)))
+
+
+class Packed:
+    """Pickles as an exception that can be unpickled even where its class cannot be called with its `args`."""
+
+    def __init__(self, cause: BaseException) -> None:
+        self.cause = cause
+
+    def __reduce__(self) -> Reduced:
+        cause = self.cause
+        args = args_of(cause)
+        if isinstance(cause, BaseExceptionGroup):
+            args = (args[0], [packed(inner) for inner in cause.exceptions])
+        return unpacked, (type(cause), args, cause.__dict__, _user_slots(cause))
+
+
+def packed(cause: BaseException | None) -> Any:
+    kind = type(cause)
+    plain = kind.__reduce__ is BaseException.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__
+    if cause is None or not plain or kind.__getstate__ is not object.__getstate__ or kind in copyreg.dispatch_table:
+        return cause  # it, or register_serializer, says how
+    return Packed(cause)
+
+
+def _user_slots(cause: BaseException) -> dict[str, Any]:
+    """The values of `__slots__` that classes in Python declare; pickle forgets them for exceptions."""
+    declared = [slot for kind in type(cause).__mro__ if "__slots__" in vars(kind) for slot in vars(kind).items()]
+    slots = {name: slot for name, slot in declared if isinstance(slot, types.MemberDescriptorType)}
+    return {name: getattr(cause, name) for name in slots if hasattr(cause, name)}
+
+
+def unpacked(
+    kind: type[BaseException], args: tuple[Any, ...], state: Mapping[str, Any], slots: Mapping[str, Any]
+) -> BaseException:
+    try:
+        cause = kind(*args)
+    except Exception:  # an __init__ of the user's that wants something else than args
+        cause = kind.__new__(kind, *args)
+    set_args(cause, args)
+    cause.__dict__.update(state)
+    for name, value in slots.items():
+        BaseException.__setattr__(cause, name, value)
+    return cause
