@@ -248,10 +248,7 @@ class Execution:
         template = running.template
         running.rooms.clear()  # what it had stored for results is not sent: the room goes back
         if running.cancelled and isinstance(error, (KeyboardInterrupt, asyncio.CancelledError)):
-            value = failures.failed(
-                "TaskCancelledError", f"Task {template.name} was cancelled.", task_id=running.task_id.hex()
-            )
-            result, note, fall_back, retry = wire.Result(value), "cancelled", False, False
+            result, note, fall_back, retry = self._cancelled(running, error), "cancelled", False, False
         else:
             fall_back, retry, error = self._next_step(running, error)
             result, note = self._raised(running, error), _first_line(error)
@@ -283,6 +280,14 @@ class Execution:
                 return fall_back, not fall_back and self._is_retryable(running.template, error), error
         except Exception as problem:  # their module is not here, or raises whatever it does when it is imported
             return False, False, problem
+
+    def _cancelled(self, running: Running, error: BaseException) -> wire.Result:
+        """Of code that was interrupted: an error of the task, which says where that was. Else the bare error."""
+        message, task_id = f"Task {running.template.name} was cancelled.", running.task_id.hex()
+        if not running.begun or _users_part(error.__traceback__) is None:
+            return wire.Result(failures.failed("TaskCancelledError", message, task_id=task_id))
+        cancelled = exceptions.TaskCancelledError(message, task_id=task_id)
+        return self._raised(running, cancelled.with_traceback(error.__traceback__))
 
     def _raised(self, running: Running, error: BaseException) -> wire.Result:
         """An error as a result. It is never put into the arena: other objects may come to be the same error."""

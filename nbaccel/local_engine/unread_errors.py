@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MORE_EVERY_S = 1.0
 _NO_NEWS = (CANCELLED, "ACTOR_DIED", "ACTOR_UNAVAILABLE", "TASK_PLACEMENT_GROUP_REMOVED")
+_OF_ITS_CANCELLED_CHILD = ("TaskCancelledError", "RayTaskError(TaskCancelledError)")
 
 _Kind = tuple[int, str, str]  # job, task's name, class of its error
 
@@ -97,4 +98,4 @@ class UnreadErrors:
 
 def _is_no_news(entry: TaskEntry) -> bool:
     """Whether the user ended it, or what it waited for."""
-    return entry.error_type in _NO_NEWS or entry.note.startswith("TaskCancelledError")
+    return entry.error_type in _NO_NEWS or entry.note.startswith(_OF_ITS_CANCELLED_CHILD)

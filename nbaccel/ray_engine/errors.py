@@ -22,7 +22,6 @@ _REFUSED = re.compile(r"^.*ActorUnschedulableError: (.*)$", re.MULTILINE)
 _NOT_SET_UP = re.compile(r"RuntimeEnvSetupError: (?:Failed to set up runtime environment\.\n)?(.*)\Z", re.DOTALL)
 # What happened to an attempt, said by its supervisor (see supervising): it is the task's own fate.
 _OF_THE_RUNTIME = (
-    ray.exceptions.TaskCancelledError,  # while it ran
     ray.exceptions.TaskUnschedulableError,
     ray.exceptions.WorkerCrashedError,
     ray.exceptions.OutOfMemoryError,

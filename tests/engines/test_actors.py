@@ -276,8 +276,9 @@ def test_an_async_call_is_cancelled(nb, wait_until):
     with pytest.raises(ValueError, match="force"):
         nb.cancel(ref, force=True)
     nb.cancel(ref)
-    with pytest.raises(exceptions.TaskCancelledError):
+    with pytest.raises(exceptions.TaskCancelledError) as caught:
         nb.get(ref)
+    assert isinstance(caught.value, exceptions.RayTaskError)
 
 
 def test_the_older_spelling_of_a_start_and_a_call_takes_its_options_beside_its_arguments(nb):

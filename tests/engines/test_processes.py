@@ -16,6 +16,21 @@ from tests.engines.conftest import ON_RAY
 pytestmark = pytest.mark.parametrize("engine", ["local", pytest.param("ray", marks=ON_RAY)], indirect=True)
 
 
+def caught(nb, ref):
+    """What `get` raises."""
+    with pytest.raises(exceptions.RayError) as caught:
+        nb.get(ref)
+    return caught.value
+
+
+def assert_both(error, name):
+    """Whoever catches errors of tasks catches it, and whoever catches cancels."""
+    assert isinstance(error, exceptions.RayTaskError) and isinstance(error, exceptions.TaskCancelledError)
+    assert isinstance(error.cause, exceptions.TaskCancelledError)
+    assert error.function_name == name
+    assert f"in {name}" in str(error)
+
+
 @pytest.mark.parametrize("recursive", [True, False])
 def test_children_are_cancelled_with_their_parent_unless_told_otherwise(nb, gate, tmp_path, wait_until, recursive):
     @nb.remote
@@ -35,11 +50,46 @@ def test_children_are_cancelled_with_their_parent_unless_told_otherwise(nb, gate
     ref = parent.remote(gate, str(path))
     wait_until(lambda: nb.get(gate.arrived.remote()))
     nb.cancel(ref, recursive=recursive)
-    with pytest.raises(exceptions.TaskCancelledError):
-        nb.get(ref)
+    assert_both(caught(nb, ref), "parent")
     if not recursive:
         nb.get(gate.open.remote())
     wait_until((tmp_path / ("child-cancelled" if recursive else "child-done")).exists)
+
+
+@pytest.mark.parametrize("kind", ["sync", "async", "stream"])
+def test_a_cancelled_call_of_an_actor_takes_along_what_it_waits_for(nb, gate, tmp_path, wait_until, kind):
+    @nb.remote(num_cpus=0)
+    def child(gate, path):
+        try:
+            nbaccel.get(gate.wait.remote())
+        except BaseException:
+            open(path, "w").close()
+            raise
+
+    class Parents:
+        def sync(self, gate, path):
+            return nbaccel.get(child.remote(gate, path))
+
+    class AsyncParents:
+        async def async_(self, gate, path):
+            return await child.remote(gate, path)
+
+        async def stream(self, gate, path):
+            yield 1
+            yield await child.remote(gate, path)
+
+    if kind == "sync":
+        ref = nb.remote(Parents).remote().sync.remote(gate, str(tmp_path / "cancelled"))
+    else:
+        parents = nb.remote(AsyncParents).remote()
+        ref = (parents.async_ if kind == "async" else parents.stream).remote(gate, str(tmp_path / "cancelled"))
+    if kind == "stream":
+        assert nb.get(next(ref)) == 1
+    wait_until(lambda: nb.get(gate.arrived.remote()))
+    nb.cancel(ref, recursive=True)
+    error = caught(nb, next(ref) if kind == "stream" else ref)
+    assert isinstance(error, exceptions.RayTaskError) and isinstance(error, exceptions.TaskCancelledError)
+    wait_until((tmp_path / "cancelled").exists)
 
 
 def test_a_cancelled_stream_ends_with_that_error(nb, gate):
@@ -51,9 +101,9 @@ def test_a_cancelled_stream_ends_with_that_error(nb, gate):
     stream = held.remote(gate)
     assert nb.get(next(stream)) == 1
     nb.cancel(stream)
-    with pytest.raises(exceptions.TaskCancelledError):
-        for ref in stream:
-            nb.get(ref)
+    last = list(stream)
+    assert len(last) == 1
+    assert_both(caught(nb, last[0]), "held")
 
 
 @pytest.mark.parametrize("ahead", [-1, 1, 2])

@@ -163,8 +163,9 @@ def test_a_waiting_task_is_cancelled(nb, gate):
     blocked = hold.options(num_cpus=0, resources={"blue": 2}).remote(gate)
     waiting = never.options(resources={"blue": 2}).remote()
     nb.cancel(waiting)
-    with pytest.raises(exceptions.TaskCancelledError):
+    with pytest.raises(exceptions.TaskCancelledError) as caught:
         nb.get(waiting)
+    assert not isinstance(caught.value, exceptions.RayTaskError)
     nb.get(gate.open.remote())
     nb.get(blocked)
 
@@ -181,8 +182,10 @@ def test_a_running_task_is_cancelled(nb, tmp_path, wait_until):
     ref = forever.remote()
     wait_until((tmp_path / "began").exists)
     nb.cancel(ref)
-    with pytest.raises((exceptions.TaskCancelledError, KeyboardInterrupt)):
+    with pytest.raises(exceptions.TaskCancelledError) as caught:
         nb.get(ref)
+    assert isinstance(caught.value, exceptions.RayTaskError)
+    assert "in forever" in str(caught.value)
 
 
 def test_a_running_task_is_killed_by_force(nb, tmp_path, wait_until):

@@ -40,7 +40,8 @@ Kind = tuple[str, str, str]  # a task's name, kind and choice
 Briefs = tuple[list[Kind], bytes]  # the kinds, and a row for each task
 BRIEF = struct.Struct("<24sIIdd")  # task id, number of its kind, attempt, started and ended (Unix seconds)
 _TOLD_AT_ONCE = ("devices", "progress", "ended_at")
-_OF_CANCELS = ("TaskCancelledError", "CancelledError", "KeyboardInterrupt")  # how a cancel ends what runs
+# How a cancel ends what runs.
+_OF_CANCELS = ("TaskCancelledError", "RayTaskError(TaskCancelledError)", "CancelledError", "KeyboardInterrupt")
 _FIELDS_OF_BRIEF = 7  # of a note: task_id, attempt, name, kind, started_at, choice, ended_at
 
 
