@@ -88,7 +88,9 @@ def test_a_cancelled_call_of_an_actor_takes_along_what_it_waits_for(nb, gate, tm
     wait_until(lambda: nb.get(gate.arrived.remote()))
     nb.cancel(ref, recursive=True)
     error = caught(nb, next(ref) if kind == "stream" else ref)
-    assert isinstance(error, exceptions.RayTaskError) and isinstance(error, exceptions.TaskCancelledError)
+    assert isinstance(error, exceptions.TaskCancelledError)
+    if kind != "sync":  # of a plain method Ray tells what it raised or, where that comes late, the cancel alone
+        assert isinstance(error, exceptions.RayTaskError)
     wait_until((tmp_path / "cancelled").exists)
 
 
