@@ -1,6 +1,8 @@
 """Virtual nodes on both engines: work goes where it must, and a lost node loses its workers and its objects."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -8,7 +10,12 @@ import nbaccel
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.cluster_utils import Cluster
-from nbaccel.util.placement_group import placement_group, placement_group_table, remove_placement_group
+from nbaccel.util.placement_group import (
+    get_placement_group,
+    placement_group,
+    placement_group_table,
+    remove_placement_group,
+)
 from nbaccel.util.scheduling_strategies import In, NodeAffinitySchedulingStrategy, NodeLabelSchedulingStrategy
 from tests.gates import Gate, wait_until
 
@@ -125,6 +132,34 @@ def test_bundles_lie_as_the_strategy_says(joined):
     assert nodes_of("PACK", 5) == 3 and nodes_of("STRICT_SPREAD", 3) == 3
     too_many = placement_group([{"CPU": 1}] * 4, strategy="STRICT_SPREAD")
     assert too_many.wait(0) is False
+
+
+IN_ANOTHER_NAMESPACE = """
+import sys
+import nbaccel
+from nbaccel.util.placement_group import get_placement_group, placement_group
+
+nbaccel.init(address=sys.argv[1], namespace="another")
+try:
+    get_placement_group("ours")
+except ValueError as error:
+    print(error)
+group = placement_group([{"CPU": 1}], name="ours")
+print(get_placement_group("ours").id.hex() == group.id.hex() != sys.argv[2])
+"""
+
+
+def test_names_of_placement_groups_belong_to_a_namespace(joined):
+    group = placement_group([{"CPU": 1}], name="ours")
+    other = subprocess.run(
+        [sys.executable, "-c", IN_ANOTHER_NAMESPACE, joined.address, group.id.hex()],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    said, found_its_own = other.stdout.splitlines()
+    assert "name: ours. One of that name is in another namespace" in said
+    assert found_its_own == "True"
+    assert get_placement_group("ours") == group
+    remove_placement_group(group)
 
 
 def test_lost_objects_are_made_again_with_what_they_were_made_from(joined, tmp_path):

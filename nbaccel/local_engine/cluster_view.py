@@ -87,7 +87,7 @@ class ClusterView:
         bundle_labels: list[dict[str, str]] | None,
     ) -> bytes:
         group_id = os.urandom(18)
-        self.link.ask("create_group", [group_id, bundles, strategy, name, detached, bundle_labels])
+        self.link.ask("create_group", [group_id, bundles, strategy, name, detached, bundle_labels, self.namespace])
         return group_id
 
     def group_ready(self: Any, group_id: bytes, value: Any) -> ObjectRef[Any]:
@@ -106,7 +106,7 @@ class ClusterView:
         return dict(self.link.ask("group_table", group_id))
 
     def find_group(self: Any, name: str) -> dict[str, Any] | None:
-        found = self.link.ask("find_group", name)
+        found = self.link.ask("find_group", [name, self.namespace])
         return dict(found) if found else None
 
     def add_node(self: Any, options: dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ SCHEDULING_STATES = {"PENDING": "QUEUED", "CREATED": "FINISHED", "REMOVED": "REM
 
 
 class GroupNameTaken(Exception):
-    """Two placement groups cannot have one name."""
+    """Two placement groups of a namespace cannot have one name."""
 
 
 @dataclass(slots=True)
@@ -26,6 +26,7 @@ class Group:
     """One placement group."""
 
     spec: GroupAsked
+    namespace: str
     state: str = "PENDING"
     never: str = ""  # why it can never be placed, where that is an error
     nodes: list[bytes] = field(default_factory=list)  # of the bundles, when they were last placed
@@ -44,8 +45,8 @@ class Groups:
 
     def create(self, peer: Peer, body: Any) -> None:
         """Raises GroupNameTaken."""
-        group_id, bundles, strategy, name, detached, labels = body
-        if name and any(group.spec.name == name and group.state != "REMOVED" for group in self._by_id.values()):
+        group_id, bundles, strategy, name, detached, labels, namespace = body
+        if name and self._named(name, namespace) is not None:
             raise GroupNameTaken(f"Failed to create placement group: the name {name!r} already exists.")
         pairs = [
             tuple(sorted((key, round(amount * UNIT)) for key, amount in bundle.items() if amount)) for bundle in bundles
@@ -54,7 +55,7 @@ class Groups:
         job = self._head.jobs.get(peer.job)
         refuses = job is not None and job.hello.infeasible == "raise"
         spec = GroupAsked(group_id, name, pairs, strategy, peer.job, detached, label_pairs, refuses)
-        self._by_id[group_id] = Group(spec)
+        self._by_id[group_id] = Group(spec, namespace)
         self._head.handle(spec)
 
     def ready(self, peer: Peer, body: Any) -> None:
@@ -83,10 +84,16 @@ class Groups:
         group = self._by_id.get(group_id)
         return self._row(group_id, group) if group is not None else {}
 
-    def find(self, peer: Peer, name: str) -> dict[str, Any] | None:
+    def find(self, peer: Peer, body: Any) -> dict[str, Any] | None:
+        """The row of the group that has this name in this namespace."""
+        name, namespace = body
+        group_id = self._named(name, namespace)
+        return self._row(group_id, self._by_id[group_id]) if group_id is not None else None
+
+    def _named(self, name: str, namespace: str) -> bytes | None:
         for group_id, group in self._by_id.items():
-            if group.spec.name == name and group.state != "REMOVED":
-                return self._row(group_id, group)
+            if (group.spec.name, group.namespace) == (name, namespace) and group.state != "REMOVED":
+                return group_id
         return None
 
     def rows(self) -> list[dict[str, Any]]:

@@ -64,10 +64,14 @@ class Groups:
         return dict(placement_group_table(rays_group(group_id)))
 
     def find_group(self: Any, name: str) -> dict[str, Any] | None:
-        for row in self.group_table(None).values():
-            if row["name"] == name and row["state"] != "REMOVED":
-                return dict(row)
-        return None
+        from ray.util.placement_group import get_placement_group
+
+        try:
+            group = get_placement_group(name)  # Ray looks in the namespace of this program
+        except ValueError:
+            return None
+        row: dict[str, Any] = self.group_table(group.id.binary())
+        return row if row["state"] != "REMOVED" else None
 
     # ---- never
 

@@ -92,12 +92,16 @@ def _check_is_group(thing: Any) -> None:
 
 
 def get_placement_group(placement_group_name: str) -> PlacementGroup:
-    """The placement group of this name. Raises ValueError when there is none."""
+    """The placement group that has this name in the namespace of this program. Raises ValueError when there is none."""
     if not placement_group_name:
         raise ValueError("Please supply a non-empty value to get_placement_group")
-    row = engines.current().find_group(placement_group_name)
+    engine = engines.current()
+    row = engine.find_group(placement_group_name)
     if row is None:
-        raise ValueError(f"Failed to look up placement group with name: {placement_group_name}")
+        rows = engine.group_table(None).values()
+        elsewhere = any(row["name"] == placement_group_name and row["state"] != "REMOVED" for row in rows)
+        hint = " One of that name is in another namespace: give both programs init(namespace=...)." if elsewhere else ""
+        raise ValueError(f"Failed to look up placement group with name: {placement_group_name}.{hint}")
     return PlacementGroup(PlacementGroupID.from_hex(row["placement_group_id"]))
 
 
