@@ -34,9 +34,12 @@ def check(
     cluster: Cluster, tasks: TaskTable, workers: WorkerTable, actors: ActorTable, groups: GroupTable, leases: Leases
 ) -> None:
     """Raises AssertionError, naming the record, at the first invariant that is broken."""
-    places = list(cluster.nodes.values()) + [place for each in cluster.bundles.values() for place in each.values()]
-    for place in places:
+    bundles = [place for each in cluster.bundles.values() for place in each.values()]
+    commons = [place for each in cluster.commons.values() for place in each.values()]
+    for place in (*cluster.nodes.values(), *bundles, *commons):
         _check_place(place)
+    for place in commons:
+        _check_commons(place)
     for ask in cluster.asks.values():
         _check_ask(ask)
     for shape in tasks.shapes.values():
@@ -70,6 +73,21 @@ def _check_place(place: Place) -> None:
     for device in chain.from_iterable(place.devices.values()):
         assert device.used == sum(device.holds.values()) <= device.amount, f"{place.name}: {device.spec} overbooked"
         assert all(hold in place.holds for hold in device.holds), f"{place.name}: {device.spec} has a lost holder"
+
+
+def _check_commons(commons: Place) -> None:
+    """They have what their bundles have, and whoever holds some of a bundle holds as much of them."""
+    totals = Counter[str]()
+    for bundle in commons.bundles:
+        totals.update(bundle.totals)
+        for hold in bundle.holds:
+            copy = hold.in_commons
+            assert copy is not None and copy in commons.holds and copy.is_copy, f"{hold.owner} is not in the commons"
+            same = (copy.pooled, copy.lent, copy.devices) == (hold.pooled, hold.lent, hold.devices)
+            assert same, f"{hold.owner} holds one amount of {bundle.name} and another of the commons"
+    assert commons.totals == dict(totals), f"{commons.name} have {commons.totals}, their bundles {dict(totals)}"
+    copies = sum(hold.is_copy for hold in commons.holds)
+    assert copies == sum(len(bundle.holds) for bundle in commons.bundles), f"{commons.name}: {copies} copies"
 
 
 def _check_ask(ask: Ask) -> None:

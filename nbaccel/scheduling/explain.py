@@ -225,17 +225,42 @@ class Explainer:
 
 
 def holders_of(place: Place, resource: str) -> Iterator[HolderFact]:
-    """Everybody who holds some of a resource on a place, with those inside bundles for the bundles."""
+    """Everybody who holds some of a resource on a place: of a group's bundles those inside, and the group for the rest.
+
+    On a bundle also those who have named none: they may be what it lacks.
+    """
+    groups: dict[Place, Hold] = {}
     for hold in place.holds:
-        if hold.inner is not None and hold.inner.holds:
-            yield from holders_of(hold.inner, resource)
-            continue
-        for name, amount in hold.pooled:
-            if name == resource and not (name == "CPU" and hold.lent):
-                yield _fact(hold, resource, amount, None)
-        for device, amount in hold.parts:
-            if device.spec.resource == resource:
-                yield _fact(hold, resource, amount, device.spec.index)
+        if hold.inner is not None and hold.inner.commons is not None:
+            groups[hold.inner.commons] = hold
+        else:
+            yield from _facts(hold, resource)
+    for commons, reserve in groups.items():
+        yield from _facts_inside(commons, reserve, resource)
+    if place.commons is not None:
+        for hold in place.commons.holds:
+            if not hold.is_copy:
+                yield from _facts(hold, resource)
+
+
+def _facts(hold: Hold, resource: str) -> Iterator[HolderFact]:
+    for name, amount in hold.pooled:
+        if name == resource and not (name == "CPU" and hold.lent):
+            yield _fact(hold, resource, amount, None)
+    for device, amount in hold.parts:
+        if device.spec.resource == resource:
+            yield _fact(hold, resource, amount, device.spec.index)
+
+
+def _facts_inside(commons: Place, reserve: Hold, resource: str) -> Iterator[HolderFact]:
+    """Who holds what a group has reserved on a node; the group itself, where nobody inside does."""
+    for hold in commons.holds:
+        yield from _facts(hold, resource)
+    if commons.free.get(resource, 0) > 0:
+        yield _fact(reserve, resource, commons.free[resource], None)
+    for device in commons.devices.get(resource, ()):
+        if device.used < device.amount:
+            yield _fact(reserve, resource, device.amount - device.used, device.spec.index)
 
 
 def _fact(hold: Hold, resource: str, amount: int, index: int | None) -> HolderFact:

@@ -84,10 +84,11 @@ class GroupTable:
         """Its bundles go back as soon as nobody holds any of them; the caller ends who is inside."""
         self._move(group, REMOVED, now)
         self._pending.pop(group.spec.group_id, None)
-        for place in list(group.places.values()):
-            self._cluster.close_bundle(place)
+        for node_id in {place.node_id for place in group.places.values()}:
+            self._cluster.close_bundles(group.spec.group_id, node_id)
         group.places.clear()
         self._cluster.bundles.pop(group.spec.group_id, None)
+        self._cluster.commons.pop(group.spec.group_id, None)
         self._cluster.groups_wait = bool(self._pending)
         self._cluster.freed_any = True
         del self.records[group.spec.group_id]
@@ -103,7 +104,8 @@ class GroupTable:
         for group in self.records.values():
             lost = [index for index, place in group.places.items() if place.node_id == node_id]
             for index in lost:
-                self._cluster.close_bundle(group.places.pop(index))
+                del group.places[index]
+            self._cluster.close_bundles(group.spec.group_id, node_id)
             if lost and group.state is CREATED:
                 self._move(group, RESCHEDULING, now)
                 self._pending[group.spec.group_id] = group
@@ -130,7 +132,7 @@ class GroupTable:
         group.refused, group.told, group.never = "", False, None
         for index, hold in sorted(holds.items()):
             place = group.places[index] = _bundle_place(group, index, hold)
-            self._cluster.add_bundle(group.spec.group_id, index, place)
+            self._cluster.add_bundle(group.spec.group_id, place)
         self._move(group, CREATED, now)
         self._cluster.reopen(self._cluster.asks_of_group(group.spec.group_id))
 

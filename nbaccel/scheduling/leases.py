@@ -157,11 +157,12 @@ class Leases:
         if hold is None or done.choice or hold.parts or not hold.place.alive:
             return False
         for name, _ in hold.pooled:
-            for ask in hold.place.refused.get(name, ()):
-                for other in ask.shapes:
-                    if other.size and other is not shape:
-                        return False
-        return hold.place.free.get("CPU", 0) >= 0 and not self._cluster.groups_wait
+            for place in hold.place.all_who_share():
+                for ask in place.refused.get(name, ()):
+                    for other in ask.shapes:
+                        if other.size and other is not shape:
+                            return False
+        return hold.place.left("CPU") >= 0 and not self._cluster.groups_wait
 
     def _send_ahead(self, worker: WorkerRecord, shape: Shape, now: float) -> None:
         queue, hold, out = worker.queue, worker.hold, self._out

@@ -56,6 +56,7 @@ class Device(msgspec.Struct, eq=False):
     used: int = 0
     reason: str = ""  # why `limit` is below `amount`
     base: Device | None = None  # of a slice: the node's device
+    commons: Device | None = None  # of a bundle's slice: what the whole group has of the same device
     holds: dict[Hold, int] = {}
     is_lost: bool = False
 
@@ -76,9 +77,12 @@ class Device(msgspec.Struct, eq=False):
             return 0
         if empty:
             return self.amount
-        if self.base is not None:
-            return self.amount - self.used if self.base.limit >= self.base.used else 0
-        return min(self.amount, self.limit) - self.used
+        if self.base is None:
+            return min(self.amount, self.limit) - self.used
+        if self.base.limit < self.base.used:
+            return 0
+        own = self.amount - self.used
+        return own if self.commons is None else min(own, self.commons.amount - self.commons.used)
 
     def need(self, amount: int, memory_bytes: int) -> int | None:
         """How much of this device meets the demand; None when its memory is too small or unknown."""
@@ -103,10 +107,16 @@ class Hold(msgspec.Struct, eq=False):
     since: float
     lent: int = 0  # CPU given back while its worker is blocked
     inner: Place | None = None  # of a bundle's reserve: the bundle
+    in_commons: Hold | None = None  # of a hold on a bundle: its copy in what the group has in common
+    is_copy: bool = False
 
 
 class Place(msgspec.Struct, eq=False):
-    """Where work can be put: a node, or a bundle on a node."""
+    """Where work can be put: a node, a bundle on a node, or the commons: all the bundles that a group has on a node.
+
+    As in Ray, who names no bundle takes from the commons, and who names one takes from the bundle and from the commons:
+    nobody gets more of a bundle than it has, and all together get no more than the group has reserved.
+    """
 
     node_id: bytes
     name: str
@@ -117,7 +127,9 @@ class Place(msgspec.Struct, eq=False):
     labels: dict[str, str]
     is_head: bool = False
     group_id: bytes | None = None
-    bundle: int = -1
+    bundle: int = -1  # -1: none, so it is a node or the commons of a group
+    commons: Place | None = None  # of a bundle
+    bundles: list[Place] = []  # of the commons
     reserve: Hold | None = None  # a bundle's hold on its node
     closing: bool = False  # the group is removed: the reserve goes back with the last hold
     alive: bool = True
@@ -160,24 +172,61 @@ class Place(msgspec.Struct, eq=False):
 
     def take(self, asked: Asked, owner: Any, now: float) -> Hold | str:
         """A hold on everything asked, or the name of the first resource that there is too little of."""
-        free = self.free
         for name, amount in asked.pooled:
-            if free.get(name, 0) < amount:
+            if self.left(name) < amount:
                 return name
-        if not asked.devices:
-            hold = Hold(self, asked, asked.pooled, NO_DEVICES, [], owner, now)
-        else:
-            parts = self.pick(asked)
-            if isinstance(parts, str):
-                return parts
-            hold = Hold(self, asked, asked.pooled, _indexes(parts), parts, owner, now)
-            for device, amount in parts:
-                device.used += amount
-                device.holds[hold] = amount
+        parts = self.pick(asked) if asked.devices else []
+        if isinstance(parts, str):
+            return parts
+        hold = self._charge(asked, parts, owner, now)
+        if self.commons is not None:
+            shared = [(device.commons, amount) for device, amount in parts if device.commons is not None]
+            hold.in_commons = self.commons._charge(asked, shared, owner, now)
+            hold.in_commons.is_copy = True
+        return hold
+
+    def _charge(self, asked: Asked, parts: list[tuple[Device, int]], owner: Any, now: float) -> Hold:
+        hold = Hold(self, asked, asked.pooled, _indexes(parts) if parts else NO_DEVICES, parts, owner, now)
+        for device, amount in parts:
+            device.used += amount
+            device.holds[hold] = amount
         for name, amount in asked.pooled:
-            free[name] -= amount
+            self.free[name] -= amount
         self.holds[hold] = None
         return hold
+
+    def left(self, name: str) -> int:
+        """How much of a pooled resource can be taken here now."""
+        own = self.free.get(name, 0)
+        return own if self.commons is None else min(own, self.commons.free.get(name, 0))
+
+    def empty_commons(self, order: int) -> Place:
+        """The commons of this bundle's group on this bundle's node, before any bundle has joined them."""
+        name = f"the bundles of {self.name.partition(' of ')[2]}"
+        return Place(self.node_id, name, order, {}, {}, {}, self.labels, group_id=self.group_id)
+
+    def join(self, bundle: Place) -> None:
+        """One more bundle of the group whose commons this is."""
+        self.bundles.append(bundle)
+        bundle.commons = self
+        for name, amount in bundle.totals.items():
+            self.totals[name] = self.totals.get(name, 0) + amount
+            self.free[name] = self.free.get(name, 0) + amount
+        for resource, slices in bundle.devices.items():
+            devices = self.devices.setdefault(resource, [])
+            for each in slices:
+                each.commons = next((device for device in devices if device.base is each.base), None)
+                if each.commons is None:
+                    each.commons = Device(each.spec, 0, 0, base=each.base)
+                    devices.append(each.commons)
+                each.commons.amount += each.amount
+                each.commons.limit += each.amount
+            devices.sort(key=lambda device: device.spec.index)
+
+    def all_who_share(self) -> list[Place]:
+        """The places that compete for what this one has: itself, or the whole group on its node."""
+        commons = self.commons or self
+        return [commons, *commons.bundles]
 
     def pick(self, asked: Asked, empty: bool = False) -> list[tuple[Device, int]] | str:
         """The devices that this demand would get, or the resource that cannot be met. The only rule for devices."""
@@ -236,14 +285,14 @@ class Place(msgspec.Struct, eq=False):
     def lacks_now(self, asked: Asked) -> str | None:
         """The resource that refuses the demand at this moment."""
         for name, amount in asked.pooled:
-            if self.free.get(name, 0) < amount:
+            if self.left(name) < amount:
                 return name
         parts = self.pick(asked)
         return parts if isinstance(parts, str) else None
 
     def all_lacking_now(self, asked: Asked) -> list[str]:
         """Every resource that refuses the demand at this moment."""
-        lacking = [name for name, amount in asked.pooled if self.free.get(name, 0) < amount]
+        lacking = [name for name, amount in asked.pooled if self.left(name) < amount]
         for name, amount in asked.devices:
             if isinstance(self.pick(asked.only(name, amount)), str):
                 lacking.append(name)

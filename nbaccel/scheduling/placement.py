@@ -48,6 +48,7 @@ class Cluster:
     def __init__(self) -> None:
         self.nodes: dict[bytes, Place] = {}
         self.bundles: dict[bytes, dict[int, Place]] = {}  # group -> bundle index -> place
+        self.commons: dict[bytes, dict[bytes, Place]] = {}  # group -> node -> all its bundles there, as one place
         self.asks: dict[Choice, Ask] = {}
         self.woken: dict[Shape, None] = {}
         self.freed_any = False  # something came back since pending groups were last tried
@@ -109,8 +110,11 @@ class Cluster:
     def _of_strategy(self, choice: Choice) -> list[Place]:
         placement = choice.placement
         if placement.strategy == "GROUP":
-            bundles = self.bundles.get(placement.group_id or b"", {})
-            return [place for index, place in bundles.items() if placement.bundle in (-1, index)]
+            group_id = placement.group_id or b""
+            if placement.bundle == -1:
+                return list(self.commons.get(group_id, {}).values())
+            bundle = self.bundles.get(group_id, {}).get(placement.bundle)
+            return [bundle] if bundle is not None else []
         nodes = list(self.nodes.values())
         if placement.strategy != "NODE":
             return nodes
@@ -210,6 +214,8 @@ class Cluster:
         for name, _ in pooled:
             self._freed(place, name)
         self._settle(hold)
+        if hold.in_commons is not None:
+            self.give_pooled(hold.in_commons)
 
     def shrink(self, hold: Hold, running: tuple[tuple[str, int], ...]) -> None:
         """Keeps of the pooled resources only what `running` names; the devices stay."""
@@ -225,6 +231,8 @@ class Cluster:
             hold.place.free["CPU"] -= back
             hold.lent -= back
         self._settle(hold)
+        if hold.in_commons is not None:
+            self.shrink(hold.in_commons, running)
 
     def give_devices(self, hold: Hold) -> None:
         parts, hold.parts, hold.devices = hold.parts, [], NO_DEVICES
@@ -234,12 +242,16 @@ class Cluster:
         for device, _ in parts:
             self.device_freed(hold.place, device)
         self._settle(hold)
+        if hold.in_commons is not None:
+            self.give_devices(hold.in_commons)
 
     def give_all(self, hold: Hold) -> None:
         self.give_pooled(hold)
         self.give_devices(hold)
         hold.place.holds.pop(hold, None)
-        self._close_bundle(hold.place)
+        if hold.in_commons is not None:
+            hold.in_commons.place.holds.pop(hold.in_commons, None)
+        self._give_bundles(hold.place.commons or hold.place)
 
     def _settle(self, hold: Hold) -> None:
         if hold.place.demoted:
@@ -252,18 +264,28 @@ class Cluster:
             hold.lent = amount
             hold.place.free["CPU"] += amount
             self._freed(hold.place, "CPU")
+            if hold.in_commons is not None:
+                self.lend_cpu(hold.in_commons)
 
     def reclaim_cpu(self, hold: Hold) -> None:
         """It takes it back at once: free CPU may go below zero, and nothing starts before it is above again."""
         hold.place.free["CPU"] = hold.place.free.get("CPU", 0) - hold.lent
         hold.lent = 0
+        if hold.in_commons is not None:
+            self.reclaim_cpu(hold.in_commons)
 
     def _freed(self, place: Place, name: str) -> None:
         self.freed_any = True
+        if place.commons is None:  # what a bundle gets back, its commons get back next
+            for each in (place, *place.bundles):
+                self._offer_again(each, name)
+
+    def _offer_again(self, place: Place, name: str) -> None:
+        """Those that were refused for lack of this may fit now."""
         asks = place.refused.get(name)
         if not asks:
             return
-        free = place.free.get(name, 0)
+        free = place.left(name)
         for ask in list(asks):
             if ask.needs.get(name, 0) <= free:
                 del asks[ask]
@@ -274,10 +296,9 @@ class Cluster:
         """Some of a device came back, or others leave us more of it."""
         self._freed(place, device.spec.resource)
         if device.base is None and place.group_id is None:
-            for bundles in self.bundles.values():
-                for bundle in bundles.values():
-                    if bundle.node_id == place.node_id:
-                        self._freed(bundle, device.spec.resource)
+            for commons in self.commons.values():
+                if place.node_id in commons:
+                    self._freed(commons[place.node_id], device.spec.resource)
 
     def _promote(self, place: Place) -> None:
         for ask in list(place.demoted):
@@ -337,20 +358,34 @@ class Cluster:
             self._wake(ask)
         place.refused, place.demoted = {}, {}
 
-    def add_bundle(self, group_id: bytes, index: int, place: Place) -> None:
-        self.bundles.setdefault(group_id, {})[index] = place
+    def add_bundle(self, group_id: bytes, place: Place) -> None:
+        self.bundles.setdefault(group_id, {})[place.bundle] = place
+        commons = self.commons.setdefault(group_id, {})
+        if place.node_id not in commons:
+            commons[place.node_id] = place.empty_commons(self.nodes[place.node_id].order)
+        commons[place.node_id].join(place)
 
     def asks_of_group(self, group_id: bytes) -> list[Ask]:
         return [ask for ask in self.asks.values() if ask.choice.placement.group_id == group_id]
 
-    def close_bundle(self, place: Place) -> None:
-        """The bundle ends; its reserve goes back to the node as soon as nobody holds any of it."""
-        self.bundles.get(place.group_id or b"", {}).pop(place.bundle, None)
-        self.withdraw(place)
-        place.closing = True
-        self._close_bundle(place)
+    def close_bundles(self, group_id: bytes, node_id: bytes) -> None:
+        """The bundles of a group on a node end; each goes back to the node as soon as nobody can hold any of it."""
+        commons = self.commons.get(group_id, {}).pop(node_id, None)
+        if commons is None:
+            return
+        for place in commons.bundles:
+            self.bundles[group_id].pop(place.bundle, None)
+            self.withdraw(place)
+        self.withdraw(commons)
+        commons.closing = True
+        self._give_bundles(commons)
 
-    def _close_bundle(self, place: Place) -> None:
-        if place.closing and not place.holds and place.reserve is not None:
-            reserve, place.reserve = place.reserve, None
-            self.give_all(reserve)
+    def _give_bundles(self, commons: Place) -> None:
+        """Who has named no bundle may hold some of any."""
+        if not commons.closing or not all(hold.is_copy for hold in commons.holds):
+            return
+        unused = [bundle for bundle in commons.bundles if not bundle.holds]
+        commons.bundles = [bundle for bundle in commons.bundles if bundle.holds]
+        for bundle in unused:
+            if bundle.reserve is not None:
+                self.give_all(bundle.reserve)

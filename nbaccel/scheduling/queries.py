@@ -69,8 +69,14 @@ class Queries:
         """One row for each holder of each device, in device order."""
         rows: list[DeviceHolder] = []
         for device in self.devices(node_id):
+            groups: dict[Place, Hold] = {}
             for hold, amount in device.holds.items():
-                rows += _rows(device, hold, amount)
+                if hold.inner is not None and hold.inner.commons is not None:
+                    groups[hold.inner.commons] = hold
+                else:
+                    rows.append(_row(device, hold, amount))
+            for commons, reserve in groups.items():
+                rows += _rows_inside(device, commons, reserve)
         return rows
 
     # --- tasks ----------------------------------------------------------------------------------------------------
@@ -180,18 +186,16 @@ class Queries:
         return judge(self._cluster, choice)
 
 
-def _rows(device: Device, hold: Hold, amount: int) -> list[DeviceHolder]:
-    spec = device.spec
-    inner: Place | None = hold.inner
-    if inner is None:
-        return [DeviceHolder(spec.resource, spec.index, hold.owner, amount, hold.since)]
-    slices = [each for each in inner.devices.get(spec.resource, ()) if each.base is device]
-    rows = [
-        DeviceHolder(spec.resource, spec.index, held.owner, part, held.since)
-        for each in slices
-        for held, part in each.holds.items()
-    ]
-    rest = amount - sum(row.amount for row in rows)
-    if rest:
-        rows.append(DeviceHolder(spec.resource, spec.index, hold.owner, rest, hold.since))
+def _row(device: Device, hold: Hold, amount: int) -> DeviceHolder:
+    return DeviceHolder(device.spec.resource, device.spec.index, hold.owner, amount, hold.since)
+
+
+def _rows_inside(device: Device, commons: Place, reserve: Hold) -> list[DeviceHolder]:
+    """Who holds what a group has reserved of a device; the group itself has the rest."""
+    rows: list[DeviceHolder] = []
+    for shared in commons.devices.get(device.spec.resource, ()):
+        if shared.base is device:
+            rows += [_row(device, hold, amount) for hold, amount in shared.holds.items()]
+            if shared.used < shared.amount:
+                rows.append(_row(device, reserve, shared.amount - shared.used))
     return rows

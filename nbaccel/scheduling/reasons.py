@@ -78,7 +78,7 @@ def _short_everywhere(places: list[Place], asked: Asked) -> list[str]:
 
 
 def _no_one(places: list[Place]) -> str:
-    return "no one bundle of its placement group" if places[0].group_id is not None else "no one node"
+    return "no one node of its placement group" if places[0].group_id is not None else "no one node"
 
 
 def _best(places: list[Place], resource: str) -> int:
@@ -100,7 +100,8 @@ def _why_nowhere(cluster: Cluster, choice: Choice) -> str:
 
 def _where(places: list[Place]) -> str:
     if places[0].group_id is not None:
-        return "its placement group" if len(places) > 1 else f"bundle {places[0].bundle} of its placement group"
+        bundle = places[0].bundle
+        return "its placement group" if bundle < 0 else f"bundle {bundle} of its placement group"
     if len(places) == 1:
         return "this machine" if places[0].is_head else f"node {places[0].name}"
     return f"any of the {len(places)} nodes"
@@ -186,7 +187,7 @@ def _why_busy(places: list[Place], asked: Asked, resource: str) -> str:
 
 
 def _pool_used_up(places: list[Place], resource: str) -> str:
-    free = max(place.free.get(resource, 0) for place in places)
+    free = max(place.left(resource) for place in places)
     total = max(place.totals.get(resource, 0) for place in places)
     on = " on any node" if len(places) > 1 else ""
     if "memory" in resource:

@@ -51,6 +51,23 @@ def test_a_task_runs_on_the_devices_of_its_bundle(nb):
     remove_placement_group(group)
 
 
+@nbaccel.remote
+class Member:
+    def devices(self):
+        return nbaccel.get_runtime_context().get_accelerator_ids()["GPU"]
+
+
+def test_who_names_no_bundle_leaves_the_device_to_who_asks_for_it(nb):
+    group = placement_group([{"CPU": 1, "GPU": 1}, {"CPU": 1}], strategy="STRICT_PACK")
+    nb.get(group.ready(), timeout=60)
+    inside = PlacementGroupSchedulingStrategy(group)
+    plain = Member.options(num_cpus=1, scheduling_strategy=inside).remote()
+    assert nb.get(plain.devices.remote(), timeout=60) == []
+    with_device = Member.options(num_cpus=1, num_gpus=1, scheduling_strategy=inside).remote()
+    assert len(nb.get(with_device.devices.remote(), timeout=60)) == 1
+    remove_placement_group(group)
+
+
 def test_children_run_in_the_group_where_it_is_asked(nb):
     @nb.remote
     def child():

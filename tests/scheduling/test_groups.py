@@ -87,6 +87,104 @@ def test_any_bundle_with_room_will_do() -> None:
     assert w.is_sent(big) and w.is_sent(small)
 
 
+MIXED = [demand(CPU=1), demand(CPU=2, GPU=1)]
+
+
+def test_who_names_no_bundle_draws_on_all_bundles_of_a_node() -> None:
+    w = cluster()
+    ask(w, MIXED, "STRICT_PACK")
+    cpu_tasks = [w.submit("cpu", inside(CPU=1)) for _ in range(2)]
+    gpu = w.submit("gpu", inside(CPU=1, GPU=1))
+    late = w.submit("late", inside(CPU=1))
+    w.ready()
+    assert all(w.is_sent(task) for task in (*cpu_tasks, gpu))
+    assert w.devices_of(gpu) == {"GPU": [(0, UNIT)]}
+    assert not w.is_sent(late)
+    w.returns(gpu)
+    w.ready()
+    assert w.is_sent(late)
+
+
+def test_a_bundle_lends_out_what_the_group_has_left_and_not_more() -> None:
+    w = cluster()
+    ask(w, MIXED, "STRICT_PACK")
+    anywhere = [w.submit("anywhere", inside(CPU=1)) for _ in range(2)]
+    second = w.submit("second", inside(1, CPU=2))
+    first = w.submit("first", inside(0, CPU=1))
+    w.ready()
+    assert w.is_sent(first)
+    assert not w.is_sent(second)
+    for task in anywhere:
+        w.returns(task)
+    w.ready()
+    assert w.is_sent(second)
+
+
+def test_who_names_a_bundle_gets_no_more_than_it_has() -> None:
+    w = cluster()
+    ask(w, MIXED, "STRICT_PACK")
+    one, two = w.submit("one", inside(0, CPU=1)), w.submit("two", inside(0, CPU=1))
+    w.ready()
+    assert w.is_sent(one) and not w.is_sent(two)
+    w.returns(one)
+    w.ready()
+    assert w.is_sent(two)
+
+
+def test_a_device_that_was_taken_without_naming_a_bundle_is_not_given_out_twice() -> None:
+    w = cluster()
+    ask(w, [demand(GPU=1), demand(GPU=1)], "STRICT_PACK")
+    anywhere = w.submit("anywhere", inside(GPU=1), fresh=True)
+    first, second = w.submit("first", inside(0, GPU=1), fresh=True), w.submit("second", inside(1, GPU=1), fresh=True)
+    w.ready()
+    assert w.devices_of(anywhere) == {"GPU": [(0, UNIT)]}
+    assert w.devices_of(second) == {"GPU": [(1, UNIT)]}
+    assert not w.is_sent(first)
+    rows = w.scheduler.device_holders(b"head")
+    assert [(row.index, row.amount, str(row.held_by)) for row in rows] == [
+        (0, UNIT, str(w.scheduler.task_record(anywhere.task_id))),
+        (1, UNIT, str(w.scheduler.task_record(second.task_id))),
+    ]
+    explanation = w.scheduler.explain(first.task_id)
+    assert explanation is not None
+    assert [(fact.name, fact.index) for fact in explanation.holders] == [("anywhere", 0)]
+
+
+def test_two_halves_of_a_device_are_shared_by_who_names_no_bundle() -> None:
+    w = cluster()
+    ask(w, [demand(GPU=0.5), demand(GPU=0.5)], "STRICT_PACK")
+    halves = [w.submit("half", inside(GPU=0.5)) for _ in range(2)]
+    w.ready()
+    assert [w.devices_of(half) for half in halves] == [{"GPU": [(0, 5000)]}] * 2
+
+
+def test_a_removed_group_keeps_its_nodes_share_until_all_who_named_no_bundle_are_gone() -> None:
+    w = cluster()
+    ask(w, [demand(CPU=1, GPU=1), demand(CPU=1, GPU=1)], "STRICT_PACK")
+    task = w.submit("task", inside(CPU=1, GPU=1), fresh=True)
+    w.ready()
+    assert w.is_sent(task)
+    w.tell(ev.GroupRemoveAsked(b"g"))
+    assert w.scheduler.node_available(b"head")["GPU"] == 0
+    for worker in w.stopping():
+        w.dies(worker)
+    assert w.scheduler.node_available(b"head") == w.scheduler.node_totals(b"head")
+
+
+def test_the_bundles_of_each_node_are_drawn_on_by_themselves() -> None:
+    w = cluster()
+    assert ask(w, [demand(CPU=2), demand(CPU=2), demand(CPU=2)], "STRICT_SPREAD") == ["head", "n1", "n2"]
+    tasks = [w.submit("f", inside(CPU=2)) for _ in range(4)]
+    w.ready()
+    assert {w.node_of(task) for task in tasks[:3]} == {"head", "n1", "n2"}
+    assert not w.is_sent(tasks[3])
+    w.tell(ev.NodeRemoved(b"n2"))
+    assert w.groups[b"g"] == "RESCHEDULING"
+    w.returns(tasks[0])
+    w.ready()
+    assert w.node_of(tasks[3]) == "head"
+
+
 def test_a_demand_that_fits_no_bundle_is_told_at_once() -> None:
     w = cluster()
     ask(w, [demand(CPU=1)])

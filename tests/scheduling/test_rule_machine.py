@@ -26,13 +26,17 @@ CHOICES = {
     "only on n1": (choice(Placement("NODE", node_id=b"n1"), CPU=1),),
     "in zone a or b": (choice(Placement(labels=(("zone", "in(a,b)"),)), CPU=1),),
     "in group": (choice(Placement("GROUP", group_id=b"g1"), CPU=1),),
+    "in group, with a gpu": (choice(Placement("GROUP", group_id=b"g1"), CPU=1, GPU=1),),
+    "in group, with some gpu": (choice(Placement("GROUP", group_id=b"g1"), GPU=0.5),),
     "in first bundle": (choice(Placement("GROUP", group_id=b"g1", bundle=0), CPU=1, GPU=0.5),),
+    "in second bundle": (choice(Placement("GROUP", group_id=b"g1", bundle=1), CPU=1),),
 }
 BUNDLES = {
     "two cpus": [demand(CPU=1), demand(CPU=1)],
     "one with a gpu": [demand(CPU=1, GPU=1), demand(CPU=1)],
     "two halves": [demand(CPU=1, GPU=0.5), demand(CPU=1, GPU=0.5)],
     "two gpus": [demand(GPU=1), demand(GPU=1)],
+    "two cpus and one with a gpu": [demand(CPU=1), demand(CPU=2, GPU=1)],
 }
 GPUS = [DeviceSpec("GPU", 0, type="A100"), DeviceSpec("GPU", 1, type="A100")]
 
