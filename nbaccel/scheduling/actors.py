@@ -163,6 +163,9 @@ class ActorTable:
         waits = self._tasks.await_objects(record)
         if not waits:
             self._tasks.move(record, WAITING, now)
+            if _is_out_of_reach(actor, record):
+                self._fail_out_of_reach(actor, record, now)
+                return
             if actor.state is ALIVE and caller not in actor.lines:
                 self._send(actor, record, now)
                 return
@@ -184,8 +187,28 @@ class ActorTable:
     def arguments_arrived(self, record: TaskRecord, now: float) -> None:
         self._tasks.move(record, WAITING, now)
         actor = record.actor
-        if actor is not None and actor.state is ALIVE:
+        if actor is None:
+            return
+        if actor.state is ALIVE:
             self._send_ready(actor, self._caller(actor, record), now)
+        elif _is_out_of_reach(actor, record):
+            self._fail_out_of_reach(actor, record, now)
+            self.left(actor, record, now)
+
+    def _fail_out_of_reach(self, actor: ActorRecord, record: TaskRecord, now: float) -> None:
+        why = f", because {actor.why.rstrip('.')}" if actor.why else ""
+        message = (
+            f"{record.task.name} was not run: the actor is restarting{why}. A call waits for that where it has "
+            "retries: max_task_retries."
+        )
+        self._tasks.fail(record, Failure.ACTOR_UNAVAILABLE, message, now)
+
+    def _fail_all_out_of_reach(self, actor: ActorRecord, now: float) -> None:
+        """As in Ray, a call without retries does not wait until its actor has restarted."""
+        waiting = [record for line in actor.lines.values() for record in line if _is_out_of_reach(actor, record)]
+        for record in waiting:
+            self._fail_out_of_reach(actor, record, now)
+            self.left(actor, record, now)
 
     def _send_ready(self, actor: ActorRecord, caller: bytes, now: float) -> None:
         line = actor.lines.get(caller)
@@ -359,10 +382,11 @@ class ActorTable:
         for record in actor.sent.values():
             if record.cancelled:
                 self._tasks.fail(record, Failure.CANCELLED, f"{record.task.name} was cancelled.", now)
-            elif record.state == SUBMITTED or record.task.retries_left:
+            elif record.task.retries_left:
                 again.append(record)
             else:
-                message = f"{record.task.name} was under way when the actor restarted, because {why}."
+                where = "under way" if record.state == RUNNING else "about to run"
+                message = f"{record.task.name} was {where} when the actor restarted, because {why}."
                 self._tasks.fail(record, Failure.ACTOR_UNAVAILABLE, message, now)
         actor.sent.clear()
         actor.behind.clear()
@@ -374,6 +398,7 @@ class ActorTable:
             else:
                 self._take_back(record, now)
             self._put_first(actor, record)
+        self._fail_all_out_of_reach(actor, now)
 
     def end(self, actor: ActorRecord, why: str, now: float, failure: Failure = Failure.ACTOR_DIED) -> None:
         """The actor is dead from here on: its calls fail, its process goes, and with that its devices come back."""
@@ -441,12 +466,18 @@ class ActorTable:
             self._workers.stop(actor.worker, why, now, True)
             if actor.state is ALIVE:
                 self._move(actor, RESTARTING, now, why)
+                self._fail_all_out_of_reach(actor, now)
 
     def _close_if_done(self, actor: ActorRecord, now: float) -> None:
         if actor.closing is not None and not actor.sent and not actor.waiting and actor.state is not DEAD:
             running = actor.creation.state in (RUNNING, IN_GET)
             if not running:
                 self.kill(actor, actor.closing, now, force=False)
+
+
+def _is_out_of_reach(actor: ActorRecord, record: TaskRecord) -> bool:
+    has_retries = record.task.retries_left or record.attempt  # its last one may be the one that it waits for
+    return actor.state is RESTARTING and record.state == WAITING and not has_retries
 
 
 def _pid(worker: WorkerRecord) -> str:

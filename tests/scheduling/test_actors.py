@@ -125,15 +125,42 @@ def test_a_restart_keeps_the_devices_and_resends_what_may_be_retried() -> None:
     assert creation.task_id not in w.outcomes, "its arguments are needed for the next restart"
 
 
-def test_a_call_under_way_without_retries_fails_when_the_actor_restarts() -> None:
+def test_calls_without_retries_fail_when_the_actor_restarts() -> None:
     w = world()
     alive(w, max_restarts=-1)
     running, behind = w.call(), w.call()
+    waits = w.call(caller=b"other", missing={b"o"})
+    after = w.call(caller=b"other")
     w.dies(w.worker_of(running))
-    assert w.outcomes[running.task_id] == "actor unavailable"
+    meanwhile = w.call()
+    assert [w.outcomes.get(task.task_id) for task in (running, behind, after, meanwhile)] == ["actor unavailable"] * 4
+    w.tell(ev.ObjectsReady([b"o"]))
+    assert w.outcomes[waits.task_id] == "actor unavailable"
     w.ready()
     w.returns(w.scheduler.actor_record(b"a").task)  # type: ignore[union-attr]
-    assert w.is_sent(behind)
+    assert w.is_sent(w.call())
+
+
+def test_calls_with_retries_wait_until_the_actor_has_restarted() -> None:
+    w = world()
+    alive(w, max_restarts=-1)
+    running, behind = w.call(retries_left=1), w.call(retries_left=1)
+    w.dies(w.worker_of(running))
+    meanwhile = w.call(retries_left=-1)
+    w.ready()
+    w.returns(w.scheduler.actor_record(b"a").task)  # type: ignore[union-attr]
+    assert all(w.is_sent(call) for call in (running, behind, meanwhile))
+
+
+def test_an_argument_that_comes_after_the_restart_finds_the_actor() -> None:
+    w = world()
+    alive(w, max_restarts=-1)
+    waits = w.call(missing={b"o"})
+    w.dies(next(worker for worker in w.workers.values() if worker.actor == b"a"))
+    w.ready()
+    w.returns(w.scheduler.actor_record(b"a").task)  # type: ignore[union-attr]
+    w.tell(ev.ObjectsReady([b"o"]))
+    assert w.is_sent(waits)
 
 
 def test_restarts_end_after_so_many() -> None:
@@ -154,7 +181,8 @@ def test_kill_with_restart_starts_it_anew() -> None:
     creation = alive(w, max_restarts=1)
     w.tell(ev.ActorKillAsked(b"a", no_restart=False))
     assert w.actors[b"a"] == "RESTARTING"
-    call = w.call()
+    assert w.outcomes[w.call().task_id] == "actor unavailable"
+    call = w.call(retries_left=1)
     assert not w.is_sent(call)
     w.dies(w.stopping()[0], "was killed")
     w.ready()
