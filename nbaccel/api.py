@@ -356,7 +356,11 @@ def _kill_hint(thing: Any) -> str:
 
 
 def get_actor(name: str, namespace: str | None = None) -> ActorHandle:
-    """A named actor. Raises ValueError when there is none of that name in the namespace."""
+    """A named actor. Raises ValueError when there is none of that name in the namespace.
+
+    As in Ray, this handle does not keep the actor alive. The handle that started it does, as do its copies; an actor
+    that is to live on without them is started with `lifetime="detached"`.
+    """
     if not name:
         raise ValueError("Please supply a non-empty value to get_actor")
     if not isinstance(name, str):

@@ -90,7 +90,7 @@ class RuntimeContext:
 
     @property
     def current_actor(self) -> Any:
-        """A handle of the actor that this code runs in. Raises RuntimeError outside of one."""
+        """A handle of the actor that this code runs in, which does not keep it alive. Raises RuntimeError elsewhere."""
         return self._engine.current_actor()
 
     @property

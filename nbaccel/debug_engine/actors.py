@@ -23,9 +23,13 @@ class Actors:
         self._methods: dict[bytes, dict[str, MethodSpec]] = {}
         self._names: dict[tuple[str, str], bytes] = {}
 
-    def handle(self, actor_id: bytes, class_name: str, methods: dict[str, MethodSpec]) -> ActorHandle:
-        self._engine.values.hold(actor_id)
-        return ActorHandle(actor_id, class_name, methods, self._engine, counted=True)
+    def handle(
+        self, actor_id: bytes, class_name: str, methods: dict[str, MethodSpec], *, counted: bool = True
+    ) -> ActorHandle:
+        """A handle; one that is not counted does not keep its actor alive."""
+        if counted:
+            self._engine.values.hold(actor_id)
+        return ActorHandle(actor_id, class_name, methods, self._engine, counted=counted)
 
     def out_of_scope(self, id: bytes) -> None:
         """The last handle has gone, if this is an actor's id."""
@@ -48,7 +52,7 @@ class Actors:
             self._names[key] = actor_id
             return None
         if options.get_if_exists:
-            return self.named(options.name, namespace)
+            return self.named(options.name, namespace, counted=True)
         raise exceptions.ActorAlreadyExistsError(
             f"The name {options.name} (namespace={namespace!r}) is already taken. Use another name, get the existing "
             f"actor with get_actor({options.name!r}), kill it, or pass get_if_exists=True."
@@ -60,13 +64,13 @@ class Actors:
         if template is not None:
             option_checks.group_of_calls(group, template.class_name, template.concurrency_groups)
 
-    def named(self, name: str, namespace: str) -> ActorHandle:
+    def named(self, name: str, namespace: str, *, counted: bool = False) -> ActorHandle:
         """Raises ValueError."""
         self._engine.values.sweep()
         actor_id = self._names.get((namespace, name))
         if actor_id is None:
             raise ValueError(f"Failed to look up actor with name {name!r} in namespace {namespace!r}.")
-        return self.handle(actor_id, self.templates[actor_id].class_name, self._methods[actor_id])
+        return self.handle(actor_id, self.templates[actor_id].class_name, self._methods[actor_id], counted=counted)
 
     def names(self, namespace: str | None) -> list[Any]:
         """Names in a namespace; all of them with their namespaces."""

@@ -308,9 +308,10 @@ class DebugEngine(View):
         return received_ref, (ref._id,)
 
     def reduce_actor(self, actor: ActorHandle) -> tuple[Any, ...]:
-        codec.note_ref(actor._actor_id_bytes)
-        self.values.keep((actor._actor_id_bytes,))
-        return received_actor, (actor._actor_id_bytes, actor._class_name, actor._method_specs)
+        if actor._counted:
+            codec.note_ref(actor._actor_id_bytes)
+            self.values.keep((actor._actor_id_bytes,))
+        return received_actor, (actor._actor_id_bytes, actor._class_name, actor._method_specs, actor._counted)
 
     # ---- streams
 
@@ -354,6 +355,6 @@ def received_ref(id: bytes) -> ObjectRef[Any]:
     return engine.ref(id)  # type: ignore[no-any-return]
 
 
-def received_actor(actor_id: bytes, class_name: str, methods: Any) -> ActorHandle:
+def received_actor(actor_id: bytes, class_name: str, methods: Any, counted: bool) -> ActorHandle:
     engine: Any = engines.current()
-    return engine.actors.handle(actor_id, class_name, methods)  # type: ignore[no-any-return]
+    return engine.actors.handle(actor_id, class_name, methods, counted=counted)  # type: ignore[no-any-return]

@@ -90,7 +90,8 @@ class View:
         if worker is None or worker.creation is None:
             raise RuntimeError("This code does not run in an actor.")
         template = worker.creation.template
-        return self.actors.handle(worker.creation.run.actor_id, template.class_name, codec.load_code(template.methods))
+        methods = codec.load_code(template.methods)
+        return self.actors.handle(worker.creation.run.actor_id, template.class_name, methods, counted=False)
 
     def exit_actor(self: Any) -> None:
         worker = self._worker()

@@ -192,8 +192,9 @@ class Client(ObjectClient):
         return handle
 
     def _named_already(self, name: str, namespace: str) -> ActorHandle | None:
+        """Of get_if_exists. This handle counts, so that a cell that is run again does not end the actor it finds."""
         try:
-            return self.get_actor(name, namespace)
+            return self._named(name, namespace, counted=True)
         except ValueError:
             return None  # it has died in this moment
 
@@ -237,13 +238,19 @@ class Client(ObjectClient):
         self.link.say(wire.KillActor(actor._actor_id_bytes, no_restart))
 
     def get_actor(self, name: str, namespace: str | None) -> ActorHandle:
-        actor_id, class_name, methods = self.link.ask("get_actor", [name, namespace or self.namespace])
-        return self.actor_handle(actor_id, class_name, codec.load_code(methods))
+        return self._named(name, namespace or self.namespace, counted=False)
 
-    def actor_handle(self, actor_id: bytes, class_name: str, methods: dict[str, MethodSpec]) -> ActorHandle:
-        """A handle that came from elsewhere."""
-        self.holdings.received(actor_id)
-        return ActorHandle(actor_id, class_name, methods, self, counted=True)
+    def _named(self, name: str, namespace: str, *, counted: bool) -> ActorHandle:
+        actor_id, class_name, methods = self.link.ask("get_actor", [name, namespace])
+        return self.actor_handle(actor_id, class_name, codec.load_code(methods), counted=counted)
+
+    def actor_handle(
+        self, actor_id: bytes, class_name: str, methods: dict[str, MethodSpec], *, counted: bool
+    ) -> ActorHandle:
+        """A handle that came from elsewhere; one that is not counted does not keep its actor alive, as in Ray."""
+        if counted:
+            self.holdings.received(actor_id)
+        return ActorHandle(actor_id, class_name, methods, self, counted=counted)
 
     def list_named_actors(self, all_namespaces: bool) -> list[Any]:
         rows = self.link.ask("list_named_actors", None if all_namespaces else self.namespace)

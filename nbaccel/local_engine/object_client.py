@@ -285,9 +285,9 @@ class ObjectClient:
         return received_ref, (ref._id,)
 
     def reduce_actor(self, actor: ActorHandle) -> tuple[Any, ...]:
-        if not codec.note_ref(actor._actor_id_bytes):
+        if actor._counted and not codec.note_ref(actor._actor_id_bytes):
             self.link.say(wire.Ask(0, "pin", wire.pack(actor._actor_id_bytes)))
-        return received_actor, (actor._actor_id_bytes, actor._class_name, actor._method_specs)
+        return received_actor, (actor._actor_id_bytes, actor._class_name, actor._method_specs, actor._counted)
 
     # ---- streams
 
@@ -337,9 +337,9 @@ def received_ref(id: bytes) -> ObjectRef[Any]:
     return ObjectRef(id, client)
 
 
-def received_actor(actor_id: bytes, class_name: str, methods: dict[str, MethodSpec]) -> ActorHandle:
+def received_actor(actor_id: bytes, class_name: str, methods: dict[str, MethodSpec], counted: bool) -> ActorHandle:
     client: Any = engines.current()
-    return client.actor_handle(actor_id, class_name, methods)  # type: ignore[no-any-return]
+    return client.actor_handle(actor_id, class_name, methods, counted=counted)  # type: ignore[no-any-return]
 
 
 class Waiter:

@@ -97,7 +97,8 @@ class WorkerView(ClusterView):
         if self.actor is None:
             raise RuntimeError("This code does not run in an actor.")
         run, template = self.actor.creation.run, self.actor.creation.template
-        return self.actor_handle(run.actor_id, template.class_name, codec.load_code(template.methods))
+        methods = codec.load_code(template.methods)
+        return self.actor_handle(run.actor_id, template.class_name, methods, counted=False)
 
     def exit_actor(self: Any) -> None:
         if self.actor is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
@@ -161,6 +162,54 @@ def test_many_that_get_or_create_get_the_same_one(nb):
     notes = nb.get_actor("one", namespace="shared")
     assert nb.get(notes.write.remote("outlives its makers")) == 1
     nb.kill(notes)
+
+
+@nbaccel.remote(num_cpus=0)
+class Known:
+    def pid(self):
+        return os.getpid()
+
+    def me(self):
+        return nbaccel.get_runtime_context().current_actor
+
+    def keep_me(self):
+        self.mine = nbaccel.get_runtime_context().current_actor
+
+
+def is_known(name):
+    try:
+        nbaccel.get_actor(name)
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("how", ["found by name", "its own", "kept by itself", "in an object"])
+def test_a_handle_that_was_looked_up_does_not_keep_the_actor_alive(nb, wait_until, how):
+    actor = Known.options(name=how).remote()
+    nb.get(actor.pid.remote())
+    found = nb.get_actor(how)
+    assert found == actor
+    assert nb.get(found.pid.remote()) == nb.get(actor.pid.remote())
+    if how == "its own":
+        found = nb.get(actor.me.remote())
+    elif how == "kept by itself":
+        nb.get(actor.keep_me.remote())
+    elif how == "in an object":
+        found = nb.put([found])
+    del actor
+    gc.collect()
+    wait_until(lambda: not is_known(how))
+    if how != "in an object":
+        with pytest.raises(exceptions.ActorDiedError):
+            nb.get(found.pid.remote())
+
+
+def test_dropping_a_handle_that_was_looked_up_leaves_the_actor(nb):
+    actor = Known.options(name="left alone").remote()
+    nb.get_actor("left alone")
+    gc.collect()
+    assert nb.get(actor.pid.remote())
 
 
 def test_a_name_is_free_when_its_actor_is_killed(nb):
