@@ -476,8 +476,9 @@ class ActorTable:
 
 
 def _is_out_of_reach(actor: ActorRecord, record: TaskRecord) -> bool:
+    """Before the actor has been there for the first time, everybody waits for it, as in Ray."""
     has_retries = record.task.retries_left or record.attempt  # its last one may be the one that it waits for
-    return actor.state is RESTARTING and record.state == WAITING and not has_retries
+    return actor.state is RESTARTING and actor.created and record.state == WAITING and not has_retries
 
 
 def _pid(worker: WorkerRecord) -> str:

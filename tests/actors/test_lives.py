@@ -275,15 +275,17 @@ def test_a_sync_call_sees_that_it_is_cancelled_and_whoever_waits_for_it_is_told(
         nbaccel.cancel(Counter.remote().add.remote(), force=True)
 
 
-def test_a_call_that_ends_the_process_is_not_made_again_and_those_behind_it_are():
+def test_a_call_that_ends_the_process_and_those_behind_it_are_made_again_where_they_have_retries_only():
     actor = Counter.options(max_restarts=5).remote()
     before = [actor.add.remote() for _ in range(30)]
     fatal = actor.die.remote()
-    behind = [actor.add.remote() for _ in range(3)]
+    behind = actor.add.remote()
+    patient = [actor.add.options(max_task_retries=1).remote() for _ in range(3)]
     assert nbaccel.get(before) == list(range(1, 31))
-    with pytest.raises(exceptions.ActorUnavailableError):
-        nbaccel.get(fatal)
-    assert nbaccel.get(behind) == [1, 2, 3]
+    for call in (fatal, behind):
+        with pytest.raises(exceptions.ActorUnavailableError):
+            nbaccel.get(call)
+    assert nbaccel.get(patient) == [1, 2, 3]
     assert [row.num_restarts for row in list_actors() if row.actor_id == actor._actor_id.hex()] == [1]
 
 

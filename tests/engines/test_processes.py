@@ -6,6 +6,7 @@ The debug engine runs a call inside of `.remote()`, in the process of the tests:
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 
@@ -285,3 +286,25 @@ def test_a_task_that_interrupts_itself_is_told_as_cancelled(nb):
 
     with pytest.raises(exceptions.TaskCancelledError):
         nb.get(interrupts.remote())
+
+
+def test_a_call_without_retries_does_not_wait_until_its_actor_has_restarted(nb, gate, tmp_path, wait_until):
+    @nb.remote(max_restarts=-1)
+    class Restarts:
+        def __init__(self, gate, path):
+            if os.path.exists(path):
+                nbaccel.get(gate.wait.remote())
+            open(path, "w").close()
+
+        def pid(self):
+            return os.getpid()
+
+    actor = Restarts.remote(gate, str(tmp_path / "once"))
+    first = nb.get(actor.pid.remote())
+    os.kill(first, signal.SIGKILL)
+    wait_until(lambda: nb.get(gate.arrived.remote()))
+    patient = actor.pid.options(max_task_retries=-1).remote()
+    with pytest.raises(exceptions.ActorUnavailableError):
+        nb.get(actor.pid.remote(), timeout=30)
+    nb.get(gate.open.remote())
+    assert nb.get(patient) != first
