@@ -383,6 +383,8 @@ class Stage:
     # ---- ends
 
     def _done(self, worker: Worker, running: Running, done: wire.Done) -> None:
+        if running.leaves:  # perhaps the call went on all the same
+            done = _exit_of(running)
         record = self.scheduler.task_record(done.task_id)
         if record is not None and not record.over:
             entry: Entry = record.task.payload

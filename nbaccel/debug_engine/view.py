@@ -97,6 +97,9 @@ class View:
         worker = self._worker()
         if worker is None or worker.creation is None:
             raise TypeError("exit_actor() was called, but this code does not run in an actor.")
+        running = current_run.get()
+        if running is not None:
+            running.leaves = True  # what is raised here may end in a task of asyncio's that nobody waits for
         raise ActorExit
 
     def report_progress(self: Any, done: float, total: float) -> None:

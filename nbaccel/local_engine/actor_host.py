@@ -3,8 +3,9 @@
 ```
   sync, max_concurrency 1     the worker's main thread, one call after the other
   sync, more                  a pool of threads for each concurrency group
-  async                       one event loop in a thread of its own; at most max_concurrency calls at a time.
-                              The constructor runs in it too, so that it may start tasks and make futures
+  async                       an event loop in a thread of its own for each concurrency group; at most
+                              max_concurrency calls at a time. The constructor runs in that of the calls without
+                              a group, so that it may start tasks and make futures
 ```
 """
 
@@ -16,14 +17,14 @@ import inspect
 import os
 import threading
 import traceback
-from collections import deque
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from nbaccel import option_checks
 from nbaccel.local_engine import codec, wire
 from nbaccel.local_engine.execution import ActorExit, Running, current_run
+from nbaccel.local_engine.group_loop import GroupLoop
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.worker import Worker
@@ -41,11 +42,7 @@ class ActorHost:
         self._template = creation.template
         self._calls: dict[bytes, Running] = {}
         self._pools: dict[str, ThreadPoolExecutor] = {}
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._limits: dict[str, asyncio.Semaphore] = {}
-        self._arrived: deque[Running] = deque()  # calls that the loop has not begun
-        self._woken = False
-        self._flush_due = False
+        self._loops: dict[str, GroupLoop] = {}
         self._label = self._template.class_name
         self._ending = False
 
@@ -54,7 +51,9 @@ class ActorHost:
         template = self._template
         groups = {_DEFAULT_GROUP: template.max_concurrency, **template.concurrency_groups}
         if template.is_async:
-            self._start_loop(groups)
+            self._loops = {
+                name: GroupLoop(name, size, self._call_async, self.worker._exit) for name, size in groups.items()
+            }
             self.instance = self._in_loop(cls, args, kwargs)
         else:
             self.instance = cls(*args, **kwargs)
@@ -67,11 +66,6 @@ class ActorHost:
                 for name, size in groups.items()
             }
 
-    def _start_loop(self, groups: dict[str, int]) -> None:
-        loop = self._loop = asyncio.new_event_loop()
-        self._limits = {name: asyncio.Semaphore(size) for name, size in groups.items()}
-        threading.Thread(target=loop.run_forever, name="nbaccel-asyncio", daemon=True).start()
-
     def _in_loop(self, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         async def outcome() -> tuple[Any, BaseException | None]:
             try:
@@ -79,8 +73,7 @@ class ActorHost:
             except BaseException as error:  # whatever it is, it belongs to the main thread and not to the loop
                 return None, error
 
-        assert self._loop is not None
-        instance, error = asyncio.run_coroutine_threadsafe(outcome(), self._loop).result()
+        instance, error = asyncio.run_coroutine_threadsafe(outcome(), self._loops[_DEFAULT_GROUP].loop).result()
         if error is not None:
             raise error
         return instance
@@ -92,13 +85,11 @@ class ActorHost:
         """
         self._ending = True
         instance, self.instance = self.instance, None
-        if instance is None:
-            return
         template = self._template
         self.worker.output.begin(self._label, template.cell, template.parent, self.creation.task_id)
         try:
             last_wish = getattr(type(instance), "__ray_shutdown__", None)
-            if last_wish is not None:
+            if instance is not None and last_wish is not None:
                 last_wish(instance)
         except BaseException:  # user code, and nobody is there to be told but whoever reads its output
             traceback.print_exc()
@@ -115,32 +106,30 @@ class ActorHost:
         if running is None:
             return False
         running.cancelled = True
-        if running.asyncio_task is not None and self._loop is not None:
-            self._loop.call_soon_threadsafe(running.asyncio_task.cancel)
+        if self._loops:
+            self._loop_of(running).cancel(running)
         return True
+
+    def is_under_way(self, running: Running) -> bool:
+        """Whether it is the constructor, or a call that has not ended."""
+        return running.task_id in self._calls or (running is self.creation and self.instance is None)
+
+    def _loop_of(self, running: Running) -> GroupLoop:
+        return self._loops.get(running.template.concurrency_group) or self._loops[_DEFAULT_GROUP]
 
     # ---- calls
 
     def call(self, running: Running) -> None:
         """Run a call, or hand it to its thread or loop; called by the main thread in order."""
         self._calls[running.task_id] = running
-        if self._loop is not None:
-            self._arrived.append(running)
-            if not self._woken:  # one wake for all that have come since the last
-                self._woken = True
-                self._loop.call_soon_threadsafe(self._begin_arrived, self._loop)
+        if self._loops:
+            self._loop_of(running).take(running)
         elif self._pools:
             self._pools.get(running.template.concurrency_group, self._pools[_DEFAULT_GROUP]).submit(
                 self._call_in_thread, running
             )
         else:
             self._call_sync(running)
-
-    def _begin_arrived(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._woken = False
-        while self._arrived:
-            running = self._arrived.popleft()
-            running.asyncio_task = loop.create_task(self._call_async(running))
 
     def _call_in_thread(self, running: Running) -> None:
         done = self.worker.guarded(running, self._work)
@@ -175,11 +164,10 @@ class ActorHost:
             return lambda function, *args, **kwargs: function(self.instance, *args, **kwargs)
         return method_of(self.instance, name)
 
-    async def _call_async(self, running: Running) -> None:
-        limit = self._limits.get(running.template.concurrency_group) or self._limits[_DEFAULT_GROUP]
+    async def _call_async(self, loop: GroupLoop, running: Running) -> None:
         token = current_run.set(running)
         try:
-            async with limit:
+            async with loop.limit:
                 template = running.template
                 self.worker.output.begin(self._label, template.cell, template.parent, running.task_id)
                 done = await self._await(running)
@@ -192,7 +180,7 @@ class ActorHost:
         finally:
             current_run.reset(token)
         self.worker.leave_fork(running, done)
-        self._finish(running, done)
+        self._finish(running, done, loop)
 
     async def _await(self, running: Running) -> wire.Done:
         if running.cancelled:
@@ -227,26 +215,28 @@ class ActorHost:
                 break
         return _ended(running)
 
-    def _finish(self, running: Running, done: wire.Done) -> None:
+    def _finish(self, running: Running, done: wire.Done, loop: GroupLoop | None = None) -> None:
         self._calls.pop(running.task_id, None)
+        if running.leaves:  # perhaps the call went on all the same
+            done = self.worker._exit_of_actor(running)
         if done.exiting:
-            self.say_goodbye()
-        if self._loop is None or done.exiting:
+            self.leave(done)
+        if loop is None:
             self.worker.finish(done)
         else:
             self.worker.link.say_later(done)
-            if not self._flush_due:  # what ends in the same turn of the loop is sent together
-                self._flush_due = True
-                self._loop.call_soon(self._flush)
+            loop.flush_soon(self.worker.link.flush)
         self.worker.execution.told(running)
-        if done.exiting:
-            self.worker.output.flush()
-            self.worker.link.flush()
-            os._exit(0)
 
-    def _flush(self) -> None:
-        self._flush_due = False
+    def leave(self, done: wire.Done) -> NoReturn:
+        """The actor ends itself with this call, or in its constructor."""
+        if self._ending:
+            threading.Event().wait()  # another call is about to end the process
+        self.say_goodbye()
+        self.worker.finish(done)
+        self.worker.output.flush()
         self.worker.link.flush()
+        os._exit(0)
 
 
 async def constructed(cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

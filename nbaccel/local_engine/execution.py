@@ -55,6 +55,7 @@ class Running(msgspec.Struct):
     consumed: int = 0
     abandoned: bool = False
     streamed: bool = False  # items of it have been sent
+    leaves: bool = False  # its code has called exit_actor()
     progress: threading.Condition = msgspec.field(default_factory=threading.Condition)
     on_progress: Callable[[], object] | None = None  # wakes the coroutine that waits for the reader
     environment: dict[str, Any] | None = None  # its runtime_env, decoded for what it submits

@@ -12,6 +12,8 @@ import msgspec
 from nbaccel import exceptions
 from nbaccel.local_engine import codec, wire
 
+ENDED_ITSELF = "it ended itself: exit_actor() was called"
+
 
 class SystemFailure(msgspec.Struct, array_like=True):
     """An error that the engine reports: the class's name and what it is made of."""

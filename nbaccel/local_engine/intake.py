@@ -342,7 +342,7 @@ class Intake:
         else:
             self._drop(message.results)
         if message.exiting:
-            self._head.handle(ActorKillAsked(worker_actor(peer), True, why="it ended itself: exit_actor() was called"))
+            self._head.handle(ActorKillAsked(worker_actor(peer), True, why=failures.ENDED_ITSELF))
         if record is not None and record.hold is not None and record.hold.parts:
             # Before the scheduler hears of it and gives the devices to the next.
             self._look_at_devices(worker, record, message)

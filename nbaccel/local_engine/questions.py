@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from nbaccel import sinks
-from nbaccel.local_engine import wire
+from nbaccel.local_engine import failures, wire
 from nbaccel.local_engine.found_tasks import found_tasks
 from nbaccel.local_engine.groups import GroupNameTaken, Groups
 from nbaccel.local_engine.peers import Peer
@@ -65,6 +65,7 @@ class Questions:
             "pin": self._pin,
             "collected": lambda peer, body: self._head.store.garbage.answered(peer.client_id),
             "spoiled": SpoiledWorkers(head).came,
+            "leaves": self._leaves,
             "only_in_history": lambda peer, ids: self._head.objects.last_choice(ids),
             "is_actor_task": self._is_actor_task,
             "reserve_name": self._reserve_name,
@@ -297,6 +298,12 @@ class Questions:
             return act(body)
         except ValueError as error:
             raise Refusal("ValueError", str(error)) from None
+
+    def _leaves(self, peer: Peer, body: Any) -> None:
+        """Code of an actor that belongs to no call has ended the actor: those under way are the last."""
+        actor_id = peer.worker.running_actor if peer.worker is not None else None
+        if actor_id is not None:
+            self._head.handle(ActorKillAsked(actor_id, True, graceful=True, why=failures.ENDED_ITSELF))
 
     def _create_group(self, peer: Peer, body: Any) -> None:
         try:

@@ -214,6 +214,8 @@ class Worker(WorkerView, Client):
         if running.run.devices:
             device_memory.begin()
         done = self.guarded(running, self._work)
+        if self.actor is not None and (running.leaves or done.exiting):
+            self.actor.leave(self._exit_of_actor(running))
         self._running = None
         self._state.lift_recursion_limit()
         if running.run.devices and template.kind == 0:

@@ -103,6 +103,11 @@ class WorkerView(ClusterView):
     def exit_actor(self: Any) -> None:
         if self.actor is None:
             raise TypeError("exit_actor() was called, but this code does not run in an actor.")
+        running = self._now()
+        if running is not None and self.actor.is_under_way(running):
+            running.leaves = True  # what is raised here may end in a task of asyncio's that nobody waits for
+        else:
+            self.link.say(wire.Ask(0, "leaves", wire.pack(None)))  # code that no call waits for
         raise ActorExit
 
     def report_progress(self: Any, done: float, total: float) -> None:

@@ -1,6 +1,8 @@
 """How actors begin and end: restarts, retries, kills, exits, names, and what their handles keep alive."""
 
+import asyncio
 import atexit
+import contextlib
 import os
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 import nbaccel
 from nbaccel import exceptions
 from nbaccel.util.state import list_actors
+from tests.census import is_alive
 from tests.gates import wait_until
 
 
@@ -372,3 +375,31 @@ def test_last_words_that_fail_are_printed_and_the_actor_ends_all_the_same(tmp_pa
     pid = nbaccel.get(actor.pid.remote())
     del actor
     _gone(pid)
+
+
+@pytest.mark.parametrize("how", ["constructor", "task", "later"])
+def test_an_actor_that_leaves_from_anywhere_ends_its_process_after_its_last_words(tmp_path, how):
+    @nbaccel.remote
+    class Leaves:
+        def __init__(self):
+            atexit.register((tmp_path / "said").touch)
+            (tmp_path / str(os.getpid())).touch()
+            if how == "constructor":
+                nbaccel.actor.exit_actor()
+
+        async def go(self):
+            leaving = asyncio.create_task(self.leave())
+            if how == "task":
+                await asyncio.wait([leaving])
+
+        async def leave(self):
+            nbaccel.actor.exit_actor()
+
+    actor = Leaves.remote()
+    with contextlib.suppress(exceptions.ActorDiedError):
+        nbaccel.get(actor.go.remote())
+    wait_until((tmp_path / "said").exists)
+    (pid,) = [int(path.name) for path in tmp_path.iterdir() if path.name != "said"]
+    wait_until(lambda: not is_alive(pid))
+    with pytest.raises(exceptions.ActorDiedError, match="ended itself"):
+        nbaccel.get(actor.go.remote())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import gc
 import os
 from abc import ABC, abstractmethod
@@ -394,3 +395,59 @@ def test_a_group_whose_asker_was_killed_fails_who_waits_for_it(nb):
     with pytest.raises(nb.exceptions.OwnerDiedError):
         nb.get(ready, timeout=60)
     remove_placement_group(group)
+
+
+class LeavesInConstructor:
+    def __init__(self, path):
+        atexit.register(path.touch)
+        nbaccel.actor.exit_actor()
+
+    def last(self): ...
+
+
+class LeavesInLoop:
+    def __init__(self, path):
+        atexit.register(path.touch)
+
+    async def leave(self):
+        nbaccel.actor.exit_actor()
+
+    async def waited(self):
+        await asyncio.create_task(self.leave())
+
+    async def not_waited(self):
+        self.leaving = asyncio.create_task(self.leave())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    async def gathered(self):
+        await asyncio.gather(self.leave(), return_exceptions=True)
+
+
+class LeavesInVain:
+    def __init__(self, path):
+        atexit.register(path.touch)
+
+    def caught(self):
+        try:
+            nbaccel.actor.exit_actor()
+        except BaseException:
+            return "here still"
+
+
+@pytest.mark.parametrize(
+    ("cls", "call"),
+    [
+        (LeavesInConstructor, "last"),
+        (LeavesInLoop, "waited"),
+        (LeavesInLoop, "not_waited"),
+        (LeavesInLoop, "gathered"),
+        (LeavesInVain, "caught"),
+    ],
+)
+def test_an_actor_leaves_wherever_it_says_so(nb, tmp_path, cls, call):
+    actor = nb.remote(num_cpus=0, max_restarts=-1)(cls).remote(tmp_path / "left")
+    with pytest.raises(exceptions.ActorDiedError):
+        nb.get(getattr(actor, call).remote(), timeout=60)
+    with pytest.raises(exceptions.ActorDiedError):
+        nb.get(actor.__ray_ready__.remote(), timeout=60)

@@ -5,8 +5,11 @@ The debug engine runs a call inside of `.remote()`, in the process of the tests:
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
+import threading
+import time
 
 import pytest
 
@@ -308,3 +311,34 @@ def test_a_call_without_retries_does_not_wait_until_its_actor_has_restarted(nb, 
         nb.get(actor.pid.remote(), timeout=30)
     nb.get(gate.open.remote())
     assert nb.get(patient) != first
+
+
+def test_groups_of_an_asyncio_actor_do_not_hold_up_each_other(nb, gate, tmp_path, wait_until):
+    @nb.remote(num_cpus=0, concurrency_groups={"slow": 1, "quick": 2})
+    class Groups:
+        @nb.method(concurrency_group="slow")
+        async def block(self, path):
+            open(f"{path}-blocked", "w").close()
+            while not os.path.exists(path):  # without an await, as a library may do
+                time.sleep(0.01)
+            return threading.get_ident()
+
+        @nb.method(concurrency_group="quick")
+        async def quick(self):
+            return threading.get_ident()
+
+        async def plain(self):
+            return threading.get_ident()
+
+        @nb.method(concurrency_group="quick")
+        def in_quick(self):
+            return threading.get_ident(), asyncio.get_running_loop() is not None
+
+    groups, path = Groups.remote(), str(tmp_path / "open")
+    blocked = groups.block.remote(path)
+    wait_until((tmp_path / "open-blocked").exists)
+    quick, plain, (same, in_loop) = nb.get([groups.quick.remote(), groups.plain.remote(), groups.in_quick.remote()])
+    assert quick == same != plain
+    assert in_loop
+    open(path, "w").close()
+    assert nb.get(blocked) not in (quick, plain)
