@@ -59,3 +59,11 @@ test("the kernel's clock is ahead or ours, never behind because a picture is old
   wall = 101;
   assert.equal(clock.now(), 106);
 });
+
+test("a bar of another notebook says whose cell it is of", () => {
+  const jobs = [{ number: 2, name: "b.ipynb" }];
+  const tasks = busy().tasks.map((row) => (row.task_id === "a1" ? { ...row, job: 2 } : row));
+  const bars = timelineOf({ ...busy(), jobs, tasks }, 0, NOW).lanes.flatMap((lane) => lane.bars);
+  assert.ok(bars.some((bar) => bar.words.endsWith(", cell [7] line 3 of b.ipynb")));
+  assert.ok(bars.some((bar) => bar.words.endsWith(", cell [9]")));
+});

@@ -2,6 +2,7 @@
 
 import { colourOf } from "./colours.js";
 import { deviceLabel } from "./devices.js";
+import { ownerOf } from "./owners.js";
 import { age, plain, stateWord } from "./words.js";
 
 /** @typedef {import("./types.js").Snapshot} Snapshot */
@@ -31,7 +32,7 @@ const MOST_TRACKS = 6;
 /** @param {Snapshot} snapshot @param {number} window seconds to show, or WHOLE_RUN @param {number} now @returns {Timeline} */
 export function timelineOf(snapshot, window, now) {
   const tasks = (snapshot.tasks ?? []).filter((row) => row.submitted_at != null || row.started_at != null);
-  const rows = [...tasks, ...holdingActors(snapshot)];
+  const rows = [...tasks, ...holdingActors(snapshot)].map((row) => ({ ...row, cell: [plain(row.cell), ownerOf(snapshot, row)].filter(Boolean).join(" of ") }));
   const first = Math.min(now - 1, ...rows.map((row) => row.submitted_at ?? row.started_at ?? now));
   const start = window === WHOLE_RUN ? first : now - window;
   const lanes = lanesOf(snapshot, rows).map(({ key, label, rows }) => lane(key, label, rows, start, now));
@@ -46,7 +47,7 @@ function holdingActors(snapshot) {
   return (snapshot.actors ?? [])
     .filter((row) => row.state === "ALIVE" && row.since != null && Object.keys(row.device_ids ?? {}).length)
     .map((row) => ({
-      task_id: row.actor_id, name: row.class_name, state: "ALIVE", started_at: row.since, device_ids: row.device_ids, cell: row.cell,
+      task_id: row.actor_id, name: row.class_name, state: "ALIVE", started_at: row.since, device_ids: row.device_ids, cell: row.cell, job: row.job,
     }));
 }
 
@@ -109,7 +110,7 @@ function barsOf(row, track, start, now) {
   const until = row.finished_at ?? now;
   const bars = [];
   const waited = (from ?? until) - (row.submitted_at ?? from ?? until);
-  const cell = row.cell ? `, cell ${plain(row.cell)}` : "";
+  const cell = row.cell ? `, cell ${row.cell}` : "";
   if (waited > 0.01 && (from ?? until) > start) {
     const edge = Math.max(0, (row.submitted_at ?? start) - start);
     const words = `${shared.name} waited ${age(waited)}${cell}`;
