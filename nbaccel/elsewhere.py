@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 
 # The modules beside nbaccel's own; the row of a library that nbaccel has is taken out.
 LIBRARIES = {
+    "air": "Ray AIR",
     "data": "Ray Data",
     "job_submission": "the job submission client",
     "rllib": "RLlib",

@@ -10,7 +10,7 @@ import pytest
 
 import nbaccel
 
-LIBRARIES = ["data", "job_submission", "rllib", "serve", "train", "tune", "workflow"]
+LIBRARIES = ["air", "data", "job_submission", "rllib", "serve", "train", "tune", "workflow"]
 
 
 @pytest.mark.parametrize("name", LIBRARIES)

@@ -28,6 +28,7 @@ BY_ATTRIBUTE = [
     "runtime_env.RuntimeEnv",
     "util.accelerators.NVIDIA_TESLA_V100",
     "util.actor_pool.ActorPool",
+    "util.collective.collective.allreduce",
     "util.collective.types.ReduceOp",
     "util.metrics.Counter",
     "util.multiprocessing.Pool",

@@ -25,9 +25,11 @@ from typing import Any
 import nbaccel
 from nbaccel import engine as engines
 from nbaccel.host_address import LOOPBACK
+from nbaccel.submodules import by_attribute
 from nbaccel.util.collective.types import Backend, ReduceOp
 from nbaccel.util.lookup import get_node_ip_address
 
+__getattr__ = by_attribute(__name__, "collective")
 _NAMESPACE = "_nbaccel"
 
 
