@@ -167,3 +167,15 @@ def test_a_lease_names_the_notebook_in_so_many_characters(nvidia_lab: Lab) -> No
         return nbaccel.api.device_holder("GPU-a")
 
     assert re.fullmatch(rf"held by notebook x{{71}}, pid {os.getpid()}", nbaccel.get(holder.remote()))
+
+
+@pytest.mark.parametrize("number", ["Infinity", "1e400"])
+def test_a_hostile_record_stops_neither_a_head_nor_its_tasks(nvidia_lab: Lab, number: str) -> None:
+    """It lies there before the head begins, and while tasks come and go."""
+    nvidia_lab.nvml.has(Gpu("GPU-a"))
+    record = nvidia_lab.place.root / "leases" / "GPU-a.5.lease"
+    record.write_text(f'{{"holders": [{{"pid": {number}, "started": 1, "boot_id": "", "token": "", "amount": 1}}]}}')
+    nbaccel.init(num_cpus=2)
+    assert [nbaccel.get(look.options(num_gpus=1).remote())["ids"] for _ in range(3)] == [{"GPU": ["0"]}] * 3
+    wait_until(lambda: nbaccel.available_resources() == nbaccel.cluster_resources(), "all resources to be free")
+    record.unlink()
