@@ -116,8 +116,8 @@ class Cluster(Protocol):
         """Ask the cluster to grow until it has room for these; False where it never does."""
 
     def create_group(self, bundles: list[dict[str, float]], strategy: str, name: str, detached: bool,
-                     bundle_labels: list[dict[str, str]] | None) -> bytes:  # fmt: skip
-        """Ask for a placement group; returns its id at once."""
+                     bundle_labels: list[dict[str, str]] | None, soft_node: str) -> bytes:  # fmt: skip
+        """Ask for a placement group; returns its id at once. `soft_node`: the hex id of a node that is preferred."""
 
     def group_ready(self, group_id: bytes, value: Any) -> ObjectRef[Any]:
         """A ref to `value` that is ready once the group is placed; fails when the group is removed."""

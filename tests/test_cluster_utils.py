@@ -102,6 +102,19 @@ def test_work_goes_to_the_node_that_is_named_or_labelled(joined):
     assert nbaccel.get(soft.remote()) == a.node_id
 
 
+def test_a_group_lies_on_the_node_that_it_prefers(joined):
+    nodes = [joined.add_node(num_cpus=2) for _ in range(2)]
+    for node in nodes:
+        group = placement_group([{"CPU": 1}] * 2, "STRICT_PACK", _soft_target_node_id=node.node_id)
+        assert group.wait(60)
+        assert set(placement_group_table(group)["bundles_to_node_id"].values()) == {node.node_id}
+        remove_placement_group(group)
+    with pytest.raises(ValueError, match="STRICT_PACK"):
+        placement_group([{"CPU": 1}], "PACK", _soft_target_node_id=nodes[0].node_id)
+    with pytest.raises(ValueError, match="Invalid hex"):
+        placement_group([{"CPU": 1}], "STRICT_PACK", _soft_target_node_id="there")
+
+
 def test_a_node_has_the_variables_of_the_moment_when_it_was_added(joined, monkeypatch):
     monkeypatch.setenv("SAID_LATER", "yes")
     node = joined.add_node(num_cpus=1, resources={"later": 1})

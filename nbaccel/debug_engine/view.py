@@ -127,7 +127,13 @@ class View:
         return {name: amount for name, amount in self._node().available.items() if amount}
 
     def create_group(
-        self: Any, bundles: list[dict[str, float]], strategy: str, name: str, detached: bool, bundle_labels: Any
+        self: Any,
+        bundles: list[dict[str, float]],
+        strategy: str,
+        name: str,
+        detached: bool,
+        bundle_labels: Any,
+        soft_node: str,
     ) -> bytes:
         return bytes(self.groups.create(bundles, strategy, name, detached, bundle_labels))
 

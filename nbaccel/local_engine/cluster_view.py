@@ -85,9 +85,11 @@ class ClusterView:
         name: str,
         detached: bool,
         bundle_labels: list[dict[str, str]] | None,
+        soft_node: str,
     ) -> bytes:
         group_id = os.urandom(18)
-        self.link.ask("create_group", [group_id, bundles, strategy, name, detached, bundle_labels, self.namespace])
+        asked = [group_id, bundles, strategy, name, detached, bundle_labels, self.namespace, soft_node]
+        self.link.ask("create_group", asked)
         return group_id
 
     def group_ready(self: Any, group_id: bytes, value: Any) -> ObjectRef[Any]:

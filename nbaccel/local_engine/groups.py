@@ -45,7 +45,7 @@ class Groups:
 
     def create(self, peer: Peer, body: Any) -> None:
         """Raises GroupNameTaken."""
-        group_id, bundles, strategy, name, detached, labels, namespace = body
+        group_id, bundles, strategy, name, detached, labels, namespace, soft_node = body
         if name and self._named(name, namespace) is not None:
             raise GroupNameTaken(f"Failed to create placement group: the name {name!r} already exists.")
         pairs = [
@@ -54,7 +54,8 @@ class Groups:
         label_pairs = [tuple(sorted(one.items())) for one in labels] if labels else None
         job = self._head.jobs.get(peer.job)
         refuses = job is not None and job.hello.infeasible == "raise"
-        spec = GroupAsked(group_id, name, pairs, strategy, peer.job, detached, label_pairs, refuses)
+        soft = bytes.fromhex(soft_node)
+        spec = GroupAsked(group_id, name, pairs, strategy, peer.job, detached, label_pairs, refuses, soft)
         self._by_id[group_id] = Group(spec, namespace)
         self._head.handle(spec)
 

@@ -24,6 +24,7 @@ class Groups:
         name: str,
         detached: bool,
         bundle_labels: list[dict[str, str]] | None,
+        soft_node: str,
     ) -> bytes:
         from ray.util.placement_group import placement_group
 
@@ -34,6 +35,7 @@ class Groups:
                 name=name,
                 lifetime="detached" if detached else None,
                 bundle_label_selector=bundle_labels,
+                _soft_target_node_id=soft_node or None,
             )
         group_id = bytes(group.id.binary())
         self._judge_group(GroupRow(group_id.hex(), name, "PENDING", strategy, bundles), bundle_labels)

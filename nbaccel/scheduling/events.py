@@ -266,6 +266,7 @@ class GroupAsked(msgspec.Struct):
     detached: bool = False
     bundle_labels: list[tuple[tuple[str, str], ...]] | None = None
     refuse_infeasible: bool = False  # who asks is told at `ready` when it can never be placed
+    soft_node: bytes = b""  # looked at first
 
 
 class GroupRemoveAsked(msgspec.Struct):

@@ -148,7 +148,8 @@ class _Search:
 
     def __init__(self, group: GroupRecord, nodes: list[Place], now: float, cluster: Cluster) -> None:
         self._group = group
-        self._nodes = sorted(nodes, key=lambda node: node.order)
+        preferred = group.spec.soft_node
+        self._nodes = sorted(nodes, key=lambda node: (node.node_id != preferred, node.order))
         self._now = now
         self._cluster = cluster
         self._taken: dict[int, Hold] = {}

@@ -15,6 +15,7 @@ from nbaccel import engine as engines
 from nbaccel.handles import PlacementGroupID
 from nbaccel.option_checks import label_selector
 from nbaccel.placement_group_handle import PlacementGroup
+from nbaccel.util.scheduling_strategies import is_node_id
 
 VALID_PLACEMENT_GROUP_STRATEGIES = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
 
@@ -31,6 +32,7 @@ def placement_group(
     """Reserve bundles, all or none; returns at once, see `PlacementGroup.ready`.
 
     `strategy`: PACK (the default: few nodes), SPREAD (many nodes), STRICT_PACK (one node), STRICT_SPREAD (a node each).
+    `_soft_target_node_id` names a node that a STRICT_PACK group lies on where it fits.
     `lifetime="detached"` outlives the driver. Raises ValueError for bundles that cannot be meant.
     """
     _check_bundles(bundles)
@@ -44,10 +46,22 @@ def placement_group(
         raise ValueError(f"Placement group `lifetime` argument must be either `None` or 'detached'. Got {lifetime}.")
     if not isinstance(name, str):
         raise TypeError(f"A placement group's name is a string, not {name!r}.")
+    soft_node = _soft_node(_soft_target_node_id, strategy)
     labels = _labels(bundle_label_selector, len(bundles))
     asked = [{key: float(amount) for key, amount in bundle.items() if amount} for bundle in bundles]
-    group_id = engines.current().create_group(asked, strategy, name, lifetime == "detached", labels)
+    group_id = engines.current().create_group(asked, strategy, name, lifetime == "detached", labels, soft_node)
     return PlacementGroup(PlacementGroupID(group_id), asked)
+
+
+def _soft_node(node_id: str | None, strategy: str) -> str:
+    """The node that a STRICT_PACK group prefers. Raises ValueError, as Ray does."""
+    if not node_id:
+        return ""
+    if strategy != "STRICT_PACK":
+        raise ValueError(f"_soft_target_node_id currently only works with STRICT_PACK, but the strategy is {strategy}.")
+    if not is_node_id(node_id):
+        raise ValueError(f"Invalid hex ID of _soft_target_node_id: {node_id!r}. nbaccel.nodes() lists the nodes.")
+    return node_id
 
 
 def _check_bundles(bundles: Any) -> None:

@@ -41,7 +41,7 @@ class NodeAffinitySchedulingStrategy:
         self, node_id: str, soft: bool, _spill_on_unavailable: bool = False, _fail_on_unavailable: bool = False
     ) -> None:
         hex_id = node_id if isinstance(node_id, str) else getattr(node_id, "hex", str)()
-        if not _is_node_id(hex_id):
+        if not is_node_id(hex_id):
             raise ValueError(
                 f"Invalid node_id {node_id!r}. Node ID must be a valid hex string of {NODE_ID_DIGITS} digits. "
                 "nbaccel.nodes() lists the nodes with their ids."
@@ -52,7 +52,8 @@ class NodeAffinitySchedulingStrategy:
         self._fail_on_unavailable = _fail_on_unavailable
 
 
-def _is_node_id(text: str) -> bool:
+def is_node_id(text: str) -> bool:
+    """Whether this has the form of a node's id."""
     try:
         return len(bytes.fromhex(text)) * 2 == NODE_ID_DIGITS
     except ValueError:

@@ -26,6 +26,14 @@ def inside(bundle: int = -1, **amounts: float) -> ev.Choice:
     return choice(Placement("GROUP", group_id=b"g", bundle=bundle), **amounts)
 
 
+@pytest.mark.parametrize(("preferred", "lies_on"), [(b"n1", "n1"), (b"n2", "head"), (b"gone", "head")])
+def test_a_group_on_one_node_lies_on_the_preferred_one_where_it_fits(preferred: bytes, lies_on: str) -> None:
+    w = cluster()
+    w.tell(GroupAsked(b"g", "group", [demand(CPU=1, GPU=1)] * 2, "STRICT_PACK", 1, soft_node=preferred))
+    group = w.scheduler.group_record(b"g")
+    assert group is not None and {place.node_id.decode() for place in group.places.values()} == {lies_on}
+
+
 @pytest.mark.parametrize(
     ("strategy", "bundles", "nodes"),
     [
