@@ -7,7 +7,7 @@ from typing import Any
 
 import nbaccel
 from nbaccel.util.multiprocessing.dispatcher import Chunk, Dispatcher, PoolActor
-from nbaccel.util.multiprocessing.results import AsyncResult, StreamedResult
+from nbaccel.util.multiprocessing.results import AsyncResult, PoolTaskError, StreamedResult
 
 _CHUNKS_OF_A_MAP_PER_ACTOR = 4  # as multiprocessing: small enough to even out, large enough to be cheap
 _CHUNKS_AHEAD_PER_ACTOR = 2  # of a streamed map: one running, one waiting
@@ -94,7 +94,9 @@ class Pool:
         return self._map_async(func, [tuple(item) for item in iterable], chunksize, callback, error_callback)
 
     def imap(self, func: Callable[[Any], Any], iterable: Iterable[Any], chunksize: int | None = 1) -> StreamedResult:
-        """An iterator of the values in order; the iterable is read as results are taken."""
+        """An iterator of the values in order, a PoolTaskError where a call raised; the iterable is read as they are
+        taken.
+        """
         return self._stream(func, iterable, chunksize or 1, ordered=True)
 
     def imap_unordered(
@@ -181,4 +183,4 @@ def _checked_chunksize(chunksize: int | None) -> int | None:
     return chunksize
 
 
-__all__ = ["AsyncResult", "Pool", "TimeoutError"]
+__all__ = ["AsyncResult", "Pool", "PoolTaskError", "TimeoutError"]

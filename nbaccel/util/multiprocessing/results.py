@@ -11,6 +11,14 @@ from nbaccel import interruptible
 Outcome = tuple[bool, Any]  # (True, value) or (False, exception) of one item
 
 
+class PoolTaskError(Exception):
+    """What a call raised, as a value, where nothing is raised: to `error_callback` and from `imap`, as in Ray."""
+
+    def __init__(self, underlying: BaseException) -> None:
+        super().__init__(underlying)
+        self.underlying = underlying
+
+
 class AsyncResult:
     """The result of `apply_async` (one item) or `map_async` (a list of them), as in multiprocessing."""
 
@@ -73,7 +81,7 @@ class AsyncResult:
             if self._error is None and self._callback is not None:
                 self._callback(self._value)
             elif self._error is not None and self._error_callback is not None:
-                self._error_callback(self._error)
+                self._error_callback(PoolTaskError(self._error))
         finally:
             self._done.set()
 
@@ -103,16 +111,14 @@ class StreamedResult:
         return self.next()
 
     def next(self, timeout: float | None = None) -> Any:
-        """The next value; raises what the function raised for that item, StopIteration, or TimeoutError."""
+        """The next value, a PoolTaskError for an item whose call raised; raises StopIteration or TimeoutError."""
         while not self._ready:
             if self._taken == self._submitted:
                 raise StopIteration
             self._ready = self._next_chunk(timeout)[::-1]
             self._submit()
         succeeded, value = self._ready.pop()
-        if not succeeded:
-            raise value
-        return value
+        return value if succeeded else PoolTaskError(value)
 
     def chunk_done(self, index: int, outcomes: list[Outcome]) -> None:
         """Told by the pool."""
