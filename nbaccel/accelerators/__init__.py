@@ -8,7 +8,7 @@ Adding a vendor: copy the module of one that is like it, answer the questions of
 `table.VENDORS`. Nothing here decides who gets which device; a vendor's library is loaded when its devices are asked.
 """
 
-from nbaccel.accelerators.assigning import environment_for, hidden_environment
+from nbaccel.accelerators.assigning import environment_for, hidden_environment, named_by_user, variable_of
 from nbaccel.accelerators.detection import Detection, detect, detections, evidence, unknown_detection, usual_deadline_s
 from nbaccel.accelerators.machine import RealMachine
 from nbaccel.accelerators.offering import NodeDevices, resolve_resources
@@ -34,9 +34,11 @@ __all__ = [
     "environment_for",
     "evidence",
     "hidden_environment",
+    "named_by_user",
     "resolve_resources",
     "unknown_detection",
     "usual_deadline_s",
+    "variable_of",
     "vendor_for_resource",
     "vendor_of",
 ]

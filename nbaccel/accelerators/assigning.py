@@ -39,6 +39,29 @@ def environment_for(devices: Sequence[Device], environ: Mapping[str, str], *, no
     return {**dict.fromkeys(vendor.unset), **vendor.assign(ordered, environ, node_device_count)}
 
 
+def named_by_user(devices: Sequence[Device], value: str) -> tuple[list[str], str]:
+    """The ids and the variable's text of a task whose runtime_env sets the variable of these devices itself.
+
+    As in Ray, the user's list stands for the node's devices: the device at place 1 of the node is its entry 1. A list
+    that is too short for one of the devices counts as a whole.
+
+    >>> named_by_user(node.devices["GPU"][:1], "2,3")
+    (['2'], '2')
+    """
+    vendor = vendor_of(devices[0].vendor)
+    entries = [entry for found in vendor.filters({vendor.variable: value}) for entry in found.picks or ()]
+    places = sorted(device.index for device in devices)
+    if places[-1] >= len(entries):
+        return entries, value
+    chosen = [entries[place] for place in places]
+    return chosen, ",".join(chosen) if value.replace(" ", "") == ",".join(entries) else value
+
+
+def variable_of(device: Device) -> str:
+    """The variable that a task with this device gets."""
+    return vendor_of(device.vendor).variable
+
+
 def hidden_environment(node: OffersDevices, environ: Mapping[str, str]) -> Environment:
     """The variables that hide every device of each family that the node offers (`init(hide_unassigned=True)`).
 

@@ -45,6 +45,19 @@ class Machine:
         devices = self.offered.devices
         return {name: [devices[name][index].id for index, _ in sorted(slots)] for name, slots in assigned.items()}
 
+    def told_ids(
+        self, assigned: Assigned, ids: dict[str, list[str]] | None, environment: dict[str, Any]
+    ) -> dict[str, list[str]] | None:
+        """What a task is told that it holds: as its runtime_env names the devices, where that sets their variable."""
+        own = environment.get("env_vars") or {}
+        told = dict(ids or {})
+        for name, slots in assigned.items():
+            devices = [self.offered.devices[name][index] for index, _ in slots]
+            value = own.get(accelerators.variable_of(devices[0]))
+            if value is not None:
+                told[name] = accelerators.named_by_user(devices, value)[0]
+        return told or None
+
     def environment(self, assigned: Assigned, hide: bool | None) -> dict[str, str | None]:
         """Variables that give a task its devices."""
         environ = os.environ

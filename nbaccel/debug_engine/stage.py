@@ -196,10 +196,11 @@ class Stage:
         else:
             ids = self._machine.ids(command.devices) or None
             environ = self._machine.environment(command.devices, entry.record.template.hide_unassigned)
+        told = self._machine.told_ids(command.devices, ids, environment) if environ is not None else ids
         entry.worker_id, entry.node_id, entry.device_ids = worker.worker_id, command.node_id, ids
         record = self.scheduler.task_record(task.task_id)
         run = wire.Run(
-            task.task_id, 0, entry.submit.args, [], ids, environ, record.attempt if record else 0, command.choice,
+            task.task_id, 0, entry.submit.args, [], told, environ, record.attempt if record else 0, command.choice,
             task.actor_id or b"",
         )  # fmt: skip
         running = Running(run, entry.record.template, environment=environment)

@@ -141,10 +141,10 @@ class Execution:
         if not environ:
             return _NOTHING
         before = {name: os.environ.get(name) for name in environ}
-        _set_environment(environ)
+        set_variables(environ)
         stack = ExitStack()
         if template.kind == 0:  # an actor keeps its devices, so it keeps its variables
-            stack.callback(_set_environment, before)
+            stack.callback(set_variables, before)
         return stack
 
     def _limit_threads(self, count: int) -> None:
@@ -371,7 +371,8 @@ def _may_go_on(running: Running, behind: int) -> bool:
     return running.abandoned or running.consumed > behind
 
 
-def _set_environment(variables: dict[str, str | None]) -> None:
+def set_variables(variables: dict[str, str | None]) -> None:
+    """Set environment variables; None unsets one."""
     for name, value in variables.items():
         if value is None:
             os.environ.pop(name, None)

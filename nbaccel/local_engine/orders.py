@@ -159,7 +159,7 @@ class Orders:
         self._prepare(peer, worker, entry, task)
         slots = [(place, id, self._give(id, peer.client_id, worker.refused)) for place, id in entry.submit.slots]
         worker.refused.clear()
-        ids, environ = self._environments.of(command, entry)
+        ids, told, environ = self._environments.of(command, entry)
         state = head.scheduler.task_record(task.task_id)
         attempt, why = (state.attempt, state.choice_why) if state is not None else (0, "")
         if task.kind is TaskKind.ACTOR_CREATION:
@@ -176,7 +176,7 @@ class Orders:
                 entry.record.number,
                 entry.submit.args,
                 slots,
-                ids,
+                told,
                 environ,
                 attempt,
                 command.choice,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MOST_TOLD = 1_000
 Environment = dict[str, str | None]  # None: unset it
+Ids = dict[str, list[str]]
 
 
 class TaskEnvironments:
@@ -26,11 +27,15 @@ class TaskEnvironments:
         self._head = head
         self._told: set[tuple[int, str, str]] = set()
 
-    def of(self, command: SendTask, entry: TaskEntry) -> tuple[dict[str, list[str]] | None, Environment | None]:
-        """(device ids by resource, variables); None and None for a task whose environment stays as it is."""
+    def of(self, command: SendTask, entry: TaskEntry) -> tuple[Ids | None, Ids | None, Environment | None]:
+        """(the ids of the devices that it holds, the ids that it is told, variables); None for a task whose environment
+        stays as it is.
+
+        The two differ where its runtime_env sets the variable itself.
+        """
         hide = self._hides(entry)
         if not command.devices and (not hide or command.task.kind is TaskKind.ACTOR_CALL):
-            return None, None
+            return None, None, None
         own = self._users_own(command.task.job, entry)
         ids = self._head.node.ids(command.node_id, command.devices)
         environ = self._assigned(command.node_id, command.devices, {**os.environ, **own}, hide)
@@ -38,7 +43,14 @@ class TaskEnvironments:
         for name, value in kept.items():
             if value != environ[name]:
                 self._say_kept(command, entry, ids, name, value)
-        return ids, {**environ, **kept}
+        told = dict(ids)
+        offered = self._head.node.devices[command.node_id].devices
+        for resource, slots in command.devices.items():
+            devices = [offered[resource][index] for index, _amount in slots]
+            variable = accelerators.variable_of(devices[0])
+            if variable in kept:
+                told[resource], kept[variable] = accelerators.named_by_user(devices, kept[variable])
+        return ids, told, {**environ, **kept}
 
     def _hides(self, entry: TaskEntry) -> bool:
         asked = entry.record.template.hide_unassigned

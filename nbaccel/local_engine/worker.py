@@ -29,7 +29,7 @@ from nbaccel import engine as engines
 from nbaccel.local_engine import codec, failures, impatience, wire
 from nbaccel.local_engine.actor_host import ActorHost
 from nbaccel.local_engine.client import Client
-from nbaccel.local_engine.execution import ActorExit, Execution, Running, current_run
+from nbaccel.local_engine.execution import ActorExit, Execution, Running, current_run, set_variables
 from nbaccel.local_engine.process_state import ProcessState
 from nbaccel.local_engine.worker_link import WorkerLink
 from nbaccel.local_engine.worker_output import WorkerOutput
@@ -313,6 +313,7 @@ class Worker(WorkerView, Client):
         if template.environment != self._environment:
             try:
                 self._take_on(template)
+                set_variables(run.environ or {})  # its env_vars may have named the devices more widely
             except exceptions.RuntimeEnvSetupError as error:
                 return self._not_set_up(running, error)
         code = self.execution.code(template, run.choice)

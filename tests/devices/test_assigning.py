@@ -179,7 +179,7 @@ def test_runtime_env_wins_and_is_told(lab: Lab, capfd: pytest.CaptureFixture[str
     for _ in range(2):
         seen = nbaccel.get(own.remote("ROCR_VISIBLE_DEVICES"))
         assert seen["ROCR_VISIBLE_DEVICES"] == "1"
-        assert len(seen["ids"]["GPU"]) == 1, "what was assigned is known all the same"
+        assert seen["ids"]["GPU"] == ["1"], "the task is told what it runs on"
     nbaccel.shutdown()
     told = capfd.readouterr().err
     assert told.count("train was given GPU 0, but runs with ROCR_VISIBLE_DEVICES=1, as its runtime_env says.") == 1

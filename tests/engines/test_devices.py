@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 import nbaccel
 
 
@@ -106,3 +108,13 @@ def test_the_cluster_counts_its_resources(nb):
     (node,) = nb.nodes()
     assert node["Alive"] and node["Resources"]["GPU"] == 2
     assert len(node["NodeID"]) == 56
+
+
+@pytest.mark.parametrize(("own", "ids"), [("3", ["3"]), ("5,7", None), ("GPU-abc", ["GPU-abc"]), ("", [])])
+def test_a_task_is_told_the_devices_that_its_runtime_env_names(nb, own, ids):
+    @nb.remote(num_gpus=1)
+    def held():
+        return nb.get_runtime_context().get_accelerator_ids()["GPU"]
+
+    told = nb.get(held.options(runtime_env={"env_vars": {"CUDA_VISIBLE_DEVICES": own}}).remote())
+    assert told == ids if ids is not None else told in (["5"], ["7"])
