@@ -333,7 +333,7 @@ def test_tasks_that_failed_are_shown_as_failed(nb, wait_until):
     assert wait_until(lambda: found if len(found := states()) == 5 else None) == ["FAILED"] * 5
 
 
-def test_cancelled_tasks_are_counted_apart_and_only_failed_ones_are_an_alert(nb, wait_until):
+def test_cancelled_tasks_are_counted_apart_and_only_failed_ones_are_an_alert(nb, engine, wait_until):
     def numbers():
         counts = nb.snapshot().counts
         return counts.get("CANCELLED", 0), counts.get("FAILED", 0)
@@ -365,7 +365,11 @@ def test_cancelled_tasks_are_counted_apart_and_only_failed_ones_are_an_alert(nb,
     rows = wait_until(shown)
     assert rows["cancelled in line"] == "CANCELLED"
     now_cancelled, now_failed = numbers()
-    assert now_cancelled > cancelled and now_failed == failed + 1
+    assert now_cancelled > cancelled
+    if engine == "ray":  # failures of earlier tests may be reported meanwhile
+        assert now_failed > failed and rows.get("waits for it", "CANCELLED") == "CANCELLED"
+    else:
+        assert now_failed == failed + 1
     (alert,) = [alert for alert in nb.snapshot().alerts if alert.kind == "failed"]
     assert "bad luck" in alert.message and "no such luck" in alert.message
     asked = {row.name: row for row in state.list_tasks()}
