@@ -152,7 +152,7 @@ class HeadWorld:
         group_id = os.urandom(16)
         self.groups.append(group_id)
         ready = self._ids.put_id()
-        body = [group_id, [{"CPU": 1.0, "GPU": 1.0}], "PACK", "", False, None]
+        body = [group_id, [{"CPU": 1.0, "GPU": 1.0}], "PACK", "", False, None, "", ""]
         self.say(wire.Ask(1, "create_group", wire.pack(body)))
         self.say(wire.Ask(2, "group_ready", wire.pack([group_id, ready, b""])))
         self.expected.append(ready)

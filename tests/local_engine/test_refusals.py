@@ -283,14 +283,3 @@ def test_a_program_whose_directory_was_deleted_has_its_head(place: Place) -> Non
 def test_a_module_that_cannot_be_preloaded_is_told(place: Place) -> None:
     done = place.run(programs.PRELOADED)
     assert "importing no_such_module failed: ModuleNotFoundError" in done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("engine", ["local", "debug"])
-def test_no_task_gets_more_memory_than_init_says_there_is(own_head: Place, engine: str) -> None:
-    nbaccel.init(engine=engine, num_cpus=1, _memory=10**9)
-    assert nbaccel.cluster_resources()["memory"] == 10**9
-    assert nbaccel.get(misbehaving.echo.options(memory=10**9).remote(1)) == 1
-    more = misbehaving.echo.options(memory=2 * 10**9).remote(1)
-    with pytest.raises(exceptions.GetTimeoutError):
-        nbaccel.get(more, timeout=0.1)
-    assert "memory" in nbaccel.explain(more).sentence

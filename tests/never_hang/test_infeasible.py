@@ -8,7 +8,12 @@ import time
 import pytest
 
 import nbaccel
-from nbaccel.exceptions import ActorUnschedulableError, TaskPlacementGroupRemoved, TaskUnschedulableError
+from nbaccel.exceptions import (
+    ActorUnschedulableError,
+    GetTimeoutError,
+    TaskPlacementGroupRemoved,
+    TaskUnschedulableError,
+)
 from nbaccel.util.placement_group import placement_group, remove_placement_group
 from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from tests.census import Place
@@ -134,3 +139,18 @@ def test_wait_keeps_its_time_though_the_request_can_never_be_met(own_head: Place
     assert time.monotonic() - began >= 0.3
     with pytest.raises(nbaccel.exceptions.GetTimeoutError):
         nbaccel.get(ref, timeout=0)
+
+
+@pytest.mark.parametrize("engine", ["local", "debug"])
+def test_no_task_gets_more_memory_than_init_says_there_is(own_head: Place, engine: str) -> None:
+    @nbaccel.remote
+    def echo(value: int) -> int:
+        return value
+
+    nbaccel.init(engine=engine, num_cpus=1, _memory=10**9)
+    assert nbaccel.cluster_resources()["memory"] == 10**9
+    assert nbaccel.get(echo.options(memory=10**9).remote(1)) == 1
+    more = echo.options(memory=2 * 10**9).remote(1)
+    with pytest.raises(GetTimeoutError):
+        nbaccel.get(more, timeout=0.1)
+    assert "memory" in nbaccel.explain(more).sentence

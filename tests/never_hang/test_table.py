@@ -111,7 +111,7 @@ def test_what_an_autoscaler_could_add_is_neither_busy_nor_never() -> None:
     )
     with running(engine):
         probe = nbaccel.probe(num_gpus=8, accelerator_type="A100")
-    assert engine.questions == [({"CPU": 1.0, "GPU": 8.0}, "A100", 0)]
+    assert engine.questions == [({"CPU": 1.0, "GPU": 8.0, "accelerator_type:A100": 0.001}, 0, {})]
     assert probe.verdict is Verdict.ADDABLE and not probe
     assert "the autoscaler could add one" in str(probe)
 
