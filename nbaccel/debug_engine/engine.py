@@ -21,11 +21,13 @@ from nbaccel.debug_engine.values import Values
 from nbaccel.debug_engine.view import View
 from nbaccel.debug_engine.workers import Entry
 from nbaccel.handles import ActorClass, ActorHandle, ActorMethod, ObjectRef, ObjectRefGenerator, RemoteFunction
-from nbaccel.local_engine import codec, environment_spec, templates, wire
-from nbaccel.local_engine.execution import current_run
-from nbaccel.local_engine.ids import IdMaker, return_id, task_of
-from nbaccel.local_engine.pending_calls import PendingCalls
-from nbaccel.local_engine.records import TemplateRecord, template_record
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client import environment_spec, templates
+from nbaccel.local_engine.client.pending_calls import PendingCalls
+from nbaccel.local_engine.head.records import TemplateRecord, template_record
+from nbaccel.local_engine.wire import codec
+from nbaccel.local_engine.wire.ids import IdMaker, return_id, task_of
+from nbaccel.local_engine.worker.execution import current_run
 from nbaccel.options import ActorOptions, InitOptions, MethodOptions, TaskOptions
 from nbaccel.refs import check_pickled_by_hand
 from nbaccel.scheduling import events as ev
@@ -237,7 +239,7 @@ class DebugEngine(View):
 
     def value_of(self, payload: tuple[int, Any]) -> Any:
         """The value of an argument, or raise the error that it is (asked by Execution)."""
-        from nbaccel.local_engine import failures
+        from nbaccel.local_engine.wire import failures
 
         if payload[0] == wire.OK:
             return codec.load(payload[1])

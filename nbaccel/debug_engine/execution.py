@@ -9,9 +9,10 @@ from contextlib import ExitStack
 from typing import Any
 
 from nbaccel import exceptions
-from nbaccel.local_engine import codec, worker_setup
-from nbaccel.local_engine.execution import Execution, Running
-from nbaccel.local_engine.variables import expanded
+from nbaccel.local_engine.wire import codec
+from nbaccel.local_engine.worker import worker_setup
+from nbaccel.local_engine.worker.execution import Execution, Running
+from nbaccel.local_engine.worker.variables import expanded
 
 
 class DebugExecution(Execution):

@@ -10,8 +10,8 @@ import msgspec
 from nbaccel import exceptions
 from nbaccel.ids import PlacementGroupID
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.execution import Running, current_run
-from nbaccel.local_engine.groups import SCHEDULING_STATES, answer_to_ready, gone, never_placed, owner_of_ready_died
+from nbaccel.local_engine.head.groups import SCHEDULING_STATES, answer_to_ready, gone, never_placed, owner_of_ready_died
+from nbaccel.local_engine.worker.execution import Running, current_run
 from nbaccel.placement_group_handle import PlacementGroup
 from nbaccel.scheduling.commands import GroupChanged
 from nbaccel.scheduling.events import UNIT, GroupAsked, GroupRemoveAsked

@@ -8,7 +8,7 @@ from typing import Any
 
 from nbaccel import accelerators
 from nbaccel.host_address import host_address
-from nbaccel.local_engine.node_devices import device_specs, usable_cpus
+from nbaccel.local_engine.head.devices.node_devices import device_specs, usable_cpus
 from nbaccel.options import InitOptions
 from nbaccel.scheduling.events import UNIT, NodeSpec
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from nbaccel.debug_engine.workers import Stream
 from nbaccel.handles import ObjectRef, ObjectRefGenerator
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.ids import return_id
+from nbaccel.local_engine.wire.ids import return_id
 
 if TYPE_CHECKING:
     from nbaccel.debug_engine.engine import DebugEngine

@@ -15,11 +15,12 @@ from nbaccel import exceptions
 from nbaccel.debug_engine.execution import DebugExecution, set_up
 from nbaccel.debug_engine.machine import Machine
 from nbaccel.debug_engine.workers import Entry, Stream, Worker
-from nbaccel.local_engine import codec, failures, wire
-from nbaccel.local_engine.actor_host import is_unfinished
-from nbaccel.local_engine.execution import ActorExit, Running, current_run
-from nbaccel.local_engine.ids import return_id, task_of
-from nbaccel.local_engine.orphaned_work import OWNER_DIED
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.orphaned_work import OWNER_DIED
+from nbaccel.local_engine.wire import codec, failures
+from nbaccel.local_engine.wire.ids import return_id, task_of
+from nbaccel.local_engine.worker.actor_host import is_unfinished
+from nbaccel.local_engine.worker.execution import ActorExit, Running, current_run
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.commands import Failure

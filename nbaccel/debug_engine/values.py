@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from nbaccel.local_engine import codec, failures, wire
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.wire import codec, failures
 
 Callback = Callable[[], None]
 OBJECT_ID_BYTES = 28  # actors, which are counted too, have shorter ones

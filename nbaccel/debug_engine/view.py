@@ -14,10 +14,12 @@ import msgspec
 from nbaccel import __version__, task_filter, trace_events
 from nbaccel.handles import ObjectRef
 from nbaccel.host_address import host_address
-from nbaccel.local_engine import codec, templates, wire
-from nbaccel.local_engine.execution import ActorExit, Running, current_run
-from nbaccel.local_engine.ids import return_id
-from nbaccel.local_engine.records import choice_of
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client import templates
+from nbaccel.local_engine.head.records import choice_of
+from nbaccel.local_engine.wire import codec
+from nbaccel.local_engine.wire.ids import return_id
+from nbaccel.local_engine.worker.execution import ActorExit, Running, current_run
 from nbaccel.options import ACCELERATORS, TaskOptions
 from nbaccel.scheduling.events import UNIT
 from nbaccel.scheduling.explain import HolderFact

@@ -11,8 +11,8 @@ import msgspec
 
 from nbaccel.debug_engine.idle_loop import IdleLoop
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.actor_host import constructed, method_of
-from nbaccel.local_engine.execution import ActorExit, Running
+from nbaccel.local_engine.worker.actor_host import constructed, method_of
+from nbaccel.local_engine.worker.execution import ActorExit, Running
 
 
 class Worker(msgspec.Struct, eq=False):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nbaccel import sessions
-    from nbaccel.local_engine.driver import Driver
+    from nbaccel.local_engine.driver.engine import Driver
     from nbaccel.options import InitOptions
 
 
@@ -26,23 +26,23 @@ def start(options: InitOptions) -> Driver:
     none.
     """
     if options.address in (None, "local"):
-        from nbaccel.local_engine import launch
+        from nbaccel.local_engine.driver import launch
 
         started = launch.embedded(options)
         try:
-            from nbaccel.local_engine import driver  # while the head boots
+            from nbaccel.local_engine.driver import engine as driver  # while the head boots
         except BaseException:  # a Ctrl-C in the middle of it: nobody would ever use this head
             launch.discard(started.process, started.config)
             raise
         return driver.take_over(started, options)
-    from nbaccel.local_engine import driver
+    from nbaccel.local_engine.driver import engine as driver
 
     return driver.join(_named(str(options.address)), options)
 
 
 def start_shared(options: InitOptions, *, with_us: bool = False) -> sessions.SessionRecord:
     """Start a head that several notebooks may share; it outlives this process, or ends `with_us`. Raises ValueError."""
-    from nbaccel.local_engine import driver
+    from nbaccel.local_engine.driver import engine as driver
 
     return driver.start_daemon(options, with_us=with_us)
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from nbaccel.local_engine import wire
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.head import Head
-    from nbaccel.local_engine.link import Link
+    from nbaccel.local_engine.client.link import Link
+    from nbaccel.local_engine.head.loop import Head
 
 FILLED = 0.7  # of the store; as in Ray
 PAUSE_S = 30.0  # between two looks, as in Ray: one at a large program's objects takes a second

@@ -24,11 +24,12 @@ import msgspec
 
 from nbaccel import accelerators
 from nbaccel.accelerators import DeviceKind
-from nbaccel.local_engine import framing, process, wire
-from nbaccel.local_engine.boot import Config
-from nbaccel.local_engine.head import Head
-from nbaccel.local_engine.ids import IdMaker, return_id
-from nbaccel.local_engine.zygote import Order
+from nbaccel.local_engine import process, wire
+from nbaccel.local_engine.head.boot import Config
+from nbaccel.local_engine.head.loop import Head
+from nbaccel.local_engine.side_processes.zygote import Order
+from nbaccel.local_engine.wire import framing
+from nbaccel.local_engine.wire.ids import IdMaker, return_id
 from nbaccel.scheduling.events import UNIT
 
 FIRST_PID = 5_000_000  # above what the kernel gives

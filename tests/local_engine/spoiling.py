@@ -12,7 +12,7 @@ from typing import Any
 
 import nbaccel
 from nbaccel import engine as engines
-from nbaccel.local_engine import impatience
+from nbaccel.local_engine.worker import impatience
 
 TASK_S = 0.002  # longer than what is taken for a short task
 

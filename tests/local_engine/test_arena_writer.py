@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nbaccel.local_engine.arena_writer import KEEP_FROM_BYTES, ArenaWriter
+from nbaccel.local_engine.client.arena_writer import KEEP_FROM_BYTES, ArenaWriter
 
 MB = 1 << 20
 

@@ -11,7 +11,7 @@ import numpy
 import pytest
 
 import nbaccel
-from nbaccel.local_engine import codec
+from nbaccel.local_engine.wire import codec
 from tests.census import Place
 from tests.local_engine import holding_tensors
 

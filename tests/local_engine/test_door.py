@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from nbaccel.local_engine import door, wire
-from nbaccel.local_engine.door import Door
-from nbaccel.local_engine.framing import FrameReader, LineReader
-from nbaccel.local_engine.peers import Peer
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head import door
+from nbaccel.local_engine.head.door import Door
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.wire.framing import FrameReader, LineReader
 
 TOKEN = "the-token"
 

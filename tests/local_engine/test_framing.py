@@ -6,8 +6,9 @@ import random
 
 import pytest
 
-from nbaccel.local_engine import framing, wire
-from nbaccel.local_engine.framing import FrameReader, LineReader, Unreadable
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.wire import framing
+from nbaccel.local_engine.wire.framing import FrameReader, LineReader, Unreadable
 
 NOT_OURS = {
     "a name in bad UTF-8": b"\x91\x91\xa2\xc6\xc6",

@@ -10,7 +10,8 @@ import numpy
 import pytest
 
 import nbaccel
-from nbaccel.local_engine import boot, launch
+from nbaccel.local_engine.driver import launch
+from nbaccel.local_engine.head import boot
 from nbaccel.options import init_options
 from tests.census import Place, wait_until
 from tests.local_engine import misbehaving

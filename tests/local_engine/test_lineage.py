@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.objects import Objects
+from nbaccel.local_engine.head.objects.ledger import Objects
 
 ALICE, BOB = 1, 2
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from nbaccel import exceptions
-from nbaccel.local_engine import framing, wire
-from nbaccel.local_engine.holdings import Holdings
-from nbaccel.local_engine.link import Link
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.holdings import Holdings
+from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.wire import framing
 
 
 class Other:

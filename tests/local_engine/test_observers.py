@@ -15,10 +15,11 @@ import pytest
 import nbaccel
 from nbaccel import engine as engines
 from nbaccel import exceptions, observing, sessions
-from nbaccel.local_engine import driver, wire
-from nbaccel.local_engine.framing import FrameReader, LineReader
-from nbaccel.local_engine.observers import MOST_UNREAD_BYTES, Observers
-from nbaccel.local_engine.peers import Peer
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.driver import engine as driver
+from nbaccel.local_engine.head.observers import MOST_UNREAD_BYTES, Observers
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.wire.framing import FrameReader, LineReader
 from nbaccel.options import init_options
 from nbaccel.snapshot import Snapshot
 from tests.census import Place, wait_until

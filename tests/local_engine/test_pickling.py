@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 import pytest
 
-from nbaccel.local_engine import codec
+from nbaccel.local_engine.wire import codec
 from nbaccel.util.serialization import deregister_serializer, register_serializer
 
 LARGE = 1 << 20

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nbaccel.local_engine.poll import Poll
+from nbaccel.local_engine.head.poll import Poll
 
 
 class Turned:

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 
 import nbaccel
-from nbaccel.local_engine import zygote
+from nbaccel.local_engine.side_processes import zygote
 
 
 def with_pandas():

@@ -101,7 +101,7 @@ def test_a_question_that_the_head_fails_at_is_answered_all_the_same(cluster: Pla
 def test_a_stranger_without_the_token_is_told_so(cluster: Place) -> None:
     engine: Any = engines.running()
     (record,) = [each for each in sessions.find() if each.session == engine.welcome.session]
-    from nbaccel.local_engine import driver
+    from nbaccel.local_engine.driver import engine as driver
     from nbaccel.options import init_options
 
     record.token = "0" * 32
@@ -149,7 +149,7 @@ def test_another_user_does_not_find_the_session_file(cluster: Place) -> None:
 
 
 def _join_words(record: sessions.SessionRecord) -> str:
-    from nbaccel.local_engine import driver
+    from nbaccel.local_engine.driver import engine as driver
     from nbaccel.options import init_options
 
     try:

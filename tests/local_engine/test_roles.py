@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from nbaccel.local_engine.head import Head
-from nbaccel.local_engine.roles import Role
+from nbaccel.local_engine.head.loop import Head
+from nbaccel.local_engine.head.roles import Role
 
 
 class Helpers:

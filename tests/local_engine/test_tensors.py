@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import nbaccel
-from nbaccel.local_engine import codec, device_tensors
+from nbaccel.local_engine.wire import codec, device_tensors
 from tests.census import Place, wait_until
 from tests.heads import rows
 from tests.local_engine import holding_tensors

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.ids import return_id
+from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
 from tests.local_engine.head_world import KILLED, TEMPLATES, HeadWorld

@@ -13,7 +13,7 @@ import pytest
 import nbaccel
 from nbaccel import exceptions, sinks
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.news import News
+from nbaccel.local_engine.driver.news import News
 from nbaccel.util.placement_group import placement_group, remove_placement_group
 from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from tests.census import Place, wait_until

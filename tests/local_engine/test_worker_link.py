@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.worker_link import WorkerLink
+from nbaccel.local_engine.worker.worker_link import WorkerLink
 
 PATIENCE_S = 30.0
 

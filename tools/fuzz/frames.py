@@ -10,7 +10,8 @@ from typing import Any
 import nbaccel
 from nbaccel import engine as engines
 from nbaccel import exceptions
-from nbaccel.local_engine import driver, wire
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.driver import engine as driver
 from tools.fuzz.cases import Cases
 from tools.fuzz.victim import Victim, rest, say, victim
 

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from nbaccel.local_engine import leases
-from nbaccel.local_engine.leases import UNIT, Leases
+from nbaccel.local_engine.head.devices import leases
+from nbaccel.local_engine.head.devices.leases import UNIT, Leases
 from tools.fuzz import written_files
 from tools.fuzz.cases import Cases
 

@@ -12,8 +12,9 @@ from typing import Any
 import nbaccel
 from nbaccel import engine as engines
 from nbaccel import sessions
-from nbaccel.local_engine import driver, wire
-from nbaccel.local_engine.framing import FrameReader
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.driver import engine as driver
+from nbaccel.local_engine.wire.framing import FrameReader
 from nbaccel.options import init_options
 from tests.census import Place, wait_until
 from tests.heads import inside

@@ -1,0 +1,259 @@
+"""What a driver and a worker have in common: submitting, putting, getting, waiting.
+
+Everything goes through one Link to the head; a worker is a driver of the tasks that its task submits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nbaccel import exceptions
+from nbaccel.handles import (
+    ActorClass,
+    ActorHandle,
+    ActorMethod,
+    MethodSpec,
+    ObjectRef,
+    ObjectRefGenerator,
+    RemoteFunction,
+)
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client import templates
+from nbaccel.local_engine.client.object_client import INLINE_BYTES, ObjectClient, refuse_to_serialize
+from nbaccel.local_engine.wire import codec
+from nbaccel.local_engine.wire.ids import return_id, task_of
+from nbaccel.options import ActorOptions, MethodOptions, TaskOptions
+from nbaccel.placement_group_handle import PlacementGroup
+
+if TYPE_CHECKING:
+    pass
+
+
+class Client(ObjectClient):
+    """One process's part of the engine's promise: tasks, actors and objects."""
+
+    def submit(
+        self, function: RemoteFunction, options: TaskOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        cell, group = self.cell(), self.captured_group()
+        cached = function._cache.get(self)
+        if cached is None or cached[0] is not options or cached[1] != cell or cached[4] is not group:
+            cached = function._cache[self] = self._task_template(function, options, cell, group)
+        return self._send(cached[2], cached[3], args, kwargs, b"", cell[1], function)
+
+    def _task_template(
+        self, function: RemoteFunction, options: TaskOptions, cell: tuple[str, bytes], group: PlacementGroup | None
+    ) -> tuple[Any, ...]:
+        name = function._short_name
+        key = self.exports.key_of(function._function, name, function._cache, cell[1])
+        fallback = [self.exports.key_of(function._fallback, name, {}, cell[1])] if function._fallback else []
+        placed = templates.inheriting(options, self.base_environment(), group)
+        template = templates.task_template(function, placed, key, fallback, cell=cell[0], parent=cell[1])
+        return options, cell, self._define(template), template.num_returns, group
+
+    def _define(self, template: wire.Template) -> int:
+        """The number of this template; the head learns equal ones once."""
+        if self.exports.generation and template.kind != 2:
+            template.environment += f"+{self.exports.generation}"
+        body = wire.encode_body(template)
+        number = self._templates.get(body)
+        if number is None:
+            number = next(self._template_numbers)
+            self.link.say(wire.DefineTemplate(number, template))
+            self._templates[body] = number  # last: an interrupt before leaves nothing that the head does not know
+        return number
+
+    def _send(
+        self,
+        number: int,
+        returns: int,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        actor_id: bytes,
+        cell: bytes,
+        code: Any,
+    ) -> Any:
+        task_id = self.ids.task_id()
+        if args or kwargs:
+            payload, slots, refs, keep = self._arguments(args, kwargs, code)
+        else:
+            payload, slots, refs, keep = codec.EMPTY, [], [], None
+        message = wire.Submit(task_id, number, payload, slots, refs, actor_id, self.running_task())
+        if returns != 1:
+            return self._send_many(task_id, returns, message, cell)
+        id = return_id(task_id, 0)
+        ref: ObjectRef[Any] = ObjectRef(id, self, None, cell)  # first: whatever interrupts us, its end is noted
+        self.holdings.created(id)
+        self.values.expect((id,))
+        if self.values.expects_only_one():
+            self.link.say_at_once(message)
+        else:
+            self.link.say(message)
+        del keep  # the refs to large arguments: from here on the head holds the objects for the task
+        return ref
+
+    def _send_many(self, task_id: bytes, returns: int, message: wire.Submit, cell: bytes) -> Any:
+        if returns == wire.STREAMING:
+            stream = self.streams.open(task_id, cell)
+            self.link.say(message)
+            return stream
+        ids = [return_id(task_id, index) for index in range(max(returns, 1))]  # index 0 of a dynamic one: the generator
+        refs = []
+        for id in ids:
+            refs.append(ObjectRef[Any](id, self, None, cell))
+            self.holdings.created(id)
+        self.values.expect(ids)
+        self.link.say(message)
+        if returns == 0:
+            return None
+        return refs[0] if returns == wire.DYNAMIC else refs
+
+    def _arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], code: Any
+    ) -> tuple[bytes, list[tuple[int | str, bytes]], list[bytes], Any]:
+        """(payload, slots of top-level refs, refs inside, what must live until the message is on its way)."""
+        slots: list[tuple[int | str, bytes]] = []
+        plain: list[Any] = list(args)
+        for index, value in enumerate(args):
+            if isinstance(value, ObjectRef):
+                slots.append((index, value._id))
+                plain[index] = None
+        named = dict(kwargs)
+        for name, value in kwargs.items():
+            if isinstance(value, ObjectRef):
+                slots.append((name, value._id))
+                named[name] = None
+        refs: list[bytes] = []
+        keep = None
+        payload = self._dump_arguments(plain, named, refs, code)
+        if not isinstance(payload, bytes):
+            if payload.size > INLINE_BYTES:
+                keep = self._put_large(plain, named, slots, code)
+                refs.clear()
+                payload = self._dump_arguments(plain, named, refs, code)
+            payload = payload if isinstance(payload, bytes) else payload.joined()
+        return payload, slots, refs, keep
+
+    def _put_large(
+        self, plain: list[Any], named: dict[str, Any], slots: list[tuple[int | str, bytes]], code: Any
+    ) -> list[ObjectRef[Any]]:
+        """Replace the arguments that are too large for a message by refs."""
+        kept = []
+        places: list[tuple[Any, Any]] = [*enumerate(plain), *named.items()]
+        for place, value in places:
+            refs: list[bytes] = []
+            payload = self._dump(value, refs, f"an argument of {code._short_name}")
+            if isinstance(payload, bytes) or payload.size <= INLINE_BYTES // 4:
+                continue
+            ref = self._put(payload, refs)
+            kept.append(ref)
+            slots.append((place, ref._id))
+            if isinstance(place, int):
+                plain[place] = None
+            else:
+                named[place] = None
+        return kept
+
+    def _dump_arguments(
+        self, plain: list[Any], named: dict[str, Any], refs: list[bytes], code: Any
+    ) -> bytes | codec.Parts:
+        try:
+            return codec.dump((plain, named), refs)
+        except Exception as error:  # whatever a user's __reduce__ raises
+            places = [(f"argument {index}", value) for index, value in enumerate(plain)]
+            places += [(f"argument {key!r}", value) for key, value in named.items()]
+            what, value = next(((what, value) for what, value in places if not codec.can_pickle(value)), places[0])
+            refuse_to_serialize(f"{what} of {code._short_name}", value, error)
+
+    def create_actor(
+        self, actor_class: ActorClass, options: ActorOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> ActorHandle:
+        namespace = options.namespace or self.namespace
+        number = self._actor_template(actor_class, options, namespace)
+        actor_id = self.ids.actor_id()
+        if options.name:
+            self.holdings.drain()  # the last handle of the name's former owner may just have gone
+        while options.name and not self.link.ask("reserve_name", [options.name, namespace, actor_id]):
+            there = self._named_already(options.name, namespace) if options.get_if_exists else None
+            if there is not None:
+                return there
+            if not options.get_if_exists:
+                raise exceptions.ActorAlreadyExistsError(
+                    f"The name {options.name} (namespace={namespace!r}) is already taken. Use another name, get the "
+                    f"existing actor with get_actor({options.name!r}), kill it, or pass get_if_exists=True."
+                )
+        self.holdings.created(actor_id)
+        methods = templates.methods_with_limit(actor_class, options)
+        handle = ActorHandle(actor_id, actor_class._name, methods, self, counted=True)
+        try:
+            self._send(number, 0, args, kwargs, actor_id, b"", actor_class)
+        except BaseException:
+            if options.name:
+                self.link.ask("release_name", actor_id)
+            raise
+        return handle
+
+    def _named_already(self, name: str, namespace: str) -> ActorHandle | None:
+        """Of get_if_exists. This handle counts, so that a cell that is run again does not end the actor it finds."""
+        try:
+            return self._named(name, namespace, counted=True)
+        except ValueError:
+            return None  # it has died in this moment
+
+    def _actor_template(self, actor_class: ActorClass, options: ActorOptions, namespace: str) -> int:
+        cell, parent = self.cell()
+        name = actor_class._name
+        key = self.exports.key_of(actor_class._class, name, actor_class._cache, parent)
+        fallback = [self.exports.key_of(actor_class._fallback, name, {}, parent)] if actor_class._fallback else []
+        options = templates.inheriting(options, self.base_environment(), self.captured_group())
+        return self._define(
+            templates.actor_template(actor_class, options, key, fallback, cell=cell, parent=parent, namespace=namespace)
+        )
+
+    def call(self, method: ActorMethod, options: MethodOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.link.closing:
+            raise exceptions.ActorDiedError(
+                f"{method.handle._class_name}.{method._spec.name} cannot be called: this handle is of a cluster that "
+                "nbaccel.shutdown() has left. Make the actor again, or find a detached one with get_actor()."
+            )
+        cell = self.cell()
+        cache = method.handle._cache
+        where = (method._spec.name, cell)
+        cached = cache.get(where)
+        if cached is None or cached[2] is not options:
+            template = templates.method_template(method, options, cell=cell[0], parent=cell[1])
+            cached = cache[where] = (self._define(template), template.num_returns, options)
+        if method._spec.max_pending < 0:
+            return self._send(cached[0], cached[1], args, kwargs, method.handle._actor_id_bytes, cell[1], method)
+        self._pending_calls.check(method)
+        returned = self._send(cached[0], cached[1], args, kwargs, method.handle._actor_id_bytes, cell[1], method)
+        self._pending_calls.count(method, returned)
+        return returned
+
+    def cancel(self, ref: Any, *, force: bool, recursive: bool) -> None:
+        task_id = ref._task_id if isinstance(ref, ObjectRefGenerator) else task_of(ref._id)
+        if force and self.link.ask("is_actor_task", task_id):
+            raise ValueError("force=True is not supported for actor tasks: kill the actor instead.")
+        self.link.say(wire.Cancel(task_id, force, recursive))
+
+    def kill(self, actor: ActorHandle, *, no_restart: bool) -> None:
+        self.link.say(wire.KillActor(actor._actor_id_bytes, no_restart))
+
+    def get_actor(self, name: str, namespace: str | None) -> ActorHandle:
+        return self._named(name, namespace or self.namespace, counted=False)
+
+    def _named(self, name: str, namespace: str, *, counted: bool) -> ActorHandle:
+        actor_id, class_name, methods = self.link.ask("get_actor", [name, namespace])
+        return self.actor_handle(actor_id, class_name, codec.load_code(methods), counted=counted)
+
+    def actor_handle(
+        self, actor_id: bytes, class_name: str, methods: dict[str, MethodSpec], *, counted: bool
+    ) -> ActorHandle:
+        """A handle that came from elsewhere; one that is not counted does not keep its actor alive, as in Ray."""
+        if counted:
+            self.holdings.received(actor_id)
+        return ActorHandle(actor_id, class_name, methods, self, counted=counted)
+
+    def list_named_actors(self, all_namespaces: bool) -> list[Any]:
+        rows = self.link.ask("list_named_actors", None if all_namespaces else self.namespace)
+        return [{"name": n, "namespace": s} for n, s in rows] if all_namespaces else [n for n, _s in rows]

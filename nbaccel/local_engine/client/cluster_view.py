@@ -1,0 +1,123 @@
+"""What any process of the cluster may ask the head: nodes, resources, groups, the picture, the reasons."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from nbaccel.handles import ObjectRef
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client import templates
+from nbaccel.local_engine.wire import codec
+from nbaccel.local_engine.wire.ids import return_id
+from nbaccel.options import TaskOptions
+from nbaccel.snapshot import Snapshot
+from nbaccel.task_filter import FoundTasks, TaskFilter
+
+
+class ClusterView:
+    """Mixed into drivers and workers; needs `link`, `holdings`, `values` and `job`."""
+
+    def nodes(self: Any) -> list[dict[str, Any]]:
+        return list(self.link.ask("nodes"))
+
+    def cluster_resources(self: Any) -> dict[str, float]:
+        return dict(self.link.ask("cluster_resources"))
+
+    def available_resources(self: Any) -> dict[str, float]:
+        return dict(self.link.ask("available_resources"))
+
+    def snapshot(self: Any) -> Snapshot:
+        snapshot: Snapshot = self.link.ask("snapshot", kind=Snapshot)
+        snapshot.runtime.job = self.job
+        return snapshot
+
+    def tasks(self: Any, wanted: TaskFilter) -> FoundTasks:
+        found: FoundTasks = self.link.ask("tasks", msgspec.to_builtins(wanted), kind=FoundTasks)
+        return found
+
+    def explain(self: Any, what: str | None) -> list[dict[str, Any]]:
+        return list(self.link.ask("explain", what))
+
+    def probe(self: Any, options: TaskOptions) -> dict[str, Any]:
+        return dict(self.link.ask("probe", msgspec.to_builtins(templates.asked(options), builtin_types=(bytes,))))
+
+    def recycle(self: Any) -> int:
+        return int(self.link.ask("recycle"))
+
+    def only_in_history(self: Any, ids: list[bytes]) -> None:
+        """Nothing but a notebook's output history holds these objects any more."""
+        if ids:
+            self.link.say_later(wire.Ask(0, "only_in_history", wire.pack(ids)))
+
+    def logs(self: Any, task_id: str | None, *, tail: int) -> str:
+        return str(self.link.ask("logs", [task_id, tail]))
+
+    def state(self: Any, what: str, limit: int) -> list[dict[str, Any]]:
+        """Rows for nbaccel.util.state."""
+        return list(self.link.ask("state", [what, limit]))
+
+    def cancel_by_id(self: Any, task_id: str, *, force: bool = False) -> None:
+        self.link.say(wire.Cancel(bytes.fromhex(task_id), force))
+
+    def kill_by_id(self: Any, actor_id: str) -> None:
+        self.link.say(wire.KillActor(bytes.fromhex(actor_id)))
+
+    def object_locations(self: Any, refs: Sequence[ObjectRef[Any]]) -> list[dict[str, Any]]:
+        return list(self.link.ask("object_locations", [ref.binary() for ref in refs]))
+
+    def timeline(self: Any) -> list[dict[str, Any]]:
+        return list(self.link.ask("timeline"))
+
+    def request_resources(
+        self: Any,
+        num_cpus: int | None,
+        bundles: list[dict[str, float]] | None,
+        bundle_labels: list[dict[str, str]] | None,
+    ) -> bool:
+        return False
+
+    def create_group(
+        self: Any,
+        bundles: list[dict[str, float]],
+        strategy: str,
+        name: str,
+        detached: bool,
+        bundle_labels: list[dict[str, str]] | None,
+        soft_node: str,
+    ) -> bytes:
+        group_id = os.urandom(18)
+        asked = [group_id, bundles, strategy, name, detached, bundle_labels, self.namespace, soft_node]
+        self.link.ask("create_group", asked)
+        return group_id
+
+    def group_ready(self: Any, group_id: bytes, value: Any) -> ObjectRef[Any]:
+        ready = return_id(self.ids.task_id(), 0)
+        self.holdings.created(ready)
+        self.values.expect((ready,))
+        payload = codec.dump(value, [])
+        body = payload if isinstance(payload, bytes) else payload.joined()
+        self.link.ask("group_ready", [group_id, ready, body])
+        return ObjectRef(ready, self)
+
+    def remove_group(self: Any, group_id: bytes) -> None:
+        self.link.ask("remove_group", group_id)
+
+    def group_table(self: Any, group_id: bytes | None) -> dict[str, Any]:
+        return dict(self.link.ask("group_table", group_id))
+
+    def find_group(self: Any, name: str) -> dict[str, Any] | None:
+        found = self.link.ask("find_group", [name, self.namespace])
+        return dict(found) if found else None
+
+    def add_node(self: Any, options: dict[str, Any]) -> str:
+        return str(self.link.ask("add_node", options))
+
+    def remove_node(self: Any, node_id: str) -> None:
+        self.link.ask("remove_node", node_id)
+
+    def wait_answer(self: Any, what: str, body: Any, then: Callable[[Any], None]) -> None:
+        then(msgspec.to_builtins(self.link.ask(what, body)))

@@ -1,0 +1,75 @@
+"""How many refs to each object this process holds, and what of that the head must be told.
+
+The head keeps one bit for each process and object. A first ref says `Holds`, the last one's end says `Releases`; both
+go through the same outbox in the order in which they happened. A finaliser only appends to a queue: it may run at any
+moment, in any thread, even inside the code below.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.link import Link
+
+
+class Holdings:
+    """The ref counts of one process."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._counts: dict[bytes, int] = {}
+        self._gone: deque[bytes] = deque()
+        self._lock = threading.Lock()
+        self.on_released: Callable[[list[bytes]], None] | None = None
+        self.is_inline: Callable[[bytes], bool] | None = None
+        link.before_write = self.drain
+
+    def created(self, id: bytes) -> None:
+        """A ref to an object made here: the head knows of it from the message that made it."""
+        with self._lock:
+            self._counts[id] = self._counts.get(id, 0) + 1
+
+    def received(self, id: bytes) -> None:
+        """A ref that came from elsewhere: tell the head when it is our first."""
+        with self._lock:
+            count = self._counts.get(id, 0)
+            self._counts[id] = count + 1
+            if count == 0:
+                self._link.say(wire.Holds([id]))
+
+    def gone(self, id: bytes) -> None:
+        """A ref was finalised."""
+        self._gone.append(id)
+        if self.is_inline is not None and self.is_inline(id):
+            self._link.nudge_some_time()  # it holds little
+        else:
+            self._link.nudge()
+
+    def drain(self) -> None:
+        """Count what was finalised; called by the writer before it writes."""
+        released: list[bytes] = []
+        with self._lock:
+            counts, gone = self._counts, self._gone
+            while gone:
+                id = gone.popleft()
+                left = counts.get(id, 0) - 1
+                if left > 0:
+                    counts[id] = left
+                elif left == 0:
+                    del counts[id]
+                    released.append(id)
+            if released:
+                self._link._outbox.append(wire.Releases(released))
+        if released and self.on_released is not None:
+            self.on_released(released)
+
+    def holds(self, id: bytes) -> bool:
+        return id in self._counts
+
+    def counts(self) -> dict[bytes, int]:
+        """A copy, for tests and for `nbaccel.util.state`."""
+        with self._lock:
+            return dict(self._counts)

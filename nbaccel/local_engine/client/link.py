@@ -1,0 +1,281 @@
+"""One process's connection to the head: an outbox, a thread that writes, a thread that reads, and questions.
+
+```
+  any thread ── say(message) ──► outbox ── writer thread ──► socket ──► head
+  any thread ◄── receivers (called by the reader thread) ◄── reader thread ◄── socket
+```
+Only these threads read, or write what the socket may take in parts: a KeyboardInterrupt, which Python raises in the
+main thread, can never tear a frame. Messages that gather while a write is under way leave together in the next one. A
+small message for whose answer its sender will wait is written by the sender, in one call that takes it whole or not.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from nbaccel import exceptions
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.wire import framing
+
+READ_BYTES = 1 << 18
+BATCH = 2_000  # messages in one frame
+FULL = 50_000  # waiting messages past which a sender is held back
+LAZY_S = 0.002  # releases may wait so long for company
+IDLE_S = 0.1  # small releases so long: waking the writer costs more than they free
+WHOLE_BYTES = 4096  # of a frame that a unix socket takes whole or not at all
+
+
+class Link:
+    """A framed, batched, thread-safe connection to the head."""
+
+    def __init__(self, sock: socket.socket, *, on_lost: Callable[[str], None]) -> None:
+        self._sock = sock
+        self._outbox: deque[Any] = deque()
+        self._kick: SimpleQueue[bool | None] = SimpleQueue()
+        self._kicked = False
+        self._lazy = False
+        self._dozing = False  # the writer will look by itself within IDLE_S
+        self._write_lock = threading.Lock()
+        self._room = threading.Event()
+        self._room.set()
+        self._on_lost = on_lost
+        self._questions: dict[int, SimpleQueue[Any]] = {}
+        self._next_request = 1
+        self._question_lock = threading.Lock()
+        self.receivers: dict[type, Callable[[Any], None]] = {wire.Answer: self._answered, wire.Refused: self._refused}
+        self.before_write: Callable[[], None] | None = None  # appends what has gathered elsewhere (releases)
+        self.lost: str | None = None
+        self.closing = False
+        self._threads: list[threading.Thread] = []
+
+    def start(self, name: str, *, read: bool = True) -> None:
+        """Start the writer and the reader."""
+        loops = [("writer", self._write_loop)] + ([("reader", self._read_loop)] if read else [])
+        for role, loop in loops:
+            thread = threading.Thread(target=loop, name=f"nbaccel-{name}-{role}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    # ---- writing
+
+    def say(self, message: Any) -> None:
+        """Queue a message; it leaves at once, with whatever else is waiting."""
+        self._outbox.append(message)
+        if not self._kicked:
+            self._kicked = True
+            self._kick.put(True)
+        elif len(self._outbox) > FULL and threading.current_thread() is threading.main_thread():
+            self._hold_back()
+
+    def say_at_once(self, message: Any) -> None:
+        """Write a message for whose answer this thread will wait, unless others wait to be written.
+
+        It saves waking the writer. An interrupt comes before the one system call that takes all of it, or after.
+        """
+        if not self._kicked and not self._outbox:
+            frame = wire.frame([message])
+            if len(frame) <= WHOLE_BYTES and self._wrote_whole(frame):
+                return
+        self.say(message)
+
+    def _wrote_whole(self, frame: bytearray) -> bool:
+        with self._write_lock:
+            if self._outbox:
+                return False  # it would overtake them
+            try:
+                return self._sock.send(frame, socket.MSG_DONTWAIT) > 0
+            except OSError:
+                return False  # it is full, or broken: the writer will see
+
+    def say_now(self, message: Any) -> None:
+        """Write a message and all that waits in this thread: waking the writer would cost more than the write.
+
+        Not for a thread in which a signal handler may raise.
+        """
+        self._outbox.append(message)
+        self.flush()
+
+    def say_later(self, message: Any) -> None:
+        """Queue a message that may wait for the next urgent one."""
+        self._outbox.append(message)
+        self.nudge()
+
+    def nudge_some_time(self) -> None:
+        """Let the writer look within IDLE_S; costs nothing while it is awake now and then anyway."""
+        if not self._dozing:
+            self.nudge()
+
+    def nudge(self) -> None:
+        """Let the writer look soon. Safe in a finaliser: a SimpleQueue's put may be re-entered."""
+        if not self._lazy:
+            self._lazy = True
+            self._kick.put(False)
+
+    def _hold_back(self) -> None:
+        self._room.clear()
+        while len(self._outbox) > FULL // 2 and self.lost is None:
+            self._room.wait(0.1)
+
+    def _write_loop(self) -> None:
+        block_signals()
+        while True:
+            urgent = self._next_kick()
+            while urgent is False:
+                try:
+                    urgent = self._kick.get(timeout=LAZY_S)
+                except Empty:
+                    break
+            if urgent is None:
+                return
+            try:
+                self.flush()
+            except Exception as error:  # this thread's last line: whoever waits must not wait for ever
+                self._lose(f"something could not be said to the head: {type(error).__name__}: {error}")
+
+    def _next_kick(self) -> bool | None:
+        """Wait to be woken; soon after some work, look once unasked."""
+        self._dozing = True
+        try:
+            return self._kick.get(timeout=IDLE_S)
+        except Empty:
+            self._dozing = False  # before the look: what comes after it will wake us
+        self.flush()
+        return self._kick.get()
+
+    def flush(self) -> None:
+        """Write everything that waits. Not for a thread in which a signal handler may raise."""
+        with self._write_lock:
+            self._kicked = False
+            self._lazy = False
+            if self.before_write is not None:
+                self.before_write()
+            outbox = self._outbox
+            while outbox:
+                batch = [outbox.popleft() for _ in range(min(len(outbox), BATCH))]
+                self._write(wire.frame(batch))
+            self._room.set()
+
+    def _write(self, data: bytearray) -> None:
+        try:
+            self._sock.sendall(data)
+        except OSError as error:
+            self._lose(f"writing to the head failed: {error}")
+
+    # ---- reading
+
+    def _read_loop(self) -> None:
+        block_signals()
+        reader = framing.FrameReader(of_head=False)
+        receivers = self.receivers
+        why = "the head closed the connection"
+        while True:
+            try:
+                data = self._sock.recv(READ_BYTES)
+            except OSError as error:
+                why = f"reading from the head failed: {error}"
+                break
+            if not data:
+                break
+            try:
+                messages = reader.feed(data)
+            except framing.Unreadable as error:
+                why = f"the head sent what this version of nbaccel cannot read: {error}"
+                break
+            try:
+                for message in messages:
+                    receivers[type(message)](message)
+            except Exception as error:  # this thread's last line: whoever waits must not wait for ever
+                why = f"an answer of the head could not be taken: {type(error).__name__}: {error}"
+                break
+        self._lose(why)
+
+    def _lose(self, why: str) -> None:
+        if self.lost is not None:
+            return
+        self.lost = why
+        self._room.set()
+        if not self.closing:
+            self._on_lost(why)
+        with self._question_lock:
+            waiting = list(self._questions.values())
+        for question in waiting:
+            question.put(None)
+
+    # ---- questions
+
+    def ask(self, what: str, body: Any = None, *, timeout_s: float | None = None, kind: Any = Any) -> Any:
+        """Ask the head something and wait for the answer. Raises the error that the head names."""
+        request, reply = self._question()
+        self.say_at_once(wire.Ask(request, what, wire.pack(body)))
+        answer = self._wait_for(request, reply, timeout_s)
+        if answer.error:
+            error = getattr(exceptions, answer.kind, None) or _BUILTIN.get(answer.kind, exceptions.RaySystemError)
+            raise error(answer.error)
+        return wire.unpack(answer.body, kind)
+
+    def _question(self) -> tuple[int, SimpleQueue[Any]]:
+        reply: SimpleQueue[Any] = SimpleQueue()
+        with self._question_lock:
+            request = self._next_request
+            self._next_request += 1
+            self._questions[request] = reply
+        return request, reply
+
+    def _wait_for(self, request: int, reply: SimpleQueue[Any], timeout_s: float | None) -> Any:
+        try:
+            if self.lost is not None:
+                raise exceptions.HeadDiedError(self.lost)
+            answer = reply.get(timeout=timeout_s)
+        except Empty:
+            raise exceptions.GetTimeoutError(f"the head has not answered within {timeout_s} s") from None
+        finally:
+            with self._question_lock:
+                self._questions.pop(request, None)
+        if answer is None:
+            raise exceptions.HeadDiedError(self.lost or "the connection is closed")
+        return answer
+
+    def _refused(self, message: Any) -> None:
+        """The head speaks with others, but not with us any more."""
+        self._lose(f"the head ended the connection: {message.message}")
+
+    def _answered(self, message: Any) -> None:
+        with self._question_lock:
+            reply = self._questions.get(message.request)
+        if reply is not None:
+            reply.put(message)
+
+    def close(self) -> None:
+        """Write what waits, then close. Idempotent."""
+        self.closing = True
+        if self.lost is None:
+            self.flush()
+        self._kick.put(None)
+        try:
+            self._sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # the other side was faster
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(2.0)
+        self._sock.close()
+
+    def forget(self) -> None:
+        """In a forked child: close our copy without a word."""
+        self.lost = f"this process ({os.getpid()}) was forked from one that is connected to a head, and is not itself"
+        self._sock.close()
+
+
+_BUILTIN: dict[str, type[Exception]] = {"ValueError": ValueError, "TypeError": TypeError, "RuntimeError": RuntimeError}
+
+
+def block_signals() -> None:
+    """Leave signals to the main thread: a system call here is then never cut short."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGCHLD})

@@ -1,0 +1,378 @@
+"""What a driver and a worker have in common with objects: putting, getting, waiting, refs.
+
+Everything goes through one Link to the head; a worker is a driver of the tasks that its task submits.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from nbaccel import engine as engines
+from nbaccel import exceptions, interruptible
+from nbaccel.handles import (
+    ActorHandle,
+    MethodSpec,
+    ObjectRef,
+    ObjectRefGenerator,
+)
+from nbaccel.local_engine import arena_trouble, wire
+from nbaccel.local_engine.client.arena_writer import ArenaWriter
+from nbaccel.local_engine.client.environment_spec import Environment
+from nbaccel.local_engine.client.exports import Exports
+from nbaccel.local_engine.client.holdings import Holdings
+from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.client.pending_calls import PendingCalls
+from nbaccel.local_engine.client.rooms import Room, Rooms
+from nbaccel.local_engine.client.streams import Streams
+from nbaccel.local_engine.client.values import Values
+from nbaccel.local_engine.garbage import Collector
+from nbaccel.local_engine.wire import codec, failures
+from nbaccel.local_engine.wire.ids import IdMaker
+from nbaccel.placement_group_handle import PlacementGroup
+from nbaccel.refs import check_pickled_by_hand
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+# Larger values go through the arena; below, a copy through the socket is quicker than asking for room.
+INLINE_BYTES = 100_000
+
+
+class ObjectClient:
+    """One process's part of the engine's promise that concerns objects."""
+
+    name = "local"
+
+    def __init__(self, link: Link, job: int, arena_fd: int, namespace: str) -> None:
+        self.link = link
+        self.job = job
+        self.namespace = namespace
+        self.ids = IdMaker(job)
+        self.holdings = Holdings(link)
+        self.values = Values(link, self.holdings, arena_fd)
+        self.rooms = Rooms(link)
+        self._collector = Collector(link)
+        self.streams = Streams(self)
+        self._pending_calls = PendingCalls(self.values)
+        self._arena_fd = arena_fd
+        self._writer = ArenaWriter(arena_fd)
+        self.exports = Exports(link)
+        self._templates: dict[bytes, int] = {}
+        self._template_numbers = itertools.count(1)
+        self.ref_gone = self.holdings.gone
+
+    # What a worker answers differently.
+
+    def running_task(self) -> bytes:
+        """The task that submits, b"" in a driver."""
+        return b""
+
+    def cell(self) -> tuple[str, bytes]:
+        """The notebook cell on whose behalf this code runs."""
+        return engines.cell_source() if engines.cell_source is not None else ("", b"")
+
+    def captured_group(self) -> PlacementGroup | None:
+        """The placement group that this code's tasks run in unless they say where; the same object each time."""
+        return None
+
+    def base_environment(self) -> Environment:
+        """The runtime environment that what is submitted here starts from."""
+        return {}
+
+    def lends_cpu(self) -> bool:
+        """Whether others get this code's CPU while it is blocked."""
+        return False
+
+    def blocked(self) -> AbstractContextManager[Any]:
+        """Entered while this process's code waits for others."""
+        return nullcontext()
+
+    # ---- values
+
+    def put(self, value: Any) -> ObjectRef[Any]:
+        refs: list[bytes] = []
+        return self._put(self._dump(value, refs, "the value"), refs)
+
+    def _put(self, payload: bytes | codec.Parts, refs: list[bytes]) -> ObjectRef[Any]:
+        value, room = self.store(payload)
+        return self._put_value(value, room, refs)
+
+    def put_raised(self, value: wire.Value, refs: list[bytes]) -> ObjectRef[Any]:
+        """A ref to an error: `get` of it raises."""
+        return self._put_value(value, None, refs)
+
+    def _put_value(self, value: wire.Value, room: Room | None, refs: list[bytes]) -> ObjectRef[Any]:
+        id = self.ids.put_id()
+        ref: ObjectRef[Any] = ObjectRef(id, self)
+        self.holdings.created(id)
+        self.values.know(id, value)
+        self.link.say(wire.Put(id, value, refs))
+        if room is not None:
+            room.used = True
+        return ref
+
+    def store(self, payload: bytes | codec.Parts, status: int = wire.OK) -> tuple[wire.Value, Room | None]:
+        """A value for the wire; what is large is written into the arena, whose room is used once the head knows."""
+        if isinstance(payload, bytes):
+            return wire.Value(status, payload), None
+        if payload.size <= INLINE_BYTES:
+            return wire.Value(status, payload.joined()), None
+        room = self.rooms.take(payload.size)
+        try:
+            self._writer.write(payload.pieces(), room.offset, payload.size)
+        except OSError as error:
+            why = arena_trouble.why(error)
+            raise exceptions.RaySystemError(
+                f"{payload.size} bytes cannot be written to shared memory: {why}"
+            ) from error
+        return wire.Value(status, None, room.offset, payload.size), room
+
+    def get(self, refs: Sequence[ObjectRef[Any]], timeout_s: float | None) -> list[Any]:
+        ids = [ref._id for ref in refs]
+        payloads = self.payloads(ids, timeout_s)
+        return [self._loaded(id, *payload) for id, payload in zip(ids, payloads, strict=True)]
+
+    def _loaded(self, id: bytes, status: int, data: Any) -> Any:
+        """The value, or raise the error that it is."""
+        try:
+            value = codec.load(data) if status == wire.OK else failures.error_of(status, data)
+        except exceptions.RaySystemError:
+            raise  # it cannot be mapped: that has nothing to do with its class
+        except Exception as error:  # whatever a user's class raises while it is unpickled
+            if status != wire.OK:
+                raise exceptions.UnserializableException(
+                    f"The task of object {id.hex()} raised an exception that cannot be rebuilt in this process, where "
+                    f"unpickling it raised {type(error).__name__}: {error}."
+                ) from error
+            raise exceptions.RaySystemError(
+                f"Object {id.hex()} was computed, but unpickling it here raised {type(error).__name__}: {error}. "
+                "Its class is imported and rebuilt in this process: return plain data if it cannot be."
+            ) from error
+        if status != wire.OK:
+            raise value
+        return value
+
+    def payloads(self, ids: list[bytes], timeout_s: float | None) -> list[tuple[int, Any]]:
+        """(status, payload) of each, waiting for those that are not there. Raises the first error that comes."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        found = [self.values.payload(id) for id in ids]
+        while None in found:
+            for id, payload in zip(ids, found, strict=True):
+                if payload is not None and payload[0] != wire.OK:
+                    self.values.were_asked_for(ids)
+                    self._loaded(id, *payload)
+            missing = list(dict.fromkeys(id for id, payload in zip(ids, found, strict=True) if payload is None))
+            left = None if deadline is None else max(deadline - time.monotonic(), 0)
+            in_time = self._wait_for(missing, left)
+            found = [payload or self.values.payload(id) for id, payload in zip(ids, found, strict=True)]
+            if not in_time and None in found:
+                raise exceptions.GetTimeoutError(
+                    f"Get timed out: {found.count(None)} of {len(ids)} objects were not ready within {timeout_s} s. "
+                    "Their tasks go on; nbaccel.explain(ref) says why one waits."
+                )
+        return found  # type: ignore[return-value]
+
+    def _wait_for(self, ids: list[bytes], timeout_s: float | None) -> bool:
+        """Wait until each value has come, or one that is an error; False after the timeout."""
+        if self.link.lost is not None:
+            raise exceptions.HeadDiedError(self.link.lost)
+        waiter = Waiter(self.values.is_error)
+        try:
+            missing = self.values.when_known(ids, waiter.arrived)
+            if missing == 0:
+                return True
+            if self._may_be_there(ids):
+                self.link.ask("sync")  # what is there comes before this answer
+                if waiter.wait(missing, 0):
+                    return True
+            with self.blocked():
+                return waiter.wait(missing, timeout_s)
+        finally:
+            if len(waiter.ids) < len(ids):
+                self.values.forget_callback(ids, waiter.arrived)
+
+    def _may_be_there(self, ids: list[bytes]) -> bool:
+        """Whether a question may show that nothing has to be waited for: then a task's CPU is not lent out."""
+        return self.lends_cpu() and not self.values.are_coming(ids)
+
+    def value_of(self, payload: tuple[int, Any]) -> Any:
+        """The value of a task's argument, or raise the error that it is."""
+        status, data = payload
+        if status == wire.OK:
+            return codec.load(data)
+        raise failures.error_of(status, data)
+
+    def wait(
+        self, refs: Sequence[ObjectRef[Any]], num_returns: int, timeout_s: float | None, fetch: bool
+    ) -> tuple[list[ObjectRef[Any]], list[ObjectRef[Any]]]:
+        ids = [ref._id for ref in refs]
+        ready = set(self.values.first_ready(ids, num_returns))
+        if len(ready) < num_returns:
+            ready = self._wait_until_ready(ids, num_returns, timeout_s)
+        chosen = [ref for ref in refs if ref._id in ready][:num_returns]
+        taken = {ref._id for ref in chosen}
+        return chosen, [ref for ref in refs if ref._id not in taken]
+
+    def _wait_until_ready(self, ids: list[bytes], num_returns: int, timeout_s: float | None) -> set[bytes]:
+        """Those that are ready when so many are, or after the timeout."""
+        waiter = Waiter()
+        ready = set(self.values.when_ready(ids, waiter.arrived))
+        try:
+            if len(ready) < num_returns and self._may_be_there(ids):
+                self.link.ask("sync")
+            if len(ready | waiter.ids) < num_returns and timeout_s != 0:
+                with self.blocked():
+                    waiter.wait(num_returns - len(ready), timeout_s)
+        finally:
+            self.values.forget_callback(ids, waiter.arrived)
+        if timeout_s == 0 and len(ready) < num_returns and not waiter.ids:
+            with self.blocked():  # a task that only looks, again and again, must not keep what it waits for from a CPU
+                self.link.ask("sync")  # one round trip: what the head knows now is known here
+        return ready | waiter.ids
+
+    def call_when_ready(self, ref: ObjectRef[Any], callback: Callable[[], None]) -> None:
+        id = ref._id
+
+        def arrived(_id: bytes, keep: ObjectRef[Any] = ref) -> None:
+            callback()
+
+        if self.link.lost is not None or self.values.when_known([id], arrived) == 0:
+            callback()
+
+    def future(self, ref: ObjectRef[Any]) -> Future[Any]:
+        from concurrent.futures import Future
+
+        future: Future[Any] = Future()
+        self.call_when_ready(ref, lambda: self._finishers.put((future, ref)))
+        return future
+
+    def was_awaited(self, ref: ObjectRef[Any]) -> None:
+        self.values.were_asked_for([ref._id])
+
+    @property
+    def _finishers(self) -> Any:
+        """The queue of a thread that turns arrived values into futures' results: unpickling may run user code."""
+        finishers = self.__dict__.get("_finisher_queue")
+        if finishers is None:
+            finishers = self.__dict__["_finisher_queue"] = codec_queue()
+            threading.Thread(
+                target=self._finish_futures, args=(finishers,), name="nbaccel-futures", daemon=True
+            ).start()
+        return finishers
+
+    def _finish_futures(self, finishers: Any) -> None:
+        while True:
+            future, ref = finishers.get()
+            if not future.set_running_or_notify_cancel():
+                self.was_awaited(ref)
+                continue
+            try:
+                future.set_result(self.get([ref], 0)[0])
+            except BaseException as error:  # the user's own exception, whatever it is, belongs to the future
+                future.set_exception(error)
+            del future, ref
+
+    # ---- refs
+
+    def reduce_ref(self, ref: ObjectRef[Any]) -> tuple[Any, ...]:
+        if not codec.note_ref(ref._id):
+            check_pickled_by_hand(ref._id)
+            self.link.say(wire.Ask(0, "pin", wire.pack(ref._id)))  # pickled by hand: it may come back at any time
+        return received_ref, (ref._id,)
+
+    def reduce_actor(self, actor: ActorHandle) -> tuple[Any, ...]:
+        if actor._counted and not codec.note_ref(actor._actor_id_bytes):
+            self.link.say(wire.Ask(0, "pin", wire.pack(actor._actor_id_bytes)))
+        return received_actor, (actor._actor_id_bytes, actor._class_name, actor._method_specs, actor._counted)
+
+    # ---- streams
+
+    def next_item(self, stream: ObjectRefGenerator, timeout_s: float | None) -> ObjectRef[Any] | None:
+        return self.streams.next_item(stream, timeout_s)
+
+    def when_next_item(self, stream: ObjectRefGenerator, callback: Callable[[], None]) -> None:
+        self.streams.when_next_item(stream, callback)
+
+    def close_stream(self, stream: ObjectRefGenerator) -> None:
+        self.streams.close(stream)
+
+    def stream_ready(self, stream: ObjectRefGenerator) -> bool:
+        return self.streams.is_ready(stream)
+
+    def stream_end(self, stream: ObjectRefGenerator) -> ObjectRef[Any]:
+        return self.streams.end_ref(stream)
+
+    def _dump(self, value: Any, refs: list[bytes], what: str) -> bytes | codec.Parts:
+        try:
+            return codec.dump(value, refs)
+        except Exception as error:  # whatever a user's __reduce__ raises
+            refuse_to_serialize(what, value, error)
+
+
+def refuse_to_serialize(what: str, value: Any, error: Exception) -> NoReturn:
+    """Raise a TypeError that names the culprit; any other error is the user's own, raised by a `__reduce__`."""
+    culprit = codec.find_unpicklable(value, "it")
+    words = f"Could not serialize {what}: {culprit} cannot be pickled"
+    if isinstance(error, TypeError):
+        raise TypeError(f"{words} ({type(error).__name__}: {error}).") from error
+    with suppress(Exception):  # the user's class may take no notes
+        error.add_note(f"{words}.")
+    raise error
+
+
+def codec_queue() -> Any:
+    from queue import SimpleQueue
+
+    return SimpleQueue()
+
+
+def received_ref(id: bytes) -> ObjectRef[Any]:
+    """Unpickle a ref: this process holds it from now on."""
+    client: Any = engines.current()
+    client.holdings.received(id)
+    return ObjectRef(id, client)
+
+
+def received_actor(actor_id: bytes, class_name: str, methods: dict[str, MethodSpec], counted: bool) -> ActorHandle:
+    client: Any = engines.current()
+    return client.actor_handle(actor_id, class_name, methods, counted=counted)  # type: ignore[no-any-return]
+
+
+class Waiter:
+    """One waiting thread: counts arrivals and is woken by the last that it needs, or by one that is `enough`."""
+
+    __slots__ = ("_enough", "_lock", "_needed", "complete", "ids")
+
+    def __init__(self, enough: Callable[[bytes], bool] | None = None) -> None:
+        self.ids: set[bytes] = set()
+        self._enough = enough
+        self._needed = 1 << 60
+        self._lock = threading.Lock()
+        self._lock.acquire()
+        self.complete = False
+
+    def arrived(self, id: bytes) -> None:
+        """Called by the reader thread, once for each id."""
+        self.ids.add(id)
+        if len(self.ids) >= self._needed or (self._enough is not None and self._enough(id)):
+            self._wake()
+
+    def _wake(self) -> None:
+        self.complete = True
+        try:
+            self._lock.release()
+        except RuntimeError:
+            pass  # it is awake already
+
+    def wait(self, needed: int, timeout_s: float | None) -> bool:
+        """Wait for so many arrivals; False after the timeout."""
+        self._needed = needed
+        if self.complete or len(self.ids) >= needed:
+            self.complete = True
+            return True
+        return interruptible.acquire(self._lock, timeout_s)

@@ -1,0 +1,140 @@
+"""The reading side of streaming tasks: items arrive by themselves, in order, and wait here to be taken.
+
+Object index 0 of a streaming task is its end (None, or the error that ended it); item i has index i + 1.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from nbaccel import exceptions, interruptible
+from nbaccel.handles import ObjectRef, ObjectRefGenerator
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.wire.ids import return_id
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.client.object_client import ObjectClient
+
+
+class _Stream(msgspec.Struct):
+    items: deque[bytes] = msgspec.field(default_factory=deque)
+    taken: int = 0
+    ended: bool = False
+    callbacks: list[Callable[[], None]] = []
+
+
+class Streams:
+    """All streams that this process reads."""
+
+    def __init__(self, client: ObjectClient) -> None:
+        self._client = client
+        self._open: dict[bytes, _Stream] = {}
+        self._changed = threading.Condition()
+        client.link.receivers[wire.StreamItem] = self._item_came
+        client.link.receivers[wire.StreamEnd] = self._end_came
+
+    def open(self, task_id: bytes, cell: bytes) -> ObjectRefGenerator:
+        end = return_id(task_id, 0)
+        self._client.holdings.created(end)
+        self._client.values.expect((end,))
+        self._open[task_id] = _Stream()
+        return ObjectRefGenerator(task_id, self._client, None, cell)
+
+    def _item_came(self, message: wire.StreamItem) -> None:
+        id = return_id(message.task_id, message.index + 1)
+        stream = self._open.get(message.task_id)
+        if stream is None:
+            self._client.link.say_later(wire.Releases([id]))
+            return
+        self._client.holdings.created(id)
+        if message.value is not None:
+            self._client.values.know(id, message.value)
+        else:
+            self._client.values.know(id, wire.Value())  # there, in the arena
+        with self._changed:
+            stream.items.append(id)
+            callbacks, stream.callbacks = stream.callbacks, []
+            self._changed.notify_all()
+        for callback in callbacks:
+            callback()
+
+    def _end_came(self, message: wire.StreamEnd) -> None:
+        stream = self._open.get(message.task_id)
+        if stream is None:
+            return
+        with self._changed:
+            stream.ended = True
+            callbacks, stream.callbacks = stream.callbacks, []
+            self._changed.notify_all()
+        for callback in callbacks:
+            callback()
+
+    def next_item(self, handle: ObjectRefGenerator, timeout_s: float | None) -> ObjectRef[Any] | None:
+        stream = self._open.get(handle._task_id)
+        if stream is None:
+            return None
+        if not stream.items and not stream.ended and not self._wait(stream, timeout_s):
+            raise exceptions.GetTimeoutError(f"The stream had no next item within {timeout_s} s.")
+        if not stream.items:
+            self._check_head()
+            return None
+        id = stream.items.popleft()
+        stream.taken += 1
+        self._client.link.say_later(wire.Consumed(handle._task_id, stream.taken))
+        return ObjectRef(id, self._client)
+
+    def _check_head(self) -> None:
+        """The end of a stream is no end when the head has died."""
+        if self._client.link.lost is not None:
+            raise exceptions.HeadDiedError(self._client.link.lost)
+
+    def _wait(self, stream: _Stream, timeout_s: float | None) -> bool:
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        with self._client.blocked(), self._changed:
+            while not stream.items and not stream.ended:
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    return False
+                self._changed.wait(interruptible.slice_of(left))
+        return True
+
+    def when_next_item(self, handle: ObjectRefGenerator, callback: Callable[[], None]) -> None:
+        stream = self._open.get(handle._task_id)
+        with self._changed:
+            if stream is not None and not stream.items and not stream.ended:
+                stream.callbacks.append(callback)
+                return
+        callback()
+
+    def is_ready(self, handle: ObjectRefGenerator) -> bool:
+        stream = self._open.get(handle._task_id)
+        return stream is None or bool(stream.items) or stream.ended
+
+    def end_ref(self, handle: ObjectRefGenerator) -> ObjectRef[Any]:
+        end = return_id(handle._task_id, 0)
+        self._client.holdings.created(end)
+        return ObjectRef(end, self._client)
+
+    def close(self, handle: ObjectRefGenerator) -> None:
+        """Nobody reads on: let go of what was not taken; a task that still yields is told to stop."""
+        stream = self._open.pop(handle._task_id, None)
+        if stream is None:
+            return
+        for id in stream.items:
+            self._client.holdings.gone(id)
+        self._client.holdings.gone(return_id(handle._task_id, 0))
+        if not stream.ended:
+            self._client.link.say_later(wire.Consumed(handle._task_id, -1))
+
+    def lose_all(self) -> None:
+        """The head is gone."""
+        with self._changed:
+            for stream in self._open.values():
+                stream.ended = True
+            self._changed.notify_all()

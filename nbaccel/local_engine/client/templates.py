@@ -1,0 +1,249 @@
+"""Options to templates: what of a call stays the same is worked out once and then named by a number."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from nbaccel.handles import ActorClass, ActorMethod, MethodSpec, RemoteFunction
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client import environment_spec
+from nbaccel.local_engine.client.environment_spec import Environment
+from nbaccel.local_engine.wire import codec
+from nbaccel.options import (
+    ActorOptions,
+    MethodOptions,
+    ResourceOptions,
+    TaskOptions,
+    check_demand_quantities,
+    demand_of_actor,
+    demand_of_task,
+)
+
+Pairs = list[tuple[str, int]]
+Options = TypeVar("Options", bound=ResourceOptions)
+
+
+def task_template(
+    function: RemoteFunction, options: TaskOptions, key: bytes, fallback_keys: list[bytes], **common: Any
+) -> wire.Template:
+    """The template of a remote function with these options."""
+    demand = demand_of_task(options)
+    _check_group(options, demand, function._name)
+    return wire.Template(
+        name=options.name or function._short_name,
+        kind=0,
+        function_key=key,
+        choices=_choices(options, fallback_keys, demand),
+        num_returns=_num_returns(options.num_returns, function._is_generator),
+        fresh=options.asks_accelerator() and options.calls_of_a_worker() == 1,
+        max_calls=options.calls_of_a_worker(),
+        max_retries=options.max_retries,
+        retry_exceptions=_pickled_types(options.retry_exceptions),
+        threads=max(int(options.num_cpus if options.num_cpus is not None else 1), 1),
+        backpressure=_or(options.generator_backpressure_num_objects, -1),
+        method=function._short_name,
+        capture=_captures(options),
+        **_shared(options),
+        **common,
+    )
+
+
+def actor_template(
+    actor_class: ActorClass, options: ActorOptions, key: bytes, fallback_keys: list[bytes], **common: Any
+) -> wire.Template:
+    """The template of an actor's constructor."""
+    placed, held = demand_of_actor(options)
+    _check_group(options, held, actor_class._name)
+    concurrency = options.max_concurrency or (1000 if actor_class._is_async else 1)
+    out_of_order = options.allow_out_of_order_execution
+    if out_of_order is None:
+        out_of_order = actor_class._is_async or concurrency > 1
+    elif not out_of_order and (actor_class._is_async or concurrency > 1):
+        kind = "an asyncio" if actor_class._is_async else "a threaded"
+        raise ValueError(
+            f"{actor_class._name} is {kind} actor, whose calls cannot be kept in order: set "
+            "`allow_out_of_order_execution=True`, or leave it out."
+        )
+    return wire.Template(
+        name=f"{actor_class._name}.__init__",
+        kind=1,
+        num_returns=0,
+        function_key=key,
+        choices=_choices(options, fallback_keys, placed, actor=True),
+        running=sorted(held.items()) if held != placed else None,
+        fresh=options.asks_accelerator(),
+        max_retries=0,
+        threads=max(int(options.num_cpus or 1), 1),
+        class_name=actor_class._name,
+        actor_name=options.name or "",
+        get_if_exists=options.get_if_exists,
+        detached=options.detached(),
+        max_restarts=options.max_restarts,
+        max_task_retries=options.max_task_retries,
+        max_concurrency=concurrency,
+        is_async=actor_class._is_async,
+        concurrency_groups=options.concurrency_groups,
+        out_of_order=out_of_order,
+        methods=codec.code_bytes(methods_with_limit(actor_class, options)),
+        backpressure=_or(options.actor_generator_backpressure_num_objects, -1),
+        capture=_captures(options),
+        **_shared(options),
+        **common,
+    )
+
+
+def methods_with_limit(actor_class: ActorClass, options: ActorOptions) -> dict[str, MethodSpec]:
+    """The methods that handles of this actor offer: they know its max_pending_calls."""
+    limit = options.max_pending_calls
+    if limit <= 0:  # 0 is no limit either, as in Ray
+        return actor_class._methods
+    return {name: replace(spec, max_pending=limit) for name, spec in actor_class._methods.items()}
+
+
+def method_template(method: ActorMethod, options: MethodOptions, **common: Any) -> wire.Template:
+    """The template of calls of one method."""
+    spec = method._spec
+    retries = options.max_task_retries
+    return wire.Template(
+        name=options.name or f"{method.handle._class_name}.{spec.name}",
+        kind=2,
+        function_key=b"",
+        choices=[],
+        num_returns=_num_returns(options.num_returns, spec.is_generator),
+        max_retries=-2 if retries is None else retries,  # -2: as the actor says
+        retry_exceptions=_pickled_types(options.retry_exceptions or False),
+        class_name=method.handle._class_name,
+        method=spec.name,
+        concurrency_group=options.concurrency_group or "",
+        is_async=spec.is_async,
+        backpressure=_or(options.generator_backpressure_num_objects, -1),
+        **common,
+    )
+
+
+def asked(options: TaskOptions) -> wire.ChoiceSpec:
+    """What a task with these options asks first, and where. Raises ValueError for what a family does not give out."""
+    return _choice(options, demand_of_task(options))
+
+
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value
+
+
+def _shared(options: ResourceOptions) -> dict[str, Any]:
+    environment = environment_spec.encoded(options.runtime_env or {})
+    return {
+        "fallback_after_s": options.fallback_after_s,
+        "fallback_on": codec.code_bytes(options.fallback_on) if options.fallback_on else b"",
+        "runtime_env": environment,
+        "environment": environment_spec.environment_key(environment),
+        "how": environment_spec.how_started(options.runtime_env or {}),
+        "hide_unassigned": options.hide_unassigned,
+    }
+
+
+def _num_returns(asked: int | str | None, is_generator: bool) -> int:
+    if asked is None:
+        return wire.STREAMING if is_generator else 1
+    if asked == "streaming":
+        return wire.STREAMING
+    if asked == "dynamic":
+        return wire.DYNAMIC
+    return int(asked)
+
+
+def _pickled_types(types: Any) -> bytes | bool:
+    return types if isinstance(types, bool) else codec.code_bytes(tuple(types))
+
+
+def _choices(
+    options: ResourceOptions, fallback_keys: list[bytes], demand: dict[str, int], *, actor: bool = False
+) -> list[wire.ChoiceSpec]:
+    """What is asked first, then Ray's soft label alternatives, then the fallbacks."""
+    choices = [_choice(options, demand)]
+    for strategy in options.fallback_strategy:
+        spec = _choice(options, demand)
+        spec.labels = sorted((strategy.get("label_selector") or {}).items())
+        spec.label = f"label_selector={dict(spec.labels)}"
+        choices.append(spec)
+    for position, fallback in enumerate(options.fallbacks()):
+        fallback_demand = demand_of_actor(fallback)[0] if actor else demand_of_task(fallback)  # type: ignore[arg-type]
+        spec = _choice(fallback, fallback_demand)
+        spec.label = _words(options, position)
+        spec.function_key = fallback_keys[0] if fallback_keys else b""
+        choices.append(spec)
+    return choices
+
+
+def _words(options: ResourceOptions, position: int) -> str:
+    return "cpu" if options.fallback == "cpu" else str((options.fallback or ())[position])
+
+
+def _choice(options: ResourceOptions, demand: dict[str, int]) -> wire.ChoiceSpec:
+    check_demand_quantities(demand, _refusal)
+    spec = wire.ChoiceSpec(
+        demand=sorted(demand.items()),
+        labels=sorted(options.label_selector.items()),
+        gpu_memory_bytes=options.gpu_memory or 0,
+    )
+    _place(spec, options)
+    return spec
+
+
+def _refusal(resource: str, quantity: float) -> str | None:
+    from nbaccel import accelerators  # here, so that a driver loads the vendors while its head starts
+
+    try:
+        accelerators.check_quantity(resource, quantity)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _place(spec: wire.ChoiceSpec, options: ResourceOptions) -> None:
+    """Ray's ways to say where: placement_group=, or scheduling_strategy= with a word or an object."""
+    group, bundle = _group_of(options)
+    strategy = options.scheduling_strategy
+    if group is not None:
+        spec.strategy, spec.group_id, spec.bundle = "GROUP", group.id.binary(), bundle
+    elif strategy == "SPREAD":
+        spec.strategy = "SPREAD"
+    elif hasattr(strategy, "node_id"):
+        spec.strategy, spec.node_id, spec.soft = "NODE", bytes.fromhex(strategy.node_id), bool(strategy.soft)
+    elif hasattr(strategy, "hard"):
+        spec.labels = [*spec.labels, *strategy.hard_pairs()]
+        spec.soft_labels = strategy.soft_pairs()
+
+
+def _group_of(options: ResourceOptions) -> tuple[Any, int]:
+    """(the placement group or None, the index of its bundle)."""
+    strategy = options.scheduling_strategy
+    if hasattr(strategy, "placement_group"):
+        group, bundle = strategy.placement_group, strategy.placement_group_bundle_index
+    else:
+        group, bundle = options.placement_group, options.placement_group_bundle_index
+    return (None, -1) if group in (None, "default") or group.is_empty else (group, bundle)
+
+
+def _check_group(options: ResourceOptions, demand: dict[str, int], name: str) -> None:
+    group, bundle = _group_of(options)
+    if group is not None:
+        group._check_fits(list(demand.items()), bundle, name)
+
+
+def _captures(options: ResourceOptions) -> bool:
+    """Whether what it submits runs in its placement group too."""
+    asked = getattr(options.scheduling_strategy, "placement_group_capture_child_tasks", None)
+    return bool(options.placement_group_capture_child_tasks if asked is None else asked)
+
+
+def inheriting(options: Options, environment: Environment, group: Any) -> Options:
+    """The options of what is submitted by code with this environment, inside of this capturing placement group."""
+    if environment or options.runtime_env:
+        own = environment_spec.spelled_out(options.runtime_env)
+        options = replace(options, runtime_env=environment_spec.joined(environment, own))
+    if group is None or options.scheduling_strategy is not None or options.placement_group != "default":
+        return options
+    return replace(options, placement_group=group, placement_group_capture_child_tasks=True)

@@ -1,0 +1,252 @@
+"""What this process knows of objects' values, who waits for which, and its ranges of the arena.
+
+```
+  head ── ObjectValue / ObjectReady ──► reader thread ──► values, ready ──► waiters' callbacks
+  get ── arrived? ── payload(id) ──► bytes, or a range of the arena, which is mapped when it is read
+```
+The head counts a mapper for each value of the arena that it sends; the end of the range, and so of every mapping of it,
+gives the count back. The range is made where the value arrives, in the reader thread: no KeyboardInterrupt can come
+between the two.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.holdings import Holdings
+from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.memory import Range
+
+Callback = Callable[[bytes], None]
+
+
+class Values:
+    """The object table of one process."""
+
+    def __init__(self, link: Link, holdings: Holdings, arena_fd: int) -> None:
+        self._link = link
+        self._holdings = holdings
+        self._arena_fd = arena_fd
+        self._lock = threading.Lock()
+        self._known: dict[bytes, wire.Value] = {}  # inline ones
+        self._arrived: dict[bytes, Range] = {}  # for a get that has not taken them yet
+        self._ready: set[bytes] = set()  # there, but only in the arena: to be asked for
+        self._coming: set[bytes] = set()  # the head will say so by itself: results of tasks submitted here
+        self._asked: set[bytes] = set()
+        self._asked_ready: set[bytes] = set()
+        self._for_value: dict[bytes, list[Callback]] = {}
+        self._for_ready: dict[bytes, list[Callback]] = {}
+        self._lost: wire.Value | None = None  # the head has gone: what every wait ends with
+        self._raised: set[bytes] = set()  # stored in the arena, and an error
+        self._ranges: weakref.WeakValueDictionary[bytes, Range] = weakref.WeakValueDictionary()
+        holdings.on_released = self._released
+        holdings.is_inline = self._known.__contains__
+        link.receivers[wire.ObjectValue] = self._value_came
+        link.receivers[wire.ObjectReady] = self._ready_came
+
+    def expect(self, ids: Iterable[bytes]) -> None:
+        """Results of a task submitted here: the head pushes them."""
+        self._coming.update(ids)
+
+    def expects_only_one(self) -> bool:
+        """Whether nothing else is on its way: then somebody will wait for just this."""
+        return len(self._coming) == 1
+
+    def are_coming(self, ids: list[bytes]) -> bool:
+        """Whether one of them is a result of a task submitted here that has not come."""
+        return not self._coming.isdisjoint(ids)
+
+    def know(self, id: bytes, value: wire.Value) -> None:
+        """A value made here."""
+        if value.data is not None:
+            self._known[id] = value
+        else:
+            self._ready.add(id)
+
+    # ---- waiting
+
+    def when_known(self, ids: list[bytes], callback: Callback) -> int:
+        """Call back once for each of the ids whose value is not here yet; return how many those are."""
+        ask: list[bytes] = []
+        missing = 0
+        with self._lock:
+            for id in ids:
+                if id in self._known or id in self._ranges:
+                    continue
+                if self._lost is not None:
+                    self._known[id] = self._lost
+                    continue
+                missing += 1
+                self._for_value.setdefault(id, []).append(callback)
+                if id not in self._coming and id not in self._asked:
+                    ask.append(id)
+        if ask:
+            self._link.say_at_once(wire.Want(ask))
+            self._note_asked(ask, self._for_value, self._asked)
+        return missing
+
+    def _note_asked(self, ids: list[bytes], waiting: dict[bytes, list[Callback]], asked: set[bytes]) -> None:
+        """Only after asking: whoever is interrupted before leaves it to the next one to ask."""
+        with self._lock:
+            asked.update(id for id in ids if id in waiting)
+
+    def first_ready(self, ids: list[bytes], most: int) -> list[bytes]:
+        """The first of the ids that are there, not more than `most`; looks no further than it must."""
+        there: list[bytes] = []
+        with self._lock:
+            for id in ids:
+                if self._is_ready(id):
+                    there.append(id)
+                    if len(there) == most:
+                        break
+        return there
+
+    def _is_ready(self, id: bytes) -> bool:
+        return id in self._known or id in self._ready or id in self._ranges or self._lost is not None
+
+    def when_ready(self, ids: list[bytes], callback: Callback) -> list[bytes]:
+        """Call back once for each of the ids that is not there yet; return those that are."""
+        ask: list[bytes] = []
+        there: list[bytes] = []
+        with self._lock:
+            for id in ids:
+                if self._is_ready(id):
+                    there.append(id)
+                    continue
+                self._for_ready.setdefault(id, []).append(callback)
+                if id not in self._coming and id not in self._asked and id not in self._asked_ready:
+                    ask.append(id)
+        if ask:
+            self._link.say(wire.WantReady(ask))
+            self._note_asked(ask, self._for_ready, self._asked_ready)
+        return there
+
+    def forget_callback(self, ids: list[bytes], callback: Callback) -> None:
+        """The waiter has gone: it timed out or was interrupted."""
+        with self._lock:
+            for id in ids:
+                for table in (self._for_value, self._for_ready):
+                    callbacks = table.get(id)
+                    if callbacks is not None and callback in callbacks:
+                        callbacks.remove(callback)
+                        if not callbacks:
+                            del table[id]
+
+    # ---- the reader thread
+
+    def _value_came(self, message: wire.ObjectValue) -> None:
+        id = message.object_id
+        with self._lock:
+            self._coming.discard(id)
+            self._asked.discard(id)
+            self._asked_ready.discard(id)
+            self._ready.discard(id)
+            callbacks = self._for_value.pop(id, [])
+            waiting = self._for_ready.pop(id, None)
+            if callbacks or self._holdings.holds(id):
+                self._keep(id, message.value)
+            elif message.value.data is None:
+                self._link.say_later(wire.Unmapped([id]))
+        for callback in callbacks:
+            callback(id)
+        for callback in waiting or ():
+            callback(id)
+
+    def _keep(self, id: bytes, value: wire.Value) -> None:
+        if value.data is not None:
+            self._known[id] = value
+        elif id in self._ranges:
+            self._link.say_later(wire.Unmapped([id]))  # asked for twice, counted twice
+        else:
+            self._arrived[id] = self._range(id, value)
+
+    def _ready_came(self, message: wire.ObjectReady) -> None:
+        ask = []
+        called: list[tuple[Callback, bytes]] = []
+        with self._lock:
+            for id in message.object_ids:
+                self._coming.discard(id)
+                self._asked_ready.discard(id)
+                if self._holdings.holds(id):
+                    self._ready.add(id)
+                if id in self._for_value and id not in self._asked:
+                    self._asked.add(id)
+                    ask.append(id)
+                called += [(callback, id) for callback in self._for_ready.pop(id, ())]
+        if ask:
+            self._link.say(wire.Want(ask))
+        for callback, id in called:
+            callback(id)
+
+    def _released(self, ids: list[bytes]) -> None:
+        """The last refs went: drop what we know."""
+        dropped = []
+        with self._lock:
+            for id in ids:
+                self._known.pop(id, None)
+                dropped.append(self._arrived.pop(id, None))
+                self._coming.discard(id)
+                self._ready.discard(id)
+                self._raised.discard(id)
+
+    # ---- payloads
+
+    def were_asked_for(self, ids: list[bytes]) -> None:
+        """Their errors, if they are or come to be any, are not left unread."""
+        self._link.say_later(wire.AskedFor(ids))
+
+    def is_error(self, id: bytes) -> bool:
+        """Whether a value is here, and an error."""
+        value = self._known.get(id)
+        return id in self._raised if value is None else value.status != wire.OK
+
+    def payload(self, id: bytes) -> tuple[int, Any] | None:
+        """(status, bytes or a Range) of a value that is here; None when it has to be asked for again."""
+        value = self._known.get(id)
+        if value is not None:
+            if value.status != wire.OK:
+                self.were_asked_for([id])
+            return value.status, value.data
+        with self._lock:
+            range = self._ranges.get(id)
+            if range is None:
+                return None
+            self._ready.add(id)
+            self._arrived.pop(id, None)  # from here on it lives for as long as what is made of it
+            return (wire.RAISED if id in self._raised else wire.OK), range
+
+    def payload_of(self, id: bytes, value: wire.Value) -> tuple[int, Any]:
+        """The payload of a value that came with a task."""
+        if value.data is not None:
+            return value.status, value.data
+        with self._lock:
+            range = self._ranges.get(id)
+            if range is None:
+                return value.status, self._range(id, value)
+        self._link.say_later(wire.Unmapped([id]))  # the head counted us twice
+        return value.status, range
+
+    def _range(self, id: bytes, value: wire.Value) -> Range:
+        range = Range(self._arena_fd, id, value.offset, value.size)
+        weakref.finalize(range, self._link.say_later, wire.Unmapped([id])).atexit = False
+        self._ranges[id] = range
+        if value.status != wire.OK:
+            self._raised.add(id)
+        return range
+
+    def lose_all(self, failure: wire.Value) -> None:
+        """The head is gone: every wait ends with this error."""
+        with self._lock:
+            self._lost = failure
+            waiting = [*self._for_value.items(), *self._for_ready.items()]
+            for id, _callbacks in waiting:
+                self._known[id] = failure
+            self._for_value = {}
+            self._for_ready = {}
+        for id, callbacks in waiting:
+            for callback in callbacks:
+                callback(id)

@@ -1,0 +1,377 @@
+"""The driver: starts or joins a head, and is the engine of a notebook or script.
+
+```
+  embedded   init() ── exec ──► head     (ends with us; we hold both ends of its first connections)
+  shared     init(address="auto") ── unix socket + token ──► a head that `nbaccel start --head` started
+```
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nbaccel import engine as engines
+from nbaccel import exceptions, sessions
+from nbaccel.local_engine import process, wire
+from nbaccel.local_engine.client import environment_spec
+from nbaccel.local_engine.client.calls import Client
+from nbaccel.local_engine.client.cluster_view import ClusterView
+from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.driver import launch
+from nbaccel.local_engine.driver.news import News
+from nbaccel.local_engine.head.boot import MARK
+from nbaccel.local_engine.wire import failures, framing
+from nbaccel.options import ACCELERATORS, InitOptions
+from nbaccel.snapshot import Snapshot
+
+START_TIMEOUT_S = 30.0
+END_TIMEOUT_S = 5.0
+GONE_WITHIN_S = 1.0  # of its connections' end, a head that has died
+
+
+class Driver(ClusterView, Client):
+    """The engine as the user's own process sees it."""
+
+    def __init__(
+        self, sock: socket.socket, arena_fd: int, welcome: wire.Welcome, head: Any, options: InitOptions
+    ) -> None:
+        link = Link(sock, on_lost=self._head_lost)
+        Client.__init__(self, link, welcome.job, arena_fd, welcome.namespace)
+        self.welcome = welcome
+        self.options = options
+        self._environment = environment_spec.spelled_out(options.runtime_env)
+        self.news: News | None = None
+        self._head_process = head
+        self._pid = os.getpid()
+        self._ended = False
+        link.start("driver")
+        atexit.register(self._at_exit)
+
+    def base_environment(self) -> environment_spec.Environment:
+        return self._environment
+
+    @property
+    def embedded(self) -> bool:
+        return self._head_process is not None
+
+    # ---- facts
+
+    def context(self) -> dict[str, Any]:
+        task_id = b"\xff" * 20 + self.job.to_bytes(4, "big")
+        return {
+            "job_id": self.job.to_bytes(4, "big").hex(),
+            "node_id": self.welcome.node_id.hex(),
+            "worker_id": task_id.hex() + "00000000",
+            "task_id": None,
+            "task_name": None,
+            "task_function_name": None,
+            "actor_id": None,
+            "actor_name": None,
+            "class_name": None,
+            "namespace": self.namespace,
+            "accelerator_ids": {name: [] for name in ACCELERATORS},
+            "assigned_resources": {},
+            "is_canceled": False,
+            "fallback_taken": False,
+            "fallback_label": "",
+            "runtime_env": json.dumps(self.options.runtime_env or {}, default=str),
+            "attempt": 0,
+            "reconstructed": False,
+            "placement_group_id": None,
+            "session_name": self.welcome.session,
+            "session_dir": self.welcome.directory,
+            "address": os.path.join(self.welcome.directory, "head.sock"),
+            "is_worker": False,
+        }
+
+    def current_actor(self) -> Any:
+        raise RuntimeError("This code does not run in an actor.")
+
+    def exit_actor(self) -> None:
+        raise TypeError("exit_actor() was called, but this code does not run in an actor.")
+
+    def report_progress(self, done: float, total: float) -> None:
+        """Outside of a task there is nobody to report to."""
+
+    def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
+        assert self.news is not None
+        self.news.watch(callback, metrics=metrics, rows=rows)
+
+    # ---- the end
+
+    def _head_lost(self, why: str) -> None:
+        """The reader thread: the head is gone. Everyone who waits is told."""
+        is_gone = self.embedded or _ends(self.welcome.head_pid, GONE_WITHIN_S)
+        what = f"The head has ended unexpectedly: {why}.{self._last_words()}" if is_gone else f"Lost the head: {why}."
+        message = f"{what} What had not been fetched is lost; call nbaccel.init() again."
+        self.link.lost = message
+        self.values.lose_all(failures.failed("HeadDiedError", message))
+        self.streams.lose_all()
+        if is_gone:  # a shared head that lives serves others
+            process.kill_marked(MARK, self.welcome.session)  # what its workers had started; they die with it
+            self._remove_rest()
+
+    def _last_words(self) -> str:
+        """The end of the head's own log."""
+        if not self.embedded:
+            return ""
+        status = _wait(self._head_process, 1.0)
+        words = f" It {_words(status)}." if status is not None else ""
+        last = _last_line(self.welcome.directory)
+        return words + (f" Its last words: {last}" if last else "")
+
+    def shutdown(self) -> None:
+        """Leave; an embedded head ends with us. What the workers printed is shown first."""
+        if self._ended or self._pid != os.getpid():
+            return
+        self._ended = True
+        atexit.unregister(self._at_exit)
+        self.link.closing = True
+        if self.news is not None:
+            self.news.stop_watching()
+            self.news.greeted(END_TIMEOUT_S)
+        self.holdings.drain()  # the head hears of what ended before: errors that nobody has asked for
+        self.link.say(wire.Bye(stop_head=self.embedded))
+        self.link.flush()
+        if self.news is not None:
+            self.news.drain(END_TIMEOUT_S)
+        if self.embedded:
+            self._end_head()
+        self.link.close()
+        self.values.lose_all(failures.failed("HeadDiedError", "nbaccel.shutdown() was called while this was awaited."))
+        self.streams.lose_all()
+        if self.news is not None:
+            self.news.close()
+        self._writer.close()
+        os.close(self._arena_fd)
+
+    def _end_head(self) -> None:
+        if _wait(self._head_process, END_TIMEOUT_S) is None:
+            os.killpg(self._head_process.pid, signal.SIGKILL)
+            _wait(self._head_process, END_TIMEOUT_S)
+            process.kill_marked(MARK, self.welcome.session)
+        self._remove_rest()
+
+    def _remove_rest(self) -> None:
+        """What a head that did not end in order has left."""
+        if self.embedded:
+            sessions.withdraw(self.welcome.session)
+            shutil.rmtree(self.welcome.directory, ignore_errors=True)
+
+    def _at_exit(self) -> None:
+        if self._pid == os.getpid():
+            self.shutdown()
+            if engines.running() is self:
+                engines.adopt(None)
+
+    def forget(self) -> None:
+        """In a forked child: this engine belongs to the parent."""
+        self._ended = True
+        self.link.forget()
+        if self.news is not None:
+            self.news.link.forget()
+        os.close(self._arena_fd)
+
+
+def _ends(pid: int, timeout_s: float) -> bool:
+    """Whether this process, which may be nobody's child of ours, has ended or does so soon."""
+    try:
+        fd = os.pidfd_open(pid)
+    except OSError:
+        return True
+    try:
+        poll = select.poll()  # select() takes no descriptor beyond 1023
+        poll.register(fd, select.POLLIN)
+        return bool(poll.poll(timeout_s * 1000))
+    finally:
+        os.close(fd)
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
+    try:
+        return process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def _last_line(directory: str) -> str:
+    """The last line of a head's own log."""
+    try:
+        lines = Path(directory, "head.log").read_text(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return lines[-1] if lines else ""
+
+
+def _words(status: int) -> str:
+    if status < 0:
+        return f"was killed by {signal.Signals(-status).name}"
+    return f"exited with code {status}"
+
+
+# ---- starting and joining
+
+
+def take_over(started: launch.Started, options: InitOptions) -> Driver:
+    """Connect to the head that was just started for this process."""
+    try:
+        arena_fd, welcome = _greet(started.sock, options, started.config.token)
+        driver = Driver(started.sock, arena_fd, welcome, started.process, options)
+        driver.news = News(driver, log_to_driver=options.log_to_driver, sock=started.news, token=started.config.token)
+    except BaseException as error:  # a Ctrl-C too: nobody would ever use this head
+        started.sock.close()
+        started.news.close()
+        words = _last_line(started.config.directory)
+        launch.discard(started.process, started.config)
+        if words and isinstance(error, exceptions.RaySystemError):
+            raise exceptions.RaySystemError(f"{error} Its last words: {words}") from error
+        raise
+    return driver
+
+
+def join(record: sessions.SessionRecord, options: InitOptions) -> Driver:
+    """Connect to a head that runs already."""
+    size, most = len(wire.frame([hello("driver", record.token, options)])), framing.MOST_BYTES_BEFORE_TOKEN
+    if size > most:
+        raise ValueError(
+            f"What init() tells the head of pid {record.pid} has {size:,} bytes, most in runtime_env, and a head that "
+            f"is joined reads at most {most:,} before it knows who asks. Pass long values of env_vars in a file of "
+            "the working_dir, or start a head of your own."
+        )
+    sock = _connect(record.socket)
+    try:
+        arena_fd, welcome = _greet(sock, options, record.token)
+    except ValueError as error:
+        sock.close()
+        raise ConnectionError(f"The head of pid {record.pid} refused: {error}") from error
+    driver = Driver(sock, arena_fd, welcome, None, options)
+    driver.news = News(driver, log_to_driver=options.log_to_driver, sock=_connect(record.socket), token=record.token)
+    return driver
+
+
+def _connect(path: str) -> socket.socket:
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.connect(path)
+    except OSError as error:
+        sock.close()
+        hint = "`nbaccel status` shows those that run."
+        if isinstance(error, PermissionError):
+            hint = "It belongs to another user: call nbaccel.init() without an address for a head of your own."
+        raise ConnectionError(f"No head answers at {path}: {error.strerror}. {hint}") from error
+    return sock
+
+
+def start_daemon(
+    options: InitOptions, title: str = "nbaccel start --head", *, with_us: bool = False
+) -> sessions.SessionRecord:
+    """Start a head that several notebooks may share; it outlives this process, or ends `with_us`."""
+    config = launch.configure(options, shared=True)
+    config.title = title
+    config.owner_pid = os.getpid() if with_us else 0
+    read, write = os.pipe()
+    config.ready_fd = write
+    process = launch.start(config, [write])
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        said = pipe.read().decode()
+    if said != "ready":
+        launch.discard(process, config)
+        raise ValueError(said or f"The head ended at once ({_words(process.returncode)}).")
+    process.returncode = 0  # it is nobody's child to wait for: it goes on without us
+    for record in sessions.find():
+        if record.session == config.session:
+            return record
+    raise exceptions.RaySystemError("The head started and ended again at once.")
+
+
+def hello(role: str, token: str, options: InitOptions | None, job: int = 0) -> wire.Hello:
+    """Our greeting."""
+    main = sys.modules.get("__main__")
+    variables = dict(((options.runtime_env if options else None) or {}).get("env_vars") or {})
+    if options is not None and hasattr(options.logging_config, "variables"):
+        variables |= options.logging_config.variables()
+    return wire.Hello(
+        role,
+        token,
+        os.getpid(),
+        wire.VERSION,
+        "{}.{}".format(*sys.version_info),
+        sys.prefix,
+        launch.title(),
+        [_absolute(entry) for entry in (*(options.code_search_path if options else ()), *sys.path)],
+        _cwd(),
+        (options.namespace if options else None) or "",
+        msgspec.json.encode({"env_vars": variables} if variables else {}),
+        job,
+        _absolute(getattr(main, "__file__", "") or ""),
+        options.infeasible if options else "",
+    )
+
+
+def _absolute(path: str) -> str:
+    return os.path.normpath(os.path.join(_cwd(), path))
+
+
+def _cwd() -> str:
+    """The working directory, or the root where it has been deleted under us."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return "/"
+
+
+def _greet(sock: socket.socket, options: InitOptions, token: str) -> tuple[int, wire.Welcome]:
+    """Say hello; returns the arena's descriptor and the head's welcome. Raises what the head objects to."""
+    sock.settimeout(START_TIMEOUT_S)
+    try:
+        try:
+            sock.sendall(wire.frame([hello("driver", token, options)]))
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # it closed its end, but not without a word
+        data, fds, _flags, _address = socket.recv_fds(sock, 1 << 16, 1)
+    except TimeoutError:
+        raise exceptions.RaySystemError(f"The head has not answered within {START_TIMEOUT_S:g} s.") from None
+    except OSError as error:
+        raise exceptions.RaySystemError(f"The head ended while it started ({error.strerror}).") from error
+    if not data:
+        raise exceptions.RaySystemError("The head ended while it started.")
+    sock.settimeout(None)
+    first = _first_word(data)
+    if isinstance(first, wire.Refused):
+        raise ValueError(first.message)
+    if not isinstance(first, wire.Welcome):
+        raise exceptions.RaySystemError("What answers there is no head of this version of nbaccel.")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+    return fds[0], first
+
+
+def _first_word(data: bytes) -> Any:
+    try:
+        return next(iter(framing.FrameReader(of_head=False).feed(data)), None)
+    except framing.Unreadable:
+        return None
+
+
+def _after_fork() -> None:
+    """A forked child must not speak on its parent's connections."""
+    running = engines.running()
+    if isinstance(running, Driver):
+        running.forget()
+        engines.adopt(None)
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,97 @@
+"""The driver's second connection: what workers print, notices, and pictures, shown as they come.
+
+A thread reads and shows; nothing here can hold up a call. `nbaccel.sinks` decides where it is shown.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from nbaccel import exceptions, sinks
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.link import Link
+from nbaccel.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.driver.engine import Driver
+
+
+class News:
+    """Reads the news of one job."""
+
+    def __init__(
+        self, driver: Driver, *, log_to_driver: bool, sock: socket.socket | None = None, token: str = ""
+    ) -> None:
+        from nbaccel.local_engine.driver.engine import hello
+
+        assert sock is not None
+        self._show = log_to_driver
+        self._job = driver.job
+        self._drained = threading.Event()
+        self._watcher: Callable[[Snapshot | None], None] | None = None
+        self._ended = False  # there will be no further picture
+        self.link = Link(sock, on_lost=lambda why: self._lost())
+        receivers = self.link.receivers
+        receivers[wire.Lines] = self._lines
+        receivers[wire.Notice] = self._notice
+        receivers[wire.Picture] = self._picture
+        receivers[wire.LogsDrained] = lambda message: self._drained.set()
+        receivers[wire.Refused] = lambda message: self._drained.set()
+        self.link.start("news")
+        self.link.say(hello("news", token, None, driver.job))
+
+    def _lines(self, message: wire.Lines) -> None:
+        if self._show:
+            sinks.installed.lines(
+                sinks.Printed(message.name, message.pid, message.stream, message.text, message.parent)
+            )
+
+    def _notice(self, message: wire.Notice) -> None:
+        if message.kind == wire.UNREAD and os.environ.get("RAY_IGNORE_UNHANDLED_ERRORS") == "1":  # as for Ray's own
+            return
+        sinks.installed.notice(sinks.Notice(message.kind, message.message, message.parent, message.task_id))
+
+    def _picture(self, message: wire.Picture) -> None:
+        watcher = self._watcher
+        if watcher is not None:
+            picture = msgspec.msgpack.decode(message.body, type=Snapshot)
+            picture.runtime.job = self._job
+            watcher(picture)
+
+    def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool, rows: int) -> None:
+        """Call back with each picture from now on, and with None at the end, which may have come already."""
+        self._watcher = callback
+        if self._ended:
+            self.stop_watching()
+        else:
+            self.link.say(wire.Watch(callback is not None, metrics, rows))
+
+    def stop_watching(self) -> None:
+        """The cluster ends: the watcher hears it once, and no more."""
+        self._ended = True
+        watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            watcher(None)
+
+    def _lost(self) -> None:
+        self._drained.set()
+        self.stop_watching()
+
+    def greeted(self, timeout_s: float) -> None:
+        """Wait until the head knows this connection: what it has to say to us is not lost when it is told to end."""
+        with suppress(exceptions.RayError):
+            self.link.ask("sync", timeout_s=timeout_s)
+
+    def drain(self, timeout_s: float) -> None:
+        """Wait until everything that was printed has been shown."""
+        self._drained.wait(timeout_s)
+
+    def close(self) -> None:
+        self.link.close()

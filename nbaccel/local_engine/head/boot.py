@@ -1,0 +1,84 @@
+"""The first lines of a head's life: fork the zygote, then become the head.
+
+The fork comes before the imports: head and zygote then load their modules at the same time, on two cores, and no
+worker carries the head's. Workers share the zygote's.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import socket
+import sys
+
+import msgspec
+
+MARK = "NBACCEL_SESSION"  # in the environment of a head and of all that it starts
+
+
+class Config(msgspec.Struct):
+    """What the starter decided: descriptors, limits and the user's options."""
+
+    session: str
+    directory: str  # 0700; socket, logs, spilled objects
+    arena_bytes: int
+    options: dict[str, object]
+    driver_fd: int = -1  # an inherited connection to the driver that started us
+    news_fd: int = -1
+    owner_pid: int = 0  # the driver's
+    shared: bool = False
+    token: str = ""
+    title: str = ""
+    preload: list[str] = []
+    ready_fd: int = -1  # a daemon says here that it is ready, or why not
+
+
+def main(config_fd: int) -> None:
+    """Run a head; from `config_fd` comes the Config as JSON. Its token is no business of who reads command lines."""
+    with os.fdopen(config_fd, "rb") as pipe:
+        config = msgspec.json.decode(pipe.read(), type=Config)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    from nbaccel.local_engine import process
+
+    process.become_subreaper()
+    arena_fd = make_arena(config.arena_bytes)
+    zygote = _fork_zygote(config, arena_fd)
+    process.raise_descriptor_limit()  # after the fork: workers keep the user's own
+
+    from nbaccel.local_engine.head.loop import Head
+
+    Head(config, arena_fd, zygote).run()
+
+
+def make_arena(size_bytes: int) -> int:
+    """The store's memory, of a size that nobody can change: a shorter one would kill all who have mapped it."""
+    arena_fd = os.memfd_create("nbaccel-arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(arena_fd, size_bytes)
+    fcntl.fcntl(arena_fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+    return arena_fd
+
+
+def _fork_zygote(config: Config, arena_fd: int) -> socket.socket:
+    from nbaccel.local_engine.side_processes import zygote
+
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    head_pid = os.getpid()
+    if os.fork() == 0:
+        try:
+            ours.close()
+            for fd in (config.driver_fd, config.news_fd, config.ready_fd):
+                if fd >= 0:
+                    os.close(fd)
+            import nbaccel.local_engine.worker.main  # noqa: F401 - so that every fork finds it imported
+            from nbaccel.local_engine.side_processes import zygote
+
+            zygote.serve(theirs, head_pid, arena_fd, config.preload)
+        finally:
+            os._exit(1)
+    theirs.close()
+    return ours
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

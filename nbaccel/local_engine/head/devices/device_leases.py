@@ -1,0 +1,111 @@
+"""Real devices are given out under a lease: what other heads hold is busy, and looked at again while somebody waits."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from nbaccel.accelerators import Device, DeviceKind
+from nbaccel.local_engine.head.devices import leases
+from nbaccel.scheduling.events import UNIT, AssignmentRefused
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.loop import Head
+    from nbaccel.scheduling.commands import SendTask
+
+LOOK_AGAIN_S = 0.5  # at a device that another head holds, while somebody waits for it
+Assigned = dict[str, list[tuple[int, int]]]
+Key = tuple[bytes, str, int]  # node, resource, index
+
+
+class DeviceLeases:
+    """What this head has leased, and what others leave of each device."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._leases = leases.Leases(title=head.config.title or "nbaccel", owner_pid=head.config.owner_pid)
+        self._of_worker: dict[bytes, list[tuple[str, int]]] = {}  # lease keys and amounts
+        self._watched: set[Key] = set()
+        self._told = ""
+
+    def take(self, command: SendTask) -> bool:
+        """Lease the real devices of an assignment; False when another head was faster (the scheduler is told)."""
+        for resource, slots in command.devices.items():
+            for index, amount in slots:
+                device = self._head.node.device(command.node_id, resource, index)
+                if device.kind is not DeviceKind.REAL:
+                    continue
+                holder = self._leases.take(device.lease_key, amount)
+                if holder is not None:
+                    self.release(command.worker_id)
+                    self._refused(command, device, str(holder))
+                    return False
+                self._of_worker.setdefault(command.worker_id, []).append((device.lease_key, amount))
+        self._tell_problem()
+        return True
+
+    def _refused(self, command: SendTask, device: Device, holder: str) -> None:
+        free, _reason = self.left(device)
+        self.watch((command.node_id, device.resource, device.index))
+        self._head.handle(AssignmentRefused(command.task.task_id, device.resource, device.index, free, holder))
+        self._tell_problem()
+
+    def release(self, worker_id: bytes) -> None:
+        """Give back all that was leased for this worker; nothing the second time."""
+        self._of_worker.pop(worker_id, None)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Keep what is leased for workers that are known here, and have it written down, as soon as that can be."""
+        wanted: dict[str, int] = {}
+        for leased in self._of_worker.values():
+            for key, amount in leased:
+                wanted[key] = wanted.get(key, 0) + amount
+        if not self._leases.keep(wanted):
+            self._head.poll.at(time.monotonic() + LOOK_AGAIN_S, self._settle)
+
+    def release_all(self) -> None:
+        self._leases.release_all()
+
+    def _tell_problem(self) -> None:
+        """Leases that cannot be written protect nobody: a person should know."""
+        problem = self._leases.problem or ""
+        if problem != self._told:
+            self._told = problem
+            self._head.note(problem)
+            self._head.watchers.alert("leases", problem)
+
+    # ---- other heads
+
+    def left(self, device: Device) -> tuple[int, str]:
+        """What others leave us of a device, and who they are: (10_000, "") when they hold nothing."""
+        others = self._leases.held_by_others(device.lease_key)
+        free = max(UNIT - sum(other.amount for other in others), 0)
+        return free, "held by " + " and ".join(map(str, others)) if others else ""
+
+    def begin(self, node_id: bytes) -> None:
+        """A node has joined: what do others hold of its devices?"""
+        for resource, devices in self._head.node.devices[node_id].devices.items():
+            for device in devices:
+                if device.kind is DeviceKind.REAL and self.left(device)[1]:
+                    key = (node_id, resource, device.index)
+                    self.watch(key)
+                    self._head.node.tell(key)
+        self._tell_problem()
+
+    def watch(self, key: Key) -> None:
+        """Look again from time to time until the device is all ours."""
+        if key not in self._watched:
+            self._watched.add(key)
+            self._look_later(key)
+
+    def _look_later(self, key: Key) -> None:
+        self._head.poll.at(time.monotonic() + LOOK_AGAIN_S, lambda: self._look_again(key))
+
+    def _look_again(self, key: Key) -> None:
+        if key not in self._watched:
+            return
+        self._look_later(key)  # first: whatever goes wrong now, somebody may wait for the device
+        self._head.node.tell(key)
+        if not self.left(self._head.node.device(*key))[1]:
+            self._watched.discard(key)

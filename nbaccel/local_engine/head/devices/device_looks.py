@@ -1,0 +1,49 @@
+"""Single looks at real devices: the prober is asked, the head goes on, the answer comes or its time is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import count
+from typing import TYPE_CHECKING
+
+from nbaccel.accelerators import Device
+from nbaccel.accelerators.metrics import DeviceMetrics
+from nbaccel.local_engine.side_processes import prober
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.loop import Head
+
+PATIENCE_S = 0.5  # NVML answers in a millisecond once it is loaded, and may never answer when a driver hangs
+MOST_ASKED = 64  # of a prober that hangs
+Seen = Callable[[list[DeviceMetrics] | None], None]  # None: no answer in time
+
+
+class DeviceLooks:
+    """Questions to the prober that are under way."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._numbers = count(1)
+        self._asked: dict[int, list[Device]] = {}  # also those whose answer is late
+        self._waiting: dict[int, Seen] = {}
+
+    def look(self, devices: list[Device], then: Seen) -> None:
+        """Measure these devices once; `then` is called soon, with their metrics in order or with None."""
+        number = next(self._numbers)
+        self._asked[number], self._waiting[number] = devices, then
+        if len(self._asked) > MOST_ASKED:
+            del self._asked[next(iter(self._asked))]
+        self._head.node.prober.say(prober.encode(prober.Look(number, [device.to_dict() for device in devices])))
+        self._head.poll.at(time.monotonic() + PATIENCE_S, lambda: self._answer(number, None))
+
+    def came(self, report: prober.Looked) -> None:
+        """The prober has answered; what comes too late for who asked is news all the same."""
+        metrics = [DeviceMetrics.from_dict(one) for one in report.metrics]
+        self._head.node.watch.seen(self._asked.pop(report.number, []), metrics)
+        self._answer(report.number, metrics)
+
+    def _answer(self, number: int, metrics: list[DeviceMetrics] | None) -> None:
+        then = self._waiting.pop(number, None)
+        if then is not None and not self._head.stopping:
+            then(metrics)

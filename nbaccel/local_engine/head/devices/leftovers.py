@@ -1,0 +1,200 @@
+"""Device memory that a process keeps after its task: measured before anybody else gets the device, told, and ended.
+
+```
+  Done ── the worker's own report (torch, cupy, JAX) ──┬─► under the threshold ─► the worker goes on
+     └─── else one look before and one after the task ─┘
+     └─── else unknown, with the reason                └─► above it ─► the worker is retired, an alert says why
+```
+A worker that ends after its task anyway (max_calls=1, the default on devices) leaves nothing and is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nbaccel import wording
+from nbaccel.accelerators import Device, DeviceKind
+from nbaccel.accelerators.metrics import DeviceMetrics
+from nbaccel.device_memory import DEFAULT_THRESHOLD_BYTES
+from nbaccel.local_engine import wire
+from nbaccel.scheduling.events import UNIT, Task, TaskKind
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.loop import Head
+    from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess
+    from nbaccel.scheduling.commands import SendTask
+
+THRESHOLD_SHARE = 0.02  # of a device's memory: what drivers and libraries keep grows with the device
+CONTEXT_BYTES = 768 << 20  # a driver's context for a process; from outside nothing tells it from the task's own memory
+LITTLE_SHARE = 0.25  # a whole device that was used to no more than this could have been shared
+MOST_HINTS = 1_000
+Then = Callable[[str], None]  # called with why the worker must end, "" when it may go on
+
+
+class Before(NamedTuple):
+    """How full a device was before a process first used it, and who used it."""
+
+    used_bytes: int | None
+    pids: frozenset[int]
+
+
+class Leftovers:
+    """Judges each task's end by the device memory that its process keeps."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._before: dict[bytes, dict[str, Before]] = {}  # worker -> device -> what it was like
+        self._hinted: set[bytes] = set()
+
+    # --- before ---------------------------------------------------------------------------------------------------
+
+    def look_first(self, command: SendTask, then: Callable[[], None]) -> bool:
+        """Whether the devices are looked at before this task starts; `then` follows."""
+        task = command.task
+        if task.kind is not TaskKind.TASK or task.max_calls == 1 or command.worker_id in self._before:
+            return False
+        devices = self._real(command.node_id, command.devices)
+        if not devices:
+            return False
+
+        def seen(metrics: list[DeviceMetrics] | None) -> None:
+            try:
+                pairs = zip(devices, metrics or [], strict=False)
+                self._before[command.worker_id] = {device.lease_key: _before(each) for device, each in pairs}
+            finally:  # the task waits for it
+                then()
+
+        self._head.node.looks.look(devices, seen)
+        return True
+
+    def worker_gone(self, worker_id: bytes) -> None:
+        self._before.pop(worker_id, None)
+
+    # --- after ----------------------------------------------------------------------------------------------------
+
+    def judge(self, worker: WorkerProcess, record: Any, done: wire.Done, then: Then) -> None:
+        """Call `then` with the verdict, at once where the worker has told, else after a look."""
+        task: Task = record.task
+        hold = record.hold
+        if hold is None or not hold.parts:
+            then("")
+            return
+        entry: TaskEntry = task.payload
+        node_id, devices = hold.place.node_id, self._devices(hold.place.node_id, hold.devices)
+        if done.peak >= 0:
+            entry.peak_memory = done.peak
+            self._hint(entry, devices, hold.parts, done.peak)
+        if task.kind is not TaskKind.TASK or task.max_calls == 1:
+            then("")
+        elif done.memory >= 0:
+            then(self._verdict(task, entry, worker, devices, done.memory, done.memory_why))
+        elif not (real := self._real(node_id, hold.devices)):
+            then("")  # made up or only counted: no memory stands behind it
+        elif self._shared(node_id, real, record):
+            self._unknown(entry, "several tasks share the device, and nothing tells whose memory it is", then)
+        else:
+            self._head.node.looks.look(real, lambda seen: self._compare(task, entry, worker, real, seen, then))
+
+    def _compare(
+        self, task: Task, entry: TaskEntry, worker: WorkerProcess, devices: list[Device],
+        after: list[DeviceMetrics] | None, then: Then,
+    ) -> None:  # fmt: skip
+        before = self._before.get(worker.worker_id, {})
+        kept = 0
+        for device, metrics in zip(devices, after or [], strict=False):
+            was, now = before.get(device.lease_key), _before(metrics)
+            if was is None or was.used_bytes is None or now.used_bytes is None:
+                why = metrics.reasons.get("memory_used_bytes", "the device has not said how full it is")
+                self._unknown(entry, why, then)
+                return
+            if len(now.pids - was.pids) > 1:
+                self._unknown(entry, "another process has begun to use the device meanwhile", then)
+                return
+            kept += max(0, now.used_bytes - was.used_bytes - CONTEXT_BYTES)
+        if after is None:
+            self._unknown(entry, "the device has not answered in time", then)
+            return
+        cause = "memory that a library in its process has not freed, as most do only when their process ends"
+        then(self._verdict(task, entry, worker, devices, kept, cause))
+
+    def _unknown(self, entry: TaskEntry, why: str, then: Then) -> None:
+        entry.memory_why = why
+        then("")
+
+    def _verdict(
+        self, task: Task, entry: TaskEntry, worker: WorkerProcess, devices: list[Device], kept: int, cause: str
+    ) -> str:
+        entry.kept_memory, entry.memory_why = kept, cause
+        if kept <= self._threshold(devices):
+            return ""
+        names = " and ".join(f"{device.resource} {device.id}" for device in devices)
+        size = wording.size(kept)
+        self._alert(task, entry, worker, devices, f"{size} of the memory of {names}", cause)
+        return f"it kept {size} of {names} after {task.name}"
+
+    def _threshold(self, devices: list[Device]) -> int:
+        asked: Any = self._head.config.options.get("leak_threshold")
+        if asked is not None:
+            return int(asked)
+        total = sum(device.memory_bytes or 0 for device in devices)
+        return max(DEFAULT_THRESHOLD_BYTES, int(total * THRESHOLD_SHARE))
+
+    def _alert(
+        self, task: Task, entry: TaskEntry, worker: WorkerProcess, devices: list[Device], what: str, cause: str
+    ) -> None:
+        template = entry.record.template
+        subject = f"{task.name} (cell {task.cell})" if task.cell else task.name
+        message = (
+            f"{subject} ended, but its process (pid {worker.pid}) kept {what}: {cause}. The process is replaced before "
+            "the next task gets the device. Leave out max_calls=0, or keep data that is to stay in an actor."
+        )
+        self._head.watchers.alert("leak", message, task_id=task.task_id.hex(), device=devices[0].id)
+        self._head.watchers.notice(task.job, wire.Notice("leak", message, template.cell, template.parent))
+
+    # --- hints ----------------------------------------------------------------------------------------------------
+
+    def _hint(self, entry: TaskEntry, devices: list[Device], parts: Any, peak: int) -> None:
+        """A whole device was asked for, and little of it used: said once for each function."""
+        template = entry.record.template
+        total = sum(device.memory_bytes or 0 for device in devices)
+        whole = all(amount == UNIT for _device, amount in parts)
+        known = all(device.memory_bytes for device in devices)
+        if not (whole and known and 0 < peak <= LITTLE_SHARE * total) or template.function_key in self._hinted:
+            return
+        if len(self._hinted) >= MOST_HINTS:
+            self._hinted.clear()
+        self._hinted.add(template.function_key)
+        asks = f"{wording.amount(len(devices))} {devices[0].resource}"
+        entry.hint = (
+            f"{template.name} held {asks} ({wording.size(total)}) and used {wording.size(peak)} of it at most: "
+            f"gpu_memory={_rounded(peak)!r} instead of whole devices would let others run beside it."
+        )
+        notice = wire.Notice("hint", entry.hint, template.cell, template.parent)
+        self._head.watchers.notice(entry.record.pool.job, notice)
+
+    # --- devices --------------------------------------------------------------------------------------------------
+
+    def _devices(self, node_id: bytes, assigned: dict[str, list[tuple[int, int]]]) -> list[Device]:
+        node = self._head.node
+        return [node.device(node_id, name, index) for name, slots in assigned.items() for index, _amount in slots]
+
+    def _real(self, node_id: bytes, assigned: dict[str, list[tuple[int, int]]]) -> list[Device]:
+        return [device for device in self._devices(node_id, assigned) if device.kind is DeviceKind.REAL]
+
+    def _shared(self, node_id: bytes, devices: list[Device], record: Any) -> bool:
+        places = {(device.resource, device.index) for device in devices}
+        rows = self._head.scheduler.device_holders(node_id)
+        return any((row.resource, row.index) in places and row.held_by is not record for row in rows)
+
+
+def _before(metrics: DeviceMetrics) -> Before:
+    return Before(metrics.memory_used_bytes, frozenset(pid for pid, _size in metrics.processes or ()))
+
+
+def _rounded(size_bytes: int) -> str:
+    """A size to ask for that surely holds it: a quarter more, in whole GiB or in steps of 256 MiB."""
+    wanted = size_bytes * 5 // 4
+    if wanted > 1 << 30:
+        return f"{-(-wanted // (1 << 30))}GiB"
+    return f"{-(-wanted // (256 << 20)) * 256}MiB"

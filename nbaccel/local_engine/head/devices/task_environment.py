@@ -1,0 +1,89 @@
+"""The variables that a task starts with because of its devices; what its user set stays, and that is said."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from nbaccel import accelerators, wording
+from nbaccel.local_engine import wire
+from nbaccel.scheduling.events import TaskKind
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.devices.device_leases import Assigned
+    from nbaccel.local_engine.head.loop import Head
+    from nbaccel.local_engine.head.records import TaskEntry
+    from nbaccel.scheduling.commands import SendTask
+
+MOST_TOLD = 1_000
+Environment = dict[str, str | None]  # None: unset it
+Ids = dict[str, list[str]]
+
+
+class TaskEnvironments:
+    """Gives tasks their devices."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._told: set[tuple[int, str, str]] = set()
+
+    def of(self, command: SendTask, entry: TaskEntry) -> tuple[Ids | None, Ids | None, Environment | None]:
+        """(the ids of the devices that it holds, the ids that it is told, variables); None for a task whose environment
+        stays as it is.
+
+        The two differ where its runtime_env sets the variable itself.
+        """
+        hide = self._hides(entry)
+        if not command.devices and (not hide or command.task.kind is TaskKind.ACTOR_CALL):
+            return None, None, None
+        own = self._users_own(command.task.job, entry)
+        ids = self._head.node.ids(command.node_id, command.devices)
+        environ = self._assigned(command.node_id, command.devices, {**os.environ, **own}, hide)
+        kept = {name: own[name] for name in environ if name in own}
+        for name, value in kept.items():
+            if value != environ[name]:
+                self._say_kept(command, entry, ids, name, value)
+        told = dict(ids)
+        offered = self._head.node.devices[command.node_id].devices
+        for resource, slots in command.devices.items():
+            devices = [offered[resource][index] for index, _amount in slots]
+            variable = accelerators.variable_of(devices[0])
+            if variable in kept:
+                told[resource], kept[variable] = accelerators.named_by_user(devices, kept[variable])
+        return ids, told, {**environ, **kept}
+
+    def _hides(self, entry: TaskEntry) -> bool:
+        asked = entry.record.template.hide_unassigned
+        return bool(self._head.config.options.get("hide_unassigned")) if asked is None else asked
+
+    def _users_own(self, job: int, entry: TaskEntry) -> dict[str, str]:
+        """The env_vars of the job's runtime_env and of the task's."""
+        environments = self._head.environments
+        own = environments.variables(self._head.jobs[job].hello.runtime_env)
+        template = entry.record.template
+        return {**own, **(environments.variables(template.runtime_env) if template.environment else {})}
+
+    def _assigned(self, node_id: bytes, assigned: Assigned, environ: dict[str, str], hide: bool) -> Environment:
+        offered = self._head.node.devices[node_id]
+        variables: Environment = accelerators.hidden_environment(offered, environ) if hide else {}
+        for resource, slots in assigned.items():
+            devices = [offered.devices[resource][index] for index, _amount in sorted(slots)]
+            count = len(offered.devices[resource])
+            variables |= accelerators.environment_for(devices, environ, node_device_count=count)
+        return variables
+
+    def _say_kept(self, command: SendTask, entry: TaskEntry, ids: dict[str, list[str]], name: str, value: str) -> None:
+        """Once for each function and variable: the user's word counts, and may name another device."""
+        template = entry.record.template
+        key = (entry.record.number, name, value)
+        if key in self._told:
+            return
+        if len(self._told) >= MOST_TOLD:
+            self._told.clear()
+        self._told.add(key)
+        given = wording.device_ids(ids) or "no device"
+        message = (
+            f"{command.task.name} was given {given}, but runs with {name}={value}, as its runtime_env says. "
+            f"Leave {name} out of env_vars to run on what was given."
+        )
+        self._head.watchers.notice(command.task.job, wire.Notice("devices", message, template.cell, template.parent))

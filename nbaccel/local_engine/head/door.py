@@ -1,0 +1,256 @@
+"""The door: connections that have not shown the token yet, and the little that they may cost.
+
+```
+  accept ──► newcomer ──┬── a frame with Hello ───────► admit: a driver, or its news
+                        ├── a line of JSON with token ► admit: an observer
+                        └── neither, MOST_BYTES of it, PATIENCE_S without it: told why, where it can be, and closed
+```
+A newcomer is held in at most MOST_BYTES, and there are at most MOST_NEWCOMERS: who has stood there longest goes first.
+The driver that began this head is known, and may say as much as it likes.
+"""
+
+from __future__ import annotations
+
+import errno
+import hmac
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import msgspec
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.wire import framing
+from nbaccel.local_engine.wire.framing import LineReader, Unreadable
+
+MOST_BYTES = framing.MOST_BYTES_BEFORE_TOKEN
+MOST_NEWCOMERS = 512
+PATIENCE_S = 10.0
+PAUSE_S = 0.2  # where descriptors are short: those of others may come free
+BACKLOG = 512
+_SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_FRAME, _LINE = "frame", "line"
+
+
+class Poll(Protocol):
+    """What the door needs of the head's loop."""
+
+    def register(self, source: Any, on_readable: Callable[[], None]) -> None: ...
+    def unregister(self, source: Any) -> None: ...
+    def pause_reading(self, source: Any, paused: bool) -> None: ...
+    def at(self, when: float, call: Callable[[], None]) -> None: ...
+
+
+class Host(Protocol):
+    """Who is behind the door."""
+
+    def next_client_id(self) -> int: ...
+    def objection(self, hello: wire.Hello) -> str: ...
+    def admit(self, peer: Peer, messages: list[Any], rest: bytes) -> None: ...
+    def admit_observer(self, peer: Peer, lines: LineReader) -> None: ...
+    def note(self, text: str) -> None: ...
+
+
+@dataclass(slots=True)
+class _Newcomer:
+    peer: Peer
+    until: float | None  # of time.monotonic(); None: our own driver, which may take its time
+    frames: bytearray = field(default_factory=bytearray)
+    lines: LineReader = field(default_factory=LineReader)
+    dialect: str = ""
+
+
+class Door:
+    """Accepts connections, and passes on those that show the token."""
+
+    def __init__(self, poll: Poll, host: Host, token: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._poll = poll
+        self._host = host
+        self._token = token
+        self._clock = clock
+        self._newcomers: dict[int, _Newcomer] = {}  # by client id, so in the order in which they came
+        self._sweeping = False
+        self._is_short = False  # of descriptors
+        self._listener: socket.socket | None = None
+
+    # ---- who comes
+
+    def listen(self, path: str) -> None:
+        """Accept connections at this path. Raises OSError."""
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(path)
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
+        self._listener = listener
+        self._poll.register(listener, self._accept)
+
+    def _accept(self) -> None:
+        assert self._listener is not None
+        try:
+            sock, _address = self._listener.accept()
+        except OSError as error:  # it gave up meanwhile, or we are out of descriptors
+            if error.errno in _SHORT:
+                self._rest(error)
+            return
+        self._is_short = False
+        credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        uid = int.from_bytes(credentials[4:8], sys.byteorder)
+        if uid in (os.getuid(), 0):
+            self.let_in(sock)
+            return
+        why = (
+            f"This head belongs to user {os.getuid()}, and you are user {uid}. Call nbaccel.init() without an "
+            "address for a head of your own."
+        )
+        _say_last(sock, wire.frame([wire.Refused(why)]))
+
+    def _rest(self, error: OSError) -> None:
+        """Who wants to come in waits where the kernel keeps them: the listener would call us without end."""
+        self._poll.pause_reading(self._listener, True)
+        if not self._is_short:
+            self._host.note(f"no connection can be accepted for now: {error.strerror}")
+        self._is_short = True
+        self._poll.at(self._clock() + PAUSE_S, lambda: self._poll.pause_reading(self._listener, False))
+
+    def let_in(self, sock: socket.socket, *, is_our_driver: bool = False) -> None:
+        """Hear what a new connection has to say."""
+        if len(self._newcomers) >= MOST_NEWCOMERS:
+            self._refuse(next(iter(self._newcomers.values())), "Too many connections have not shown the token yet.")
+        until = None if is_our_driver else self._clock() + PATIENCE_S
+        newcomer = _Newcomer(Peer(sock, "new", self._host.next_client_id()), until)
+        newcomer.dialect = _FRAME if is_our_driver else ""
+        self._newcomers[newcomer.peer.client_id] = newcomer
+        self._poll.register(sock, lambda: self._readable(newcomer))
+        if not self._sweeping and until is not None:
+            self._sweep_at(until)
+
+    def _sweep_at(self, when: float) -> None:
+        self._sweeping = True
+        self._poll.at(when, self._sweep)
+
+    def _sweep(self) -> None:
+        """End those who have not shown the token in time."""
+        self._sweeping = False
+        now = self._clock()
+        for newcomer in [each for each in self._newcomers.values() if each.until is not None and each.until <= now]:
+            self._refuse(newcomer, f"The token was not shown within {PATIENCE_S:g} s.")
+        waiting = [each.until for each in self._newcomers.values() if each.until is not None]
+        if waiting:
+            self._sweep_at(min(waiting))
+
+    def refuse_all(self, why: str) -> None:
+        """The head will not begin: whoever stands here is told."""
+        for newcomer in list(self._newcomers.values()):
+            newcomer.dialect = newcomer.dialect or _FRAME  # it is a driver that waits for its head
+            self._refuse(newcomer, why)
+
+    # ---- what they say
+
+    def _readable(self, newcomer: _Newcomer) -> None:
+        data = newcomer.peer.receive(MOST_BYTES)
+        if data is None:
+            self._leave(newcomer)
+            newcomer.peer.close()
+            return
+        try:
+            self._hear(newcomer, data)
+        except Exception as error:  # whatever bytes without a token bring about, it is only their sender's end
+            self._refuse(newcomer, str(error) if isinstance(error, Unreadable) else repr(error))
+
+    def _hear(self, newcomer: _Newcomer, data: bytes) -> None:
+        newcomer.frames += data
+        if not newcomer.dialect:
+            newcomer.dialect = _dialect(newcomer.frames)
+        if newcomer.dialect == _LINE:
+            newcomer.lines.feed(newcomer.frames)
+            newcomer.frames.clear()
+            self._hear_lines(newcomer)
+        elif newcomer.dialect == _FRAME:
+            self._hear_frame(newcomer)
+
+    def _hear_frame(self, newcomer: _Newcomer) -> None:
+        """The first frame's first message is a Hello that nobody objects to."""
+        came = newcomer.frames
+        if len(came) < framing.LENGTH_BYTES:
+            return
+        end = framing.LENGTH_BYTES + framing.announced(came)
+        if end > MOST_BYTES and newcomer.until is not None:
+            raise Unreadable(f"The first frame has {end} bytes, and no more than {MOST_BYTES} are read before a token.")
+        if len(came) < end:
+            return
+        messages = framing.decode_to_head(came[framing.LENGTH_BYTES : end])
+        if not messages or type(messages[0]) is not wire.Hello:
+            raise Unreadable("A connection begins with Hello.")
+        hello = messages[0]
+        why = self._host.objection(hello) if self._is_token(hello.token) else _WRONG_TOKEN
+        if why:
+            self._refuse(newcomer, why)
+            return
+        self._leave(newcomer)
+        self._host.admit(newcomer.peer, messages, bytes(came[end:]))
+
+    def _hear_lines(self, newcomer: _Newcomer) -> None:
+        line = newcomer.lines.next_line()
+        if line is None:
+            return
+        request = framing.decode_line(line)
+        if not self._is_token(request.get("token", "")):
+            raise Unreadable("The token is missing or wrong.")
+        self._leave(newcomer)
+        self._host.admit_observer(newcomer.peer, newcomer.lines)
+
+    def _is_token(self, said: object) -> bool:
+        """In constant time; as bytes, since compare_digest takes no text beyond ASCII."""
+        return isinstance(said, str) and hmac.compare_digest(said.encode(), self._token.encode())
+
+    # ---- who goes
+
+    def _refuse(self, newcomer: _Newcomer, why: str) -> None:
+        """Say why in the newcomer's own language, if that is known, and close."""
+        self._leave(newcomer)
+        newcomer.peer.closed = True
+        last = b""
+        if newcomer.dialect == _FRAME:
+            last = bytes(wire.frame([wire.Refused(why)]))
+        elif newcomer.dialect == _LINE:
+            last = msgspec.json.encode({"kind": "error", "message": why}) + b"\n"
+        _say_last(newcomer.peer.sock, last)
+        if newcomer.dialect or newcomer.frames:  # one that only looked whether we are there is no news
+            self._host.note(f"a connection without a token was refused: {why}")
+
+    def _leave(self, newcomer: _Newcomer) -> None:
+        self._newcomers.pop(newcomer.peer.client_id, None)
+        self._poll.unregister(newcomer.peer.sock)
+
+
+_WRONG_TOKEN = "The token is wrong: this head belongs to another user or session."
+
+
+def _dialect(start: bytes | bytearray) -> str:
+    """Which language begins so; "" if it is too early to say. Raises Unreadable for neither.
+
+    The first frame has at most MOST_BYTES, so the third byte of its length is 0 or 1 and the fourth is 0. No text has
+    such bytes.
+    """
+    if len(start) >= 3 and start[2] <= 1:
+        return _FRAME
+    if start[:1] == b"{":
+        return _LINE if len(start) >= 3 else ""
+    if len(start) >= 3:
+        raise Unreadable("These are neither frames nor lines of JSON.")
+    return ""
+
+
+def _say_last(sock: socket.socket, words: bytes | bytearray) -> None:
+    """One short answer, which the socket takes or not, and the end."""
+    try:
+        if words:
+            sock.send(words, socket.MSG_DONTWAIT)
+    except OSError:
+        pass  # it has gone, or does not read
+    sock.close()

@@ -1,0 +1,182 @@
+"""The head's placement groups: what was asked, who waits for it, and the table that Ray's users read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.wire import failures
+from nbaccel.scheduling.events import UNIT, GroupAsked, GroupRemoveAsked
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.loop import Head
+    from nbaccel.local_engine.head.peers import Peer
+    from nbaccel.scheduling.commands import GroupChanged
+
+KEEP_REMOVED = 1_000  # rows of removed groups that the table still shows
+SCHEDULING_STATES = {"PENDING": "QUEUED", "CREATED": "FINISHED", "REMOVED": "REMOVED", "RESCHEDULING": "QUEUED"}
+
+
+class GroupNameTaken(Exception):
+    """Two placement groups of a namespace cannot have one name."""
+
+
+@dataclass(slots=True)
+class Group:
+    """One placement group."""
+
+    spec: GroupAsked
+    namespace: str
+    state: str = "PENDING"
+    never: str = ""  # why it can never be placed, where that is an error
+    nodes: list[bytes] = field(default_factory=list)  # of the bundles, when they were last placed
+    waiting: list[tuple[bytes, int, bytes]] = field(default_factory=list)  # (object, client, value) to give when placed
+
+
+class Groups:
+    """All placement groups of a head."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._by_id: dict[bytes, Group] = {}
+        self._removed = 0
+
+    # ---- questions
+
+    def create(self, peer: Peer, body: Any) -> None:
+        """Raises GroupNameTaken."""
+        group_id, bundles, strategy, name, detached, labels, namespace, soft_node = body
+        if name and self._named(name, namespace) is not None:
+            raise GroupNameTaken(f"Failed to create placement group: the name {name!r} already exists.")
+        pairs = [
+            tuple(sorted((key, round(amount * UNIT)) for key, amount in bundle.items() if amount)) for bundle in bundles
+        ]
+        label_pairs = [tuple(sorted(one.items())) for one in labels] if labels else None
+        job = self._head.jobs.get(peer.job)
+        refuses = job is not None and job.hello.infeasible == "raise"
+        soft = bytes.fromhex(soft_node)
+        spec = GroupAsked(group_id, name, pairs, strategy, peer.job, detached, label_pairs, refuses, soft)
+        self._by_id[group_id] = Group(spec, namespace)
+        self._head.handle(spec)
+
+    def ready(self, peer: Peer, body: Any) -> None:
+        """Give an object this value once the group is placed."""
+        group_id, object_id, value = body
+        self._head.objects.promise(object_id, peer.client_id)
+        group = self._by_id.get(group_id)
+        if group is None or group.state == "REMOVED":
+            self._give(object_id, peer.client_id, gone())
+        elif group.state == "CREATED":
+            self._give(object_id, peer.client_id, wire.Value(wire.OK, value))
+        elif group.never:
+            self._give(object_id, peer.client_id, never_placed(group.never))
+        else:
+            group.waiting.append((object_id, peer.client_id, value))
+
+    def remove(self, peer: Peer, group_id: bytes) -> None:
+        group = self._by_id.get(group_id)
+        if group is not None and group.state != "REMOVED":
+            self._head.handle(GroupRemoveAsked(group_id))
+
+    def table(self, peer: Peer, group_id: bytes | None) -> dict[str, Any]:
+        """One group's row, or all of them by id."""
+        if group_id is None:
+            return {row["placement_group_id"]: row for row in self.rows()}
+        group = self._by_id.get(group_id)
+        return self._row(group_id, group) if group is not None else {}
+
+    def find(self, peer: Peer, body: Any) -> dict[str, Any] | None:
+        """The row of the group that has this name in this namespace."""
+        name, namespace = body
+        group_id = self._named(name, namespace)
+        return self._row(group_id, self._by_id[group_id]) if group_id is not None else None
+
+    def _named(self, name: str, namespace: str) -> bytes | None:
+        for group_id, group in self._by_id.items():
+            if (group.spec.name, group.namespace) == (name, namespace) and group.state != "REMOVED":
+                return group_id
+        return None
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [self._row(group_id, group) for group_id, group in self._by_id.items()]
+
+    def _row(self, group_id: bytes, group: Group) -> dict[str, Any]:
+        record = self._head.scheduler.group_record(group_id)
+        hopeless = record is not None and record.never is True
+        return _row(group_id, group, "INFEASIBLE" if hopeless else SCHEDULING_STATES[group.state])
+
+    # ---- what the scheduler says
+
+    def changed(self, command: GroupChanged) -> None:
+        group = self._by_id.get(command.group_id)
+        if group is None:
+            return
+        group.state = command.state
+        if command.bundle_nodes:
+            group.nodes = command.bundle_nodes
+        group.never = command.never
+        if command.state in ("CREATED", "REMOVED") or command.never:
+            while group.waiting:
+                object_id, client_id, value = group.waiting[0]
+                self._give(object_id, client_id, answer_to_ready(command, wire.Value(wire.OK, value)))
+                del group.waiting[0]
+        if command.state == "REMOVED":
+            self._forget_old()
+        self._head.watchers.changed()
+
+    def owner_died(self, client_id: int) -> None:
+        """A process was killed that had asked for `ready()`: nobody will give these refs a value any more."""
+        for group in self._by_id.values():
+            owned = [one for one in group.waiting if one[1] == client_id]
+            group.waiting = [one for one in group.waiting if one[1] != client_id]
+            for object_id, _client_id, _value in owned:
+                self._give(object_id, client_id, owner_of_ready_died(object_id))
+
+    def _give(self, object_id: bytes, client_id: int, value: wire.Value) -> None:
+        self._head.orders.fill(object_id, value, [], client_id)
+
+    def _forget_old(self) -> None:
+        """A program that makes and removes groups without end must not fill the head."""
+        self._removed += 1
+        if self._removed > KEEP_REMOVED:
+            oldest = next(id for id, group in self._by_id.items() if group.state == "REMOVED")
+            del self._by_id[oldest]
+            self._removed -= 1
+
+
+def answer_to_ready(command: GroupChanged, value: wire.Value) -> wire.Value:
+    """What a ref of `ready()` gets when its group is placed or removed, or can never be placed."""
+    if command.never:
+        return never_placed(command.never)
+    return value if command.state == "CREATED" else gone()
+
+
+def never_placed(reason: str) -> wire.Value:
+    return failures.failed("TaskUnschedulableError", f"{reason}.")
+
+
+def owner_of_ready_died(object_id: bytes) -> wire.Value:
+    """What a ref of `ready()` gets when the process that asked for it has died."""
+    why = "the process that called ready() has ended before the placement group was placed"
+    return failures.failed("OwnerDiedError", f"Object {object_id.hex()} has no owner any more: {why}.")
+
+
+def gone() -> wire.Value:
+    return failures.failed("TaskPlacementGroupRemoved", "The placement group has been removed.")
+
+
+def _row(group_id: bytes, group: Group, scheduling_state: str) -> dict[str, Any]:
+    spec = group.spec
+    nodes = [group.nodes[place].hex() if place < len(group.nodes) else "" for place in range(len(spec.bundles))]
+    return {
+        "placement_group_id": group_id.hex(),
+        "name": spec.name,
+        "bundles": {i: {name: amount / UNIT for name, amount in bundle} for i, bundle in enumerate(spec.bundles)},
+        "bundles_to_node_id": dict(enumerate(nodes)),
+        "strategy": spec.strategy,
+        "state": group.state,
+        "stats": {"scheduling_state": scheduling_state},
+        "is_detached": spec.detached,
+        "creator_job_id": spec.job.to_bytes(4, "big").hex(),
+    }

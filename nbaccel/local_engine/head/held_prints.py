@@ -1,0 +1,83 @@
+"""Tasks that wait in print, because the driver that is to show it does not read: their CPUs are lent out meanwhile.
+
+```
+  driver stopped ──► 4 MB of its lines wait ──► its pipes are not looked at ──► full ──► print blocks
+                                                   └── PATIENCE_S later, and full ──► WorkerBlocked
+  driver reads again ──► looked at ──► WorkerUnblocked
+```
+No line is lost: a task of a driver that never reads again waits for ever, but holds up nobody else.
+"""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import termios
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nbaccel.scheduling.events import WorkerBlocked, WorkerUnblocked
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.loop import Head
+    from nbaccel.local_engine.head.records import WorkerProcess
+
+PATIENCE_S = 1.0
+# A pipe of 64 KiB has 16 pages, and a text that does not fit into the rest of a page begins a new one: it takes no more
+# once it holds half of what it could.
+FULL_BYTES = 1 << 15
+
+
+@dataclass(slots=True)
+class _Held:
+    worker: WorkerProcess
+    fd: int  # of the pipe
+    task: Any = None  # the one whose CPU is lent
+
+
+class HeldPrints:
+    """All pipes that wait for their reader."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._held: dict[int, _Held] = {}
+
+    def wait(self, pipe: int, worker: WorkerProcess, fd: int) -> None:
+        """The pipe is not looked at until `go`."""
+        held = self._held[pipe] = _Held(worker, fd)
+        self._look_later(pipe, held)
+
+    def go(self, pipe: int) -> None:
+        """It is looked at: whoever waited in print goes on."""
+        held = self._held.pop(pipe, None)
+        if held is not None and held.task is not None and self._running(held) is held.task:
+            self._head.handle(WorkerUnblocked(held.worker.worker_id))
+
+    def go_all(self) -> None:
+        for pipe in list(self._held):
+            self.go(pipe)
+
+    def _look_later(self, pipe: int, held: _Held) -> None:
+        self._head.poll.at(time.monotonic() + PATIENCE_S, lambda: self._look(pipe, held))
+
+    def _look(self, pipe: int, held: _Held) -> None:
+        if self._held.get(pipe) is not held or held.worker.ended:
+            return
+        task = self._running(held)
+        if task is not held.task:  # it could end, or another has begun: lend once for each
+            held.task = task if task is not None and _bytes_in(held.fd) >= FULL_BYTES else None
+            if held.task is not None:
+                self._head.handle(WorkerBlocked(held.worker.worker_id))
+        self._look_later(pipe, held)
+
+    def _running(self, held: _Held) -> Any:
+        """The plain task that the worker runs; an actor keeps its CPUs whatever it waits for."""
+        record = self._head.scheduler.worker_record(held.worker.worker_id)
+        return record.queue[0] if record is not None and record.queue and record.actor is None else None
+
+
+def _bytes_in(fd: int) -> int:
+    waiting = array.array("i", [0])
+    fcntl.ioctl(fd, termios.FIONREAD, waiting)
+    return waiting[0]

@@ -1,0 +1,103 @@
+"""Tasks that wait with their sending until arguments of theirs are back from disk; later ones wait behind them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.objects.store import NOBODY
+from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess
+from nbaccel.scheduling.commands import SendTask
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.loop import Head
+
+
+class HeldSends:
+    """`transmit` sends one of them; `answer` gives a task its answer that could not be sent."""
+
+    def __init__(
+        self,
+        head: Head,
+        transmit: Callable[[SendTask, WorkerProcess, TaskEntry], None],
+        answer: Callable[[SendTask, Exception], None],
+    ) -> None:
+        self._head = head
+        self._objects = head.objects
+        self._transmit = transmit
+        self._answer = answer
+
+    def holds_back(self, command: SendTask, worker: WorkerProcess, entry: TaskEntry) -> bool:
+        """Whether it has to wait, for its own arguments or behind others; it is sent from here then."""
+        if not worker.held and (not entry.submit.slots or self._on_disk(entry.submit) is None):
+            return False
+        worker.held.append(command)  # behind others whatever it needs: calls keep their order
+        if len(worker.held) == 1:
+            self._keep_for(worker, entry.submit)
+            self._send(worker)
+        return True
+
+    def forget(self, command: SendTask) -> None:
+        """It is not sent any more; those behind it are."""
+        worker = self._head.workers.by_id.get(command.worker_id)
+        if worker is not None and any(held is command for held in worker.held):
+            worker.held = [held for held in worker.held if held is not command]
+            self._keep_for_first(worker)
+            self._head.poll.at(time.monotonic(), lambda: self._send(worker))
+
+    def _send(self, worker: WorkerProcess) -> None:
+        """Send, in order, what waits for nothing more."""
+        while worker.held:
+            command = worker.held[0]
+            try:
+                if not self._sent_or_gone(worker, command):
+                    return
+            except Exception as error:
+                self._answer(command, error)  # which forgets it
+                return
+            del worker.held[0]
+            self._keep_for_first(worker)
+
+    def _sent_or_gone(self, worker: WorkerProcess, command: SendTask) -> bool:
+        """False while an argument of it is on its way back."""
+        entry: TaskEntry = command.task.payload
+        if entry.pinned and not worker.ended:
+            if self._bring_back(worker, entry.submit):
+                return False
+            self._transmit(command, worker, entry)
+        return True
+
+    def _on_disk(self, submit: wire.Submit) -> bytes | None:
+        """An argument that is not in the arena."""
+        for _place, id in submit.slots:
+            record = self._objects.records.get(id)
+            if record is not None and record.spilled:
+                return id
+        return None
+
+    def _keep_for_first(self, worker: WorkerProcess) -> None:
+        self._keep_for(worker, worker.held[0].task.payload.submit if worker.held else None)
+
+    def _keep_for(self, worker: WorkerProcess, submit: wire.Submit | None) -> None:
+        """What this task asks for, and is in the arena, stays there until all has come."""
+        for change, of in ((-1, worker.keeps), (1, submit)):
+            for _place, id in of.slots if of is not None else ():
+                record = self._objects.records.get(id)
+                if record is not None:
+                    record.kept += change
+        worker.keeps = submit
+
+    def _bring_back(self, worker: WorkerProcess, submit: wire.Submit) -> bool:
+        """Whether an argument is on its way back from disk."""
+        id = self._on_disk(submit)
+        if id is None or id in worker.refused:
+            return False
+
+        def refused(why: str) -> None:
+            worker.refused[id] = why
+            self._send(worker)
+
+        self._head.store.when_here(id, NOBODY, lambda: self._send(worker), refused)
+        return True

@@ -1,0 +1,500 @@
+"""From messages to events: what each word of a client means for objects and for the scheduler."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from nbaccel import __version__
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.records import (
+    CANCELLED,
+    ActorEntry,
+    TaskEntry,
+    TemplateRecord,
+    WorkerProcess,
+    template_record,
+)
+from nbaccel.local_engine.wire import failures
+from nbaccel.local_engine.wire.ids import return_id
+from nbaccel.scheduling.events import (
+    ActorKillAsked,
+    ArgumentFailed,
+    CancelAsked,
+    ObjectsReady,
+    Task,
+    TaskKind,
+    TaskReturned,
+    TasksGivenBack,
+    TaskSubmitted,
+    WorkerBlocked,
+    WorkerUnblocked,
+)
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.loop import Head
+
+_KINDS = (TaskKind.TASK, TaskKind.ACTOR_CREATION, TaskKind.ACTOR_CALL)
+PUSH_BYTES = 16_384  # results up to this size go to their submitter unasked
+
+
+class Intake:
+    """The head's ears."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._objects = head.objects
+        self.functions: dict[bytes, wire.DefineFunction] = {}
+        self._functions_of: dict[int, set[bytes]] = {}  # job -> what it defined
+        self._template_count = 0
+        self._waiting_for_node: list[Peer] = []
+
+    def handlers(self) -> dict[str, dict[type, Callable[[Peer, Any], None]]]:
+        """What each role may say, and who hears it. Nobody is more than "new" before the token was shown."""
+        head = self._head
+        both: dict[type, Callable[[Peer, Any], None]] = {
+            wire.Submit: self._submit,
+            wire.Releases: self._releases,
+            wire.Holds: self._holds,
+            wire.AskedFor: lambda peer, m: head.unread_errors.read(m.ids),
+            wire.Want: self._want,
+            wire.WantReady: self._want_ready,
+            wire.Put: self._put,
+            wire.Allocate: lambda peer, m: head.store.allocate(peer, m.request, m.size),
+            wire.GiveUp: lambda peer, m: head.store.give_up(m.offset, peer.client_id, m.request),
+            wire.Unmapped: self._unmapped,
+            wire.DefineFunction: self._define_function,
+            wire.DefineTemplate: self._define_template,
+            wire.Consumed: self._consumed,
+            wire.Cancel: lambda peer, m: head.handle(CancelAsked(m.task_id, m.force, m.recursive)),
+            wire.KillActor: lambda peer, m: head.handle(ActorKillAsked(m.actor_id, m.no_restart, why=m.why)),
+            wire.Ask: lambda peer, m: head.questions.ask(peer, m),
+        }
+        worker: dict[type, Callable[[Peer, Any], None]] = {
+            wire.WorkerHello: lambda peer, m: head.workers.introduced(peer.worker, m.pid),
+            wire.Done: self._done,
+            wire.Item: self._item,
+            wire.Blocked: lambda peer, m: head.handle(WorkerBlocked(peer.worker.worker_id)),
+            wire.Unblocked: lambda peer, m: head.handle(WorkerUnblocked(peer.worker.worker_id)),
+            wire.GivenBack: lambda peer, m: head.handle(TasksGivenBack(peer.worker.worker_id, m.task_ids)),
+            wire.Progress: self._progress,
+        }
+        return {
+            "new": {wire.Hello: self._hello},
+            "driver": {**both, wire.Bye: self._bye},
+            "worker": {**both, **worker},
+            "news": {
+                wire.Watch: lambda peer, m: head.watchers.watch(peer, m),
+                wire.Ask: lambda peer, m: head.questions.ask(peer, m),
+            },
+        }
+
+    # ---- greetings
+
+    def _hello(self, peer: Peer, hello: wire.Hello) -> None:
+        """Somebody whom the door has let in."""
+        peer.hello = hello
+        if hello.role == "news":
+            peer.role = "news"
+            self._head.watchers.news_came(peer, self._head.jobs[hello.job])
+            return
+        peer.role = "driver"
+        if self._head.node.detection is None:
+            self._waiting_for_node.append(peer)
+        else:
+            self._welcome(peer)
+
+    def objection(self, hello: wire.Hello) -> str:
+        """Why this driver or news connection cannot be served; "": it can."""
+        if self._head.stopping:
+            return self._head.stopping
+        if hello.version != wire.VERSION:
+            return (
+                f"This head runs nbaccel {__version__} with another protocol; install the same version on both sides."
+            )
+        if hello.role not in ("driver", "news"):
+            return f"This head does not know the role {hello.role!r}."
+        if hello.role == "news" and hello.job not in self._head.jobs:
+            return f"There is no job {hello.job}."
+        ours = "{}.{}".format(*sys.version_info)
+        if hello.role == "driver" and hello.python != ours:
+            return (
+                f"This driver runs Python {hello.python}, but the head runs Python {ours}: functions cannot be "
+                "exchanged between "
+                f"the two. Start a head with this Python: {hello.prefix}/bin/python -m nbaccel start --head."
+            )
+        python = f"{hello.prefix}/bin/python"
+        if hello.role == "driver" and hello.prefix != sys.prefix and not os.access(python, os.X_OK):
+            return f"The workers of this driver would run {python}, which cannot be executed here."
+        return ""
+
+    def welcome_waiting(self) -> None:
+        """The node is known now."""
+        waiting, self._waiting_for_node = self._waiting_for_node, []
+        for peer in waiting:
+            if not peer.closed:
+                self._welcome(peer)
+
+    def _welcome(self, peer: Peer) -> None:
+        assert peer.hello is not None
+        job = self._head.new_job(peer, peer.hello) if peer.role == "driver" else None
+        config = self._head.config
+        welcome = wire.Welcome(
+            peer.client_id,
+            job.number if job else 0,
+            os.getpid(),
+            config.session,
+            self._head.node.node_id,
+            config.directory,
+            job.namespace if job else "",
+        )
+        try:  # the arena's descriptor goes with the first bytes; an empty socket takes them whole
+            socket.send_fds(peer.sock, [wire.frame([welcome])], [self._head.arena_fd])
+        except OSError:
+            pass  # the driver has gone; reading tells
+
+    def _bye(self, peer: Peer, message: wire.Bye) -> None:
+        job = self._head.jobs.get(peer.job)
+        self._head.store.give_back()
+        self._head.unread_errors.job_ends(peer.job)
+        self._head.driver_gone(peer, "it was shut down")
+        if message.stop_head:
+            self._head.stop("it was shut down")
+        elif job is not None and job.news is not None and not self._head.stopping:
+            news = job.news
+            self._head.outputs.drain(lambda: self._head.send(news, wire.LogsDrained()))
+
+    # ---- tasks
+
+    def _define_function(self, peer: Peer, message: wire.DefineFunction) -> None:
+        self.functions.setdefault(message.key, message)
+        self._functions_of.setdefault(peer.job, set()).add(message.key)
+
+    def job_ended(self, job: int) -> None:
+        """Forget the code that nobody runs any more: a head may outlive many drivers."""
+        gone = self._functions_of.pop(job, set())
+        gone.difference_update(*self._functions_of.values())
+        for actor in self._head.actors.values():
+            gone.difference_update(actor.record.functions)  # one that outlives its job may be started again
+        for key in gone:
+            del self.functions[key]
+
+    def _define_template(self, peer: Peer, message: wire.DefineTemplate) -> None:
+        self._template_count += 1
+        number = self._template_count
+        template = message.template
+        job = self._head.jobs.get(peer.job)
+        hello = job.hello if job else None
+        zygote = self._head.zygotes.key_for(hello.prefix, f"{hello.prefix}/bin/python") if hello else ""
+        record = template_record(number, template, peer.job, zygote)
+        record.refuse_infeasible = hello is not None and hello.infeasible == "raise"
+        self._head.environments.learn(template.environment, template.runtime_env)
+        peer.templates[message.number] = record
+
+    def _submit(self, peer: Peer, message: wire.Submit) -> None:
+        record = peer.templates[message.template]
+        template = record.template
+        task_id = message.task_id
+        objects = self._objects
+        client_id = peer.client_id
+        for index in range(record.returns):
+            objects.promise(return_id(task_id, index), client_id)
+        missing: set[bytes] | None = None
+        broken: tuple[bytes, wire.Value] | None = None
+        if message.slots:
+            for _place, id in message.slots:
+                value, is_missing = self._argument(id)
+                if is_missing or value is not None:
+                    missing = missing or set()
+                    missing.add(id)
+                if value is not None:
+                    broken = broken or (id, value)
+                    self._head.unread_errors.read([id])
+            objects.pin(id for _place, id in message.slots)
+        if message.refs:
+            objects.pin(message.refs)
+        if message.actor_id and template.kind == 2:
+            objects.pin((message.actor_id,))  # a call under way is a reason to live
+        entry = TaskEntry(message, record, client_id, time.time())
+        task = self._task(peer, message, record, entry, missing)
+        if template.kind == 1:
+            self._new_actor(peer, message, record, entry, task)
+        self._head.handle(TaskSubmitted(task))
+        if broken is not None and not entry.failed:
+            self._head.orders.fail_for_argument(task, *broken)
+            self._head.handle(ArgumentFailed(task_id, entry.error_type == CANCELLED))
+
+    def submit_failed(self, peer: Peer, message: wire.Submit) -> None:
+        """The head could not take it: whoever waits for the results is told."""
+        record = peer.templates.get(message.template)
+        value = failures.failed(
+            "RaySystemError",
+            "The head could not take this task; `nbaccel doctor` shows the head's notes. Please report it.",
+            task_id=message.task_id.hex(),
+        )
+        for index in range(record.returns if record is not None else 1):
+            id = return_id(message.task_id, index)
+            self._objects.promise(id, peer.client_id)
+            self._head.orders.fill(id, value, [], peer.client_id)
+
+    def _argument(self, id: bytes) -> tuple[wire.Value | None, bool]:
+        """(the error that it is, whether it is still to come) of an argument."""
+        record = self._objects.records.get(id)
+        if record is None:
+            return failures.failed(
+                "ObjectLostError", f"Object {id.hex()} does not exist any more: its last ref was released."
+            ), False
+        if record.value is None:
+            return None, True
+        return (record.value if record.value.status != wire.OK else None), False
+
+    def _cell(self, cell: str, job_number: int) -> str:
+        """The cell as sentences name it: with its notebook where the head serves several."""
+        job = self._head.jobs.get(job_number)
+        return f"{cell} of {job.name}" if cell and job is not None and self._head.config.shared else cell
+
+    def _task(
+        self, peer: Peer, message: wire.Submit, record: TemplateRecord, entry: TaskEntry, missing: set[bytes] | None
+    ) -> Task:
+        template = record.template
+        retries = template.max_retries
+        if retries == -2:
+            actor = self._head.actors.get(message.actor_id)
+            retries = actor.record.template.max_task_retries if actor is not None else 0
+        return Task(
+            message.task_id,
+            template.name,
+            _KINDS[template.kind],
+            peer.job,
+            record.pool,
+            record.choices,
+            fallback_after_s=template.fallback_after_s,
+            running=record.running,
+            fresh=template.fresh,
+            max_calls=template.max_calls,
+            function_key=template.function_key,
+            retries_left=retries,
+            missing=missing,
+            actor_id=message.actor_id or None,
+            parent_task_id=message.parent or None,
+            caller=peer.client_id.to_bytes(8, "big"),
+            owner_worker=peer.worker.worker_id if peer.worker is not None else None,
+            cell=self._cell(template.cell, peer.job),
+            submitted_at=entry.submitted_at,
+            payload=entry,
+            max_restarts=template.max_restarts,
+            max_task_retries=template.max_task_retries,
+            max_concurrency=template.max_concurrency,
+            out_of_order=template.out_of_order,
+            detached=template.detached,
+            refuse_infeasible=record.refuse_infeasible,
+        )
+
+    def _new_actor(
+        self, peer: Peer, message: wire.Submit, record: TemplateRecord, entry: TaskEntry, task: Task
+    ) -> None:
+        template = record.template
+        actor_id = message.actor_id
+        self._objects.actor_ids.add(actor_id)
+        self._objects.promise(actor_id, peer.client_id)
+        if template.detached:
+            self._objects.pin((actor_id,))
+        actor = ActorEntry(
+            actor_id,
+            record,
+            peer.client_id,
+            peer.job,
+            template.actor_name,
+            template.namespace,
+            since=entry.submitted_at,
+            creation=task,
+        )
+        self._head.actors[actor_id] = actor
+        if template.actor_name:
+            self._head.questions.actor_came(actor_id)
+
+    def _done(self, peer: Peer, message: wire.Done) -> None:
+        worker = peer.worker
+        for result in message.results:
+            self._head.store.filled(result.value, peer.client_id)
+        record = self._head.scheduler.task_record(message.task_id)
+        if record is not None and not record.over and not message.fall_back:
+            entry: TaskEntry = record.task.payload
+            entry.results = message.results
+            entry.failed = message.failed
+            entry.note = message.note
+            entry.finished_at = time.time()
+            if message.failed and message.results and message.results[0].value.status == wire.FAILED:
+                self._head.environments.failed(entry.record.template.environment, message.note)
+            if message.failed:
+                entry.error_type = CANCELLED if message.note == "cancelled" else "TASK_EXECUTION_EXCEPTION"
+            if entry.started_at is None:
+                entry.started_at = worker.last_done_at
+            worker.last_done_at = entry.finished_at
+            if message.failed and entry.record.template.kind == 1 and message.results:
+                self._head.orders.creation_failed(entry, message.results[0].value)
+                self._head.unread_errors.constructor_failed(entry)
+        else:
+            self._drop(message.results)
+        if message.exiting:
+            self._head.handle(ActorKillAsked(worker_actor(peer), True, why=failures.ENDED_ITSELF))
+        if record is not None and record.hold is not None and record.hold.parts:
+            # Before the scheduler hears of it and gives the devices to the next.
+            self._look_at_devices(worker, record, message)
+        else:
+            self._returned(worker, message, "")
+
+    def _look_at_devices(self, worker: WorkerProcess, record: Any, message: wire.Done) -> None:
+        """Are they still there, where the task failed? Does its process keep their memory?"""
+
+        def returned(why: str) -> None:
+            self._returned(worker, message, why)
+
+        def judge() -> None:
+            try:
+                self._head.leftovers.judge(worker, record, message, returned)
+            except Exception as error:  # the task has returned all the same, and its devices are to come free
+                self._head.note(f"what {record.task.name} has left was not judged:\n{traceback.format_exc()}")
+                returned(f"the head failed to see what it kept of its devices: {error}")
+
+        if message.failed and record.hold is not None:
+            self._head.node.watch.after_failure(record.hold.place.node_id, record.hold.devices, judge)
+        else:
+            judge()
+
+    def _returned(self, worker: WorkerProcess, message: wire.Done, retire: str) -> None:
+        """The scheduler hears of it, with why the process must end before anybody else gets its devices."""
+        fall_back = message.note if message.fall_back else ""
+        record = self._head.scheduler.task_record(message.task_id)
+        again = message.retry and record is not None and record.task.retries_left != 0
+        cancelled = message.failed and message.note == "cancelled"
+        event = TaskReturned(worker.worker_id, message.task_id, message.failed, again, fall_back, retire, cancelled)
+        self._head.handle(event)
+
+    def _drop(self, results: list[wire.Result]) -> None:
+        """Results of a task that nobody waits for any more."""
+        for result in results:
+            if result.value.data is None:
+                self._objects.freed.offsets.append(result.value.offset)
+
+    def _item(self, peer: Peer, message: wire.Item) -> None:
+        record = self._head.scheduler.task_record(message.task_id)
+        value = message.result.value
+        self._head.store.filled(value, peer.client_id)
+        if record is None:
+            self._drop([message.result])
+            return
+        entry: TaskEntry = record.task.payload
+        if message.index < entry.items or entry.is_made_again:
+            self._item_again(peer, entry, message)
+            return
+        entry.items = message.index + 1
+        id = return_id(message.task_id, message.index + 1)
+        if entry.client_id not in self._head.peers:
+            self._drop([message.result])
+            return
+        self._objects.promise(id, entry.client_id)
+        self._objects.fill(id, value, message.result.refs)
+        if self._head.lineage.active and peer.worker is not None:
+            self._head.lineage.placed(id, peer.worker.node_id)
+        shown = value if value.data is not None else None
+        self._head.send(self._head.peers[entry.client_id], wire.StreamItem(message.task_id, message.index, shown))
+
+    def _item_again(self, peer: Peer, entry: TaskEntry, message: wire.Item) -> None:
+        """The task runs again and its reader has this one: it is of use only where its value was lost."""
+        if entry.record.template.backpressure > 0:
+            self._head.send(peer, wire.Consumed(message.task_id, entry.consumed))  # this process has not heard of it
+        id = return_id(message.task_id, message.index + 1)
+        record = self._objects.records.get(id)
+        if record is None or record.value is not None:
+            self._drop([message.result])
+            return
+        self._head.orders.fill(id, message.result.value, message.result.refs, record.owner)
+        if peer.worker is not None:
+            self._head.lineage.placed(id, peer.worker.node_id)
+
+    def _consumed(self, peer: Peer, message: wire.Consumed) -> None:
+        """The reader of a stream tells its writer how far it is; -1: it has gone."""
+        record = self._head.scheduler.task_record(message.task_id)
+        if record is None:
+            return
+        entry: TaskEntry = record.task.payload
+        entry.consumed = max(entry.consumed, message.count)
+        worker = self._head.workers.by_id.get(entry.worker_id)
+        if worker is not None and not worker.ended:
+            if entry.record.template.backpressure > 0 or message.count < 0:
+                self._head.send(worker.peer, message)
+        elif message.count < 0:
+            self._head.handle(CancelAsked(message.task_id))
+
+    def _progress(self, peer: Peer, message: wire.Progress) -> None:
+        record = self._head.scheduler.task_record(message.task_id)
+        if record is not None:
+            record.task.payload.progress = (message.done, message.total)
+            self._head.watchers.changed()
+
+    # ---- objects
+
+    def _put(self, peer: Peer, message: wire.Put) -> None:
+        self._head.store.filled(message.value, peer.client_id)
+        self._objects.promise(message.object_id, peer.client_id)
+        self._objects.fill(message.object_id, message.value, message.refs)
+        if self._head.lineage.active and peer.worker is not None:
+            self._head.lineage.placed(message.object_id, peer.worker.node_id)
+
+    def _holds(self, peer: Peer, message: wire.Holds) -> None:
+        for id in message.ids:
+            self._objects.hold(id, peer.client_id)
+
+    def _releases(self, peer: Peer, message: wire.Releases) -> None:
+        for id in message.ids:
+            self._objects.release(id, peer.client_id)
+
+    def _unmapped(self, peer: Peer, message: wire.Unmapped) -> None:
+        for id in message.object_ids:
+            self._objects.unmapped(id, peer.client_id)
+
+    def _want(self, peer: Peer, message: wire.Want) -> None:
+        for id in message.object_ids:
+            record = self._objects.records.get(id)
+            if record is None:
+                lost = failures.failed(
+                    "ObjectLostError",
+                    f"Object {id.hex()} does not exist any more: its last ref was released, or it is of a cluster that "
+                    "has been shut down.",
+                )
+                self._head.send(peer, wire.ObjectValue(id, lost))
+            elif record.value is None:
+                if record.wanted_by is None:
+                    record.wanted_by = set()
+                record.wanted_by.add(peer.client_id)
+            else:
+                self._head.orders.deliver(id, peer)
+
+    def _want_ready(self, peer: Peer, message: wire.WantReady) -> None:
+        there = []
+        for id in message.object_ids:
+            record = self._objects.records.get(id)
+            if record is None or record.value is not None:
+                there.append(id)
+            else:
+                if record.ready_wanted_by is None:
+                    record.ready_wanted_by = set()
+                record.ready_wanted_by.add(peer.client_id)
+        if there:
+            self._head.send(peer, wire.ObjectReady(there))
+
+    def arrived(self, ids: list[bytes]) -> None:
+        """Objects came into being: tasks may wait for them."""
+        self._head.handle(ObjectsReady(ids))
+
+
+def worker_actor(peer: Peer) -> bytes:
+    """The actor that lives in this peer's worker."""
+    return bytes(peer.worker.running_actor or b"")

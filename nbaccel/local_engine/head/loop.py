@@ -1,0 +1,451 @@
+"""The head: one process, one thread, one loop. It reads messages, tells the scheduler, does as it orders, writes.
+
+```
+  peers ── messages ──► Intake ── events ──► Scheduler ── commands ──► Orders ── messages ──► peers
+                          └──► Objects, Store                             └──► WorkerProcesses, Leases
+```
+It runs no user code and unpickles nothing. Whatever is slow (devices, disks, output) is done by another process.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import secrets
+import shutil
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import setproctitle
+
+from nbaccel import __version__, sessions
+from nbaccel.local_engine import process, wire
+from nbaccel.local_engine.head.boot import MARK, Config
+from nbaccel.local_engine.head.devices.leftovers import Leftovers
+from nbaccel.local_engine.head.devices.node_devices import NodeSetup
+from nbaccel.local_engine.head.door import Door
+from nbaccel.local_engine.head.environments import Environments
+from nbaccel.local_engine.head.intake import Intake
+from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.objects.lineage import Lineage
+from nbaccel.local_engine.head.objects.store import Store
+from nbaccel.local_engine.head.observers import Observers
+from nbaccel.local_engine.head.orders import Orders
+from nbaccel.local_engine.head.outputs import Outputs
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.poll import Poll
+from nbaccel.local_engine.head.questions import Questions
+from nbaccel.local_engine.head.records import ActorEntry, Job, WorkerProcess
+from nbaccel.local_engine.head.unread_errors import UnreadErrors
+from nbaccel.local_engine.head.until_done import UntilDone
+from nbaccel.local_engine.head.watchers import Watchers
+from nbaccel.local_engine.head.worker_processes import WorkerProcesses, Zygotes
+from nbaccel.local_engine.wire.framing import LineReader, Unreadable
+from nbaccel.scheduling.events import ActorKillAsked, JobEnded
+from nbaccel.scheduling.moves import IllegalEvent
+from nbaccel.scheduling.scheduler import Scheduler
+
+MOST_TROUBLES = 100  # in a row: then nothing works any more
+
+
+class Head:
+    """Everything that one head owns."""
+
+    def __init__(self, config: Config, arena_fd: int, zygote: socket.socket) -> None:
+        self.config = config
+        self.arena_fd = arena_fd
+        self.stopping = ""
+        self.started_at = time.time()
+        self.poll = Poll()
+        self.until_done = UntilDone(self.poll, self.note)
+        self.touched: set[Peer] = set()
+        self.peers: dict[int, Peer] = {}
+        self.jobs: dict[int, Job] = {}
+        self.actors: dict[bytes, ActorEntry] = {}
+        self.names: dict[tuple[str, str], bytes] = {}
+        self.notes: list[str] = []
+        self._events: deque[Any] = deque()
+        self._deciding = False
+        self._client_count = 0
+        self._job_count = 0
+        self._finished = False
+        self.zygotes = Zygotes(self, zygote)
+        self.workers = WorkerProcesses(self)
+        self.environments = Environments()
+        self.outputs = Outputs(self)
+        self.objects = Objects()
+        self.store = Store(self, self.objects, config.arena_bytes)
+        self.scheduler = Scheduler(new_id=lambda: os.urandom(28))
+        self.leftovers = Leftovers(self)
+        self.orders = Orders(self)
+        self.unread_errors = UnreadErrors(self)
+        self.lineage = Lineage(self)
+        self.intake = Intake(self)
+        self.watchers = Watchers(self)
+        self.observers = Observers(self)
+        self.questions = Questions(self)
+        self.node = NodeSetup(self)
+        self.door = Door(self.poll, self, config.token)
+        self._handlers = self.intake.handlers()
+
+    # ---- life
+
+    def run(self) -> None:
+        """Until the last driver of an embedded head has gone, or a daemon is told to stop."""
+        setproctitle.setproctitle("nbaccel::head")
+        gc.freeze()  # what is imported stays: the collector need not look at it again
+        gc.set_threshold(20_000, 20, 50)  # 100,000 waiting tasks are not garbage: fewer, larger looks
+        self._watch_children()
+        try:
+            self.door.listen(os.path.join(self.config.directory, "head.sock"))
+        except OSError as error:
+            self._refuse_start(f"The head cannot listen in {self.config.directory}: {error}.")
+        for fd in (self.config.driver_fd, self.config.news_fd):
+            if fd >= 0:
+                self.door.let_in(socket.socket(fileno=fd), is_our_driver=True)
+        if self.config.owner_pid:
+            self._watch_owner(self.config.owner_pid)
+        self.node.begin()
+        troubles = 0
+        while not self._finished:
+            try:
+                self.poll.once()
+                self.flush()
+                troubles = 0
+            except (
+                Exception
+            ):  # the loop's last line: what one timer or child brings about must not end the others' work
+                troubles += 1
+                self.note(f"the loop goes on after:\n{traceback.format_exc()}")
+                if troubles > MOST_TROUBLES:
+                    raise
+        self._leave()
+
+    def _watch_children(self) -> None:
+        read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.signal(signal.SIGTERM, lambda number, frame: self.stop("it was told to stop by SIGTERM"))
+
+        def drain() -> None:
+            try:
+                os.read(read, 4096)
+            except BlockingIOError:
+                pass  # another pass took the bytes
+            self.workers.reap()
+
+        self.poll.register(read, drain)
+
+    def _watch_owner(self, pid: int) -> None:
+        """A driver that dies takes its embedded head along, even if a child of it still holds our connection."""
+        try:
+            fd = os.pidfd_open(pid)
+        except OSError:
+            self.stop("its driver had gone before it was ready")
+            return
+
+        def gone() -> None:
+            self.poll.unregister(fd)
+            os.close(fd)
+            self.stop("its driver has ended")
+
+        self.poll.register(fd, gone)
+
+    def ready(self) -> None:
+        """The node is known: be found by others, and greet those who wait."""
+        record = sessions.SessionRecord(
+            session=self.config.session,
+            socket=os.path.join(self.config.directory, "head.sock"),
+            token=self.config.token,
+            pid=os.getpid(),
+            start_time=process.start_time(os.getpid()),
+            boot_id=sessions.boot_id(),
+            directory=self.config.directory,
+            shared=self.config.shared,
+            title=self.config.title,
+            version=__version__,
+            python=sys.version.split()[0],
+            prefix=sys.prefix,
+            started_at=self.started_at,
+            owner_pid=self.config.owner_pid,
+        )
+        try:
+            sessions.publish(record)
+        except OSError as error:
+            self._refuse_start(
+                f"The session file cannot be written to {sessions.directory()}: {error.strerror or error}. Free "
+                "some space there, "
+                "or set JUPYTER_RUNTIME_DIR to a directory that you can write."
+            )
+            return
+        self._say_ready("")
+        self.intake.welcome_waiting()
+
+    def _say_ready(self, problem: str) -> None:
+        if self.config.ready_fd >= 0:
+            try:
+                os.write(self.config.ready_fd, (problem or "ready").encode())
+            except BrokenPipeError:
+                pass  # whoever started us has gone
+            os.close(self.config.ready_fd)
+            self.config.ready_fd = -1
+
+    def _refuse_start(self, why: str) -> None:
+        self._say_ready(why)
+        for peer in list(self.peers.values()):
+            if peer.role != "worker":
+                self.send(peer, wire.Refused(why))
+        self.door.refuse_all(why)
+        self.stop(why)
+
+    def refuse_start(self, why: str) -> None:
+        """The user's options cannot be met: everyone who waits is told, and the head ends."""
+        self._refuse_start(why)
+
+    def stop(self, why: str) -> None:
+        """Begin to end: kill the workers, send out what they printed, then leave."""
+        if self.stopping:
+            return
+        self.stopping = why
+        self.workers.kill_all()
+        self.node.lending.release_all()
+        self.poll.at(time.monotonic() + 2.0, self._finish)
+        self._finish_when_quiet()
+
+    def _finish_when_quiet(self) -> None:
+        if not self.workers.by_id:
+            self.outputs.drain(self._finish)
+
+    def _finish(self) -> None:
+        self._finished = True
+
+    def _leave(self) -> None:
+        deadline = time.monotonic() + 1.0
+        for peer in list(self.peers.values()):
+            if peer.role == "news":
+                self.send(peer, wire.LogsDrained())
+        while time.monotonic() < deadline:
+            self.flush()
+            if not any(peer.pending for peer in self.peers.values()):
+                break
+            self.poll.at(time.monotonic() + 0.01, lambda: None)
+            self.poll.once()
+        process.kill_marked(MARK, self.config.session)  # what tasks had put into sessions of their own
+        sessions.withdraw(self.config.session)
+        shutil.rmtree(self.config.directory, ignore_errors=True)
+        os._exit(0)  # sockets close, the zygote and the helpers see it and leave
+
+    # ---- peers
+
+    def next_client_id(self) -> int:
+        self._client_count += 1
+        return self._client_count
+
+    def add_peer(self, peer: Peer) -> None:
+        self.peers[peer.client_id] = peer
+        self.poll.register(peer.sock, lambda: self._take_in(peer, peer.read))
+
+    def objection(self, hello: wire.Hello) -> str:
+        """Why a connection that has shown the token is refused all the same; "": it is not."""
+        return self.intake.objection(hello)
+
+    def admit(self, peer: Peer, messages: list[Any], rest: bytes) -> None:
+        """The door lets somebody in, who has said this, and begun to say more."""
+        self.add_peer(peer)
+        self._hear(peer, messages)
+        if rest and not peer.closed:
+            self._take_in(peer, lambda: peer.reader.feed(rest))
+
+    def admit_observer(self, peer: Peer, lines: LineReader) -> None:
+        self.peers[peer.client_id] = peer
+        self.observers.adopt(peer, lines)
+
+    def _take_in(self, peer: Peer, read: Callable[[], list[Any] | None]) -> None:
+        try:
+            messages = read()
+        except Unreadable as error:
+            self._expel(peer, f"sent what cannot be read: {error}")
+            return
+        if messages is None:
+            self._peer_ended(peer)
+        else:
+            self._hear(peer, messages)
+
+    def _hear(self, peer: Peer, messages: list[Any]) -> None:
+        """Whatever a peer's words bring about is answered, or ends the peer: others' work goes on."""
+        for message in messages:
+            if peer.closed:
+                return
+            handler = self._handlers[peer.role].get(type(message))
+            if handler is None:
+                self._expel(peer, f"said {type(message).__name__}, which is not for it to say")
+                return
+            try:
+                handler(peer, message)
+            except Exception as error:
+                self.note(f"a {type(message).__name__} of a {peer.role} failed:\n{traceback.format_exc()}")
+                if not self._answered(peer, message, error):
+                    self._expel(peer, f"said something that the head fails at: {type(error).__name__}: {error}")
+
+    def _answered(self, peer: Peer, message: Any, error: Exception) -> bool:
+        """Who asked, or waits for results, hears of the failure; of other words nobody awaits an answer."""
+        try:
+            if type(message) is wire.Submit:
+                self.intake.submit_failed(peer, message)
+            elif type(message) is wire.Ask:
+                self.questions.failed(peer, message, error)
+        except Exception:  # not even that: what it said makes no sense
+            self.note(f"its failure cannot be told either:\n{traceback.format_exc()}")
+            return False
+        return type(message) in (wire.Submit, wire.Ask)
+
+    def _expel(self, peer: Peer, why: str) -> None:
+        """End a connection that does harm, and say why."""
+        self.note(f"a {peer.role} connection was ended, since it {why}")
+        peer.out.append(wire.Refused(f"this connection {why}"))
+        self._write(peer)
+        self._peer_ended(peer)
+
+    def send(self, peer: Peer, message: Any) -> None:
+        peer.out.append(message)
+        self.touched.add(peer)
+
+    def flush(self) -> None:
+        """Write to everyone for whom something waits; free what came free."""
+        self.store.collect()
+        while self.touched:
+            peer = self.touched.pop()
+            if peer.closed:
+                peer.out.clear()
+            elif not self._write(peer):
+                self._peer_ended(peer)
+            elif peer.pending:
+                self.poll.want_write(peer.sock, lambda peer=peer: self.touched.add(peer))  # type: ignore[misc]
+            elif peer.role == "news":
+                self.watchers.news_written(peer)
+            elif peer.role == "observer":
+                self.watchers.observer_written(peer)
+
+    def _write(self, peer: Peer) -> bool:
+        """Write as far as the socket takes it; False where something cannot even be put into bytes."""
+        try:
+            peer.write()
+        except Exception:  # text with half a character, a number beyond 64 bits: whoever waits for it hears the end
+            self.note(f"what was to be said to a {peer.role} cannot be written:\n{traceback.format_exc()}")
+            return False
+        return True
+
+    def drop_peer(self, peer: Peer) -> None:
+        self.poll.unregister(peer.sock)
+        peer.close()
+        self.peers.pop(peer.client_id, None)
+        self.touched.discard(peer)
+
+    def _peer_ended(self, peer: Peer) -> None:
+        self.drop_peer(peer)
+        if peer.role == "worker":
+            self.until_done(lambda: self.workers.ended(peer.worker))
+        elif peer.role == "driver":
+            self.driver_gone(peer, "its driver ended")
+        else:
+            self.watchers.gone(peer)
+
+    # ---- jobs
+
+    def new_job(self, peer: Peer, hello: wire.Hello) -> Job:
+        self._job_count += 1
+        namespace = hello.namespace or secrets.token_hex(16)
+        job = Job(self._job_count, peer.client_id, hello, namespace, started_at=time.time(), name=self._job_name(hello))
+        self.jobs[job.number] = job
+        peer.job = job.number
+        self.zygotes.tell_of_preloading(job.number)
+        return job
+
+    def _job_name(self, hello: wire.Hello) -> str:
+        """What views call it; a notebook whose kernel was restarted is another job, and named apart."""
+        name = hello.title.removeprefix("notebook ")
+        return f"{name} (pid {hello.pid})" if name in {job.name for job in self.jobs.values()} else name
+
+    def driver_gone(self, peer: Peer, why: str) -> None:
+        """A driver left or died: its tasks end, what it held is let go; an embedded head ends with its only driver."""
+        job = self.jobs.get(peer.job)
+        if job is None or job.ended:
+            return
+        job.ended = True
+        self.handle(JobEnded(job.number, why))
+        self.client_gone(peer.client_id)
+        self.questions.job_ended(job.number)
+        self.intake.job_ended(job.number)
+        if self.config.driver_fd >= 0 and not any(not other.ended for other in self.jobs.values()):
+            self.stop(why)
+
+    def client_gone(self, client_id: int) -> None:
+        self.store.client_gone(client_id)
+        self.questions.client_gone(client_id)
+        self.objects.client_gone(client_id)
+
+    def worker_gone(self, worker: WorkerProcess) -> None:
+        if worker.peer is not None:
+            if not worker.peer.closed:
+                self.drop_peer(worker.peer)
+            client_id = worker.peer.client_id
+            self.until_done(lambda: self.client_gone(client_id))
+        self.leftovers.worker_gone(worker.worker_id)
+        if self.stopping:
+            self._finish_when_quiet()
+
+    def actor_out_of_scope(self, actor_id: bytes) -> None:
+        """No process holds a handle of it any more."""
+        entry = self.actors.get(actor_id)
+        if entry is None:
+            self.objects.records.pop(actor_id, None)
+            self.objects.actor_ids.discard(actor_id)
+        elif not entry.scope_ended and not entry.record.template.detached:
+            entry.scope_ended = True
+            self.questions.name_free(entry)
+            self.handle(ActorKillAsked(actor_id, graceful=True, why="its last handle went out of scope"))
+
+    # ---- scheduling
+
+    def handle(self, event: Any) -> None:
+        """Tell the scheduler, and do as it orders."""
+        if self.stopping:
+            return
+        self._events.append(event)
+        if self._deciding:
+            return  # something that we do on the scheduler's order has happened: it is told when the order is done
+        self._deciding = True
+        try:
+            while self._events:
+                try:
+                    commands = self.scheduler.handle(self._events.popleft(), time.monotonic())
+                except IllegalEvent as error:  # it changed nothing: one confused peer must not end everybody's work
+                    self.note(f"an event was refused: {error}")
+                    continue
+                if commands:
+                    self.orders.carry_out(commands)
+        finally:
+            self._deciding = False
+
+    # ---- reports of helpers
+
+    def note(self, text: str) -> None:
+        """A line in the head's own log, which `nbaccel doctor` shows."""
+        line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}"
+        self.notes.append(line)
+        del self.notes[:-200]
+        try:
+            sys.stderr.write(line + "\n")  # its own log file
+            sys.stderr.flush()
+        except OSError:
+            pass  # a full disk: it is remembered above
+
+    def warn_all(self, kind: str, message: str) -> None:
+        for job in self.jobs.values():
+            self.watchers.notice(job.number, wire.Notice(kind, message))

@@ -1,0 +1,168 @@
+"""Where large objects lie, and how they are made again when their node is lost.
+
+Only a head with virtual nodes keeps any of this. Small values live in the head and cannot be lost; a large one lies on
+the node of the worker that made it and on those whose processes have read it. While such an object lives, so do the
+arguments of the task that made it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.wire import failures
+from nbaccel.local_engine.wire.ids import PUT_INDEX, index_of, return_id, task_of
+from nbaccel.scheduling.events import Task, TaskKind, TaskSubmitted
+from nbaccel.scheduling.moves import TaskState
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.loop import Head
+    from nbaccel.local_engine.head.objects.ledger import ObjectRecord
+    from nbaccel.local_engine.head.records import TaskEntry
+
+
+_FEWER = failures.failed(
+    "ObjectReconstructionFailedError",
+    "An item of a stream was lost with its node, and the stream gave fewer items when its task ran again.",
+)
+
+
+class Maker(msgspec.Struct):
+    """A task, which of its large results still live, and why it cannot run again; "" when it can."""
+
+    task: Task
+    results: set[bytes]
+    why_not: str
+
+
+class Lineage:
+    """What one head knows of its objects' places and makers."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._makers: dict[bytes, Maker] = {}
+        self.active = False  # once there is more than one node
+
+    def placed(self, id: bytes, node_id: bytes) -> None:
+        """An object's bytes are on this node."""
+        record = self._head.objects.records.get(id)
+        if record is not None and record.value is not None and record.value.data is None:
+            record.nodes = (record.nodes or set()) | {node_id}
+
+    def read(self, record: ObjectRecord, client_id: int) -> None:
+        """A process gets the value: its node has a copy now."""
+        if record.nodes is not None:
+            peer = self._head.peers.get(client_id)
+            worker = peer.worker if peer is not None else None
+            record.nodes.add(worker.node_id if worker is not None else self._head.node.node_id)
+
+    def made(self, task: Task, entry: TaskEntry) -> bool:
+        """A task has returned; whether its arguments must be kept, because it may have to run again."""
+        streams = entry.record.template.num_returns == wire.STREAMING
+        indices = range(1, entry.items + 1) if streams else range(entry.record.returns)
+        ids = {return_id(task.task_id, index) for index in indices}
+        if not streams:  # where items lie was noted as each of them came
+            for id in ids:
+                self.placed(id, entry.node_id)
+        records = self._head.objects.records
+        large = {id for id in ids if id in records and records[id].nodes is not None}
+        if not large or entry.failed:
+            return False
+        why_not = _why_not_again(task, entry.record.template)
+        self._makers[task.task_id] = Maker(task, large, why_not)
+        return not why_not
+
+    def forget(self, ids: list[bytes]) -> None:
+        """Nobody holds these objects any more."""
+        for id in ids:
+            maker = self._makers.get(task_of(id))
+            if maker is None:
+                continue
+            maker.results.discard(id)
+            if not maker.results:
+                del self._makers[task_of(id)]
+                if maker.why_not:
+                    continue
+                self._head.orders.unpin(maker.task.payload, maker.task)
+
+    # ---- a loss
+
+    def lose(self, node_id: bytes) -> list[bytes]:
+        """A node goes: empty the objects whose only copy was there, and return them."""
+        lost = []
+        for id, record in self._head.objects.records.items():
+            if record.nodes is None or node_id not in record.nodes:
+                continue
+            record.nodes.discard(node_id)
+            if not record.nodes:
+                lost.append(id)
+        for id in lost:
+            self._head.objects.empty(id)
+            self._head.objects.records[id].nodes = None
+        return lost
+
+    def make_again(self, lost: list[bytes], node: str) -> None:
+        """Run the tasks again that made these objects; those that have none fail in words."""
+        again: dict[bytes, Maker] = {}
+        for id in lost:
+            maker = self._makers.get(task_of(id))
+            if maker is not None and not maker.why_not:
+                again[task_of(id)] = maker
+            elif not self._is_under_way(id):
+                self._fail(id, node, maker)
+        for task_id, maker in again.items():
+            del self._makers[task_id]
+            self._run_again(maker)
+
+    def _is_under_way(self, id: bytes) -> bool:
+        """Its task goes on in another process, which will give it once more."""
+        record = self._head.scheduler.task_record(task_of(id))
+        return index_of(id) < PUT_INDEX and record is not None and record.state < TaskState.FINISHED
+
+    def stream_ended(self, task_id: bytes, entry: TaskEntry, value: wire.Value) -> None:
+        """A stream is over: lost items that it did not give once more will never be there."""
+        if not self.active:
+            return
+        for index in range(1, entry.items + 1):
+            record = self._head.objects.records.get(return_id(task_id, index))
+            if record is not None and record.value is None:
+                why = value if value.status != wire.OK else _FEWER
+                self._head.orders.fill(return_id(task_id, index), why, [], record.owner)
+
+    def _run_again(self, maker: Maker) -> None:
+        task, records = maker.task, self._head.objects.records
+        entry: TaskEntry = task.payload
+        slots = [id for _place, id in entry.submit.slots]
+        task.missing = {id for id in slots if id in records and records[id].value is None}
+        task.retries_left = task.retries_left - 1 if task.retries_left > 0 else task.retries_left
+        entry.results, entry.finished_at, entry.note = None, None, "it runs again: its result was lost with its node"
+        entry.is_made_again, entry.consumed, entry.written = True, entry.items, 0
+        self._head.handle(TaskSubmitted(task))
+
+    def _fail(self, id: bytes, node: str, maker: Maker | None) -> None:
+        if index_of(id) >= PUT_INDEX:  # it lay where it was made
+            kind = "OwnerDiedError"
+            why = "it was made by put(), in a process that ended with the node, and not by a task that could run again"
+        else:
+            kind = "ObjectReconstructionFailedError"
+            why = maker.why_not if maker is not None else "the task that made it has failed"
+        lost = failures.failed(kind, f"Object {id.hex()} was lost with {node}, where its only copy was: {why}.")
+        self._head.orders.fill(id, wire.Value(wire.FAILED, lost.data), [], self._head.objects.records[id].owner)
+
+    def missing(self, submit: wire.Submit) -> set[bytes]:
+        """Arguments of a task that are on their way once more."""
+        records = self._head.objects.records
+        return {id for _place, id in submit.slots if id in records and records[id].value is None}
+
+
+def _why_not_again(task: Task, template: wire.Template) -> str:
+    """Why this task is not run a second time to make its results again; "" when it is."""
+    if task.kind is TaskKind.ACTOR_CALL:
+        return f"{template.name} is a call of an actor, which is not made again: the actor may be another by now"
+    if template.num_returns < 0 and template.num_returns != wire.STREAMING:
+        return f"{template.name} gives a list of refs that it makes as it runs, which are others the next time"
+    if template.max_retries == 0:
+        return f"the task that made it, {template.name}, cannot run again (max_retries=0)"
+    return ""

@@ -1,0 +1,276 @@
+"""Room for large objects: hands out offsets of the arena, and sends objects to disk and back when it is full."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.arena import Arena
+from nbaccel.local_engine.garbage import GarbageRounds
+from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.roles import Role
+from nbaccel.local_engine.side_processes import mover
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.loop import Head
+    from nbaccel.local_engine.head.peers import Peer
+
+GIB = 1 << 30
+NOBODY = -1
+FULL_PATIENCE_S = 10.0  # others may let go of what they use
+Grant = Callable[[int, str], None]  # (offset or -1, why not)
+Refused = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class _Asked:
+    """Somebody who waits for room."""
+
+    size: int
+    client: int
+    grant: Grant
+    asked_at: float
+    until: float
+
+
+class Store:
+    """The arena of one head."""
+
+    def __init__(self, head: Head, objects: Objects, capacity: int) -> None:
+        self._head = head
+        self._objects = objects
+        self.arena = Arena(capacity)
+        self._waiting: list[_Asked] = []
+        self._returning: dict[bytes, list[tuple[Callable[[], None], Refused]]] = {}
+        self._directory = os.path.join(head.config.directory, "spilled")
+        self._moving: dict[bytes, mover.Spill | mover.Restore] = {}  # what the mover has not reported
+        self._mover = Role(head, "mover", "", decode=mover.decode_report, on_report=self.moved)
+        self._mover.on_restart = self._move_again
+        self.granted: dict[int, tuple[int, int]] = {}  # offset -> (client that has not filled it yet, its request)
+        self.spilled_bytes = 0
+        self.garbage = GarbageRounds(head, self._make_room)
+
+    def allocate(self, peer: Peer, request: int, size: int) -> None:
+        """Answer with an offset, now or once something has been spilled."""
+
+        def grant(offset: int, why: str) -> None:
+            if offset >= 0:
+                self.granted[offset] = (peer.client_id, request)
+            self._head.send(peer, wire.Allocated(request, offset, why))
+
+        self._take(size, peer.client_id, grant)
+
+    def _take(self, size: int, client: int, grant: Grant) -> None:
+        if size > self.arena.capacity:
+            grant(
+                -1,
+                f"An object of {size / GIB:.2f} GiB does not fit into the object store of "
+                f"{self.arena.capacity / GIB:.2f} GiB. Start with a larger one: init(object_store_memory=…), in bytes.",
+            )
+            return
+        now = time.monotonic()
+        self.garbage.filled(self.arena.used + size, self.arena.capacity)
+        offset = self.arena.take(size) if not self._waiting else None
+        if offset is not None:
+            grant(offset, "")
+            return
+        until = now + FULL_PATIENCE_S
+        self._waiting.append(_Asked(size, client, grant, now, until))
+        self._head.poll.at(until, self._make_room)
+        self._make_room()
+
+    def give_up(self, offset: int, client: int, request: int) -> None:
+        """It will not be filled; unless it has been, and was given to somebody else since."""
+        if self.granted.get(offset) == (client, request):
+            del self.granted[offset]
+            self._objects.freed.offsets.append(offset)
+
+    def filled(self, value: wire.Value, client: int) -> None:
+        """The client has written a value where it was granted room. Raises ValueError for any other place.
+
+        A place that it never had would be given out twice: what a process says of the arena is not believed unseen.
+        """
+        if value.data is not None:
+            return
+        if self.granted.get(value.offset, (NOBODY, 0))[0] != client:
+            raise ValueError(f"a value at offset {value.offset}, where no room was granted to its writer")
+        if not 0 <= value.size <= self.arena.size_at(value.offset):
+            raise ValueError(f"a value of {value.size} bytes at offset {value.offset}, where there is less room")
+        del self.granted[value.offset]
+
+    def _make_room(self) -> None:
+        """Spill until the first in line fits; refuse it when nobody else could make room."""
+        self.give_back()
+        while self._waiting:
+            first = self._waiting[0]
+            offset = self.arena.take(first.size)
+            if offset is not None:
+                del self._waiting[0]
+                first.grant(offset, "")
+                continue
+            if any(type(order) is mover.Spill for order in self._moving.values()):
+                return
+            victims = self._objects.victims(first.size)
+            for id in victims:
+                self._spill(id)
+            if victims or self.garbage.is_awaited(first.asked_at):
+                return
+            if time.monotonic() < first.until and self._others_use_room(first.client):
+                return
+            del self._waiting[0]
+            first.grant(-1, self._full(first.size))
+
+    def _others_use_room(self, client: int) -> bool:
+        """Whether somebody but this client fills or maps a part of the arena, and so may let go of it."""
+        filling = any(owner != client for owner, _request in self.granted.values())
+        return filling or bool(self._moving) or self._objects.mapped_by_others(client)
+
+    def _full(self, size: int) -> str:
+        return (
+            f"The object store is full: {size / GIB:.2f} GiB were asked for, {self.arena.used / GIB:.2f} of "
+            f"{self.arena.capacity / GIB:.2f} GiB are taken by objects that processes are using, so they cannot "
+            "be moved to disk. "
+            "Let go of arrays that you no longer need, or start with a larger store: init(object_store_memory=…)."
+        )
+
+    # ---- to disk
+
+    def _move(self, order: mover.Spill | mover.Restore) -> None:
+        self._moving[order.object_id] = order
+        self._mover.say(mover.encode(order))
+
+    def _move_again(self) -> None:
+        """The mover died: its successor begins anew what has not been reported."""
+        for order in self._moving.values():
+            self._mover.say(mover.encode(order))
+
+    def _spill(self, id: bytes) -> None:
+        record = self._objects.records[id]
+        assert record.value is not None
+        record.spilling = True
+        self._move(mover.Spill(id, record.value.offset, record.value.size, os.path.join(self._directory, id.hex())))
+
+    def moved(self, report: mover.Moved) -> None:
+        """The mover has finished one object."""
+        self._moving.pop(report.object_id, None)
+        if report.restored:
+            self._restored(report)
+        else:
+            self._spilled(report)
+        self._make_room()
+
+    def _spilled(self, report: mover.Moved) -> None:
+        record = self._objects.records.get(report.object_id)
+        if record is not None:
+            record.spilling = False
+        if report.error:
+            self._refuse_all(
+                f"The object store is full, and moving objects to disk failed: {report.error}. Free some disk space, "
+                "let go of large objects, or start with a larger store."
+            )
+        elif record is None or record.value is None or record.mappers or record.kept:  # it went, or is wanted again
+            _remove(report.path)
+        else:
+            record.spilled = report.path
+            self._objects.stored.pop(record.value.offset)
+            self.arena.give(record.value.offset)
+            self.spilled_bytes += record.value.size
+            record.value = wire.Value(record.value.status, None, -1, record.value.size)
+
+    def _refuse_all(self, why: str) -> None:
+        waiting, self._waiting = self._waiting, []
+        for asked in waiting:
+            asked.grant(-1, why)
+
+    # ---- and back
+
+    def when_here(self, id: bytes, client: int, then: Callable[[], None], refused: Refused) -> None:
+        """Bring a spilled object back, then call; or say why it has to stay on disk for now.
+
+        `client` is who waits for it, and so cannot make room meanwhile; NOBODY when everyone can.
+        """
+        waiting = self._returning.get(id)
+        if waiting is not None:
+            waiting.append((then, refused))
+            return
+        self._returning[id] = [(then, refused)]
+        record = self._objects.records[id]
+        value, path = record.value, record.spilled
+        assert value is not None
+
+        def grant(offset: int, why: str) -> None:
+            if offset < 0:
+                self._refuse_return(id, f"Object {id.hex()} is on disk and cannot be brought back now. {why}")
+            else:
+                self._move(mover.Restore(id, offset, value.size, path))
+
+        self._take(value.size, client, grant)
+
+    def _refuse_return(self, id: bytes, why: str) -> None:
+        for _then, refused in self._returning.pop(id, []):
+            refused(why)
+
+    def _restored(self, report: mover.Moved) -> None:
+        record = self._objects.records.get(report.object_id)
+        if record is None or record.value is None:
+            self.arena.give(report.offset)
+            self._refuse_return(report.object_id, f"Object {report.object_id.hex()} was released.")
+            return
+        if report.error:
+            self.arena.give(report.offset)
+            self._refuse_return(
+                report.object_id,
+                f"Object {report.object_id.hex()} was moved to disk and cannot be read back: {report.error}",
+            )
+            return
+        _remove(record.spilled)
+        self.spilled_bytes -= record.value.size
+        record.spilled = ""
+        record.value = wire.Value(record.value.status, None, report.offset, record.value.size)
+        record.last_used = time.monotonic()
+        self._objects.stored[report.offset] = report.object_id
+        for then, _refused in self._returning.pop(report.object_id, []):
+            then()
+
+    # ---- what came free
+
+    def collect(self) -> None:
+        """Give freed offsets back to the arena and remove freed files."""
+        self.give_back()
+        if self._waiting:
+            self._make_room()
+
+    def give_back(self) -> None:
+        """What nobody holds any more goes where it belongs."""
+        freed = self._objects.take_freed()
+        if freed is None:
+            return
+        for offset in freed.offsets:
+            self.arena.give(offset)
+        for path in freed.files:
+            _remove(path)
+        if freed.errors:
+            self._head.unread_errors.gone(freed.errors)
+        if freed.placed:
+            self._head.lineage.forget(freed.placed)
+        for actor_id in freed.actors:
+            self._head.actor_out_of_scope(actor_id)
+
+    def client_gone(self, client_id: int) -> None:
+        """What it was given and had not filled is free again; what it waited for is not given."""
+        self.garbage.answered(client_id)
+        for offset, (owner, _request) in list(self.granted.items()):
+            if owner == client_id:
+                del self.granted[offset]
+                self.arena.give(offset)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass  # the session's directory went with everything in it

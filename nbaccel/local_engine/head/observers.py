@@ -1,0 +1,174 @@
+"""Observers: programs that look on and now and then act, in lines of JSON on the head's socket.
+
+```
+  {"token": …}             ──► {"kind": "welcome", …}        (at the door)
+  {"ask": "snapshot"}      ──► {"kind": "snapshot", …}
+  {"ask": "watch"}         ──► {"kind": "snapshot", …} now, and at every change
+  {"ask": "explain", …}    ──► {"kind": "explanations", …}   see questions.py
+```
+One question of each is answered in a pass of the head's loop, so that others have their turn, and none is read while
+more than MOST_UNREAD_BYTES of answers wait to be taken: who asks and never reads costs that and one answer.
+A mistake is answered and the observer may go on; an exception that nobody has foreseen is answered and ends it.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.wire import framing
+from nbaccel.local_engine.wire.framing import LineReader, Unreadable
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.loop import Head
+
+READ_BYTES = 1 << 16
+MOST_UNREAD_BYTES = 1 << 20
+PROTOCOL = 1
+
+
+@dataclass(slots=True)
+class _Observer:
+    peer: Peer
+    lines: LineReader
+    waits: bool = False  # for a picture, until the devices have been looked at
+    wants_picture: bool = False  # they have
+    obeying: bool = False
+    goes_on: bool = False  # in the loop's next pass
+    has_ended: bool = False  # it says no more, and takes its last answers
+
+
+class Observers:
+    """Everyone who speaks lines of JSON."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._known: dict[Peer, _Observer] = {}
+
+    def adopt(self, peer: Peer, lines: LineReader) -> None:
+        """A connection that has shown the token, and what it has said beyond."""
+        peer.role = "observer"
+        observer = self._known[peer] = _Observer(peer, lines)
+        self._head.poll.register(peer.sock, lambda: self._readable(observer))
+        self.say(peer, {"kind": "welcome", "protocol": PROTOCOL, "session": self._head.config.session})
+        self._go_on(observer)
+
+    def gone(self, peer: Peer) -> None:
+        self._known.pop(peer, None)
+
+    def written(self, peer: Peer) -> None:
+        """It has taken all answers: more may be asked."""
+        observer = self._known.get(peer)
+        if observer is None:
+            return
+        if observer.has_ended:
+            self._end(observer)
+        else:
+            self._go_on(observer)
+
+    def say(self, peer: Peer, answer: dict[str, Any]) -> None:
+        peer.pending += msgspec.json.encode(answer) + b"\n"
+        self._head.touched.add(peer)
+
+    # ---- reading
+
+    def _readable(self, observer: _Observer) -> None:
+        data = observer.peer.receive(READ_BYTES)
+        if data is None and observer.peer.pending:
+            observer.has_ended = True
+            self._head.poll.pause_reading(observer.peer.sock, True)
+        elif data is None:
+            self._end(observer)
+        elif data:
+            observer.lines.feed(data)
+            self._go_on(observer)
+
+    def _end(self, observer: _Observer) -> None:
+        self._head.drop_peer(observer.peer)
+        self._head.watchers.gone(observer.peer)
+
+    def _go_on(self, observer: _Observer) -> None:
+        """Obey the next line that is here, if the answers before it are taken; the others in later passes."""
+        peer = observer.peer
+        if observer.obeying or peer.closed:
+            return  # an answer that came at once is sent in the next pass
+        observer.obeying = True
+        try:
+            if self._obey_next(observer):
+                self._go_on_later(observer)
+        except Unreadable as error:
+            self._expel(observer, str(error))
+        except Exception as error:  # whatever one observer's line brings about is its own end, and nobody else's
+            self._head.note(f"the line of an observer failed:\n{traceback.format_exc()}")
+            self._expel(observer, f"The head could not answer: {type(error).__name__}: {error}")
+        finally:
+            observer.obeying = False
+        if not peer.closed:
+            paused = observer.goes_on or observer.has_ended or self._is_busy(observer)
+            self._head.poll.pause_reading(peer.sock, paused)
+
+    def _go_on_later(self, observer: _Observer) -> None:
+        if not observer.goes_on:
+            observer.goes_on = True
+            self._head.poll.at(time.monotonic(), lambda: self._next_pass(observer))
+
+    def _next_pass(self, observer: _Observer) -> None:
+        observer.goes_on = False
+        self._go_on(observer)
+
+    def _obey_next(self, observer: _Observer) -> bool:
+        """Whether there was something to do."""
+        if observer.wants_picture:
+            observer.wants_picture = False
+            self._head.watchers.send_picture(observer.peer)
+            return True
+        line = None if self._is_busy(observer) else observer.lines.next_line()
+        if line is not None:
+            self._obey(observer, line)
+        return line is not None
+
+    def _is_busy(self, observer: _Observer) -> bool:
+        return observer.waits or len(observer.peer.pending) > MOST_UNREAD_BYTES
+
+    def _expel(self, observer: _Observer, why: str) -> None:
+        self.say(observer.peer, {"kind": "error", "message": why})
+        observer.peer.write()
+        self._end(observer)
+
+    # ---- obeying
+
+    def _obey(self, observer: _Observer, line: bytes) -> None:
+        peer = observer.peer
+        try:
+            request = framing.decode_line(line)
+        except Unreadable as error:
+            self.say(peer, {"kind": "error", "message": str(error)})
+            return
+        what = request.get("ask")
+        if what == "snapshot":
+            observer.waits = True
+            self._head.node.watch.freshen(lambda: self._show(observer))
+        elif what == "watch":
+            self._watch(peer, request)
+        elif what is not None:
+            self.say(peer, self._head.questions.of_observer(str(what), request))
+
+    def _show(self, observer: _Observer) -> None:
+        observer.waits, observer.wants_picture = False, True
+        if not observer.peer.closed:
+            self._go_on(observer)
+
+    def _watch(self, peer: Peer, request: dict[str, Any]) -> None:
+        rows = request.get("rows", 0)
+        if type(rows) is int:
+            self._head.watchers.watch(peer, wire.Watch(bool(request.get("on", True)), rows=rows))
+        else:
+            self.say(
+                peer, {"kind": "error", "message": f"The question 'watch' takes a whole number of rows: {rows!r}."}
+            )

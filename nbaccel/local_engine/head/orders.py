@@ -1,0 +1,475 @@
+"""From commands to acts: what the scheduler wants, done in order. Every act's answer comes back as an event."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.devices.task_environment import TaskEnvironments
+from nbaccel.local_engine.head.held_sends import HeldSends
+from nbaccel.local_engine.head.intake import PUSH_BYTES
+from nbaccel.local_engine.head.objects.ledger import ObjectRecord
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.records import CANCELLED, TaskEntry, WorkerProcess
+from nbaccel.local_engine.head.unmet_orders import UnmetOrders
+from nbaccel.local_engine.wire import failures
+from nbaccel.local_engine.wire.ids import return_id, task_of
+from nbaccel.scheduling import commands as do
+from nbaccel.scheduling.commands import Failure
+from nbaccel.scheduling.events import ArgumentFailed, ArgumentsLost, Task, TaskKind, TimePassed
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.loop import Head
+
+_ERRORS = {
+    Failure.WORKER_CRASHED: "WorkerCrashedError",
+    Failure.CANCELLED: "TaskCancelledError",
+    Failure.ACTOR_DIED: "ActorDiedError",
+    Failure.ACTOR_UNAVAILABLE: "ActorUnavailableError",
+    Failure.UNSCHEDULABLE: "TaskUnschedulableError",
+    Failure.JOB_ENDED: "WorkerCrashedError",
+    Failure.NODE_DIED: "NodeDiedError",
+    Failure.GROUP_REMOVED: "TaskPlacementGroupRemoved",
+    Failure.PENDING_CALLS_EXCEEDED: "PendingCallsLimitExceeded",
+}
+_NO_REFUSALS: dict[bytes, str] = {}
+_NOTHING = wire.Value(wire.OK, b"\x00" + pickle.dumps(None, 5))  # the value None, as codec writes it
+_ERROR_TYPES = {
+    Failure.WORKER_CRASHED: "WORKER_DIED",
+    Failure.CANCELLED: CANCELLED,
+    Failure.ACTOR_DIED: "ACTOR_DIED",
+    Failure.ACTOR_UNAVAILABLE: "ACTOR_UNAVAILABLE",
+    Failure.UNSCHEDULABLE: "TASK_UNSCHEDULABLE_ERROR",
+    Failure.JOB_ENDED: "WORKER_DIED",
+    Failure.NODE_DIED: "NODE_DIED",
+    Failure.GROUP_REMOVED: "TASK_PLACEMENT_GROUP_REMOVED",
+    Failure.PENDING_CALLS_EXCEEDED: "PENDING_CALLS_LIMIT_EXCEEDED",
+}
+# What the calls of an actor get that never found a place; one that lived before is simply dead.
+_NEVER_PLACED = {
+    Failure.UNSCHEDULABLE: "ActorUnschedulableError",
+    Failure.GROUP_REMOVED: "ActorUnschedulableError",  # as in Ray
+}
+_ACTOR_STATES = {"PENDING": "PENDING_CREATION"}
+
+
+class Orders:
+    """The head's hands."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._objects = head.objects
+        self._ready: list[bytes] = []
+        self._next_wake: float | None = None
+        self._environments = TaskEnvironments(head)
+        self._unmet = UnmetOrders(head, self)
+        self.held = HeldSends(head, self._transmit, self._unmet.answer)
+        self._acts: dict[type, Callable[[Any], None]] = {
+            do.SendTask: self._send_task,
+            do.FinishTask: self._finish_task,
+            do.StartWorker: lambda c: head.workers.start(c),
+            do.StopWorker: lambda c: head.workers.stop(c.worker_id, c.why, force=c.force),
+            do.RecallTasks: lambda c: self._tell(c.worker_id, wire.Recall()),
+            do.InterruptTask: lambda c: self._tell(c.worker_id, wire.Interrupt(c.task_id)),
+            do.ReleaseDevices: lambda c: head.node.lending.release(c.worker_id),
+            do.FailTask: self._fail_task,
+            do.ActorChanged: self._actor_changed,
+            do.GroupChanged: lambda c: head.questions.groups.changed(c),
+            do.Warn: lambda c: head.watchers.warned(c),
+            do.WakeAt: self._wake_at,
+        }
+
+    def carry_out(self, commands: Sequence[Any]) -> None:
+        """Do all of them; then tell the scheduler of the objects that came into being on the way.
+
+        Whatever one of them raises, the others are carried out, and it is answered (decision 0013).
+        """
+        acts = self._acts
+        for command in commands:
+            try:
+                acts[type(command)](command)
+            except Exception as error:
+                self._unmet.answer(command, error)
+        if self._ready:
+            ready, self._ready = self._ready, []
+            self._head.until_done(lambda: self._head.intake.arrived(ready))
+        self._head.until_done(self._head.watchers.changed)
+
+    def act(self, command: Any) -> None:
+        """Do one of them; what it raises is the caller's to answer."""
+        self._acts[type(command)](command)
+
+    def _tell(self, worker_id: bytes, message: Any) -> None:
+        worker = self._head.workers.by_id.get(worker_id)
+        if worker is not None and not worker.ended:
+            self._head.send(worker.peer, message)
+
+    def _wake_at(self, command: do.WakeAt) -> None:
+        if self._next_wake is not None and self._next_wake <= command.at:
+            return
+
+        def wake() -> None:
+            if self._next_wake == command.at:
+                self._next_wake = None
+            self._head.handle(TimePassed())
+
+        self._head.poll.at(command.at, wake)
+        self._next_wake = command.at  # only now: a later wish is left out where an earlier one stands
+
+    # ---- sending
+
+    def _send_task(self, command: do.SendTask) -> None:
+        head, task = self._head, command.task
+        worker = head.workers.by_id.get(command.worker_id)
+        if worker is None or worker.ended:
+            return  # it is dying: WorkerDied follows and the task is sent again
+        if worker.node_id != command.node_id:  # a spare, which belongs to no node before it gets work
+            worker.node_id, worker.setup_job = command.node_id, 0
+        entry: TaskEntry = task.payload
+        if head.lineage.active and task.kind is not TaskKind.ACTOR_CALL:
+            missing = head.lineage.missing(entry.submit)
+            if missing:
+                head.handle(ArgumentsLost(task.task_id, missing))
+                return
+        if command.devices and not head.node.lending.take(command):
+            return
+        if command.devices and head.leftovers.look_first(command, lambda: self._go_on(command)):
+            return
+        self._send_leased(command)
+
+    def _go_on(self, command: do.SendTask) -> None:
+        """The devices have been looked at: what is raised from here on is answered like anything of an order."""
+        try:
+            self._send_leased(command)
+        except Exception as error:
+            self._unmet.answer(command, error)
+
+    def _send_leased(self, command: do.SendTask) -> None:
+        worker = self._head.workers.by_id.get(command.worker_id)
+        entry: TaskEntry = command.task.payload
+        if worker is None or worker.ended:
+            return
+        if not self.held.holds_back(command, worker, entry):
+            self._transmit(command, worker, entry)
+
+    def _transmit(self, command: do.SendTask, worker: WorkerProcess, entry: TaskEntry) -> None:
+        head, task, peer = self._head, command.task, worker.peer
+        self._prepare(peer, worker, entry, task)
+        slots = [(place, id, self._give(id, peer.client_id, worker.refused)) for place, id in entry.submit.slots]
+        worker.refused.clear()
+        ids, told, environ = self._environments.of(command, entry)
+        state = head.scheduler.task_record(task.task_id)
+        attempt, why = (state.attempt, state.choice_why) if state is not None else (0, "")
+        if task.kind is TaskKind.ACTOR_CREATION:
+            worker.running_actor = task.actor_id or b""
+            self._actor_placed(task, worker, command, ids)
+        entry.worker_id, entry.node_id, entry.device_ids = worker.worker_id, command.node_id, ids
+        entry.choice, entry.choice_why, entry.attempt = command.choice, why, attempt
+        entry.started_at = time.time() if command.first else None
+        worker.used = True
+        head.send(
+            peer,
+            wire.Run(
+                task.task_id,
+                entry.record.number,
+                entry.submit.args,
+                slots,
+                told,
+                environ,
+                attempt,
+                command.choice,
+                task.actor_id or b"",
+                why,
+            ),
+        )
+
+    def _prepare(self, peer: Peer, worker: WorkerProcess, entry: TaskEntry, task: Task) -> None:
+        """Make sure that the worker knows its job, the template and the functions."""
+        head, record = self._head, entry.record
+        if worker.setup_job != task.job:
+            self._set_up(peer, worker, task.job)
+        if record.number in peer.defined:
+            return
+        for key in record.functions:
+            if key not in peer.functions:
+                peer.functions.add(key)
+                peer.out.append(head.intake.functions[key])
+        peer.defined.add(record.number)
+        peer.out.append(wire.DefineTemplate(record.number, record.template))
+
+    def _set_up(self, peer: Peer, worker: WorkerProcess, job_number: int) -> None:
+        head = self._head
+        job = head.jobs[job_number]
+        worker.setup_job = job_number
+        peer.job = job_number
+        hello = job.hello
+        own = head.environments.variables(hello.runtime_env)
+        of_node = head.questions.nodes.environ.get(worker.node_id, {})
+        threshold: Any = head.config.options.get("leak_threshold")
+        head.send(
+            peer,
+            wire.Setup(
+                job_number,
+                peer.client_id,
+                job.namespace,
+                hello.sys_path,
+                hello.cwd,
+                {**of_node, **own},
+                head.config.session,
+                worker.node_id,
+                head.config.directory,
+                hello.main_path,
+                hello.runtime_env,
+                leak_threshold=-1 if threshold is None else int(threshold),
+            ),
+        )
+
+    def _give(self, id: bytes, client_id: int, refused: dict[bytes, str] = _NO_REFUSALS) -> wire.Value:
+        """A value on its way to a process."""
+        if id in refused:
+            return failures.failed("ObjectStoreFullError", refused[id])
+        record = self._objects.records.get(id)
+        if record is None or record.value is None:
+            return failures.failed("ObjectLostError", f"Object {id.hex()} does not exist any more.")
+        record.last_used = time.monotonic()
+        if record.value.status != wire.OK:
+            self._head.unread_errors.read([id])
+        if record.value.data is None:
+            self._objects.mapped(id, client_id)
+            if record.nodes is not None:
+                self._head.lineage.read(record, client_id)
+        return record.value
+
+    def deliver(self, id: bytes, peer: Peer) -> None:
+        """Send a value to a process that asked for it."""
+        record = self._objects.records[id]
+        if not record.spilled:
+            self._head.send(peer, wire.ObjectValue(id, self._give(id, peer.client_id)))
+            return
+
+        def here() -> None:
+            if not peer.closed and id in self._objects.records:
+                self.deliver(id, peer)
+
+        def refused(why: str) -> None:
+            self._head.send(peer, wire.ObjectValue(id, failures.failed("ObjectStoreFullError", why)))
+
+        self._head.store.when_here(id, peer.client_id, here, refused)
+
+    # ---- ends of tasks
+
+    def _finish_task(self, command: do.FinishTask) -> None:
+        entry: TaskEntry = command.task.payload
+        results = entry.results
+        if results is not None:
+            self._write_results(command.task, entry, results)
+        entry.results = None
+        if self._head.lineage.active and results is not None and self._head.lineage.made(command.task, entry):
+            return  # its arguments are kept for as long as it may have to run again
+        self._let_go(entry, command.task)
+
+    def conclude(self, task: Task, entry: TaskEntry, results: list[wire.Result]) -> None:
+        """Writing the results was broken off: write those that are missing, and tell everybody of all."""
+        self._write_results(task, entry, results)
+        entry.results = None
+        self._let_go(entry, task)
+
+    def _write_results(self, task: Task, entry: TaskEntry, results: list[wire.Result]) -> None:
+        record = entry.record
+        if record.returns == 0:
+            if task.kind is not TaskKind.ACTOR_CREATION:
+                self._head.unread_errors.tell(entry)
+            return
+        task_id = task.task_id
+        if record.template.num_returns == wire.STREAMING:
+            value = results[0].value
+            # What the generator raised is its last item; the stream itself has come to its end all the same.
+            self._write_result(task_id, 0, entry, wire.Result(_NOTHING if value.status == wire.RAISED else value))
+            if not entry.is_made_again and not entry.stream_over:
+                self._end_stream(task_id, entry, value)
+            self._head.lineage.stream_ended(task_id, entry, value)
+            return
+        for index, result in enumerate(results):
+            self._write_result(task_id, index, entry, result)
+
+    def _write_result(self, task_id: bytes, index: int, entry: TaskEntry, result: wire.Result) -> None:
+        """One result; of one that is there already everybody is told once more."""
+        id = return_id(task_id, index)
+        if index < entry.written:
+            self._announce_again(id, entry.client_id)
+        else:
+            filled = self._objects.fill(id, result.value, result.refs)
+            entry.written = index + 1
+            self._filled(id, filled, result.value, entry.client_id)
+
+    def _end_stream(self, task_id: bytes, entry: TaskEntry, value: wire.Value) -> None:
+        """The stream's reader gets the error, if there was one, as the last item."""
+        peer = self._head.peers.get(entry.client_id)
+        if peer is None:
+            return
+        if value.status != wire.OK:
+            id = return_id(task_id, entry.items + 1)
+            self._objects.promise(id, entry.client_id)
+            self._objects.fill(id, value, [])
+            self._head.send(peer, wire.StreamItem(task_id, entry.items, value if value.data is not None else None))
+            entry.items += 1
+        self._head.send(peer, wire.StreamEnd(task_id, entry.items))
+        entry.stream_over = True
+
+    def fill(self, id: bytes, value: wire.Value, refs: list[bytes], owner: int) -> None:
+        """A result is there: its submitter gets it, whoever waits for it is told."""
+        self._filled(id, self._objects.fill(id, value, refs), value, owner)
+
+    def _filled(self, id: bytes, record: ObjectRecord | None, value: wire.Value, owner: int) -> None:
+        if record is not None:
+            self._announce(id, record, value, owner)
+        elif value.status != wire.OK:
+            self._head.unread_errors.gone([id])
+
+    def _announce_again(self, id: bytes, owner: int) -> None:
+        record = self._objects.records.get(id)
+        if record is not None and record.value is not None:
+            self._announce(id, record, record.value, owner)
+
+    def _announce(self, id: bytes, record: ObjectRecord, value: wire.Value, owner: int) -> None:
+        """Clients take no harm from hearing of a value twice."""
+        small = value.data is not None and len(value.data) <= PUSH_BYTES
+        wanted, ready = record.wanted_by, record.ready_wanted_by
+        if record.owner == owner and (wanted is None or owner not in wanted):
+            peer = self._head.peers.get(owner)
+            if peer is not None:
+                self._head.send(peer, wire.ObjectValue(id, value) if small else wire.ObjectReady([id]))
+        for client_id in wanted or ():
+            peer = self._head.peers.get(client_id)
+            if peer is not None and id in self._objects.records:
+                self.deliver(id, peer)
+        for client_id in ready or ():
+            peer = self._head.peers.get(client_id)
+            if peer is not None and client_id != owner:
+                self._head.send(peer, wire.ObjectReady([id]))
+        record.wanted_by = record.ready_wanted_by = None
+        if record.pins:
+            self._arrived(id, value)
+
+    def _arrived(self, id: bytes, value: wire.Value) -> None:
+        """Some live task has it as an argument: it may have waited for it."""
+        if value.status == wire.OK:
+            self._ready.append(id)
+        else:
+            self._fail_waiting(id, value)
+
+    def _fail_waiting(self, id: bytes, value: wire.Value) -> None:
+        """An argument failed: so do the tasks that wait for it, with the same error."""
+        self._head.unread_errors.read([id])
+        for task in self._head.scheduler.waiting_for(id):
+            self.fail_for_argument(task, id, value)
+            self._head.handle(ArgumentFailed(task.task_id, task.payload.error_type == CANCELLED))
+
+    def fail_for_argument(self, task: Task, id: bytes, value: wire.Value) -> None:
+        """Write an argument's error as the results of a task that never ran."""
+        entry: TaskEntry = task.payload
+        source = self._head.scheduler.task_record(task_of(id))
+        entry.failed, entry.note = True, "an argument failed"
+        if source is not None and source.task.payload.failed:
+            entry.error_type = source.task.payload.error_type
+            entry.note = f"an argument failed: {source.task.payload.note.removeprefix('an argument failed: ')}"
+        entry.finished_at = time.time()
+        if task.kind is TaskKind.ACTOR_CREATION:
+            self.creation_failed(entry, value)
+            self._head.unread_errors.constructor_failed(entry)
+        self._write_results(task, entry, [wire.Result(value)] * max(entry.record.returns, 1))
+        self._let_go(entry, task)
+
+    def _fail_task(self, command: do.FailTask) -> None:
+        task, entry = command.task, command.task.payload
+        entry.failed, entry.note = True, command.message
+        entry.error_type = _ERROR_TYPES[command.failure]
+        entry.finished_at = time.time()
+        if task.kind is TaskKind.ACTOR_CREATION:
+            self._head.unread_errors.constructor_failed(entry)
+        value = self._failure(command, task, entry)
+        self._write_results(task, entry, [wire.Result(value)] * max(entry.record.returns, 1))
+        entry.results = None
+        self._let_go(entry, task)
+
+    def _failure(self, command: do.FailTask, task: Task, entry: TaskEntry) -> wire.Value:
+        kind = _ERRORS[command.failure]
+        facts: dict[str, Any] = {"task_id": task.task_id.hex()}
+        if command.failure in (Failure.ACTOR_DIED, Failure.ACTOR_UNAVAILABLE):
+            actor = self._head.actors.get(command.actor_id or task.actor_id or b"")
+            facts["actor_id"] = (command.actor_id or task.actor_id or b"").hex()
+            if actor is not None and actor.creation_failure is not None:
+                failure: wire.Value = actor.creation_failure
+                return failure
+            if actor is not None:
+                facts["cause"] = actor.creation_error
+                kind = actor.never_placed or kind
+        elif command.failure is Failure.WORKER_CRASHED:
+            pid, code, number = self._head.workers.endings.get(entry.worker_id, (None, None, None))
+            facts |= {"pid": pid, "exit_code": code, "signal_number": number}
+        elif command.failure in _NEVER_PLACED and task.kind is not TaskKind.TASK:
+            actor = self._head.actors.get(task.actor_id or b"")
+            was_placed = actor is not None and bool(actor.worker_id)
+            kind = "ActorDiedError" if was_placed else _NEVER_PLACED[command.failure]
+            if actor is not None and not was_placed:
+                actor.never_placed = kind
+        return failures.failed(kind, command.message, **facts)
+
+    def _let_go(self, entry: TaskEntry, task: Task) -> None:
+        """The task is over: its arguments need no longer be held for it."""
+        if not entry.pinned:
+            return
+        if task.kind is TaskKind.ACTOR_CREATION and task.max_restarts and not entry.failed:
+            return  # a restart needs them again: let go when the actor dies
+        self.unpin(entry, task)
+
+    def unpin(self, entry: TaskEntry, task: Task) -> None:
+        if not entry.pinned:
+            return
+        submit = entry.submit
+        pinned = [*(id for _place, id in submit.slots), *submit.refs]
+        if task.kind is TaskKind.ACTOR_CALL and submit.actor_id:
+            pinned.append(submit.actor_id)
+        self._objects.unpin_later(pinned)
+        entry.pinned = False
+        submit.args = b""
+
+    # ---- actors
+
+    def creation_failed(self, entry: TaskEntry, value: wire.Value) -> None:
+        actor = self._head.actors.get(entry.submit.actor_id)
+        if actor is None or value.data is None:
+            return
+        if value.status == wire.RAISED:
+            actor.creation_error = value.data
+        else:
+            actor.creation_failure = value
+
+    def _actor_placed(
+        self, task: Task, worker: WorkerProcess, command: do.SendTask, ids: dict[str, list[str]] | None
+    ) -> None:
+        actor = self._head.actors.get(task.actor_id or b"")
+        if actor is not None:
+            actor.worker_id, actor.node_id, actor.device_ids = worker.worker_id, command.node_id, ids
+
+    def _actor_changed(self, command: do.ActorChanged) -> None:
+        actor = self._head.actors.get(command.actor_id)
+        if actor is None:
+            return
+        actor.state = _ACTOR_STATES.get(command.state, command.state)
+        actor.why = command.why
+        if command.state == "RESTARTING":
+            actor.restarts += 1
+        elif command.state == "DEAD":
+            self._actor_died(actor)
+
+    def _actor_died(self, actor: Any) -> None:
+        self.unpin(actor.creation.payload, actor.creation)
+        self._head.questions.name_free(actor)
+        actor.scope_ended = True
+        dead = [other for other in self._head.actors.values() if other.state == "DEAD"]
+        for old in dead[:-1_000]:  # the cockpit shows the latest; a program that makes millions must not fill the head
+            del self._head.actors[old.actor_id]

@@ -1,0 +1,125 @@
+"""The head's side of its workers' output: keeps the pipes, takes what the log process saw, passes lines on."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nbaccel.local_engine.head.held_prints import HeldPrints
+from nbaccel.local_engine.head.records import WorkerProcess
+from nbaccel.local_engine.head.roles import Role
+from nbaccel.local_engine.side_processes import log
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.loop import Head
+
+
+@dataclass(slots=True)
+class _Stream:
+    """One pipe, and where its reading stands: all that a new log process needs."""
+
+    worker: WorkerProcess
+    number: int  # 1: stdout, 2: stderr
+    fd: int
+    path: str
+    rest: bytes = b""
+    owner: bytes = log.NO_OWNER
+    written: int = 0
+
+
+class Outputs:
+    """All pipes of a head's workers, living and dead."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._directory = os.path.join(head.config.directory, "logs")
+        self._streams: dict[int, _Stream] = {}
+        self._unwatched: list[int] = []  # the log process has no descriptors for them
+        self._next_pipe = 1
+        self._next_drain = 1
+        self._after_drain: dict[int, Callable[[], None]] = {}
+        self._held = HeldPrints(head)
+        self.process = Role(head, "log", self._directory, decode=log.decode_report, on_report=self._reported)
+        self.process.on_restart = self._tell_successor
+
+    def open(self, worker: WorkerProcess) -> tuple[int, int]:
+        """The write ends of a new worker's stdout and stderr."""
+        ends = []
+        for number, suffix in ((1, "out"), (2, "err")):
+            read, write = os.pipe()
+            os.set_blocking(read, False)
+            path = os.path.join(self._directory, f"worker-{worker.worker_id.hex()[:16]}.{suffix}")
+            pipe, self._next_pipe = self._next_pipe, self._next_pipe + 1
+            self._streams[pipe] = _Stream(worker, number, read, path)
+            self._add(pipe)
+            ends.append(write)
+        return ends[0], ends[1]
+
+    def _add(self, pipe: int) -> None:
+        stream = self._streams[pipe]
+        order = log.Add(pipe, stream.path, stream.rest, stream.owner, stream.written)
+        self.process.say(log.encode(order), (stream.fd,))
+
+    def _reported(self, report: Any) -> None:
+        if type(report) is log.Chunk:
+            self._take(report)
+            return
+        if type(report) is log.NoRoom:
+            self._unwatched.append(report.pipe)
+            return
+        then = self._after_drain.pop(report.number, None)
+        if then is not None:
+            then()
+
+    def _take(self, chunk: log.Chunk) -> None:
+        """The lines are here: only now they leave the pipe."""
+        stream = self._streams[chunk.pipe]
+        left = chunk.taken
+        while left:
+            left -= len(os.read(stream.fd, left))
+        stream.rest, stream.owner, stream.written = chunk.rest, chunk.owner, chunk.written
+        if chunk.ended:
+            os.close(stream.fd)
+            del self._streams[chunk.pipe]
+            self._head.poll.at(time.monotonic(), self._try_again)  # when the log process has closed it too
+        waits = not chunk.ended
+
+        def go() -> None:
+            nonlocal waits
+            waits = False
+            self._go(chunk.pipe)
+
+        self._head.watchers.lines(stream.worker, stream.number, chunk.pieces, go)
+        if waits:
+            self._held.wait(chunk.pipe, stream.worker, stream.fd)
+
+    def _try_again(self) -> None:
+        unwatched, self._unwatched = self._unwatched, []
+        for pipe in unwatched:
+            self._add(pipe)
+
+    def _go(self, pipe: int) -> None:
+        self._held.go(pipe)
+        self.process.say(log.encode(log.Go(pipe)))
+
+    def _tell_successor(self) -> None:
+        """The log process died: the next one goes on where the head stands."""
+        self._head.watchers.forget_gates()
+        self._held.go_all()
+        self._unwatched.clear()
+        for pipe in self._streams:
+            self._add(pipe)
+        for number in self._after_drain:
+            self.process.say(log.encode(log.Drain(number)))
+
+    def drain(self, then: Callable[[], None]) -> None:
+        """Call once everything printed so far is on its way to the drivers."""
+        if not self._streams:
+            then()
+            return
+        number, self._next_drain = self._next_drain, self._next_drain + 1
+        self._after_drain[number] = then
+        self.process.say(log.encode(log.Drain(number)))

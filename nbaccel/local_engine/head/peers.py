@@ -1,0 +1,94 @@
+"""The head's side of one connection: what came in, what waits to go out."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.wire import framing
+
+READ_BYTES = 1 << 18
+_BATCH = 2_000
+
+
+class Peer:
+    """A driver, a worker, a news reader or an observer."""
+
+    __slots__ = (
+        "client_id",
+        "closed",
+        "defined",
+        "functions",
+        "hello",
+        "job",
+        "out",
+        "pending",
+        "reader",
+        "role",
+        "sock",
+        "templates",
+        "wants_write",
+        "watching",
+        "worker",
+    )  # fmt: skip
+
+    def __init__(self, sock: socket.socket, role: str, client_id: int) -> None:
+        sock.setblocking(False)
+        self.sock = sock
+        self.role = role  # "new", "driver", "news", "observer", "worker"
+        self.client_id = client_id
+        self.reader = framing.FrameReader(of_head=True)
+        self.out: list[Any] = []
+        self.pending = bytearray()
+        self.wants_write = False
+        self.closed = False
+        self.job = 0
+        self.templates: dict[int, Any] = {}  # the client's numbers -> TemplateRecord
+        self.defined: set[int] = set()  # the head's numbers that this worker knows
+        self.functions: set[bytes] = set()
+        self.worker: Any = None
+        self.watching: Any = None
+        self.hello: wire.Hello | None = None
+
+    def read(self) -> list[Any] | None:
+        """Messages that came; None at the end of the connection. Raises framing.Unreadable."""
+        data = self.receive(READ_BYTES)
+        if data is None:
+            return None
+        return self.reader.feed(data) if data else []
+
+    def receive(self, most_bytes: int) -> bytes | None:
+        """Bytes that came, b"" if none have; None at the end of the connection."""
+        try:
+            return self.sock.recv(most_bytes) or None
+        except BlockingIOError:
+            return b""
+        except OSError:
+            return None
+
+    def write(self) -> bool:
+        """Write what waits, as far as the socket takes it; True when all is gone."""
+        out = self.out
+        if out:
+            for start in range(0, len(out), _BATCH):
+                self.pending += wire.frame(out[start : start + _BATCH] if len(out) > _BATCH else out)
+            self.out = []
+        while self.pending:
+            try:
+                done = self.sock.send(self.pending)
+            except BlockingIOError:
+                return False
+            except OSError:
+                self.pending.clear()  # the other side is gone; its end is noticed by reading
+                return True
+            if done == len(self.pending):
+                self.pending = bytearray()
+            else:
+                del self.pending[:done]
+        return True
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self.sock.close()

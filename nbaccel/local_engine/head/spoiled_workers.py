@@ -1,0 +1,43 @@
+"""The head's side of a worker that a task has changed for good: it takes no more tasks, and its user is told why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nbaccel.local_engine import wire
+from nbaccel.scheduling.events import WorkerSpoiled
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.loop import Head
+    from nbaccel.local_engine.head.peers import Peer
+
+MOST_TOLD = 1_000
+
+
+class SpoiledWorkers:
+    """Ends them; says so once for each function and deed."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._told: set[tuple[int, str, str]] = set()
+
+    def came(self, peer: Peer, body: tuple[str, str, str, bytes]) -> None:
+        """A worker says of itself which task has done what, and where that task was submitted."""
+        name, why, cell, parent = body
+        worker = peer.worker
+        if worker is None:
+            return  # a driver, which is nobody's to end
+        self._head.handle(WorkerSpoiled(worker.worker_id, f"{name} has {why}"))
+        told = (worker.setup_job, name, why)
+        if told in self._told:
+            return
+        if len(self._told) >= MOST_TOLD:
+            self._told.clear()
+        self._told.add(told)
+        words = (
+            f"{name} has {why}. Its process (pid {worker.pid}) is replaced, so that later tasks do not "
+            "fail; the task's own result is not touched. Do this in a subprocess or in an actor, or ask for "
+            "max_calls=1."
+        )
+        self._head.note(words)
+        self._head.watchers.notice(worker.setup_job, wire.Notice("process", words, cell, parent))

@@ -1,0 +1,108 @@
+"""What the head knows as rows of plain data, for Ray's state questions and for the timeline."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from nbaccel import trace_events
+from nbaccel.local_engine.head.picture import Picture, plain
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.loop import Head
+    from nbaccel.local_engine.head.records import Job
+
+MOST_IN_TIMELINE = 10_000
+
+
+class StateRows:
+    """Reads the head's records."""
+
+    def __init__(self, head: Head, picture: Picture) -> None:
+        self._head = head
+        self._picture = picture
+        self._table: dict[str, Callable[[int], list[Any]]] = {
+            "tasks": lambda most: [plain(row) for row in picture.task_rows(most, most, most)],
+            "actors": lambda most: [plain(picture.actor(entry)) for entry in islice(head.actors.values(), most)],
+            "workers": lambda most: [plain(row) for row in picture.worker_rows()],
+            "nodes": lambda most: [plain(row) for row in picture.node_rows()],
+            "groups": lambda most: head.questions.groups.rows(),
+            "objects": self._objects,
+            "jobs": lambda most: [_job(job) for job in head.jobs.values()],
+            "runtime_envs": lambda most: head.environments.rows(head.node.node_id.hex()),
+            "events": lambda most: [plain(alert) for alert in head.watchers.alerts],
+        }
+
+    def of(self, what: str, most: int) -> list[Any]:
+        """At most so many rows of a kind."""
+        read = self._table.get(what)
+        return read(most)[:most] if read is not None else []
+
+    def _objects(self, most: int) -> list[dict[str, Any]]:
+        objects = self._head.objects
+        found = ((id, record) for id, record in objects.records.items() if id not in objects.actor_ids)
+        return [_object(id, record) | self._owner(record.owner) for id, record in islice(found, most)]
+
+    def _owner(self, client_id: int) -> dict[str, Any]:
+        """The process that made the object's id, where it still holds it."""
+        peer = self._head.peers.get(client_id)
+        if peer is not None and peer.worker is not None:
+            return {"type": "Worker", "pid": peer.worker.pid}
+        return {"type": "Driver", "pid": peer.hello.pid} if peer is not None and peer.hello is not None else {}
+
+    def location(self, object_id: bytes) -> dict[str, Any]:
+        """Where an object's bytes are; what travels inside messages lies on no node."""
+        record = self._head.objects.records.get(object_id)
+        if record is None or record.value is None:
+            return {"node_ids": [], "object_size": None, "did_spill": record is not None and bool(record.spilled)}
+        if record.value.data is not None:
+            return {"node_ids": [], "object_size": len(record.value.data), "did_spill": False}
+        nodes = record.nodes if record.nodes is not None else {self._head.node.node_id}
+        return {
+            "node_ids": sorted(id.hex() for id in nodes),
+            "object_size": record.value.size,
+            "did_spill": bool(record.spilled),
+        }
+
+    def timeline(self) -> list[dict[str, Any]]:
+        """Chrome trace events of the tasks that are known, on lanes of workers and of devices."""
+        events: list[dict[str, Any]] = []
+        for row in self._picture.task_rows(MOST_IN_TIMELINE, 0, MOST_IN_TIMELINE):
+            if row.started_at is None:
+                continue
+            end = row.finished_at or time.time()
+            facts = {"task_id": row.task_id, "cell": row.cell, "state": row.state}
+            lane = f"worker {row.pid or (row.worker_id or '')[:8]}"
+            events += trace_events.of_task(row.name, row.started_at, end, lane, row.device_ids, facts)
+        return events
+
+
+def _object(id: bytes, record: Any) -> dict[str, Any]:
+    value = record.value
+    if value is None:
+        size, place = None, "disk" if record.spilled else "pending"
+    elif value.data is not None:
+        size, place = len(value.data), "inline"
+    else:
+        size, place = value.size, "disk" if record.spilled else "shared memory"
+    kind = "LOCAL_REFERENCE" if record.owner >= 0 else "USED_BY_PENDING_TASK" if record.pins else "BORROWED"
+    return {
+        "object_id": id.hex(),
+        "object_size": size,
+        "place": place,
+        "reference_type": kind,
+        "task_status": "FINISHED" if value is not None else "NIL",
+        "holders": len(record.holders or ()) + (record.owner >= 0),
+    }
+
+
+def _job(job: Job) -> dict[str, Any]:
+    return {
+        "job_id": job.number.to_bytes(4, "big").hex(),
+        "status": "SUCCEEDED" if job.ended else "RUNNING",
+        "pid": job.hello.pid,
+        "entrypoint": job.hello.title,
+        "start_time": job.started_at,
+    }

@@ -1,0 +1,105 @@
+"""Orders that could not be carried out. Each gets an answer all the same, so that nobody waits and nothing stays taken.
+
+```
+  the act raised ── SendTask ──────────► its task has returned with an error; sent ahead of time: it is given back
+                 ├─ StartWorker ───────► the worker has died
+                 ├─ StopWorker ────────► its process is killed, at once and again until it is gone
+                 ├─ FinishTask, FailTask ► once more; what cannot be written becomes an error
+                 ├─ ReleaseDevices, ActorChanged, GroupChanged, WakeAt ► once more
+                 └─ RecallTasks ───────► the worker gives nothing back
+```
+Acts that are done once more may be begun twice: what the first try has done is not done again. Interrupts and warnings
+need no answer: they are noted, and the scheduler kills what ignores an interrupt.
+
+The scheduler has booked what it ordered, and learns from events alone. So an order without an answer would keep a task
+running, and its resources taken, for as long as the head lives.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.wire import failures
+from nbaccel.scheduling import commands as do
+from nbaccel.scheduling.events import Task, TaskKind, TaskReturned, TasksGivenBack
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.loop import Head
+    from nbaccel.local_engine.head.orders import Orders
+    from nbaccel.local_engine.head.records import TaskEntry
+
+
+class UnmetOrders:
+    """The answers."""
+
+    def __init__(self, head: Head, orders: Orders) -> None:
+        self._head = head
+        self._orders = orders
+        self._answers: dict[type, Callable[[Any, str], None]] = {
+            do.SendTask: self._not_sent,
+            do.StartWorker: lambda c, why: head.workers.cannot_start(c.worker_id, f"could not be started: {why}"),
+            do.StopWorker: lambda c, why: head.workers.kill(c.worker_id, c.why),
+            do.FinishTask: self._not_concluded,
+            do.FailTask: self._not_concluded,
+            do.RecallTasks: lambda c, why: head.handle(TasksGivenBack(c.worker_id, [])),
+            do.ReleaseDevices: self._once_more,
+            do.ActorChanged: self._once_more,
+            do.GroupChanged: self._once_more,
+            do.WakeAt: self._once_more,
+        }
+
+    def answer(self, command: do.Command, error: Exception) -> None:
+        """Called where the exception is caught."""
+        answer = self._answers.get(type(command))
+        if answer is not None:
+            self._head.until_done(lambda: answer(command, _in_words(error)))
+        self._head.note(f"an order was not carried out: {type(command).__name__}:\n{traceback.format_exc()}")
+
+    def _once_more(self, command: do.Command, why: str) -> None:
+        self._orders.act(command)
+
+    def _not_sent(self, command: do.SendTask, why: str) -> None:
+        """Its worker has not been given the task: handing it over is the last step of the act."""
+        task = command.task
+        self._orders.held.forget(command)
+        if task.kind is TaskKind.TASK and not command.first:
+            self._head.handle(TasksGivenBack(command.worker_id, [task.task_id]))
+            return
+        entry: TaskEntry = task.payload
+        value = _failed(task, f"{task.name} could not be started, because the head failed to send it: {why}")
+        entry.results = [wire.Result(value)] * max(entry.record.returns, 1)
+        self._has_failed(entry, f"the head failed to send it: {why}")
+        if task.kind is TaskKind.ACTOR_CREATION:
+            self._orders.creation_failed(entry, value)
+        retire = f"the head failed to send it {task.name}"
+        self._head.handle(TaskReturned(command.worker_id, task.task_id, failed=True, retire=retire))
+
+    def _not_concluded(self, command: do.FinishTask | do.FailTask, why: str) -> None:
+        """Once more, from where it stopped; an error takes the place of results that cannot be written."""
+        try:
+            self._orders.act(command)
+        except Exception:
+            task = command.task
+            entry: TaskEntry = task.payload
+            said = f"{command.message} " if type(command) is do.FailTask else ""
+            value = _failed(task, f"{said}The head failed to write the result of {task.name}: {why}")
+            self._has_failed(entry, f"the head failed to write its result: {why}")
+            self._orders.conclude(task, entry, [wire.Result(value)] * max(entry.record.returns, 1))
+
+    def _has_failed(self, entry: TaskEntry, note: str) -> None:
+        entry.failed, entry.note = True, note
+        entry.error_type = entry.error_type or "WORKER_DIED"
+        entry.finished_at = time.time()
+
+
+def _failed(task: Task, message: str) -> wire.Value:
+    advice = "`nbaccel doctor` shows the head's notes. Please report it."
+    return failures.failed("RaySystemError", f"{message}. {advice}", task_id=task.task_id.hex())
+
+
+def _in_words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

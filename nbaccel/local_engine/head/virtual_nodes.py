@@ -1,0 +1,58 @@
+"""Nodes that share this machine: what they have is only counted, and losing one loses its processes and objects."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from nbaccel import accelerators
+from nbaccel.local_engine.head.devices.node_devices import device_specs
+from nbaccel.scheduling.events import UNIT, NodeRemoved, NodeSpec
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.loop import Head
+
+DEFAULT_MEMORY_BYTES = 4 << 30
+
+
+class VirtualNodes:
+    """Adds nodes to a head, and takes them away."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self.environ: dict[bytes, dict[str, str]] = {}  # node id -> what was set only after the head's start
+
+    def add(self, options: dict[str, Any]) -> str:
+        """The hex id of a new node. Raises ValueError for what no node can have."""
+        node = self._head.node
+        node_id = os.urandom(28)
+        resources = options.get("resources") or {}
+        nothing = accelerators.detect(accelerators.RealMachine(), simulate="none")
+        num_gpus = options.get("num_gpus") or 0
+        offered = accelerators.resolve_resources(nothing, num_gpus=num_gpus, resources=resources, environ={})
+        totals = {name: round(amount * UNIT) for name, amount in resources.items() if name not in offered.devices}
+        totals |= {name: round(amount * UNIT) for name, amount in offered.resources.items()}
+        totals["CPU"] = round((1 if options.get("num_cpus") is None else options["num_cpus"]) * UNIT)
+        totals["memory"] = round((options.get("memory") or DEFAULT_MEMORY_BYTES) * UNIT)
+        if options.get("object_store_memory"):
+            totals["object_store_memory"] = round(options["object_store_memory"] * UNIT)
+        name = options.get("name") or f"node-{len(node.specs)}"
+        totals[f"node:{name}"] = UNIT
+        labels = {"ray.io/node-id": node_id.hex(), **offered.labels, **(options.get("labels") or {})}
+        self.environ[node_id] = options.get("environ") or {}
+        self._head.lineage.active = True
+        node.add(NodeSpec(node_id, name, totals, device_specs(offered), labels), offered)
+        return node_id.hex()
+
+    def remove(self, node_id: str) -> None:
+        """Lose a node. Raises ValueError for one that cannot be removed."""
+        node, id = self._head.node, bytes.fromhex(node_id)
+        if id not in node.specs or id in node.gone:
+            raise ValueError(f"Node {node_id} is not in this cluster.")
+        if node.specs[id].is_head:
+            raise ValueError("The head's own node cannot be removed: shut the cluster down instead.")
+        self.environ.pop(id, None)
+        node.remove(id, "it was removed")
+        lost = self._head.lineage.lose(id)
+        self._head.handle(NodeRemoved(id))
+        self._head.lineage.make_again(lost, f"node {node.specs[id].name}")

@@ -1,0 +1,203 @@
+"""Those who look on: drivers' news connections (output, notices, pictures) and observers, who speak JSON lines.
+
+```
+  log process ── Said ──► job's news ── Lines ──► notebook        the log process goes on when these are written
+  any change ──► at once, then at most PICTURES_PER_S ──► Picture to each watcher; nothing when nobody watches
+```
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.records import Job, WorkerProcess
+from nbaccel.local_engine.side_processes import log
+from nbaccel.scheduling.commands import Warn
+from nbaccel.snapshot import Alert, Snapshot
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.loop import Head
+
+PICTURES_PER_S = 4
+MOST_ROWS = 1000  # of tasks that a watcher may ask for
+MANY_ROWS = 100  # from here on a picture is big, and comes once a second
+CREDIT_BYTES = 4 << 20  # of lines for one slow reader; then its workers wait in their prints
+KEPT_LINES_BYTES = 4 << 20  # of a job whose news connection has not come yet
+MOST_ALERTS = 100
+_OF_WAITING = ("infeasible", "deadlock", "kept")  # what is true only while it waits
+
+
+class Watchers:
+    """The head's mouth towards those who only look."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._watching: dict[Peer, int] = {}  # -> rows of tasks that it asked for
+        self._behind: set[Peer] = set()  # of them: who read too slowly for a picture
+        self._last: dict[int, bytes] = {}  # rows -> the last published picture, without its number and time
+        self._unwritten: dict[Peer, int] = {}  # bytes of lines that a slow reader has not taken
+        self._gates: dict[Peer, list[Callable[[], None]]] = {}  # pipes that wait for it
+        self._due = 0.0
+        self._armed = False
+        self.alerts: list[Alert] = []
+        self.seq = 0
+
+    # ---- output
+
+    def news_came(self, peer: Peer, job: Job) -> None:
+        peer.job = job.number
+        job.news = peer
+        for message in [*job.held_lines, *job.notices]:
+            self._send_news(peer, message)
+        job.held_lines, job.notices = [], []
+
+    def lines(self, worker: WorkerProcess, stream: int, pieces: list[log.Piece], then: Callable[[], None]) -> None:
+        """Output of a worker: to the driver of its job. `then` is called once there is room for more."""
+        jobs, number = self._head.jobs, worker.setup_job
+        slow: Peer | None = None
+        for job in [jobs[number]] if number in jobs else [job for job in jobs.values() if not job.ended]:
+            for piece in pieces:
+                who = piece.owner
+                parent = who.parent.encode("latin-1")
+                self._show(job, wire.Lines(who.name, who.pid, stream, piece.text, who.cell, parent, number))
+            if job.news is not None and self._unwritten.get(job.news, 0) > CREDIT_BYTES:
+                slow = job.news
+        if slow is None:
+            then()
+        else:
+            self._gates.setdefault(slow, []).append(then)
+
+    def _show(self, job: Job, message: wire.Lines) -> None:
+        if job.news is not None and not job.news.closed:
+            self._send_news(job.news, message)
+            self._unwritten[job.news] = self._unwritten.get(job.news, 0) + len(message.text)
+        elif not job.ended and sum(len(lines.text) for lines in job.held_lines) < KEPT_LINES_BYTES:
+            job.held_lines.append(message)
+
+    def _send_news(self, peer: Peer, message: Any) -> None:
+        self._head.send(peer, message)
+
+    def news_written(self, peer: Peer) -> None:
+        """Everything for this peer has left: those who wait with more may go on."""
+        self._unwritten.pop(peer, None)
+        for then in self._gates.pop(peer, ()):
+            then()
+        self._caught_up(peer)
+
+    def observer_written(self, peer: Peer) -> None:
+        """It has taken all its answers."""
+        self._head.observers.written(peer)
+        self._caught_up(peer)
+
+    def _caught_up(self, peer: Peer) -> None:
+        if peer in self._behind and peer in self._watching:
+            self.changed()
+
+    def forget_gates(self) -> None:
+        """There is a new log process, which goes on by itself."""
+        self._gates.clear()
+
+    def notice(self, job_number: int, message: wire.Notice) -> None:
+        job = self._head.jobs.get(job_number)
+        if job is None or (job.ended and message.message):  # what waited has ended too: its line is still taken away
+            return
+        if job.news is not None and not job.news.closed:
+            self._head.send(job.news, message)
+        elif not job.ended:
+            job.notices.append(message)
+
+    def warned(self, command: Warn) -> None:
+        """The scheduler has something to say about a task that waits, or takes it back."""
+        record = self._head.scheduler.task_record(command.task_id) if command.task_id else None
+        template = record.task.payload.record.template if record is not None else None
+        cell, parent = (template.cell, template.parent) if template else ("", b"")
+        self.notice(command.job, wire.Notice(command.kind, command.message, cell, parent, command.task_id or b""))
+        task_id = command.task_id.hex() if command.task_id else None
+        self.alerts = [alert for alert in self.alerts if alert.task_id != task_id or alert.kind not in _OF_WAITING]
+        if command.message and command.kind in _OF_WAITING:
+            self.alert(command.kind, command.message, task_id=task_id)
+
+    def alert(self, kind: str, message: str, **where: Any) -> None:
+        self.alerts.append(Alert(kind, message, time.time(), **where))
+        del self.alerts[:-MOST_ALERTS]
+        self.changed()
+
+    # ---- pictures
+
+    def watch(self, peer: Peer, message: wire.Watch) -> None:
+        """Begin or stop sending pictures to a news connection."""
+        if message.on:
+            self._watching[peer] = max(0, min(message.rows, MOST_ROWS))
+            self.send_picture(peer)
+        else:
+            self._watching.pop(peer, None)
+        self._head.node.watch.measure(bool(self._watching))
+
+    def changed(self) -> None:
+        """Something is different from the last picture."""
+        if not self._watching or self._armed:
+            return
+        now = time.monotonic()
+        self._armed = True
+        self._head.poll.at(max(self._due, now), self._publish)
+
+    def _publish(self) -> None:
+        self._armed = False
+        big = any(rows > MANY_ROWS for rows in self._watching.values())
+        self._due = time.monotonic() + (1.0 if big else 1 / PICTURES_PER_S)
+        slow = {peer for peer in self._watching if peer.pending}
+        self._behind |= slow  # they get the newest picture once they have read the one before
+        asked = {rows for peer, rows in self._watching.items() if peer not in slow}
+        self._last = {rows: body for rows, body in self._last.items() if rows in asked}
+        for rows in asked:
+            picture = self._head.questions.picture(rows)
+            is_new = self._is_new(rows, picture)
+            readers = {peer for peer, wanted in self._watching.items() if wanted == rows} - slow
+            behind = readers if is_new else readers & self._behind
+            if behind:
+                body = self._encoded(picture)
+                for peer in behind:
+                    self._send_body(peer, body)
+            self._behind -= readers
+
+    def _is_new(self, rows: int, picture: Snapshot) -> bool:
+        """Whether it says anything that the last one did not: a quiet cluster sends nothing."""
+        picture.seq, picture.time = 0, 0.0
+        content = msgspec.msgpack.encode(picture)
+        same = self._last.get(rows) == content
+        self._last[rows] = content
+        return not same
+
+    def _encoded(self, picture: Snapshot) -> bytes:
+        self.seq += 1
+        picture.seq, picture.time = self.seq, time.time()
+        return msgspec.msgpack.encode(picture)
+
+    def send_picture(self, peer: Peer) -> None:
+        """A picture of now for this one."""
+        self._send_body(peer, self._encoded(self._head.questions.picture(self._watching.get(peer, 0))))
+
+    def _send_body(self, peer: Peer, body: bytes) -> None:
+        if peer.role == "observer":
+            snapshot = msgspec.msgpack.decode(body)
+            self._head.observers.say(peer, {"kind": "snapshot", "snapshot": snapshot})
+        else:
+            self._head.send(peer, wire.Picture(body))
+
+    def gone(self, peer: Peer) -> None:
+        """A news connection or an observer has ended."""
+        self.news_written(peer)
+        self._head.observers.gone(peer)
+        self._behind.discard(peer)
+        if peer in self._watching:
+            del self._watching[peer]
+            self._head.node.watch.measure(bool(self._watching))
+        job = self._head.jobs.get(peer.job)
+        if job is not None and job.news is peer:
+            job.news = None

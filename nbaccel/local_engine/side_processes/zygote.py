@@ -1,0 +1,209 @@
+"""The fork server: a process that has imported what workers need and forks them in a few milliseconds.
+
+```
+  head ── "worker", pipes ──► zygote ── fork ──► in-between ── fork ──► worker (its parent becomes the head)
+                                 └── waits for the in-between, which leaves at once
+```
+The double fork makes every worker the head's child: the head reaps it, and a dead zygote kills nobody. The zygote has
+one thread and runs no user code, apart from importing what the user asked to preload.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import random
+import signal
+import socket
+import sys
+from typing import Any
+
+import msgspec
+import setproctitle
+
+from nbaccel.local_engine import process
+from nbaccel.local_engine.worker.worker_output import redirect
+
+# Threads that look after a fork themselves, by the names that they give themselves.
+HARMLESS_THREADS = {
+    "jemalloc_bg_thd",  # of pyarrow: jemalloc stops it before a fork, and starts it again in the parent alone
+}
+_DEVICE_FILES = ("/dev/nvidia", "/dev/kfd", "/dev/dri/", "/dev/accel", "/dev/davinci", "/dev/neuron", "/dev/dxg")
+
+
+LONGEST_REASON = 1000  # characters: all reasons together are one message of at most 64 KB
+
+
+class Order(msgspec.Struct, array_like=True):
+    """Start a process in this role; descriptors come with the message."""
+
+    role: str  # "worker", "log", "prober", "mover"
+    id: bytes = b""
+    how: str = "fork"
+    env_vars: dict[str, str] = {}
+    argument: str = ""
+    environment: bytes = b"{}"  # the runtime_env of a worker that is executed, JSON
+
+
+class Report(msgspec.Struct, array_like=True):
+    """What preloading came to, module by module: "" or why it was not preloaded."""
+
+    preloaded: dict[str, str]
+
+
+def serve(control: socket.socket, head_pid: int, arena_fd: int, preload: list[str]) -> None:
+    """The zygote's life."""
+    setproctitle.setproctitle("nbaccel::zygote")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    process.die_with_parent(head_pid)
+    gc.collect()
+    gc.freeze()  # the children share what is here for as long as nobody writes to it
+    if preload:
+        outcome = {name: _preload(name) for name in preload}
+        gc.freeze()
+        control.send(msgspec.msgpack.encode(Report(outcome)))
+    while True:
+        body, fds, _flags, _address = socket.recv_fds(control, 65536, 8)
+        if not body:
+            os._exit(0)
+        order = msgspec.msgpack.decode(body, type=Order)
+        try:
+            middle = os.fork()
+        except OSError:
+            middle = -1  # no more processes: the head sees the worker's connection end
+        if middle == 0:
+            _in_between(order, fds, control, head_pid, arena_fd)
+        for fd in fds:
+            os.close(fd)
+        if middle > 0:
+            os.waitpid(middle, 0)
+
+
+def _in_between(order: Order, fds: list[int], control: socket.socket, head_pid: int, arena_fd: int) -> None:
+    """Fork the process that is wanted, and leave."""
+    middle = os.getpid()
+    try:
+        if os.fork():
+            os._exit(0)
+    except OSError:
+        os._exit(1)  # no more processes: the head sees the worker's connection end
+    code = 1
+    try:
+        control.close()
+        while os.getppid() == middle:
+            os.sched_yield()
+        os.setsid()
+        process.die_with_parent(head_pid)
+        _become(order, fds, arena_fd)
+        code = 0
+    except BaseException as error:  # the last line of this process: nothing may return into the zygote's loop
+        sys.excepthook(type(error), error, error.__traceback__)
+        sys.stderr.flush()
+    os._exit(code)
+
+
+def _become(order: Order, fds: list[int], arena_fd: int) -> None:
+    if order.role == "worker":
+        redirect(fds[1], fds[2])
+        process.prefer_as_victim()
+        if order.how == "exec":
+            _exec_worker(order, fds[0], arena_fd)
+        os.environ.update(order.env_vars)
+        _reseed()
+        from nbaccel.local_engine.worker import main as worker
+
+        worker.main(fds[0], arena_fd, order.id)
+    else:
+        module = importlib.import_module(f"nbaccel.local_engine.side_processes.{order.role}")
+        setproctitle.setproctitle(f"nbaccel::{order.role}")
+        module.main(socket.socket(fileno=fds[0]), arena_fd, order.argument)
+
+
+def _exec_worker(order: Order, fd: int, arena_fd: int) -> None:
+    from nbaccel import package_environments, roots
+    from nbaccel.local_engine.worker import variables, worker_setup
+
+    os.set_inheritable(fd, True)
+    os.set_inheritable(arena_fd, True)
+    start = (
+        f"import sys; sys.path.insert(0, {roots.SYS_PATH_ENTRY!r}); "
+        "from nbaccel.local_engine.worker.main import main; "
+        "from nbaccel.local_engine.worker.worker_output import wrap; wrap(); "
+        f"main({fd}, {arena_fd}, bytes.fromhex({order.id.hex()!r}))"
+    )
+    environ = {**os.environ, **variables.for_exec(order.env_vars, os.environ)}
+    command = [sys.executable]
+    try:
+        command = package_environments.command_for(msgspec.json.decode(order.environment)) or command
+    except Exception as error:  # whatever it is, the worker's tasks are to tell it
+        environ[worker_setup.SETUP_ERROR] = str(error)[: worker_setup.MOST_ERROR]
+    os.execve(command[0], [*command, "-c", start], environ)
+
+
+def _reseed() -> None:
+    """Two forks must not draw the same random numbers."""
+    random.seed()
+    numpy: Any = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed()
+
+
+def _preload(name: str) -> str:
+    """Import a module for all workers to come; "" or the reason why workers will import it themselves."""
+    try:
+        importlib.import_module(name)
+    except Exception as error:  # whatever a module's import raises
+        return f"importing {name} failed: {type(error).__name__}: {str(error)[:LONGEST_REASON]}"
+    driver = _open_device()
+    if driver:
+        return f"{name} opened {driver}: a driver does not survive a fork"
+    threads = [thread for thread in _other_threads() if thread not in HARMLESS_THREADS]
+    extra = len(threads) - _fork_safe_threads()
+    if extra > 0:
+        words = ", ".join(sorted(set(threads)))
+        return f"{name} left {extra} running thread(s), which do not survive a fork (of those named {words})"
+    return ""
+
+
+def _other_threads() -> list[str]:
+    """The names of this process's threads but for the first."""
+    names = []
+    for thread in os.listdir("/proc/self/task"):
+        if int(thread) != os.getpid():
+            try:
+                with open(f"/proc/self/task/{thread}/comm") as file:
+                    names.append(file.read().strip())
+            except OSError:
+                pass  # it has just ended
+    return names
+
+
+def _open_device() -> str:
+    for fd in os.listdir("/proc/self/fd"):
+        try:
+            target = os.readlink(f"/proc/self/fd/{fd}")
+        except OSError:
+            continue
+        if target.startswith(_DEVICE_FILES):
+            return target
+    return ""
+
+
+def _fork_safe_threads() -> int:
+    """OpenBLAS stops and restarts its own threads around a fork."""
+    if "numpy" not in sys.modules and "scipy" not in sys.modules and "torch" not in sys.modules:
+        return 0
+    import threadpoolctl
+
+    return sum(
+        max(lib["num_threads"] - 1, 0) for lib in threadpoolctl.threadpool_info() if lib["internal_api"] == "openblas"
+    )
+
+
+def main(fd: int, head_pid: int, arena_fd: int, preload: list[str]) -> None:
+    """A zygote that was executed, not forked: after the first one died, or for another interpreter."""
+    import nbaccel.local_engine.worker.main  # noqa: F401 - so that every fork finds it imported
+
+    serve(socket.socket(fileno=fd), head_pid, arena_fd, preload)

@@ -1,0 +1,461 @@
+"""The words that processes say to each other, and how they are framed.
+
+```
+  frame  = length (4 bytes, little endian) + MessagePack array of messages
+  message = array [tag, field, field, …]      many messages travel in one frame and one write
+```
+User data (functions, arguments, values) are opaque bytes inside; nobody between the two ends unpickles them.
+Bytes become messages in `framing.py`; observers speak lines of JSON instead (`observers.py`), and `door.py` tells the
+two apart.
+"""
+
+from __future__ import annotations
+
+from struct import Struct as Pack
+from typing import Any
+
+import msgspec
+
+from nbaccel.local_engine.wire.plain_values import plain
+
+VERSION = 1
+OK, RAISED, FAILED = 0, 1, 2  # a value, a pickled RayTaskError, a SystemFailure (msgpack)
+UNREAD = "unread error"  # the kind of a Notice
+_LENGTH = Pack("<I")
+
+
+class Message(msgspec.Struct, array_like=True, tag=True, gc=False):
+    """Base of everything on the wire."""
+
+
+class Value(msgspec.Struct, array_like=True, gc=False):
+    """An object's value: inline bytes, or a place in the arena."""
+
+    status: int = OK
+    data: bytes | None = None
+    offset: int = 0
+    size: int = 0
+
+
+class Result(msgspec.Struct, array_like=True):
+    """One return value and the refs inside it."""
+
+    value: Value
+    refs: list[bytes] = []
+
+
+class ChoiceSpec(msgspec.Struct, array_like=True):
+    """One way to run a task; see scheduling.events.Choice."""
+
+    demand: list[tuple[str, int]]
+    strategy: str = "DEFAULT"
+    node_id: bytes | None = None
+    soft: bool = False
+    group_id: bytes | None = None
+    bundle: int = -1
+    labels: list[tuple[str, str]] = []
+    soft_labels: list[tuple[str, str]] = []
+    label: str = ""
+    gpu_memory_bytes: int = 0
+    function_key: bytes = b""  # the fallback's own function; empty: the task's
+
+
+class Template(msgspec.Struct, array_like=True):
+    """All of a task that stays the same from call to call: sent once, then named by its number."""
+
+    name: str
+    kind: int  # 0 task, 1 actor creation, 2 actor call
+    function_key: bytes
+    choices: list[ChoiceSpec]
+    num_returns: int = 1  # STREAMING for generators
+    running: list[tuple[str, int]] | None = None
+    fallback_after_s: float | None = None
+    fresh: bool = False
+    max_calls: int = 0
+    max_retries: int = 3
+    retry_exceptions: bytes | bool = False  # pickled tuple of types
+    fallback_on: bytes = b""
+    environment: str = ""  # hash of runtime_env, "" for the job's own
+    runtime_env: bytes = b"{}"  # JSON
+    how: str = "fork"
+    cell: str = ""
+    parent: bytes = b""  # the notebook message that ran the cell (opaque to the head)
+    threads: int = 1  # OMP_NUM_THREADS
+    class_name: str = ""
+    method: str = ""
+    actor_name: str = ""
+    namespace: str = ""
+    get_if_exists: bool = False
+    detached: bool = False
+    max_restarts: int = 0
+    max_task_retries: int = 0
+    max_concurrency: int = 1
+    is_async: bool = False
+    concurrency_groups: dict[str, int] = {}
+    concurrency_group: str = ""
+    out_of_order: bool = False
+    methods: bytes = b""  # pickled description of the class's methods, for get_actor
+    hide_unassigned: bool | None = None
+    backpressure: int = -1  # a streaming generator may be so many items ahead of its consumer
+    capture: bool = False  # what it submits runs in its placement group
+
+
+STREAMING = -1
+DYNAMIC = -2
+
+
+# ---- from clients (drivers and workers) to the head -------------------------------------------------------------
+
+
+class Hello(Message):
+    """A driver's or observer's greeting: who it is and how its workers must look."""
+
+    role: str  # "driver", "news", "observer"
+    token: str
+    pid: int
+    version: int
+    python: str
+    prefix: str
+    title: str = ""
+    sys_path: list[str] = []
+    cwd: str = ""
+    namespace: str = ""
+    runtime_env: bytes = b"{}"
+    job: int = 0  # of the driver that this news connection belongs to
+    main_path: str = ""
+    infeasible: str = ""  # "raise": what can never be met here is not waited for
+
+
+class WorkerHello(Message):
+    worker_id: bytes
+    pid: int
+
+
+class DefineFunction(Message):
+    key: bytes
+    blob: bytes
+    name: str
+
+
+class DefineTemplate(Message):
+    number: int
+    template: Template
+
+
+class Submit(Message):
+    """Run a task, create an actor or call one, as the template says."""
+
+    task_id: bytes
+    template: int
+    args: bytes = b""  # codec.dump_args; empty: none
+    slots: list[tuple[int | str, bytes]] = []  # argument position or name -> ref to be resolved
+    refs: list[bytes] = []  # refs nested inside args: held while the task lives
+    actor_id: bytes = b""
+    parent: bytes = b""  # the task that submits it
+
+
+class Put(Message):
+    object_id: bytes
+    value: Value
+    refs: list[bytes] = []
+
+
+class Allocate(Message):
+    request: int
+    size: int
+
+
+class GiveUp(Message):
+    """An allocation that will not be filled: the answer to this request."""
+
+    offset: int
+    request: int
+
+
+class Want(Message):
+    """Tell me these objects' values when they are there."""
+
+    object_ids: list[bytes]
+
+
+class WantReady(Message):
+    """Tell me when these are there; I do not need the values."""
+
+    object_ids: list[bytes]
+
+
+class Holds(Message):
+    """This process has come to hold these objects (or actors)."""
+
+    ids: list[bytes]
+
+
+class Releases(Message):
+    """The last ref to each of these is gone from this process."""
+
+    ids: list[bytes]
+
+
+class AskedFor(Message):
+    """Somebody here has asked for these: errors among them, also those to come, are known."""
+
+    ids: list[bytes]
+
+
+class Unmapped(Message):
+    """A mapping of each of these objects has ended (one entry for each mapping)."""
+
+    object_ids: list[bytes]
+
+
+class Cancel(Message):
+    task_id: bytes
+    force: bool = False
+    recursive: bool = True
+
+
+class KillActor(Message):
+    actor_id: bytes
+    no_restart: bool = True
+    why: str = "it was killed by nbaccel.kill"
+
+
+class Ask(Message):
+    """A question with an answer: `what` names it, `body` is its msgpack."""
+
+    request: int
+    what: str
+    body: bytes = b""
+
+
+class Bye(Message):
+    """A driver leaves on purpose."""
+
+    stop_head: bool = False
+
+
+class Done(Message):
+    """A task ended in this worker."""
+
+    task_id: bytes
+    results: list[Result]
+    failed: bool = False
+    retry: bool = False
+    exiting: bool = False  # the actor leaves by its own wish
+    note: str = ""  # the error's first line
+    memory: int = -1  # device memory that the process still holds, bytes; -1 unknown
+    memory_why: str = ""  # what holds it, or why it is unknown
+    peak: int = -1
+    fall_back: bool = False  # it raised what its next choice is to answer
+
+
+class Item(Message):
+    """The next item of a streaming generator."""
+
+    task_id: bytes
+    index: int
+    result: Result
+
+
+class Consumed(Message):
+    """The reader of a stream has taken this many items."""
+
+    task_id: bytes
+    count: int
+
+
+class GivenBack(Message):
+    task_ids: list[bytes]
+
+
+class Blocked(Message):
+    pass
+
+
+class Unblocked(Message):
+    pass
+
+
+class Progress(Message):
+    task_id: bytes
+    done: float
+    total: float
+
+
+# ---- from the head to clients -------------------------------------------------------------------------------
+
+
+class Welcome(Message):
+    client_id: int
+    job: int
+    head_pid: int
+    session: str
+    node_id: bytes
+    directory: str
+    namespace: str = ""
+
+
+class Refused(Message):
+    message: str
+
+
+class ObjectValue(Message):
+    object_id: bytes
+    value: Value
+
+
+class ObjectReady(Message):
+    object_ids: list[bytes]
+
+
+class Allocated(Message):
+    request: int
+    offset: int  # -1: refused
+    message: str = ""
+
+
+class Answer(Message):
+    request: int
+    body: bytes = b""
+    error: str = ""
+    kind: str = ""  # the error class's name
+
+
+class StreamItem(Message):
+    task_id: bytes
+    index: int
+    value: Value | None  # None: there, ask for it
+
+
+class StreamEnd(Message):
+    task_id: bytes
+    count: int
+
+
+# ---- from the head to workers -------------------------------------------------------------------------------
+
+
+class Setup(Message):
+    """The job this worker now belongs to: said once, before its first task."""
+
+    job: int
+    client_id: int
+    namespace: str
+    sys_path: list[str]
+    cwd: str
+    env_vars: dict[str, str]
+    session: str
+    node_id: bytes
+    directory: str
+    main_path: str = ""
+    runtime_env: bytes = b"{}"
+    working_dir: str = ""
+    leak_threshold: int = -1  # bytes of device memory that a process may keep after a task; -1: the default
+
+
+class Run(Message):
+    task_id: bytes
+    template: int  # the head's number, defined to this worker before
+    args: bytes
+    slots: list[tuple[int | str, bytes, Value]] = []
+    devices: dict[str, list[str]] | None = None
+    environ: dict[str, str | None] | None = None
+    attempt: int = 0
+    choice: int = 0
+    actor_id: bytes = b""
+    choice_why: str = ""
+
+
+class Interrupt(Message):
+    task_id: bytes
+
+
+class Recall(Message):
+    pass
+
+
+class Exit(Message):
+    pass
+
+
+class CollectGarbage(Message):
+    """The store fills: refs that only cycles hold are to be let go."""
+
+
+# ---- news: from the head to a driver's second connection --------------------------------------------------------
+
+
+class Lines(Message):
+    """Output of a worker: whole lines of one stream."""
+
+    name: str
+    pid: int
+    stream: int  # 1 stdout, 2 stderr
+    text: bytes
+    cell: str = ""
+    parent: bytes = b""
+    job: int = 0
+    task_id: bytes = b""
+
+
+class Notice(Message):
+    """One line for the user: an infeasible demand, a deadlock, an alert."""
+
+    kind: str
+    message: str
+    cell: str = ""
+    parent: bytes = b""
+    task_id: bytes = b""
+
+
+class Picture(Message):
+    """A snapshot, msgpack."""
+
+    body: bytes
+
+
+class LogsDrained(Message):
+    """Everything that this job's workers printed has been sent."""
+
+
+class Watch(Message):
+    """Send snapshots from now on (or stop)."""
+
+    on: bool
+    metrics: bool = True
+    rows: int = 0  # of tasks, at least, of each kind (running, waiting, over); 0: as the head likes
+
+
+ToHead = (
+    Hello | WorkerHello | DefineFunction | DefineTemplate | Submit | Put | Allocate | GiveUp | Want | WantReady |
+    Holds | Releases | AskedFor
+    | Unmapped | Cancel | KillActor | Ask | Bye | Done | Item | Consumed | GivenBack | Blocked | Unblocked | Progress
+    | Watch
+)  # fmt: skip
+ToClient = (
+    Welcome | Refused | ObjectValue | ObjectReady | Allocated | Answer | StreamItem | StreamEnd | Setup | Run |
+    Interrupt | Recall
+    | Exit | CollectGarbage | DefineFunction | DefineTemplate | Lines | Notice | Picture | LogsDrained | Consumed
+)  # fmt: skip
+
+_encoder = msgspec.msgpack.Encoder(enc_hook=plain)
+encode_body = _encoder.encode
+decode_to_head = msgspec.msgpack.Decoder(list[ToHead]).decode
+decode_to_client = msgspec.msgpack.Decoder(list[ToClient]).decode
+
+
+def frame(messages: list[Any]) -> bytearray:
+    """One frame of these messages, ready to be written."""
+    buffer = bytearray(4)
+    _encoder.encode_into(messages, buffer, 4)
+    _LENGTH.pack_into(buffer, 0, len(buffer) - 4)
+    return buffer
+
+
+def pack(value: Any) -> bytes:
+    """MessagePack of plain data, for the bodies of Ask and Answer."""
+    return _encoder.encode(value)
+
+
+def unpack(data: bytes, kind: Any = Any) -> Any:
+    return msgspec.msgpack.decode(data, type=kind) if data else None

@@ -1,0 +1,117 @@
+"""Pickling a value without copying what is large in it: what numpy, torch, Arrow and others hold stays where it is.
+
+```
+  value ──► cloudpickle ──┬──► chunks    the pickle; bytes of 64 KiB and more are among them as they are
+                          └──► pieces    buffers out of band, to be read in place
+```
+Libraries are known by their modules, which are looked up among the loaded ones for each value: nothing is imported
+here, and a library that is loaded later counts from then on. What a user has registered for a class comes first.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import ctypes
+import pickle
+import sys
+from struct import Struct
+from types import SimpleNamespace
+from typing import Any
+
+import cloudpickle
+
+from nbaccel.local_engine.memory import view_of
+
+PROTOCOL = 5
+LARGE_BYTES = 1 << 16  # from here on pickle hands bytes through as they are
+_U64 = Struct("<Q")
+_TEXT_FOLLOWS = pickle.PROTO + bytes([PROTOCOL]) + pickle.BINUNICODE8
+
+
+class Pickled:
+    """A value as a pickle in chunks, and its buffers with whether each is to be writable where it arrives."""
+
+    __slots__ = ("chunks", "pieces")
+
+    def __init__(self, chunks: list[Any], pieces: list[tuple[Any, bool]]) -> None:
+        self.chunks = chunks
+        self.pieces = pieces
+
+
+def pickled(value: Any) -> Pickled:
+    """Raises whatever the value's own pickling raises."""
+    chunks: list[Any] = []
+    buffers: list[pickle.PickleBuffer] = []
+    tensors = _outgoing_tensors()
+    _Pickler(chunks.append, buffers.append, _reducers(tensors)).dump(value)
+    spans = tensors.by_buffer if tensors is not None else {}
+    pieces = [(spans[id(buffer)].piece(), True) if id(buffer) in spans else (buffer.raw(), False) for buffer in buffers]
+    return Pickled(chunks, pieces)
+
+
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    """Cloudpickle's, with reducers of our own."""
+
+    def __init__(self, write: Any, keep: Any, reducers: dict[type, Any]) -> None:
+        self.dispatch_table = reducers  # first: pickle looks at it once
+        super().__init__(SimpleNamespace(write=write), PROTOCOL, buffer_callback=keep)
+
+
+def _outgoing_tensors() -> Any:
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "UntypedStorage") or not hasattr(torch, "_utils"):
+        return None  # it is not loaded, or half: nobody holds a tensor
+    from nbaccel.local_engine.wire import tensors
+
+    return tensors.Outgoing(torch)
+
+
+def _reducers(tensors: Any) -> dict[type, Any]:
+    ours: dict[type, Any] = tensors.reducers() if tensors is not None else {}
+    if "pyarrow" in sys.modules or "polars" in sys.modules:
+        from nbaccel.local_engine.wire import columns
+
+        ours.update(columns.reducers())
+    users = copyreg.dispatch_table
+    table = {**ours, **users, **cloudpickle.Pickler._dispatch_table}
+    table[memoryview] = users.get(memoryview, _reduced_view)  # cloudpickle makes bytes of it
+    return table
+
+
+# ---- bytes that somebody else holds
+
+
+def _reduced_view(view: memoryview) -> tuple[Any, ...]:
+    if not view.c_contiguous:
+        return received_view, (pickle.PickleBuffer(view.tobytes()), view.format, view.shape)
+    return received_view, (pickle.PickleBuffer(view), view.format, view.shape)
+
+
+def received_view(data: Any, format: str, shape: tuple[int, ...]) -> memoryview:
+    """Unpickle a memoryview; where the items' format is none of Python's own, their bytes."""
+    view = memoryview(data).toreadonly().cast("B")
+    try:
+        return view.cast(format, shape) if view.nbytes else view.cast(format)  # type: ignore[call-overload, no-any-return]
+    except ValueError:
+        return view
+
+
+# ---- text
+
+
+def large_text(text: str) -> list[Any]:
+    """The pickle of a long string in pieces, of which the text itself is not copied where it is ASCII."""
+    data: Any = _text_in_place(text) if text.isascii() else text.encode("utf-8", "surrogatepass")
+    return [_TEXT_FOLLOWS + _U64.pack(len(data)), data, pickle.STOP]
+
+
+def _text_in_place(text: str) -> memoryview:
+    """The characters of an ASCII string, where Python keeps them."""
+    size = ctypes.c_ssize_t()
+    address = _as_utf8(text, ctypes.byref(size))
+    return view_of(address, size.value, text).toreadonly()
+
+
+_as_utf8 = ctypes.pythonapi.PyUnicode_AsUTF8AndSize
+_as_utf8.restype = ctypes.c_void_p
+_as_utf8.argtypes = [ctypes.py_object, ctypes.c_void_p]

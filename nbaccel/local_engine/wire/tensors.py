@@ -1,0 +1,173 @@
+"""Torch's tensors on their way through the store: out of the pickle, written once, and read as memory of their own.
+
+```
+  tensor ── torch's own __reduce_ex__ ──► how to rebuild it, and its storage
+                                                              │ one Span for each storage, however many views it has
+  Span: the bytes that the value's tensors reach ─────────────┘    (a small view of a large storage sends its part)
+      ──► store ──► private mapping, copy on write ──► a storage ──► the views, which share it as before
+```
+What a Span covers is known when all has been pickled: the pickle says where its bytes are, and a small buffer beside
+them, filled at last, says where they begin. Subclasses, sparse and quantised tensors are taken apart by torch itself,
+until a storage comes along, which is sent whole. This module is for processes that have loaded torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pickle import PickleBuffer
+from struct import Struct
+from typing import Any
+
+from nbaccel.local_engine.memory import view_of
+from nbaccel.local_engine.wire import device_tensors
+
+_START = Struct("<Q")
+_ALIGN = 64  # torch's own; a part of a storage begins at a multiple, so that each tensor stays aligned as it was
+_REBUILDS = ("_rebuild_tensor_v2", "_rebuild_tensor_v3")
+
+
+class Span:
+    """The part of one storage that a value's tensors reach."""
+
+    def __init__(self, storage: Any) -> None:
+        self.storage = storage
+        self._start = storage.nbytes()
+        self._end = 0
+        self._says_start = bytearray(_START.size)
+        self.buffer = PickleBuffer(bytearray(1))  # stands for the bytes, until `piece`
+
+    def include(self, start: int, end: int) -> None:
+        self._start = min(self._start, start - start % _ALIGN)
+        self._end = max(self._end, end)
+
+    def include_all(self) -> None:
+        self.include(0, self.storage.nbytes())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return received, (PickleBuffer(self._says_start), self.buffer, device_tensors.installed.of(self.storage))
+
+    def piece(self) -> Any:
+        """The bytes to be sent: a buffer, or a copy that is still to be made. Nothing is included any more."""
+        start = min(self._start, self._end)
+        _START.pack_into(self._says_start, 0, start)
+        if device_tensors.installed.of(self.storage):
+            return device_tensors.HostCopy(self.storage, start, self._end)
+        return view_of(self.storage.data_ptr() + start, self._end - start, self.storage)
+
+
+class Outgoing:
+    """The storages of one value that is being pickled."""
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        self._spans: dict[int, Span] = {}
+        self.by_buffer: dict[int, Span] = {}
+        self._rebuilds = [getattr(torch._utils, name) for name in _REBUILDS if hasattr(torch._utils, name)]
+
+    def reducers(self) -> dict[type, Any]:
+        """For a pickler's dispatch table: these classes, and not what is derived from them."""
+        torch = self._torch
+        return {
+            torch.Tensor: self._tensor,
+            torch.storage.TypedStorage: self._typed_storage,
+            torch.UntypedStorage: self._untyped_storage,
+        }
+
+    def _tensor(self, tensor: Any) -> tuple[Any, ...]:
+        function, arguments, *rest = tensor.__reduce_ex__(5)
+        if function in self._rebuilds:
+            return *self._taken_out(tensor, function, arguments), *rest
+        if getattr(function, "__name__", "") == "_rebuild_from_type_v2" and arguments[0] in self._rebuilds:
+            inner, cls, inner_arguments, state = arguments  # a tensor that carries attributes
+            inner, inner_arguments = self._taken_out(tensor, inner, inner_arguments)
+            return function, (inner, cls, inner_arguments, state), *rest
+        return (function, arguments, *rest)
+
+    def _taken_out(self, tensor: Any, function: Any, arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+        """How to rebuild a tensor from a Span, and not from its storage."""
+        _storage, offset, shape, strides, needs_gradient, hooks, *others = arguments
+        span = self._span(tensor.untyped_storage())
+        if all(shape):
+            width = tensor.element_size()
+            reach = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) + 1
+            span.include(offset * width, (offset + reach) * width)
+        layout = span, tensor.dtype, offset, shape, strides
+        if hooks or any(isinstance(other, dict) for other in others):  # such as: to be read as its conjugate
+            return rebuilt_by, (function, *layout, needs_gradient, hooks, *others)
+        return rebuilt, (*layout, needs_gradient)
+
+    def _span(self, storage: Any) -> Span:
+        span = self._spans.get(storage._cdata)
+        if span is None:
+            span = self._spans[storage._cdata] = Span(storage)
+            self.by_buffer[id(span.buffer)] = span
+        return span
+
+    def _typed_storage(self, storage: Any) -> tuple[Any, ...]:
+        span = self._whole(storage._untyped_storage)
+        return (rebuilt_typed, (span, storage.dtype)) if span is not None else storage.__reduce__()
+
+    def _untyped_storage(self, storage: Any) -> tuple[Any, ...]:
+        span = self._whole(storage)
+        return (rebuilt_untyped, (span,)) if span is not None else storage.__reduce__()
+
+    def _whole(self, storage: Any) -> Span | None:
+        if storage.device.type == "meta":
+            return None
+        span = self._span(storage)
+        span.include_all()
+        return span
+
+
+# ---- in the process that reads
+
+
+def _torch() -> Any:
+    return sys.modules.get("torch") or importlib.import_module("torch")
+
+
+class Received:
+    """A storage that has come, and where in the sender's it begins."""
+
+    def __init__(self, storage: Any, start: int) -> None:
+        self.storage = storage
+        self.start = start
+
+
+def received(says_start: Any, data: Any, device: str) -> Received:
+    """Unpickle a Span: `data` is writable and nobody else's."""
+    torch = _torch()
+    view = memoryview(data)
+    storage = torch.frombuffer(view, dtype=torch.uint8).untyped_storage() if view.nbytes else torch.UntypedStorage(0)
+    if device:
+        storage = device_tensors.arrived(storage, device)
+    return Received(storage, _START.unpack_from(says_start)[0])
+
+
+def rebuilt(
+    source: Received, dtype: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], needs_gradient: bool
+) -> Any:
+    """Unpickle a tensor: what torch's own function does of it, in half the time."""
+    tensor = _torch().empty(0, dtype=dtype, device=source.storage.device)
+    tensor.set_(source.storage, offset - source.start // dtype.itemsize, shape, strides)
+    if needs_gradient:
+        tensor.requires_grad = True
+    return tensor
+
+
+def rebuilt_by(function: Any, source: Received, dtype: Any, offset: int, *others: Any) -> Any:
+    """Unpickle a tensor that has more to it, by torch's own function."""
+    torch = _torch()
+    kept = dtype if function is torch._utils._rebuild_tensor_v2 else torch.uint8  # others are given the type as well
+    storage = torch.storage.TypedStorage(wrap_storage=source.storage, dtype=kept, _internal=True)
+    return function(storage, offset - source.start // dtype.itemsize, *others)
+
+
+def rebuilt_typed(source: Received, dtype: Any) -> Any:
+    torch = _torch()
+    return torch.storage.TypedStorage(wrap_storage=source.storage, dtype=dtype, _internal=True)
+
+
+def rebuilt_untyped(source: Received) -> Any:
+    return source.storage

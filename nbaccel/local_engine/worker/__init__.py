@@ -1,0 +1,7 @@
+"""The worker's side: a process that runs one task at a time, or hosts one actor.
+
+```
+  main ──► worker_link ──► the head
+    └──► worker_setup ──► execution (a task) | actor_host (an actor)
+```
+"""

@@ -1,0 +1,299 @@
+"""One actor inside its worker: calls in order, in threads, or in an event loop.
+
+```
+  sync, max_concurrency 1     the worker's main thread, one call after the other
+  sync, more                  a pool of threads for each concurrency group
+  async                       an event loop in a thread of its own for each concurrency group; at most
+                              max_concurrency calls at a time. The constructor runs in that of the calls without
+                              a group, so that it may start tasks and make futures
+```
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import inspect
+import os
+import threading
+import traceback
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from nbaccel import option_checks
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.wire import codec
+from nbaccel.local_engine.worker.execution import ActorExit, Running, current_run
+from nbaccel.local_engine.worker.group_loop import GroupLoop
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.worker.main import Worker
+
+_DEFAULT_GROUP = ""
+
+
+class ActorHost:
+    """The actor of this process."""
+
+    def __init__(self, worker: Worker, creation: Running) -> None:
+        self.worker = worker
+        self.creation = creation
+        self.instance: Any = None
+        self._template = creation.template
+        self._calls: dict[bytes, Running] = {}
+        self._pools: dict[str, ThreadPoolExecutor] = {}
+        self._loops: dict[str, GroupLoop] = {}
+        self._label = self._template.class_name
+        self._ending = False
+
+    def construct(self, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """Make the instance, and the threads or the loop that its calls run in. Raises what the constructor raises."""
+        template = self._template
+        groups = {_DEFAULT_GROUP: template.max_concurrency, **template.concurrency_groups}
+        if template.is_async:
+            self._loops = {
+                name: GroupLoop(name, size, self._call_async, self.worker._exit) for name, size in groups.items()
+            }
+            self.instance = self._in_loop(cls, args, kwargs)
+        else:
+            self.instance = cls(*args, **kwargs)
+        own_repr: Any = type(self.instance).__repr__
+        if own_repr is not object.__repr__:
+            self._label = _first_line_of(self.instance) or self._label
+        if not template.is_async and (template.max_concurrency > 1 or template.concurrency_groups):
+            self._pools = {
+                name: ThreadPoolExecutor(size, thread_name_prefix=f"nbaccel-{name or 'call'}")
+                for name, size in groups.items()
+            }
+
+    def _in_loop(self, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        async def outcome() -> tuple[Any, BaseException | None]:
+            try:
+                return await constructed(cls, args, kwargs), None
+            except BaseException as error:  # whatever it is, it belongs to the main thread and not to the loop
+                return None, error
+
+        instance, error = asyncio.run_coroutine_threadsafe(outcome(), self._loops[_DEFAULT_GROUP].loop).result()
+        if error is not None:
+            raise error
+        return instance
+
+    def say_goodbye(self) -> None:
+        """The last thing of an actor that ends itself or is needed no more: what it has written down for its end runs.
+
+        That is `__ray_shutdown__`, the instance's `__del__` and what was registered with atexit. A kill leaves no time.
+        """
+        self._ending = True
+        instance, self.instance = self.instance, None
+        template = self._template
+        self.worker.output.begin(self._label, template.cell, template.parent, self.creation.task_id)
+        try:
+            last_wish = getattr(type(instance), "__ray_shutdown__", None)
+            if instance is not None and last_wish is not None:
+                last_wish(instance)
+        except BaseException:  # user code, and nobody is there to be told but whoever reads its output
+            traceback.print_exc()
+        del instance
+        atexit._run_exitfuncs()
+        self.worker.output.end()
+
+    def find(self, task_id: bytes) -> Running | None:
+        return self._calls.get(task_id)
+
+    def cancel(self, task_id: bytes) -> bool:
+        """Cancel an asyncio call, flag any other; False when the call is not known here (not begun)."""
+        running = self._calls.get(task_id)
+        if running is None:
+            return False
+        running.cancelled = True
+        if self._loops:
+            self._loop_of(running).cancel(running)
+        return True
+
+    def is_under_way(self, running: Running) -> bool:
+        """Whether it is the constructor, or a call that has not ended."""
+        return running.task_id in self._calls or (running is self.creation and self.instance is None)
+
+    def _loop_of(self, running: Running) -> GroupLoop:
+        return self._loops.get(running.template.concurrency_group) or self._loops[_DEFAULT_GROUP]
+
+    # ---- calls
+
+    def call(self, running: Running) -> None:
+        """Run a call, or hand it to its thread or loop; called by the main thread in order."""
+        self._calls[running.task_id] = running
+        if self._loops:
+            self._loop_of(running).take(running)
+        elif self._pools:
+            self._pools.get(running.template.concurrency_group, self._pools[_DEFAULT_GROUP]).submit(
+                self._call_in_thread, running
+            )
+        else:
+            self._call_sync(running)
+
+    def _call_in_thread(self, running: Running) -> None:
+        done = self.worker.guarded(running, self._work)
+        self._finish(running, done)
+
+    def _call_sync(self, running: Running) -> None:
+        template = running.template
+        self.worker.output.begin(self._label, template.cell, template.parent, running.task_id)
+        done = self.worker.guarded(running, self._work)
+        self.worker.output.end()
+        self._finish(running, done)
+
+    def _work(self, running: Running) -> wire.Done:
+        known = self._template.concurrency_groups
+        option_checks.group_of_calls(running.template.concurrency_group, self._template.class_name, known)
+        args, kwargs = self.worker.execution.arguments(running)
+        value = self._method(running.template.method)(*args, **kwargs)
+        if running.template.num_returns == wire.STREAMING:
+            self.worker.execution.stream(running, value, self.worker.link.say, self.worker.blocked)
+            return _ended(running)
+        _raise_if_cancelled(running)
+        return self.worker.execution.results(running, value)
+
+    def _method(self, name: str) -> Any:
+        if self._ending:
+            threading.Event().wait()  # a call that another thread begins while the process ends
+        if name == "__ray_ready__":
+            return lambda *args, **kwargs: True
+        if name == "__ray_terminate__":
+            return _terminate
+        if name == "__ray_call__":
+            return lambda function, *args, **kwargs: function(self.instance, *args, **kwargs)
+        return method_of(self.instance, name)
+
+    async def _call_async(self, loop: GroupLoop, running: Running) -> None:
+        token = current_run.set(running)
+        try:
+            async with loop.limit:
+                template = running.template
+                self.worker.output.begin(self._label, template.cell, template.parent, running.task_id)
+                done = await self._await(running)
+        except ActorExit:
+            done = self.worker._exit_of_actor(running)
+        except SystemExit as exit:
+            self.worker._exit(exit)
+        except BaseException as error:  # the user's coroutine may raise anything; it belongs to the caller
+            done = self.worker.failure(running, error)
+        finally:
+            current_run.reset(token)
+        self.worker.leave_fork(running, done)
+        self._finish(running, done, loop)
+
+    async def _await(self, running: Running) -> wire.Done:
+        if running.cancelled:
+            raise asyncio.CancelledError
+        known = self._template.concurrency_groups
+        option_checks.group_of_calls(running.template.concurrency_group, self._template.class_name, known)
+        args, kwargs = self.worker.execution.arguments(running)
+        value = self._method(running.template.method)(*args, **kwargs)
+        if inspect.isasyncgen(value):
+            return await self._stream_async(running, value)
+        if is_unfinished(value):
+            value = await value
+        if running.template.num_returns == wire.STREAMING:
+            loop = asyncio.get_running_loop()
+            execution, worker = self.worker.execution, self.worker
+            await loop.run_in_executor(None, execution.stream, running, value, worker.link.say, worker.blocked)
+            return _ended(running)
+        _raise_if_cancelled(running)
+        return self.worker.execution.results(running, value)
+
+    async def _stream_async(self, running: Running, items: Any) -> wire.Done:
+        index = 0
+        limit = running.template.backpressure
+        async for value in items:
+            self.worker.link.say(self.worker.execution.item(running, index, value))
+            self.worker.execution.told(running)
+            index += 1
+            if limit > 0:
+                await _reader_has_room(running, index - limit)
+            if running.abandoned:
+                await items.aclose()
+                break
+        return _ended(running)
+
+    def _finish(self, running: Running, done: wire.Done, loop: GroupLoop | None = None) -> None:
+        self._calls.pop(running.task_id, None)
+        if running.leaves:  # perhaps the call went on all the same
+            done = self.worker._exit_of_actor(running)
+        if done.exiting:
+            self.leave(done)
+        if loop is None:
+            self.worker.finish(done)
+        else:
+            self.worker.link.say_later(done)
+            loop.flush_soon(self.worker.link.flush)
+        self.worker.execution.told(running)
+
+    def leave(self, done: wire.Done) -> NoReturn:
+        """The actor ends itself with this call, or in its constructor."""
+        if self._ending:
+            threading.Event().wait()  # another call is about to end the process
+        self.say_goodbye()
+        self.worker.finish(done)
+        self.worker.output.flush()
+        self.worker.link.flush()
+        os._exit(0)
+
+
+async def constructed(cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """An instance of an asyncio actor's class, whose constructor may be a coroutine."""
+    if not inspect.iscoroutinefunction(cls.__init__):
+        return cls(*args, **kwargs)
+    instance = cls.__new__(cls, *args, **kwargs)
+    await instance.__init__(*args, **kwargs)
+    return instance
+
+
+def method_of(instance: Any, name: str) -> Any:
+    """The method as the actor's class has it: an attribute of the instance may have the same name, as in Ray."""
+    try:
+        member = inspect.getattr_static(type(instance), name)
+    except AttributeError:  # only its metaclass, or the __getattr__ of a base, knows it
+        return getattr(instance, name)
+    bind = getattr(type(member), "__get__", None)
+    return member if bind is None else bind(member, instance, type(instance))
+
+
+def is_unfinished(value: Any) -> bool:
+    """Whether a method of an asyncio actor has begun what the loop is to finish.
+
+    Other awaitable values, refs first of all, are what a method that is no coroutine returns.
+    """
+    return isinstance(value, Coroutine) or asyncio.isfuture(value)
+
+
+async def _reader_has_room(running: Running, behind: int) -> None:
+    """Wait, without a thread, until the reader has taken more than so many items, or has gone."""
+    loop, there = asyncio.get_running_loop(), asyncio.Event()
+    running.on_progress = lambda: loop.call_soon_threadsafe(there.set)
+    while not running.abandoned and running.consumed <= behind:
+        await there.wait()
+        there.clear()
+
+
+def _first_line_of(instance: Any) -> str:
+    """How an actor's instance calls itself; "" where it has nothing to say, or cannot."""
+    try:
+        return next(iter(repr(instance).splitlines()), "")
+    except (Exception, SystemExit):  # user code; an actor whose __repr__ fails is an actor all the same
+        return ""
+
+
+def _raise_if_cancelled(running: Running) -> None:
+    """What a call returns that was asked to stop is not its value, as in Ray: whoever cancelled it has said so."""
+    if running.cancelled:
+        raise asyncio.CancelledError
+
+
+def _terminate(*args: Any) -> None:
+    raise ActorExit
+
+
+def _ended(running: Running) -> wire.Done:
+    """The Done of a stream: its items are sent, its own value is None."""
+    return wire.Done(running.task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])

@@ -1,0 +1,458 @@
+"""Running one task inside a worker: its environment, its arguments, its call, its results.
+
+```
+  Run ─► environment ─► function and arguments ─► call ─► results ─► Done
+             │                │ raise                │ raise   │ cannot be pickled
+             └────────────────┴── RayTaskError ◄─────┴─────────┘
+```
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from functools import partial
+from itertools import islice
+from types import TracebackType
+from typing import Any
+
+import cloudpickle
+import msgspec
+
+from nbaccel import exceptions, roots
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.rooms import Room
+from nbaccel.local_engine.wire import codec, failures
+from nbaccel.local_engine.worker.impatience import TooLate
+from nbaccel.placement_group_handle import PlacementGroup
+from nbaccel.refs import DynamicObjectRefGenerator
+
+_OUR_DIRECTORIES = (
+    os.path.join(roots.PACKAGE, "local_engine") + os.sep,
+    os.path.join(roots.PACKAGE, "debug_engine") + os.sep,
+    os.path.dirname(cloudpickle.__file__) + os.sep,
+)
+_NOTHING = nullcontext()
+current_run: contextvars.ContextVar[Running | None] = contextvars.ContextVar("current_run", default=None)
+
+
+class Running(msgspec.Struct):
+    """A task that this process runs, and what it may ask about itself."""
+
+    run: wire.Run
+    template: wire.Template
+    cancelled: bool = False
+    begun: bool = False  # its arguments are there: what comes next is the user's code
+    asyncio_task: asyncio.Task[Any] | None = None
+    payloads: list[tuple[int | str, tuple[int, Any]]] = []  # of the top-level refs
+    rooms: list[Room] = []  # where large results lie, until the head has been told
+    consumed: int = 0
+    abandoned: bool = False
+    streamed: bool = False  # items of it have been sent
+    leaves: bool = False  # its code has called exit_actor()
+    progress: threading.Condition = msgspec.field(default_factory=threading.Condition)
+    on_progress: Callable[[], object] | None = None  # wakes the coroutine that waits for the reader
+    environment: dict[str, Any] | None = None  # its runtime_env, decoded for what it submits
+    captured: PlacementGroup | None = None  # where what it submits runs, if its placement group captures
+
+    @property
+    def task_id(self) -> bytes:
+        return self.run.task_id
+
+
+class ActorExit(BaseException):
+    """Raised by exit_actor; passes through the user's `except Exception`."""
+
+
+class Execution:
+    """Turns Runs into Dones. One per worker."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self.functions: dict[bytes, tuple[bytes, str]] = {}
+        self.templates: dict[int, wire.Template] = {}
+        self._loaded: dict[bytes, Any] = {}
+        self._threads = 0
+        self._may_set_threads = "OMP_NUM_THREADS" not in os.environ
+
+    # ---- what is asked
+
+    def code(self, template: wire.Template, choice: int) -> Any:
+        """The function or class, unpickled once."""
+        key = template.function_key
+        if choice and template.choices[choice].function_key:
+            key = template.choices[choice].function_key
+        code = self._loaded.get(key)
+        if code is None:
+            with _saying(f"This was raised while {template.name} itself was unpickled in the worker."):
+                code = self._loaded[key] = codec.load_code(self.functions[key][0])
+        return code
+
+    def function_name(self, running: Running, actor: Running | None) -> str:
+        """What runs, with its module: "train.fit", and "train.Model.step" in an actor that `actor` has made."""
+        template = running.template
+        code = self._loaded.get((actor or running).template.function_key)
+        module = getattr(code, "__module__", None) or "__main__"
+        words = [module, template.class_name, template.method or template.name.rpartition(".")[2]]
+        return ".".join(word for word in words if word)
+
+    def begin(self, run: wire.Run) -> Running:
+        """A task that came. What the arena holds of its arguments is mapped now: nothing interrupts this."""
+        running = Running(run, self.templates[run.template])
+        payload_of = self._client.values.payload_of
+        running.payloads = [(place, payload_of(id, value)) for place, id, value in run.slots]
+        return running
+
+    def arguments(self, running: Running) -> tuple[list[Any], dict[str, Any]]:
+        """The call's arguments, with the values of its top-level refs in place. Raises the error of a failed one."""
+        args, kwargs = self._arguments(running)
+        running.begun = True
+        return args, kwargs
+
+    def _arguments(self, running: Running) -> tuple[list[Any], dict[str, Any]]:
+        payloads, running.payloads = running.payloads, []
+        if not running.run.args:
+            return [], {}
+        name = running.template.name
+        with _saying(f"This was raised while the arguments of {name} were unpickled in the worker."):
+            args, kwargs = codec.load(running.run.args)
+            for place, payload in payloads:
+                resolved = self._client.value_of(payload)
+                if isinstance(place, int):
+                    args[place] = resolved
+                else:
+                    kwargs[place] = resolved
+        return args, kwargs
+
+    def surroundings(self, running: Running) -> AbstractContextManager[Any]:
+        """The task's environment variables and thread limit, set before its code is loaded.
+
+        Not a function under `contextmanager`, which sets attributes of what the user's code raises.
+        """
+        template, environ = running.template, running.run.environ
+        if self._may_set_threads and template.kind != 2 and template.threads != self._threads:  # an actor keeps its own
+            self._limit_threads(template.threads)
+        if not environ:
+            return _NOTHING
+        before = {name: os.environ.get(name) for name in environ}
+        set_variables(environ)
+        stack = ExitStack()
+        if template.kind == 0:  # an actor keeps its devices, so it keeps its variables
+            stack.callback(set_variables, before)
+        return stack
+
+    def _limit_threads(self, count: int) -> None:
+        self._threads = count
+        os.environ["OMP_NUM_THREADS"] = str(count)
+        if "numpy" in sys.modules or "torch" in sys.modules:  # loaded before the fork: the variable comes too late
+            import threadpoolctl
+
+            threadpoolctl.threadpool_limits(count)
+
+    # ---- what comes of it
+
+    def results(self, running: Running, value: Any) -> wire.Done:
+        """The Done of a task that returned this value."""
+        template, task_id = running.template, running.run.task_id
+        count = template.num_returns
+        if count == 1:
+            if inspect.isgenerator(value):  # a generator function that was told to return one value: its first
+                value = next(value, None)
+            return wire.Done(task_id, [self._result(running, value)])
+        if count == wire.DYNAMIC:
+            return wire.Done(task_id, [self._result(running, self._as_many_refs(running, value))])
+        if count in (0, wire.STREAMING):
+            return wire.Done(task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
+        if inspect.isgenerator(value):
+            return self._yielded(running, value, count)
+        try:
+            values = list(value)
+        except TypeError:
+            raise TypeError(
+                f"Task {template.name} was to return {count} values (num_returns={count}), but it returned a "
+                f"{type(value).__name__}, which has no parts."
+            ) from None
+        if len(values) != count:
+            raise ValueError(f"Task {template.name} returned {len(values)} values, but num_returns={count}.")
+        return wire.Done(task_id, [self._result(running, part) for part in values])
+
+    def _yielded(self, running: Running, items: Any, count: int) -> wire.Done:
+        """A value for each ref, as they come; where the generator raises or ends early, the other refs get that."""
+        made: list[wire.Result] = []
+        try:
+            for item in islice(items, count):
+                made.append(self._result(running, item, is_over=False))
+            if len(made) < count:
+                raise ValueError(
+                    f"Task {running.template.name} yielded {len(made)} values, but num_returns={count}: get() of the "
+                    "others raises this."
+                )
+        except Exception as error:  # the user's generator may raise anything; it belongs to the reader
+            rooms = list(running.rooms)
+            done = self.failure(running, error)
+            if not done.retry and not done.fall_back:
+                done.results[: len(made)] = made
+                running.rooms = rooms
+            return done
+        return wire.Done(running.task_id, made)
+
+    def _as_many_refs(self, running: Running, items: Any) -> DynamicObjectRefGenerator:
+        """A ref for each item; what the generator raises in between is what the last ref raises."""
+        refs: list[Any] = []
+        try:
+            for item in items:
+                refs.append(self._client.put(item))
+        except Exception as error:  # the user's generator may raise anything; it belongs to the reader
+            if self._is_retryable(running.template, error) or self._is_answered_by_fallback(running, error):
+                raise
+            raised = self._raised(running, error)
+            refs.append(self._client.put_raised(raised.value, raised.refs))
+        return DynamicObjectRefGenerator(refs)
+
+    def _result(self, running: Running, value: Any, *, is_over: bool = True) -> wire.Result:
+        refs: list[bytes] = []
+        try:
+            payload = codec.dump(value, refs)
+        except Exception as error:  # whatever a user's __reduce__ raises
+            culprit = codec.find_unpicklable(value, "it")
+            words = f"Could not serialize the return value of {running.template.name}: {culprit} cannot be pickled"
+            advice = "Return plain data, or keep the object in an actor."
+            if isinstance(error, TypeError):
+                raise TypeError(f"{words} ({type(error).__name__}: {error}). {advice}") from error
+            with suppress(Exception):  # the user's class may take no notes
+                error.add_note(f"{words}. {advice}")
+            raise
+        if is_over and not isinstance(payload, bytes):
+            self._client.prepare_to_store(running)
+        stored, room = self._client.store(payload)
+        if room is not None:
+            running.rooms.append(room)
+        return wire.Result(stored, refs)
+
+    def told(self, running: Running) -> None:
+        """The head has been told of the results: their room is used."""
+        for room in running.rooms:
+            room.used = True
+        running.rooms.clear()
+
+    def item(self, running: Running, index: int, value: Any) -> wire.Item:
+        return wire.Item(running.run.task_id, index, self._result(running, value, is_over=False))
+
+    def failure(self, running: Running, error: BaseException) -> wire.Done:
+        """The Done of a task that raised."""
+        template = running.template
+        running.rooms.clear()  # what it had stored for results is not sent: the room goes back
+        if running.cancelled and isinstance(error, (KeyboardInterrupt, asyncio.CancelledError)):
+            result, note, fall_back, retry = self._cancelled(running, error), "cancelled", False, False
+        else:
+            fall_back, retry, error = self._next_step(running, error)
+            result, note = self._raised(running, error), _first_line(error)
+        count = template.num_returns if template.num_returns > 0 else 1
+        return wire.Done(running.task_id, [result] * count, failed=True, retry=retry, note=note, fall_back=fall_back)
+
+    def plain_failure(self, running: Running, error: BaseException, problem: BaseException) -> wire.Done:
+        """The Done of a task whose error cannot speak for itself. Runs no code of the user's."""
+        running.rooms.clear()
+        template, kind = running.template, type(error).__name__
+        frames = "".join(traceback.format_tb(_users_part(error.__traceback__)))
+        said = f"{kind} (it could not be asked for its words or be pickled: {type(problem).__name__}"
+        said += f", {problem})" if isinstance(problem, TooLate) else ")"
+        text = f"Traceback (most recent call last):\n{frames}{said}"
+        name = template.method or template.name.removeprefix(f"{template.class_name}.")
+        failed = exceptions.RayTaskError(name, text, RuntimeError(said), **self._where(running))
+        count = template.num_returns if template.num_returns > 0 else 1
+        retry = template.retry_exceptions is True and isinstance(error, Exception)
+        return wire.Done(running.task_id, [_inline(failed)] * count, failed=True, retry=retry, note=said)
+
+    def _next_step(self, running: Running, error: BaseException) -> tuple[bool, bool, BaseException]:
+        """(whether the next choice answers it, whether it is tried again, the error that is told)."""
+        try:
+            with _saying(
+                f"This was raised while the classes in retry_exceptions or fallback_on of "
+                f"{running.template.name} were loaded in the worker, after it had raised {_first_line(error)}."
+            ):
+                fall_back = self._is_answered_by_fallback(running, error)
+                return fall_back, not fall_back and self._is_retryable(running.template, error), error
+        except Exception as problem:  # their module is not here, or raises whatever it does when it is imported
+            return False, False, problem
+
+    def _cancelled(self, running: Running, error: BaseException) -> wire.Result:
+        """Of code that was interrupted: an error of the task, which says where that was. Else the bare error."""
+        message, task_id = f"Task {running.template.name} was cancelled.", running.task_id.hex()
+        if not running.begun or _users_part(error.__traceback__) is None:
+            return wire.Result(failures.failed("TaskCancelledError", message, task_id=task_id))
+        cancelled = exceptions.TaskCancelledError(message, task_id=task_id)
+        return self._raised(running, cancelled.with_traceback(error.__traceback__))
+
+    def _raised(self, running: Running, error: BaseException) -> wire.Result:
+        """An error as a result. It is never put into the arena: other objects may come to be the same error."""
+        template = running.template
+        if type(error) is KeyError and error.args:
+            _add_hint(error)
+        text = user_traceback(error)
+        where = self._where(running)
+        cause = error if isinstance(error, BaseException) else None
+        name = template.method or template.name.removeprefix(f"{template.class_name}.")
+        failed = exceptions.RayTaskError(name, text, cause, **where)
+        self._let_go_of(running, error)
+        try:
+            result = _inline(failed)
+            codec.load(result.value.data)  # what cannot be rebuilt here cannot be rebuilt by its reader
+            return result
+        except Exception as problem:  # the user's exception (or what it holds) refuses to be pickled
+            said = f"{type(error).__name__}: {_said(error)} (the exception itself could not be pickled: {problem})"
+            return _inline(exceptions.RayTaskError(name, text, exceptions.RayError(said), **where))
+
+    def _where(self, running: Running) -> dict[str, Any]:
+        template, run = running.template, running.run
+        return {
+            "task_id": run.task_id.hex(),
+            "pid": os.getpid(),
+            "device_ids": run.devices or self._client.actor_devices(),
+            "cell": template.cell or None,
+            "actor": template.class_name or None,
+        }
+
+    def _let_go_of(self, running: Running, error: BaseException) -> None:
+        """Its text is taken; the frames, and what they hold, go."""
+        release_frames(error)
+
+    def _is_answered_by_fallback(self, running: Running, error: BaseException) -> bool:
+        """Whether it raised one of `fallback_on`, and there is another choice. What has streamed items goes on no
+        more: its consumer would see them twice.
+        """
+        template = running.template
+        if not template.fallback_on or running.run.choice + 1 >= len(template.choices) or running.streamed:
+            return False
+        kinds: tuple[type[BaseException], ...] = codec.load_code(template.fallback_on)
+        return isinstance(error, kinds)
+
+    def _is_retryable(self, template: wire.Template, error: BaseException) -> bool:
+        if template.retry_exceptions is True:
+            return isinstance(error, Exception)
+        if not template.retry_exceptions:
+            return False
+        return isinstance(error, codec.load_code(template.retry_exceptions))
+
+    def stream(self, running: Running, items: Any, send: Callable[[Any], None], blocked: Any) -> int:
+        """Send each item of a generator as it comes; returns how many."""
+        if not inspect.isgenerator(items) and not hasattr(items, "__iter__"):
+            raise TypeError(
+                f"Task {running.template.name} streams (num_returns='streaming'), but returned no generator."
+            )
+        iterator = iter(items)
+        index = 0
+        limit = running.template.backpressure
+        while not running.abandoned:
+            try:
+                value = next(iterator)
+            except StopIteration:
+                break
+            send(self.item(running, index, value))
+            self.told(running)
+            running.streamed = True
+            index += 1
+            if limit > 0 and index - running.consumed >= limit:
+                with blocked(), running.progress:
+                    running.progress.wait_for(partial(_may_go_on, running, index - limit))
+        close = getattr(iterator, "close", None)
+        if running.abandoned and close is not None:
+            close()
+        return index
+
+
+def _may_go_on(running: Running, behind: int) -> bool:
+    return running.abandoned or running.consumed > behind
+
+
+def set_variables(variables: dict[str, str | None]) -> None:
+    """Set environment variables; None unsets one."""
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def _inline(error: exceptions.RayTaskError) -> wire.Result:
+    refs: list[bytes] = []
+    payload = codec.dump(error, refs)
+    return wire.Result(wire.Value(wire.RAISED, payload if isinstance(payload, bytes) else payload.joined()), refs)
+
+
+def _first_line(error: BaseException) -> str:
+    text = _said(error).encode("utf-8", "backslashreplace").decode()  # half a character cannot travel
+    return f"{type(error).__name__}: {text.splitlines()[0][:200]}" if text else type(error).__name__
+
+
+def _said(error: BaseException) -> str:
+    """An error's own words, if it has any: a user's __str__ may raise as well."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
+def user_traceback(error: BaseException) -> str:
+    """The traceback without the engine's own frames, here and in what it was caused by."""
+    for link in _chain(error):
+        link.with_traceback(_users_part(link.__traceback__))  # an assignment is one that the user's class may refuse
+    return "".join(traceback.format_exception(error)).rstrip()
+
+
+def _users_part(tb: TracebackType | None) -> TracebackType | None:
+    """From the first frame on that is neither ours nor the pickling library's."""
+    start = tb
+    while start is not None and start.tb_frame.f_code.co_filename.startswith(_OUR_DIRECTORIES):
+        start = start.tb_next
+    return start
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """The error and everything that it was caused by or came up with."""
+    links: list[BaseException] = []
+    pending: list[BaseException | None] = [error]
+    while pending:
+        link = pending.pop()
+        if link is not None and not any(link is other for other in links):
+            links.append(link)
+            pending += [link.__cause__, link.__context__]
+    return links
+
+
+def _add_hint(error: KeyError) -> None:
+    """A program for another make of GPUs reads that make's variable: say what sets it."""
+    from nbaccel.accelerators import missing_variable
+
+    hint = missing_variable.hint(error.args[0])
+    if hint and error.args[0] not in os.environ:
+        error.add_note(hint)
+
+
+class _saying:
+    """Whatever is raised inside says where that was."""
+
+    def __init__(self, note: str) -> None:
+        self._note = note
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if isinstance(error, Exception):
+            with suppress(Exception):  # the user's class may take no notes
+                error.add_note(self._note)
+
+
+def release_frames(error: BaseException) -> None:
+    """Let go of what the traceback's frames hold: tensors would stay on their device for as long as the error lives."""
+    for link in _chain(error):
+        traceback.clear_frames(link.__traceback__)
+        link.with_traceback(None)

@@ -1,0 +1,61 @@
+"""The event loop of one concurrency group of an asyncio actor, in a thread of its own: it holds up no other group."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from nbaccel.local_engine.worker.execution import Running
+
+Call = Callable[["GroupLoop", Running], Coroutine[Any, Any, None]]
+
+
+class GroupLoop:
+    """Begins calls in the order in which they come; at most `size` of them are under way."""
+
+    def __init__(self, name: str, size: int, call: Call, on_exit: Callable[[SystemExit], Any]) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.limit = asyncio.Semaphore(size)
+        self._call = call
+        self._on_exit = on_exit
+        self._arrived: deque[Running] = deque()  # calls that the loop has not begun
+        self._woken = False
+        self._flush_due = False
+        name = f"nbaccel-asyncio-{name}" if name else "nbaccel-asyncio"
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self.loop.run_forever()
+        except SystemExit as exit:  # of a task that a call has started: asyncio lets it pass through its loop
+            self._on_exit(exit)
+
+    def take(self, running: Running) -> None:
+        """A call has come; asked by the main thread."""
+        self._arrived.append(running)
+        if not self._woken:  # one wake for all that have come since the last
+            self._woken = True
+            self.loop.call_soon_threadsafe(self._begin_arrived)
+
+    def _begin_arrived(self) -> None:
+        self._woken = False
+        while self._arrived:
+            running = self._arrived.popleft()
+            running.asyncio_task = self.loop.create_task(self._call(self, running))
+
+    def cancel(self, running: Running) -> None:
+        if running.asyncio_task is not None:
+            self.loop.call_soon_threadsafe(running.asyncio_task.cancel)
+
+    def flush_soon(self, flush: Callable[[], None]) -> None:
+        """What ends in the same turn of the loop is sent together; asked in the loop."""
+        if not self._flush_due:
+            self._flush_due = True
+            self.loop.call_soon(self._flush, flush)
+
+    def _flush(self, flush: Callable[[], None]) -> None:
+        self._flush_due = False
+        flush()

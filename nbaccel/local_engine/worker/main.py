@@ -1,0 +1,443 @@
+"""A worker process: runs one task at a time, or one actor.
+
+```
+  main thread: reads ── Run ──► queue ──► user code ──► Done        (the reader thread reads while user code runs)
+  reader ── Interrupt (of the running task) ── SIGINT to ourselves ──► KeyboardInterrupt in the user's code
+```
+User code runs in the main thread, so that signals, and libraries that want it, work. SIGINT does nothing between tasks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from queue import Empty, SimpleQueue
+from types import FrameType
+from typing import Any, NoReturn
+
+import setproctitle
+
+from nbaccel import device_memory, exceptions
+from nbaccel import engine as engines
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.calls import Client
+from nbaccel.local_engine.wire import codec, failures
+from nbaccel.local_engine.worker import impatience
+from nbaccel.local_engine.worker.actor_host import ActorHost
+from nbaccel.local_engine.worker.execution import ActorExit, Execution, Running, current_run, set_variables
+from nbaccel.local_engine.worker.process_state import ProcessState
+from nbaccel.local_engine.worker.worker_link import WorkerLink
+from nbaccel.local_engine.worker.worker_output import WorkerOutput
+from nbaccel.local_engine.worker.worker_setup import apply_runtime_env, apply_setup
+from nbaccel.local_engine.worker.worker_view import WorkerView
+
+INSIST_S = 0.05  # between two signals to a task that is to be interrupted
+LONG_S = 0.001  # a task that ran for longer may pay for a look at everything that it may have changed
+
+
+class Worker(WorkerView, Client):
+    """The engine as a task sees it, and the loop that runs tasks."""
+
+    def __init__(self, sock: socket.socket, arena_fd: int, worker_id: bytes) -> None:
+        self._queue: SimpleQueue[Any] = SimpleQueue()
+        link = WorkerLink(sock, self._queue, on_lost=_leave_lost)
+        Client.__init__(self, link, 0, arena_fd, "")
+        self.worker_id = worker_id
+        self.setup: wire.Setup | None = None
+        self.execution = Execution(self)
+        self.output = WorkerOutput()
+        self.actor: ActorHost | None = None
+        self._environment = ""  # the key of the runtime environment that was taken on
+        self._skip: set[bytes] = set()
+        self._running: Running | None = None  # what the main thread runs and an interrupt may hit
+        self._interruptible = False
+        self._to_interrupt: Running | None = None
+        self._blocked_count = 0
+        self._blocked_lock = threading.Lock()
+        self._main_thread = threading.main_thread().ident or 0
+        ours = {1: "its stdout", 2: "its stderr", arena_fd: "nbaccel's shared memory", sock.fileno(): "nbaccel's own"}
+        self._state = ProcessState(ours)
+        self._in_doubt = False  # a task has run since everything was looked at
+        self._last: wire.Template | None = None
+        receivers = link.receivers
+        receivers[wire.Run] = self._queue.put
+        receivers[wire.Setup] = self._queue.put
+        receivers[wire.DefineFunction] = self._function_came
+        receivers[wire.DefineTemplate] = self._template_came
+        receivers[wire.Interrupt] = self._interrupt_came
+        receivers[wire.Recall] = self._recall_came
+        receivers[wire.Consumed] = self._consumed_came
+        receivers[wire.Exit] = lambda message: self._asked_to_leave()
+
+    # ---- the reader thread
+
+    def _function_came(self, message: wire.DefineFunction) -> None:
+        self.execution.functions[message.key] = (message.blob, message.name)
+
+    def _template_came(self, message: wire.DefineTemplate) -> None:
+        self.execution.templates[message.number] = message.template
+
+    def _interrupt_came(self, message: wire.Interrupt) -> None:
+        if self.actor is not None and self.actor.cancel(message.task_id):
+            return
+        self._skip.add(message.task_id)  # before the look: the main thread looks here after it has said what it runs
+        running = self._running
+        if running is None or running.task_id != message.task_id:
+            return
+        self._skip.discard(message.task_id)
+        running.cancelled = True
+        if running.template.kind != 2:  # a call of a sync actor only sees is_canceled()
+            self._to_interrupt = running
+            threading.Thread(target=self._insist, args=(running,), name="nbaccel-interrupt", daemon=True).start()
+
+    def _insist(self, running: Running) -> None:
+        """Signal until the task has taken it or is over; it does not take it in the middle of an import."""
+        while self._to_interrupt is running and self._running is running:
+            signal.pthread_kill(self._main_thread, signal.SIGINT)
+            time.sleep(INSIST_S)
+
+    def _recall_came(self, message: wire.Recall) -> None:
+        given: list[bytes] = []
+        kept: list[Any] = []
+        try:
+            while True:
+                item = self._queue.get_nowait()
+                if type(item) is wire.Run and item.task_id not in self._skip:
+                    given.append(item.task_id)
+                    self._drop_arguments(item)
+                else:
+                    kept.append(item)
+        except Empty:
+            pass
+        for item in kept:
+            self._queue.put(item)
+        self.link.say(wire.GivenBack(given))
+
+    def _drop_arguments(self, run: wire.Run) -> None:
+        stored = [id for _place, id, value in run.slots if value.data is None]
+        if stored:
+            self.link.say_later(wire.Unmapped(stored))
+
+    def _consumed_came(self, message: wire.Consumed) -> None:
+        running = self.find_running(message.task_id)
+        if running is None:
+            return
+        with running.progress:
+            running.consumed = max(running.consumed, message.count)
+            running.abandoned = running.abandoned or message.count < 0
+            running.progress.notify_all()
+        if running.on_progress is not None:
+            running.on_progress()
+
+    def find_running(self, task_id: bytes) -> Running | None:
+        running = self._running
+        if running is not None and running.task_id == task_id:
+            return running
+        return self.actor.find(task_id) if self.actor is not None else None
+
+    def _asked_to_leave(self) -> None:
+        """The head wants us gone. An actor says goodbye first, in the main thread, as its methods run there."""
+        if self.actor is not None and self.actor.instance is not None:
+            self._queue.put(None)
+        else:
+            self._leave()
+
+    def _leave(self) -> None:
+        """What was printed is written, then the process ends without ceremony."""
+        self.output.flush()
+        os._exit(0)
+
+    # ---- signals
+
+    def _on_sigint(self, signum: int, frame: Any) -> None:
+        wanted = self._to_interrupt
+        if wanted is not None and wanted is self._running and self._interruptible and not _is_importing(frame):
+            self._to_interrupt = None
+            raise KeyboardInterrupt
+
+    # ---- the main thread
+
+    def main(self) -> None:
+        """Run what comes, until the head closes the connection or says Exit."""
+        signal.signal(signal.SIGINT, self._on_sigint)
+        engines.adopt(self)
+        link = self.link
+        assert isinstance(link, WorkerLink)
+        link.start("worker")
+        self.link.say(wire.WorkerHello(self.worker_id, os.getpid()))
+        self._state.accept("/")
+        while True:
+            if self._in_doubt and self._queue.empty():
+                self._put_back()
+            item = link.next_item()
+            if type(item) is wire.Setup:
+                self._set_up(item)
+                continue
+            if item is None:
+                self._end_of_actor()
+            running = self.execution.begin(item)
+            if item.task_id in self._skip:  # cancelled while it was queued here
+                self._skip.discard(item.task_id)
+                running.cancelled = True
+            if running.template.kind == 2 and self.actor is not None:
+                self.actor.call(running)
+            else:
+                self._run(running)
+
+    def _set_up(self, setup: wire.Setup) -> None:
+        self.setup = setup
+        self.job = setup.job
+        self.namespace = setup.namespace
+        self.ids = type(self.ids)(setup.job)
+        apply_setup(setup)
+        self._state.accept(setup.directory)
+
+    def _run(self, running: Running) -> None:
+        """A plain task, or an actor's constructor."""
+        template = running.template
+        setproctitle.setproctitle(f"nbaccel::{template.name}")
+        self.output.restore()
+        self.output.begin(template.class_name or template.name, template.cell, template.parent, running.task_id)
+        self._running = running
+        began = time.monotonic()
+        if self._blocked_count and template.kind == 0:  # an interrupt cut the last task's wait in two
+            self._blocked_count = 0
+            self.link.say(wire.Unblocked())
+        if running.task_id in self._skip:
+            self._skip.discard(running.task_id)
+            running.cancelled = True
+        if running.run.devices:
+            device_memory.begin()
+        done = self.guarded(running, self._work)
+        if self.actor is not None and (running.leaves or done.exiting):
+            self.actor.leave(self._exit_of_actor(running))
+        self._running = None
+        self._state.lift_recursion_limit()
+        if running.run.devices and template.kind == 0:
+            self._report_memory(done, template)
+        self.output.end()
+        self.finish(done)
+        self.execution.told(running)
+        if template.kind == 0:
+            setproctitle.setproctitle("nbaccel::IDLE")
+            self._last = template
+            self._in_doubt = True
+            if done.failed or time.monotonic() - began > LONG_S or self._state.is_disturbed():
+                self._put_back()
+
+    def prepare_to_store(self, running: Running) -> None:
+        """The task's code is over: limits that it has set must not keep its result from being written."""
+        if running.template.kind == 0 and self._state.is_disturbed():
+            self._state.restore()
+
+    def _put_back(self) -> None:
+        """What the last task has changed of this process; where that cannot be, the process begins nothing more."""
+        self._in_doubt = False
+        try:
+            left = self._state.restore()
+        except BaseException as error:  # a signal handler of the task's, which may raise anything
+            left = [f"left a signal handler that raised {type(error).__name__}"]
+        if not left:
+            return
+        template = self._last
+        assert template is not None
+        self.output.flush()
+        said = [template.name, " and ".join(left), template.cell, template.parent]
+        self.link.say(wire.Ask(0, "spoiled", wire.pack(said)))
+        self.link.flush()
+        os._exit(0)
+
+    def _report_memory(self, done: wire.Done, template: wire.Template) -> None:
+        """What the frameworks of this process say of the devices' memory, now that the task's own values are gone."""
+        asked = self.setup.leak_threshold if self.setup is not None else -1
+        threshold = asked if asked >= 0 else device_memory.DEFAULT_THRESHOLD_BYTES
+        # A process that ends after its task has nothing to tidy up.
+        report = device_memory.measure(threshold if template.max_calls != 1 else sys.maxsize)
+        done.memory_why = report.why
+        done.memory = -1 if report.held_bytes is None else report.held_bytes
+        done.peak = -1 if report.peak_bytes is None else report.peak_bytes
+
+    def guarded(self, running: Running, work: Any) -> wire.Done:
+        """Do the work; whatever the user's code does becomes a Done."""
+        done = self._attempt(running, work)
+        self.leave_fork(running, done)
+        return done
+
+    def _attempt(self, running: Running, work: Any) -> wire.Done:
+        token = current_run.set(running)
+        try:
+            try:
+                with self.execution.surroundings(running):
+                    self._interruptible = True
+                    if running.cancelled:
+                        raise KeyboardInterrupt
+                    done = work(running)
+                    self._interruptible = False
+                    return done  # type: ignore[no-any-return]
+            finally:
+                self._interruptible = False
+        except ActorExit:
+            return self._exit_of_actor(running)
+        except SystemExit as exit:
+            self._exit(exit)
+        except BaseException as error:  # the user's function may raise anything; it belongs to the caller
+            return self.failure(running, error)
+        finally:
+            current_run.reset(token)
+
+    def failure(self, running: Running, error: BaseException) -> wire.Done:
+        """The Done of a task that raised. An error's words and pickling are the user's code: they may end or hang."""
+        limited = impatience.limited if running.template.kind != 2 else nullcontext  # an actor may have its own alarm
+        try:
+            with limited():
+                return self.execution.failure(running, error)
+        except BaseException as problem:  # whatever the user's __str__ or __reduce__ raises
+            return self.execution.plain_failure(running, error, problem)
+
+    def leave_fork(self, running: Running, done: wire.Done) -> None:
+        """A process that the user's code forked ends where the code does: it is not the one to answer."""
+        if self.link.lost is None:
+            return
+        if done.failed:
+            sys.stderr.write(f"A process that {running.template.name} forked ends (pid {os.getpid()}): {done.note}\n")
+        self.output.flush()
+        os._exit(int(done.failed))
+
+    def _work(self, running: Running) -> wire.Done:
+        run, template = running.run, running.template
+        if template.environment != self._environment:
+            try:
+                self._take_on(template)
+                set_variables(run.environ or {})  # its env_vars may have named the devices more widely
+            except exceptions.RuntimeEnvSetupError as error:
+                return self._not_set_up(running, error)
+        code = self.execution.code(template, run.choice)
+        args, kwargs = self.execution.arguments(running)
+        if template.kind == 1:
+            return self._construct(running, code, args, kwargs)
+        value = code(*args, **kwargs)
+        if template.num_returns == wire.STREAMING:
+            self.execution.stream(running, value, self.link.say, self.blocked)
+            return wire.Done(run.task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
+        return self.execution.results(running, value)
+
+    def _take_on(self, template: wire.Template) -> None:
+        """The runtime environment, once: a process serves one only."""
+        assert self.setup is not None
+        apply_runtime_env(json.loads(template.runtime_env), self.setup.directory)
+        self._environment = template.environment
+        self._state.accept(self.setup.directory)
+
+    def _not_set_up(self, running: Running, error: exceptions.RuntimeEnvSetupError) -> wire.Done:
+        """The task cannot run here or anywhere: that is not an error of its own code."""
+        value = failures.failed("RuntimeEnvSetupError", str(error), task_id=running.task_id.hex())
+        count = max(running.template.num_returns, 1)
+        return wire.Done(running.task_id, [wire.Result(value)] * count, failed=True, note=str(error).splitlines()[0])
+
+    def _construct(self, running: Running, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> wire.Done:
+        run = running.run
+        self.actor = ActorHost(self, running)  # before the constructor: it may ask who it is
+        self.actor.construct(cls, args, kwargs)
+        setproctitle.setproctitle(f"nbaccel::{running.template.class_name}")
+        return wire.Done(run.task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
+
+    def _end_of_actor(self) -> NoReturn:
+        assert self.actor is not None
+        self.actor.say_goodbye()
+        self.output.flush()
+        self.link.flush()
+        os._exit(0)
+
+    def _exit_of_actor(self, running: Running) -> wire.Done:
+        value = failures.failed(
+            "ActorDiedError", "The actor ended itself: exit_actor() was called.", actor_id=running.run.actor_id.hex()
+        )
+        count = max(running.template.num_returns, 1)
+        return wire.Done(running.task_id, [wire.Result(value)] * count, failed=True, exiting=True)
+
+    def _exit(self, exit: SystemExit) -> NoReturn:
+        """sys.exit() in user code ends the process, as it would anywhere."""
+        code = exit.code if isinstance(exit.code, int) else (0 if exit.code is None else 1)
+        if isinstance(exit.code, str):
+            sys.stderr.write(exit.code + "\n")
+        if self.actor is not None:
+            self.actor.say_goodbye()
+        self.output.flush()
+        self.link.flush()
+        os._exit(code)
+
+    def finish(self, done: wire.Done) -> None:
+        """Send a task's end, with every borrow that it caused before it.
+
+        The main thread does so before it begins the next task: should that one end the process, it is the one to blame.
+        """
+        if threading.get_ident() == self._main_thread:
+            self.link.say_now(done)  # no signal handler raises here
+        else:
+            self.link.say(done)
+
+    # ---- waiting for others
+
+    def lends_cpu(self) -> bool:
+        return self.actor is None
+
+    @contextmanager
+    def blocked(self) -> Iterator[None]:
+        """The CPU is lent out while all of this task's code waits."""
+        with self._blocked_lock:
+            self._blocked_count += 1
+            if self._blocked_count == 1:
+                self.link.say(wire.Blocked())
+        try:
+            yield
+        finally:
+            with self._blocked_lock:
+                self._blocked_count -= 1
+                if self._blocked_count == 0:
+                    self.link.say(wire.Unblocked())
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Whether a module is half imported now: interrupted there, it would be broken for the tasks to come."""
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _leave_lost(why: str) -> None:
+    """The head has gone, or a task has closed our connection to it."""
+    try:
+        os.write(2, f"This worker ends: {why}.\n".encode())
+    except OSError:
+        pass  # nobody listens any more
+    os._exit(1)
+
+
+def _after_fork() -> None:
+    """A process that a task forked must not speak on our connection, nor keep it open when we die."""
+    running: Any = engines.running()
+    if isinstance(running, Worker):
+        running.link.forget()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def main(fd: int, arena_fd: int, worker_id: bytes) -> None:
+    """The life of a worker process, forked or executed."""
+    sock = socket.socket(fileno=fd)
+    setproctitle.setproctitle("nbaccel::IDLE")
+    Worker(sock, arena_fd, worker_id).main()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), bytes.fromhex(sys.argv[3]))

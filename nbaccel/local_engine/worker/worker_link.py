@@ -1,0 +1,138 @@
+"""A worker's link to the head: its main thread reads for itself while it has nothing to run.
+
+```
+  main thread   reads ── Run ──► runs the task ── Done ──► reads …       one wake-up from message to user code
+  reader        stands by ······ takes over when the task lasts, or waits for an answer ··· until main is idle again
+```
+Handing each message from a reader to the main thread would cost a wake-up more for every task. Whoever holds the turn
+reads; there is never but one. The reader gives the turn back only when the main thread is busy, or has it.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from nbaccel.local_engine.client.link import READ_BYTES, Link, block_signals
+from nbaccel.local_engine.wire import framing
+
+LASTS_S = 0.002  # what the main thread has been at for so long is not short
+LOOKS = 25  # of an idle main thread, until the reader falls asleep
+
+
+class WorkerLink(Link):
+    """A Link whose main thread calls `next_item` for its work, which receivers put into `inbox`."""
+
+    def __init__(self, sock: socket.socket, inbox: SimpleQueue[Any], *, on_lost: Callable[[str], None]) -> None:
+        super().__init__(sock, on_lost=on_lost)
+        self._inbox = inbox
+        self._frames = framing.FrameReader(of_head=False)
+        self._turn = threading.Lock()
+        self._calls: SimpleQueue[None] = SimpleQueue()
+        self._called = False
+        self._idle = True  # the main thread has nothing to run
+        self._asleep = True  # the reader waits for a call, however long
+        self._begun = 0  # how much the main thread has begun
+
+    # ---- the main thread
+
+    def next_item(self) -> Any:
+        """What the receivers put into the inbox next."""
+        inbox = self._inbox
+        if inbox.empty():
+            self._idle = True
+            if self._turn.acquire(blocking=False):
+                try:
+                    while inbox.empty():
+                        self._read()
+                finally:
+                    self._turn.release()
+        item = inbox.get()  # empty only where the reader has the turn, which goes on while we are idle
+        self._idle = False
+        self._begun += 1
+        if self._asleep:
+            self._asleep = False
+            self._calls.put(None)
+        return item
+
+    def say(self, message: Any) -> None:
+        super().say(message)
+        self._call_reader()
+
+    def say_at_once(self, message: Any) -> None:
+        super().say_at_once(message)
+        self._call_reader()
+
+    def _call_reader(self) -> None:
+        """An answer may come while the main thread works."""
+        if not self._called and not self._idle:
+            self._called = True
+            self._calls.put(None)
+
+    # ---- the reader
+
+    def _read_loop(self) -> None:
+        block_signals()
+        while True:
+            self._calls.get()
+            while self._stand_by():
+                pass
+
+    def _stand_by(self) -> bool:
+        """Read while the main thread is at something that lasts; False: it has been idle for long, fall asleep."""
+        looks = 0
+        while looks < LOOKS:
+            begun = self._begun
+            called = self._called_within(LASTS_S)
+            if self._idle:
+                looks += 1
+                self._called = False
+            elif called or self._begun == begun:
+                looks = 0
+                self._read_beside(self._begun)
+        self._asleep = True
+        return not self._idle  # it has begun something in this moment, and may have thought us awake
+
+    def _called_within(self, seconds: float) -> bool:
+        try:
+            self._calls.get(timeout=seconds)
+        except Empty:
+            return False
+        return True
+
+    def _read_beside(self, begun: int) -> None:
+        """Until the main thread has something else to run, or reads by itself."""
+        self._called = True  # nobody needs to call who reads
+        while self._turn.acquire(blocking=False):
+            try:
+                self._read()
+            finally:
+                self._turn.release()
+            # An idle main thread that could not have the turn waits for us: go on until there is something for it.
+            if not self._inbox.empty() or (self._begun != begun and not self._idle):
+                break
+        self._called = False
+
+    # ---- both, in turns
+
+    def _read(self) -> None:
+        """The next messages, to their receivers."""
+        why = "the head closed the connection"
+        try:
+            data = self._sock.recv(READ_BYTES)
+            if data:
+                receivers = self.receivers
+                for message in self._frames.feed(data):
+                    receivers[type(message)](message)
+                return
+        except OSError as error:
+            why = f"reading from the head failed: {error}"
+        except framing.Unreadable as error:
+            why = f"the head sent what this version of nbaccel cannot read: {error}"
+        except Exception as error:  # whoever waits must not wait for ever
+            why = f"an answer of the head could not be taken: {type(error).__name__}: {error}"
+        self._lose(why)
+        threading.Event().wait()  # whoever is told ends the process

@@ -1,0 +1,151 @@
+"""Making a worker look like its driver: import path, working directory, variables, the runtime environment."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib
+import os
+import shutil
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import cloudpickle
+
+from nbaccel import exceptions, logging_config
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.worker import variables
+
+SETUP_ERROR = "NBACCEL_SETUP_ERROR"  # why this process's environment could not be made
+MOST_ERROR = 16_000
+
+
+def apply_setup(setup: wire.Setup) -> None:
+    """What holds for every task of the job."""
+    variables.take_on(setup.env_vars)
+    logging_config.apply_from_environment()
+    known = set(sys.path)
+    sys.path[:] = [
+        *setup.sys_path,
+        *(entry for entry in sys.path if entry not in setup.sys_path and entry not in known - set(sys.path)),
+    ]
+    try:
+        os.chdir(setup.cwd)
+    except OSError:
+        pass  # the driver's directory is gone or not ours: stay where the head is
+
+
+def apply_runtime_env(environment: dict[str, Any], directory: str) -> None:
+    """A task's or actor's own environment; `directory` is the session's. Raises RuntimeEnvSetupError."""
+    failed = os.environ.get(SETUP_ERROR)
+    if failed:
+        raise exceptions.RuntimeEnvSetupError(failed)
+    variables.take_on(environment.get("env_vars") or {})
+    if environment.get("pip") or environment.get("uv"):
+        _first(sysconfig.get_path("purelib"))
+    if environment.get("working_dir"):
+        _enter(unpacked(environment["working_dir"], directory))
+    for module in environment.get("py_modules") or []:
+        _add_module(module, directory)
+    hook = environment.get("worker_process_setup_hook")
+    if hook:
+        call_hook(hook)
+
+
+def _enter(path: str) -> None:
+    try:
+        os.chdir(path)
+    except OSError as error:
+        raise exceptions.RuntimeEnvSetupError(f"runtime_env working_dir {path!r} cannot be entered: {error}") from error
+    _first(path)
+
+
+def unpacked(path: str, directory: str) -> str:
+    """A zip file's contents, once for each session; a directory is used where it is."""
+    if "://" in path:
+        raise exceptions.RuntimeEnvSetupError(
+            f"runtime_env names {path!r}, but the local engine takes paths of this machine only: download it first."
+        )
+    if not path.endswith(".zip"):
+        return path
+    place = _place_of(path, directory)
+    with _locked(place):
+        if not os.path.isdir(place):
+            try:
+                shutil.unpack_archive(path, f"{place}.part", "zip")
+            except (OSError, shutil.ReadError, ValueError) as error:
+                raise exceptions.RuntimeEnvSetupError(f"runtime_env: {path!r} cannot be unpacked: {error}") from error
+            os.rename(f"{place}.part", place)
+    inside = os.listdir(place)
+    only = os.path.join(place, inside[0]) if len(inside) == 1 else place  # archives often hold one directory
+    return only if os.path.isdir(only) else place
+
+
+def _place_of(path: str, directory: str) -> str:
+    name = hashlib.blake2b(f"{path}{_changed_at(path)}".encode(), digest_size=8).hexdigest()
+    os.makedirs(os.path.join(directory, "environments"), exist_ok=True)
+    return os.path.join(directory, "environments", name)
+
+
+def _changed_at(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
+@contextmanager
+def _locked(place: str) -> Iterator[None]:
+    with open(f"{place}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _add_module(path: str, directory: str) -> None:
+    """Make a package, a module's file, a zip file or a wheel importable, and nothing that lies beside it."""
+    if not os.path.exists(path):
+        raise exceptions.RuntimeEnvSetupError(f"runtime_env py_modules names {path!r}, which does not exist.")
+    if path.endswith(".whl"):
+        _first(path)
+    elif path.endswith(".zip"):
+        _first(unpacked(path, directory))
+    else:
+        place = _place_of(path, directory)
+        with _locked(place):
+            os.makedirs(place, exist_ok=True)
+            link = os.path.join(place, os.path.basename(path))
+            if not os.path.lexists(link):
+                os.symlink(path, link)
+        _first(place)
+
+
+def _first(directory: str) -> None:
+    """Search here before anywhere else."""
+    if directory in sys.path:
+        sys.path.remove(directory)
+    sys.path.insert(0, directory)
+    importlib.invalidate_caches()
+
+
+_hooks_called: set[str] = set()
+
+
+def call_hook(hook: Any) -> None:
+    """Once for each process. Raises RuntimeEnvSetupError."""
+    name = str(hook)
+    if name in _hooks_called:
+        return
+    try:
+        if isinstance(hook, dict):
+            cloudpickle.loads(bytes.fromhex(hook["pickled"]))()
+        else:
+            module, _dot, function = hook.rpartition(".")
+            getattr(importlib.import_module(module), function)()
+    except Exception as error:  # whatever the user's hook raises
+        raise exceptions.RuntimeEnvSetupError(
+            f"worker_process_setup_hook failed: {type(error).__name__}: {error}"
+        ) from error
+    _hooks_called.add(name)
