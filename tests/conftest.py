@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nbaccel.ray_engine import light_imports
+from nbaccel.ray_engine.startup import light_imports
 from nbaccel.snapshot import Alert, DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
 from tests.engines.skips import SKIPS
 

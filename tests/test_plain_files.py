@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nbaccel import plain_files, sessions
-from nbaccel.ray_engine import addresses
+from nbaccel.ray_engine.startup import addresses
 
 
 def test_a_file_is_read_up_to_a_length(tmp_path: Path) -> None:

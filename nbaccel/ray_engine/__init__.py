@@ -26,7 +26,7 @@ def start(options: InitOptions) -> RayEngine:
 
     Raises ImportError when Ray is missing or another version, ConnectionError when nothing answers at the address.
     """
-    from nbaccel.ray_engine import starting
+    from nbaccel.ray_engine.startup import starting
 
     address, ours = starting.connect(options)
     from nbaccel.ray_engine.driver import RayEngine
@@ -45,10 +45,10 @@ def of_this_worker() -> RayEngine:
 
 def new_virtual_nodes() -> VirtualNodes:
     """A Ray of several nodes on this machine, for cluster_utils. Raises ImportError as `start` does."""
-    from nbaccel.ray_engine import starting
+    from nbaccel.ray_engine.startup import starting
 
     starting.import_ray()
-    from nbaccel.ray_engine.virtual_nodes import RayNodes
+    from nbaccel.ray_engine.startup.virtual_nodes import RayNodes
 
     return RayNodes()
 

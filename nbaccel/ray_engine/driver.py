@@ -12,21 +12,22 @@ import ray
 from nbaccel import engine as engines
 from nbaccel import sinks
 from nbaccel.options import InitOptions
-from nbaccel.ray_engine import orphans, own_environments, unasked
-from nbaccel.ray_engine.abandoned import Abandoned
-from nbaccel.ray_engine.addresses import host_and_port
-from nbaccel.ray_engine.choosing import Choosing
-from nbaccel.ray_engine.cluster import Cluster
-from nbaccel.ray_engine.device_memory import DeviceMemory, Kind
-from nbaccel.ray_engine.freshening import Freshening
-from nbaccel.ray_engine.groups import Groups
-from nbaccel.ray_engine.head_watch import HeadWatch
-from nbaccel.ray_engine.objects import Objects
-from nbaccel.ray_engine.shipping import Shipping
-from nbaccel.ray_engine.starting import import_shipped
-from nbaccel.ray_engine.submissions import About, Submissions
-from nbaccel.ray_engine.tasks import Tasks
-from nbaccel.ray_engine.watching import Watching
+from nbaccel.ray_engine.reports import unasked
+from nbaccel.ray_engine.reports.cluster import Cluster
+from nbaccel.ray_engine.reports.device_memory import DeviceMemory, Kind
+from nbaccel.ray_engine.reports.watching import Watching
+from nbaccel.ray_engine.startup import orphans, own_environments
+from nbaccel.ray_engine.startup.addresses import host_and_port
+from nbaccel.ray_engine.startup.head_watch import HeadWatch
+from nbaccel.ray_engine.startup.starting import import_shipped
+from nbaccel.ray_engine.submission.abandoned import Abandoned
+from nbaccel.ray_engine.submission.choosing import Choosing
+from nbaccel.ray_engine.submission.freshening import Freshening
+from nbaccel.ray_engine.submission.groups import Groups
+from nbaccel.ray_engine.submission.objects import Objects
+from nbaccel.ray_engine.submission.shipping import Shipping
+from nbaccel.ray_engine.submission.submissions import About, Submissions
+from nbaccel.ray_engine.submission.tasks import Tasks
 
 _serials = itertools.count(1)
 

@@ -8,7 +8,7 @@ import pytest
 
 ray = pytest.importorskip("ray")
 
-from nbaccel.ray_engine.abandoned import Abandoned  # noqa: E402  only where there is Ray
+from nbaccel.ray_engine.submission.abandoned import Abandoned  # noqa: E402  only where there is Ray
 
 
 def _threads() -> set[str]:

@@ -7,7 +7,7 @@ import socket
 import pytest
 
 import nbaccel
-from nbaccel.ray_engine import addresses
+from nbaccel.ray_engine.startup import addresses
 
 
 @pytest.fixture

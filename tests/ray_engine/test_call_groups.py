@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from nbaccel.ray_engine import call_groups
+from nbaccel.ray_engine.submission import call_groups
 
 
 def _class():

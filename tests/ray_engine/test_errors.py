@@ -8,7 +8,7 @@ from nbaccel import exceptions
 
 ray = pytest.importorskip("ray")
 
-from nbaccel.ray_engine import errors  # noqa: E402
+from nbaccel.ray_engine.submission import errors  # noqa: E402
 
 
 @pytest.mark.parametrize(

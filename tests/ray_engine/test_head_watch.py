@@ -11,7 +11,7 @@ ray = pytest.importorskip("ray")
 
 def test_a_wait_is_never_back_before_its_time() -> None:
     """Ray counts whole milliseconds and may answer a little early: it is asked again for what is left."""
-    from nbaccel.ray_engine.head_watch import HeadWatch
+    from nbaccel.ray_engine.startup.head_watch import HeadWatch
 
     asked: list[float] = []
 
@@ -27,7 +27,7 @@ def test_a_wait_is_never_back_before_its_time() -> None:
 
 
 def test_a_wait_without_time_looks_once() -> None:
-    from nbaccel.ray_engine.head_watch import HeadWatch
+    from nbaccel.ray_engine.startup.head_watch import HeadWatch
 
     asked: list[float] = []
 

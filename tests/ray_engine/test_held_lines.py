@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from nbaccel.ray_engine.held_lines import PATIENCE_S, HeldLines
+from nbaccel.ray_engine.reports.held_lines import PATIENCE_S, HeldLines
 
 PID_7, PID_8 = ("", 7, 1), ("", 8, 1)
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nbaccel.ray_engine import shipping
+from nbaccel.ray_engine.submission import shipping
 
 PROGRAM = """
 import _thread, signal, sys, threading, time

@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("ray")
 
 from nbaccel.options import demand_of_task, task_options
-from nbaccel.ray_engine import planning
-from nbaccel.ray_engine.choosing import Choosing
-from nbaccel.ray_engine.starting import import_shipped
+from nbaccel.ray_engine.reports import planning
+from nbaccel.ray_engine.startup.starting import import_shipped
+from nbaccel.ray_engine.submission.choosing import Choosing
 from nbaccel.snapshot import NodeRow, Runtime, Snapshot
 
 MIRRORED = "node_" + "5f" * 28

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nbaccel.ray_engine.light_imports import FOLDER, lighter_imports
+from nbaccel.ray_engine.startup.light_imports import FOLDER, lighter_imports
 
 CHECKS = {
     "its one function": "assert used('iri', 'http://a/b') and not used('iri', '::')",
@@ -49,7 +49,7 @@ def test_everything_of_the_package_works_in_a_process_of_rays(check: str) -> Non
 @pytest.mark.parametrize("check", CHECKS, ids=CHECKS)
 def test_everything_of_the_package_works_in_the_notebook(check: str) -> None:
     started = (
-        "import sys\nfrom nbaccel.ray_engine.light_imports import lighter_imports\n"
+        "import sys\nfrom nbaccel.ray_engine.startup.light_imports import lighter_imports\n"
         "with lighter_imports():\n    import jsonschema._format\n"
         "    from rfc3987_syntax import is_valid_syntax as used\n"
         "assert 'lark' not in sys.modules\n"

@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("ray")
 
 from nbaccel import sinks
-from nbaccel.ray_engine.notices import Notices
-from nbaccel.ray_engine.submissions import About, Submissions
+from nbaccel.ray_engine.reports.notices import Notices
+from nbaccel.ray_engine.submission.submissions import About, Submissions
 from nbaccel.snapshot import ActorRow, DeviceRow, Holder, NodeRow, Runtime, Snapshot
 
 NODE = "aa" * 28

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nbaccel.ray_engine import orphans
+from nbaccel.ray_engine.startup import orphans
 from tests.census import Place, wait_until
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(300)]

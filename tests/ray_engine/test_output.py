@@ -8,8 +8,8 @@ pytest.importorskip("ray")
 from ray._private import ray_logging
 
 from nbaccel import sinks
-from nbaccel.ray_engine import output
-from nbaccel.ray_engine.output import ClientOutput, Output, split
+from nbaccel.ray_engine.reports import output
+from nbaccel.ray_engine.reports.output import ClientOutput, Output, split
 
 TASK = "ab" * 24
 

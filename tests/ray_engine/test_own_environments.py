@@ -12,7 +12,7 @@ pytest.importorskip("ray")
 
 import nbaccel
 from nbaccel import exceptions, package_environments, sinks
-from nbaccel.ray_engine import own_environments, starting
+from nbaccel.ray_engine.startup import own_environments, starting
 
 
 @pytest.fixture(autouse=True)

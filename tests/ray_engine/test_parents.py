@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("ray")
 
 from nbaccel import engine as engines
-from nbaccel.ray_engine.submissions import About, Submissions
-from nbaccel.ray_engine.watching import Watching
+from nbaccel.ray_engine.reports.watching import Watching
+from nbaccel.ray_engine.submission.submissions import About, Submissions
 
 OWN, CHILD, GRANDCHILD, STRANGER = (letter * 48 for letter in "abcd")
 

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("ray")
 
 from nbaccel.options import task_options
-from nbaccel.ray_engine import planning
+from nbaccel.ray_engine.reports import planning
 from nbaccel.snapshot import NodeRow, Runtime, Snapshot, TaskRow
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine import starting
+from nbaccel.ray_engine.startup import starting
 
 starting.import_shipped()
 printing = __import__("nbaccel_in_ray.printing").printing

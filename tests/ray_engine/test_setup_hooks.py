@@ -13,8 +13,8 @@ pytest.importorskip("ray")
 
 import nbaccel
 from nbaccel import exceptions
-from nbaccel.ray_engine import setup_hooks
-from nbaccel.ray_engine.starting import import_shipped
+from nbaccel.ray_engine.startup.starting import import_shipped
+from nbaccel.ray_engine.submission import setup_hooks
 
 
 def test_a_hook_becomes_a_variable_and_the_other_variables_stay():

@@ -11,7 +11,8 @@ import time
 import pytest
 
 import nbaccel
-from nbaccel.ray_engine import shipping, starting
+from nbaccel.ray_engine.startup import starting
+from nbaccel.ray_engine.submission import shipping
 
 FILES = sorted(shipping.PACKAGE.glob("*.py"))
 

@@ -9,7 +9,7 @@ import pytest
 
 import nbaccel
 from nbaccel.options import init_options
-from nbaccel.ray_engine import starting
+from nbaccel.ray_engine.startup import starting
 
 
 def test_without_ray_the_error_says_what_to_type(monkeypatch):

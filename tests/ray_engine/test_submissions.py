@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine import submissions
-from nbaccel.ray_engine.submissions import About, Submissions
+from nbaccel.ray_engine.submission import submissions
+from nbaccel.ray_engine.submission.submissions import About, Submissions
 
 
 class Ref:

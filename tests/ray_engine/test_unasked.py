@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine import unasked
+from nbaccel.ray_engine.reports import unasked
 
 RAYS = logging.getLogger("ray._private.worker")
 ERROR = (

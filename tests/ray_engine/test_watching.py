@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine.watching import Watching
+from nbaccel.ray_engine.reports.watching import Watching
 
 
 class Engine(Watching):

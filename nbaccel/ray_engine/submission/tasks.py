@@ -18,12 +18,12 @@ from nbaccel.options import (
     demand_of_actor,
     demand_of_task,
 )
-from nbaccel.ray_engine import call_groups, exports, options_for_ray, supervising
-from nbaccel.ray_engine.abandoned import has_ended
-from nbaccel.ray_engine.choosing import Choice, quantities
-from nbaccel.ray_engine.errors import translate
-from nbaccel.ray_engine.submissions import About
-from nbaccel.ray_engine.undecided import Deciding, UndecidedActor
+from nbaccel.ray_engine.submission import call_groups, exports, options_for_ray, supervising
+from nbaccel.ray_engine.submission.abandoned import has_ended
+from nbaccel.ray_engine.submission.choosing import Choice, quantities
+from nbaccel.ray_engine.submission.errors import translate
+from nbaccel.ray_engine.submission.submissions import About
+from nbaccel.ray_engine.submission.undecided import Deciding, UndecidedActor
 from nbaccel.refs import ObjectRef, ObjectRefGenerator
 
 

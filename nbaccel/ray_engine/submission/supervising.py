@@ -15,9 +15,9 @@ import ray
 from nbaccel import exceptions
 from nbaccel.handles import ActorClass, ActorHandle, RemoteFunction
 from nbaccel.options import TaskOptions, demand_of_task
-from nbaccel.ray_engine import exports, options_for_ray
-from nbaccel.ray_engine.choosing import Choices, quantities
-from nbaccel.ray_engine.starting import import_shipped
+from nbaccel.ray_engine.startup.starting import import_shipped
+from nbaccel.ray_engine.submission import exports, options_for_ray
+from nbaccel.ray_engine.submission.choosing import Choices, quantities
 
 _SCHEDULED = ("num_cpus", "num_gpus", "resources", "memory", "accelerator_type", "label_selector", "fallback_strategy",
               "scheduling_strategy", "retry_exceptions")  # fmt: skip

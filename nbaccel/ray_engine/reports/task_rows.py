@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import ray
 from ray.core.generated.common_pb2 import ErrorType
 
-from nbaccel.ray_engine import planning
-from nbaccel.ray_engine.submissions import Submission
+from nbaccel.ray_engine.reports import planning
+from nbaccel.ray_engine.submission.submissions import Submission
 from nbaccel.snapshot import Snapshot, TaskRow
 
 if TYPE_CHECKING:
-    from nbaccel.ray_engine.picture import Known
+    from nbaccel.ray_engine.reports.picture import Known
 
 MOST_RUNNING, MOST_WAITING, MOST_ENDED = 50, 20, 20
 MOST_FAILED = 50  # the newest failures, however much has ended since

@@ -11,7 +11,7 @@ import ray
 
 from nbaccel import exceptions
 from nbaccel.options import ACCELERATORS
-from nbaccel.ray_engine import freshening, setup_hooks
+from nbaccel.ray_engine.submission import freshening, setup_hooks
 
 OWN_VARIABLES = (freshening.EDITION, setup_hooks.VARIABLE)  # of runtime environments
 

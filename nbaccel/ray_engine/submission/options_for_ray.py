@@ -18,7 +18,7 @@ from nbaccel.options import (
     demand_of_actor,
     demand_of_task,
 )
-from nbaccel.ray_engine.shipping import Shipping
+from nbaccel.ray_engine.submission.shipping import Shipping
 
 Keywords = dict[str, Any]
 

@@ -14,12 +14,12 @@ import ray
 from nbaccel import engine as engines
 from nbaccel import exceptions, task_filter
 from nbaccel.options import TaskOptions
-from nbaccel.ray_engine import group_plans, planning, tracing
-from nbaccel.ray_engine.held_lines import HeldLines
-from nbaccel.ray_engine.notices import Notices
-from nbaccel.ray_engine.output import ClientOutput, Output
-from nbaccel.ray_engine.outstanding import Outstanding
-from nbaccel.ray_engine.picture import Known, draw, draw_nodes
+from nbaccel.ray_engine.reports import group_plans, planning, tracing
+from nbaccel.ray_engine.reports.held_lines import HeldLines
+from nbaccel.ray_engine.reports.notices import Notices
+from nbaccel.ray_engine.reports.output import ClientOutput, Output
+from nbaccel.ray_engine.reports.outstanding import Outstanding
+from nbaccel.ray_engine.reports.picture import Known, draw, draw_nodes
 from nbaccel.snapshot import Snapshot
 from nbaccel.task_filter import FoundTasks, TaskFilter
 

@@ -19,8 +19,8 @@ from typing import Any
 from ray._private import ray_logging, worker
 
 from nbaccel import sinks
-from nbaccel.ray_engine.held_lines import Key
-from nbaccel.ray_engine.raylet_words import shortened
+from nbaccel.ray_engine.reports.held_lines import Key
+from nbaccel.ray_engine.reports.raylet_words import shortened
 
 Batch = dict[str, Any]
 Place = Callable[[Key, str, Callable[[bytes], None]], None]

@@ -12,8 +12,8 @@ import ray
 
 from nbaccel import exceptions
 from nbaccel.handles import ActorHandle
-from nbaccel.ray_engine.errors import translate, translated
-from nbaccel.ray_engine.task_rows import error_type
+from nbaccel.ray_engine.reports.task_rows import error_type
+from nbaccel.ray_engine.submission.errors import translate, translated
 from nbaccel.refs import ObjectRef, ObjectRefGenerator
 
 

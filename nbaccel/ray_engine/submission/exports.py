@@ -12,8 +12,8 @@ import ray
 
 from nbaccel.handles import ActorClass, RemoteFunction
 from nbaccel.options import ActorOptions, TaskOptions
-from nbaccel.ray_engine import call_groups, options_for_ray
-from nbaccel.ray_engine.starting import import_shipped
+from nbaccel.ray_engine.startup.starting import import_shipped
+from nbaccel.ray_engine.submission import call_groups, options_for_ray
 
 
 def _wrapping() -> Any:

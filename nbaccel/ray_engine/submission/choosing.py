@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from nbaccel.options import UNIT, Demand, ResourceOptions
-from nbaccel.ray_engine import planning
+from nbaccel.ray_engine.reports import planning
 from nbaccel.scheduling.reasons import Feasibility
 from nbaccel.snapshot import Snapshot
 

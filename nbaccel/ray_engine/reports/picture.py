@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from nbaccel import __version__
-from nbaccel.ray_engine import device_rows, task_rows
-from nbaccel.ray_engine.submissions import Submission, Submissions
+from nbaccel.ray_engine.reports import device_rows, task_rows
+from nbaccel.ray_engine.submission.submissions import Submission, Submissions
 from nbaccel.snapshot import ActorRow, Alert, GroupRow, NodeRow, Runtime, Snapshot, WorkerRow
 
 Note = dict[str, Any]

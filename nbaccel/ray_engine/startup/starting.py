@@ -11,9 +11,9 @@ from typing import Any
 
 from nbaccel import exceptions
 from nbaccel.options import InitOptions
-from nbaccel.ray_engine import addresses, own_environments
-from nbaccel.ray_engine.light_imports import lighter_imports
-from nbaccel.ray_engine.shipping import PACKAGE
+from nbaccel.ray_engine.startup import addresses, own_environments
+from nbaccel.ray_engine.startup.light_imports import lighter_imports
+from nbaccel.ray_engine.submission.shipping import PACKAGE
 
 RAY_VERSION = "2.60"  # the engine reads Ray's records of actors and workers, which change between minor versions
 _ATTEMPTS = 3
@@ -175,7 +175,7 @@ def _given(keywords: dict[str, Any]) -> dict[str, Any]:
 
 
 def _environment(options: InitOptions) -> dict[str, Any]:
-    from nbaccel.ray_engine.options_for_ray import HIDE_UNASSIGNED
+    from nbaccel.ray_engine.submission.options_for_ray import HIDE_UNASSIGNED
 
     environment = dict(options.runtime_env or {})
     if options.hide_unassigned:

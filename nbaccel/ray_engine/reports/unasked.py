@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 
-from nbaccel.ray_engine.errors import COLOUR
+from nbaccel.ray_engine.submission.errors import COLOUR
 
 _OF_A_TASK = re.compile(r"Unhandled error \(.*?\): ray::(?P<name>.+?)\(\) \(pid=(?P<pid>\d+)[^\n]*\n")
 _logger = logging.getLogger("ray._private.worker")

@@ -7,9 +7,10 @@ from typing import Any
 from nbaccel import engine as engines
 from nbaccel import sinks
 from nbaccel.options import ResourceOptions, TaskOptions
-from nbaccel.ray_engine import group_plans, supervising
-from nbaccel.ray_engine.errors import translated
-from nbaccel.ray_engine.options_for_ray import group_of, rays_group
+from nbaccel.ray_engine.reports import group_plans
+from nbaccel.ray_engine.submission import supervising
+from nbaccel.ray_engine.submission.errors import translated
+from nbaccel.ray_engine.submission.options_for_ray import group_of, rays_group
 from nbaccel.refs import ObjectRef
 from nbaccel.snapshot import GroupRow
 

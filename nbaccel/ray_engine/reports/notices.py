@@ -18,9 +18,9 @@ import msgspec
 import ray
 
 from nbaccel import exceptions, sinks
-from nbaccel.ray_engine import planning
-from nbaccel.ray_engine.outstanding import Demand, Outstanding, demand_of
-from nbaccel.ray_engine.submissions import Submission
+from nbaccel.ray_engine.reports import planning
+from nbaccel.ray_engine.reports.outstanding import Demand, Outstanding, demand_of
+from nbaccel.ray_engine.submission.submissions import Submission
 from nbaccel.scheduling.reasons import Feasibility
 
 LOOK_EVERY_S = 1.0

@@ -14,10 +14,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from nbaccel.ray_engine import own_environments, setup_hooks
-from nbaccel.ray_engine.freshening import Freshening
+from nbaccel.ray_engine.startup import own_environments
+from nbaccel.ray_engine.submission import setup_hooks
+from nbaccel.ray_engine.submission.freshening import Freshening
 
-PACKAGE = Path(__file__).parent / "shipped" / "nbaccel_in_ray"
+PACKAGE = Path(__file__).parent.parent / "shipped" / "nbaccel_in_ray"
 
 
 class Shipping:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ray.cluster_utils import Cluster
 
-from nbaccel.ray_engine import starting
+from nbaccel.ray_engine.startup import starting
 
 _NOTICED_WITHIN_S = 30.0
 _WAIT_S = 0.05

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from nbaccel.options import UNIT
-from nbaccel.ray_engine import planning
-from nbaccel.ray_engine.planning import Autoscaler
+from nbaccel.ray_engine.reports import planning
+from nbaccel.ray_engine.reports.planning import Autoscaler
 from nbaccel.scheduling.events import GroupAsked
 from nbaccel.scheduling.explain import Explainer
 from nbaccel.scheduling.groups import GroupRecord, GroupTable

@@ -9,7 +9,7 @@ from nbaccel.scheduling.resources import listed
 from nbaccel.snapshot import ActorRow, DeviceMetrics, DeviceRow, Holder, NodeRow, TaskRow
 
 if TYPE_CHECKING:
-    from nbaccel.ray_engine.picture import Known
+    from nbaccel.ray_engine.reports.picture import Known
 
 _TYPE_LABEL = "ray.io/accelerator-type"
 _TYPE_RESOURCE = "accelerator_type:"

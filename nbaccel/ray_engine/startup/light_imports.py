@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-FOLDER = Path(__file__).parent / "stand_ins"
+FOLDER = Path(__file__).parent.parent / "stand_ins"
 _NAMES = tuple(sorted(each.name for each in FOLDER.iterdir() if (each / "__init__.py").exists()))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import ray
 
-from nbaccel.ray_engine.submissions import Submission
+from nbaccel.ray_engine.submission.submissions import Submission
 
 Demand = tuple[tuple[str, float], ...]
 

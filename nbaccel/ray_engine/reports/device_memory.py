@@ -13,7 +13,7 @@ import msgspec
 import ray
 
 from nbaccel.options import UNIT, ResourceOptions
-from nbaccel.ray_engine.device_rows import type_of
+from nbaccel.ray_engine.reports.device_rows import type_of
 from nbaccel.scheduling.resources import bytes_text
 from nbaccel.snapshot import NodeRow
 
