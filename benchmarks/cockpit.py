@@ -33,7 +33,7 @@ _IN_KERNEL = """
 import statistics, time
 import msgspec
 from nbaccel.notebook.widget import Cockpit
-from nbaccel.snapshot import Snapshot
+from nbaccel.views.snapshot import Snapshot
 snapshot = Snapshot.from_json(open({path!r}).read())
 cockpit = Cockpit()
 bodies = []
@@ -51,7 +51,7 @@ print(statistics.median(costs) * 1e3, len(cockpit.snapshot))
 
 def example(devices: int, tasks: int) -> Any:
     """A picture as the local engine draws it: every device measured and held, every task from a cell."""
-    from nbaccel.snapshot import DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
+    from nbaccel.views.snapshot import DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
 
     now = time.time()
     node = "5180ff6a4af162560e00b10be17dded949af4736cb6fddc56df75c76"

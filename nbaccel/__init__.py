@@ -36,7 +36,9 @@ from nbaccel.api import (
     timeline,
     wait,
 )
-from nbaccel.handles import (
+from nbaccel.handles.ids import ActorClassID, FunctionID, Language, UniqueID
+from nbaccel.handles.refs import DynamicObjectRefGenerator
+from nbaccel.handles.remote import (
     ActorID,
     JobID,
     NodeID,
@@ -46,18 +48,16 @@ from nbaccel.handles import (
     TaskID,
     WorkerID,
 )
-from nbaccel.ids import ActorClassID, FunctionID, Language, UniqueID
-from nbaccel.refs import DynamicObjectRefGenerator
 from nbaccel.runtime_context import get_runtime_context
 
 if TYPE_CHECKING:
     from nbaccel import actor, util
-    from nbaccel.answers import explain, probe, recycle
-    from nbaccel.completion_order import as_completed
-    from nbaccel.executor import Executor
     from nbaccel.logging_config import LoggingConfig
     from nbaccel.notebook.dashboards import dashboard
-    from nbaccel.progress_bar import progress
+    from nbaccel.views.answers import explain, probe, recycle
+    from nbaccel.waits.completion_order import as_completed
+    from nbaccel.waits.executor import Executor
+    from nbaccel.waits.progress_bar import progress
 
 elsewhere.install()
 ObjectID = ObjectRef
@@ -127,14 +127,14 @@ _ROOMS = {
     "util",
 }
 _LAZY = {
-    "Executor": "executor",
+    "Executor": "waits.executor",
     "LoggingConfig": "logging_config",
-    "as_completed": "completion_order",
-    "explain": "answers",
-    "probe": "answers",
-    "recycle": "answers",
+    "as_completed": "waits.completion_order",
+    "explain": "views.answers",
+    "probe": "views.answers",
+    "recycle": "views.answers",
     "dashboard": "notebook.dashboards",
-    "progress": "progress_bar",
+    "progress": "waits.progress_bar",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbaccel.ids import (
+from nbaccel.handles.ids import (
     ActorClassID,
     ActorID,
     FunctionID,
@@ -14,7 +14,7 @@ from nbaccel.ids import (
     UniqueID,
     WorkerID,
 )
-from nbaccel.refs import DynamicObjectRefGenerator, ObjectRef, ObjectRefGenerator
+from nbaccel.handles.refs import DynamicObjectRefGenerator, ObjectRef, ObjectRefGenerator
 
 __all__ = [
     "ActorClassID",

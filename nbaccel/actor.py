@@ -1,6 +1,6 @@
 """Ray's `ray.actor` path: the classes of actors, and exit_actor."""
 
-from nbaccel.handles import ActorClass, ActorClassInheritanceException, ActorHandle, ActorMethod
+from nbaccel.handles.remote import ActorClass, ActorClassInheritanceException, ActorHandle, ActorMethod
 
 ActorProxy = ActorHandle  # Ray's name for annotations: `def use(counter: ActorProxy[Counter])`
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from nbaccel import sessions
-from nbaccel.options import InitOptions
+from nbaccel.handles.options import InitOptions
+from nbaccel.views import sessions
 
 
 def engine_of(options: InitOptions) -> str:

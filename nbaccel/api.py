@@ -13,12 +13,12 @@ from typing import Any, TypeVar, overload
 
 from nbaccel import addresses, exceptions
 from nbaccel import engine as engines
-from nbaccel.handles import ActorClass, ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction, yields
+from nbaccel.handles.option_checks import is_number, streams_only_generators
+from nbaccel.handles.options import actor_options, init_options, method_options, task_options
+from nbaccel.handles.remote import ActorClass, ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction, yields
 from nbaccel.job_config import JobConfig
-from nbaccel.option_checks import is_number, streams_only_generators
-from nbaccel.options import actor_options, init_options, method_options, task_options
-from nbaccel.snapshot import Snapshot
-from nbaccel.task_filter import FoundTasks, TaskFilter
+from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ def init(address: str | None = None, **given: Any) -> ClusterContext:
             "nbaccel is running already: init() was called twice. Call nbaccel.shutdown() first, or pass "
             "ignore_reinit_error=True to go on with the cluster that is there."
         )
-    from nbaccel import stopping
+    from nbaccel.waits import stopping
 
     stopping.set_policy(options.on_interrupt)
     if hasattr(options.logging_config, "apply"):
@@ -256,14 +256,14 @@ def _stoppable(wait: Callable[[], T], waited: list[Any]) -> T:
     try:
         return wait()
     except KeyboardInterrupt:
-        from nbaccel import stopping
+        from nbaccel.waits import stopping
 
         stopping.waiting_was_stopped(waited)
         raise
 
 
 def _show_progress(refs: list[ObjectRef[Any]]) -> None:
-    from nbaccel.progress_bar import progress as show
+    from nbaccel.waits.progress_bar import progress as show
 
     show(refs)
 
@@ -327,7 +327,7 @@ def _waited(refs: list[Any], num_returns: int, timeout: float | None, fetch: boo
     engine = engines.current()
     if not any(issubclass(kind, ObjectRefGenerator) for kind in set(map(type, refs))):
         return _stoppable(lambda: engine.wait(refs, num_returns, timeout, fetch), refs)
-    from nbaccel.waiting import wait_mixed
+    from nbaccel.waits.waiting import wait_mixed
 
     return _stoppable(lambda: wait_mixed(engine, refs, num_returns, timeout), refs)
 
@@ -433,14 +433,14 @@ def start_head(*, with_us: bool = False, **options: Any) -> Any:
 
 def stop_head(record: Any, force: bool = False) -> bool:
     """Stop a head; True when it has gone. `force` kills it when it does not answer."""
-    from nbaccel import observing
+    from nbaccel.views import observing
 
     return observing.stop(record, force=force)
 
 
 def pictures(record: Any) -> Iterator[Snapshot]:
     """The snapshots of a head that this process need not have joined, as they change; ConnectionError ends them."""
-    from nbaccel import observing
+    from nbaccel.views import observing
 
     with observing.connected(record) as observer:
         yield from observer.pictures()
@@ -448,21 +448,21 @@ def pictures(record: Any) -> Iterator[Snapshot]:
 
 def observe(record: Any) -> Snapshot:
     """The snapshot of a head that this process need not have joined. Raises ConnectionError."""
-    from nbaccel import observing
+    from nbaccel.views import observing
 
     return observing.snapshot(record)
 
 
 def head_tasks(record: Any, wanted: TaskFilter) -> FoundTasks:
     """The tasks of a head that pass a filter, of all that it knows. Raises ConnectionError."""
-    from nbaccel import observing
+    from nbaccel.views import observing
 
     return observing.tasks(record, wanted)
 
 
 def head_notes(record: Any) -> list[str]:
     """The last lines of a head's own log. Raises ConnectionError."""
-    from nbaccel import observing
+    from nbaccel.views import observing
 
     return observing.notes(record)
 

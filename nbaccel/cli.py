@@ -18,11 +18,12 @@ from typing import Any
 import click
 import msgspec
 
-from nbaccel import __version__, tables, wording
+from nbaccel import __version__
 from nbaccel.exceptions import RayError
-from nbaccel.sessions import SessionRecord
-from nbaccel.snapshot import Snapshot
-from nbaccel.task_filter import FoundTasks, TaskFilter
+from nbaccel.views import tables, wording
+from nbaccel.views.sessions import SessionRecord
+from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 NOTHING_RUNS = "No nbaccel head of yours runs on this machine. Start one: nbaccel start --head"
 MOST_NOTES = 10  # of each head's log
@@ -47,7 +48,8 @@ class Control:
 
 def real_control() -> Control:
     """The commands' own: the heads of this machine."""
-    from nbaccel import api, sessions
+    from nbaccel import api
+    from nbaccel.views import sessions
 
     return Control(
         sessions.find,
@@ -281,7 +283,7 @@ def _last_notes(control: Control) -> list[str]:
 @click.pass_obj
 def top(control: Control, interval_s: float) -> None:
     """Watch devices and tasks; Ctrl-C ends the watching and nothing else."""
-    from nbaccel import top as page
+    from nbaccel.views import top as page
 
     if not control.find():
         raise click.ClickException(NOTHING_RUNS)

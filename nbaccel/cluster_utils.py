@@ -15,9 +15,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from nbaccel import api, observing, sessions
+from nbaccel import api
 from nbaccel import engine as engines
-from nbaccel import option_checks as checks
+from nbaccel.handles import option_checks as checks
+from nbaccel.views import observing, sessions
 
 cluster_not_supported = False  # Ray's word on the system; virtual nodes run wherever nbaccel does
 

@@ -19,10 +19,17 @@ from nbaccel import exceptions
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from nbaccel.handles import ActorClass, ActorHandle, ActorMethod, ObjectRef, ObjectRefGenerator, RemoteFunction
-    from nbaccel.options import ActorOptions, InitOptions, MethodOptions, TaskOptions
-    from nbaccel.snapshot import Snapshot
-    from nbaccel.task_filter import FoundTasks, TaskFilter
+    from nbaccel.handles.options import ActorOptions, InitOptions, MethodOptions, TaskOptions
+    from nbaccel.handles.remote import (
+        ActorClass,
+        ActorHandle,
+        ActorMethod,
+        ObjectRef,
+        ObjectRefGenerator,
+        RemoteFunction,
+    )
+    from nbaccel.views.snapshot import Snapshot
+    from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 RAY_VERSION = "2.60.0"  # whose names and meanings are kept
 Returned = Any  # an ObjectRef, a list of them, an ObjectRefGenerator, or None, as num_returns says

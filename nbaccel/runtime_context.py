@@ -6,7 +6,7 @@ from typing import Any
 
 from nbaccel import engine as engines
 from nbaccel.engine import Engine
-from nbaccel.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID
+from nbaccel.handles.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID
 from nbaccel.runtime_env import RuntimeEnv
 
 

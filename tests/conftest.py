@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nbaccel.ray_engine.startup import light_imports
-from nbaccel.snapshot import Alert, DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
+from nbaccel.views.snapshot import Alert, DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
 from tests.engines.skips import SKIPS
 
 # Ray and JupyterLab start in half the time; that all works without is shown by test_light_imports and by `make demo`.

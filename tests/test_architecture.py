@@ -14,40 +14,64 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "nbaccel"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-# Room -> the rooms that it may import, beside itself. A room is a top-level module or folder of nbaccel.
-LEAVES = {"exceptions", "wording", "snapshot", "version"}
-PUBLIC = {
-    "actor",
-    "api",
-    "exceptions",
-    "runtime_context",
-    "sessions",
-    "snapshot",
-    "tables",
-    "wording",
-    "accelerators",
-    "answers",
-}
+# Room -> the rooms that it may import, beside itself. A room is a folder of nbaccel or a module at its top, and in the
+# two large engines each folder. Imports inside functions and for types count as well.
+HELD = {"engine", "exceptions", "handles"}
+SHARED = {"local_engine", "local_engine.wire"}  # what all processes of the local engine share
+RAYS = {"ray_engine.submission", "ray_engine.startup", "ray_engine.reports"}
 ARROWS: dict[str, set[str]] = {
-    "wording": set(),
-    "exceptions": {"exception_state"},
+    # leaves
+    "elsewhere": set(),
     "exception_state": set(),
-    "snapshot": set(),
-    "sinks": set(),
-    "scheduling": {"options", "option_checks", "exceptions"},
+    "host_address": set(),
+    "plain_files": set(),
+    "roots": set(),
+    "submodules": set(),
+    "exceptions": {"exception_state"},
+    # what users hold and see
+    "engine": {"exceptions", "handles", "views"},
+    "handles": {"dag", "engine", "exceptions", "waits"},
+    "waits": {"api", "engine", "handles", "views"},
+    "views": HELD | {"plain_files", "util"},
+    "api": HELD | {"addresses", "job_config", "local_engine.head", "notebook", "views", "waits"},
+    "notebook": HELD | {"__init__", "actor", "api", "roots", "views", "waits"},
+    "cli": {"__init__", "accelerators", "api", "exceptions", "views"},
+    "util": HELD | {"__init__", "host_address", "submodules", "waits"},
+    # deciding
+    "scheduling": {"exceptions", "handles"},
     "accelerators": {"exceptions"},
-    "tables": {"snapshot", "wording"},
-    # It tells the engine which cell runs, takes over what workers print, and checks init()'s options.
-    "notebook": PUBLIC
-    | {"roots", "engine", "options", "refs", "placement_group_handle", "sinks", "stopping", "task_filter"},
-    "cli": PUBLIC | {"top", "task_filter"},
-    "top": {"sessions", "snapshot", "tables", "wording"},
+    # acting: a room for each process
+    "local_engine": HELD
+    | {"local_engine.client", "local_engine.driver", "local_engine.head", "local_engine.wire", "views"},
+    "local_engine.wire": HELD | {"local_engine", "views"},
+    "local_engine.client": HELD | SHARED | {"accelerators", "freshness", "package_environments", "views", "waits"},
+    "local_engine.driver": HELD
+    | SHARED
+    | {"local_engine.client", "local_engine.head", "roots", "views"},  # of the head only how it is started
+    "local_engine.worker": HELD
+    | SHARED
+    | {"accelerators", "device_memory", "local_engine.client", "logging_config", "roots", "views"},
+    "local_engine.side_processes": SHARED | {"accelerators", "local_engine.worker", "package_environments", "roots"},
+    "local_engine.head": SHARED
+    | {"__init__", "accelerators", "device_memory", "handles", "host_address", "local_engine.side_processes"}
+    | {"local_engine.worker", "roots", "scheduling", "views"},
+    "ray_engine": {"engine", "handles", "views"} | RAYS,
+    "ray_engine.submission": HELD | RAYS | {"accelerators", "freshness", "scheduling", "views"},
+    "ray_engine.startup": HELD | RAYS | {"package_environments", "plain_files", "views"},
+    "ray_engine.reports": HELD | RAYS | {"__init__", "accelerators", "scheduling", "views"},
+}
+# Inside of a room: modules that import nothing of nbaccel but these.
+INNER: dict[str, set[str]] = {
+    "views.snapshot": set(),
+    "views.wording": set(),
+    "views.sinks": set(),
+    "views.tables": {"snapshot", "wording"},
 }
 # Nobody may import these rooms, except where the name stands behind them.
 CLOSED: dict[str, set[str]] = {
     "notebook": {"api", "__init__"},  # inside functions: the card of init(), and %load_ext
     "cli": {"__main__"},
-    # api starts daemons, the debug engine pickles as the local one does.
+    # api looks at leases, the debug engine pickles as the local one does.
     "local_engine": {"engine", "api", "debug_engine"},
     "ray_engine": {"engine"},
 }
@@ -55,40 +79,76 @@ RAYS_PATHS = {PACKAGE / "_private/utils.py", PACKAGE / "util/state/common.py", P
 BAD_NAMES = {"utils", "helpers", "common", "misc", "base", "manager"}
 
 
+def _room_of(parts: tuple[str, ...]) -> str:
+    """The room of a module, by the parts of its path below nbaccel."""
+    if len(parts) > 2 and parts[0] in ("local_engine", "ray_engine") and parts[1] not in ("shipped", "stand_ins"):
+        return f"{parts[0]}.{parts[1]}"
+    return parts[0]
+
+
 def _room(path: Path) -> str:
-    inside = path.relative_to(PACKAGE).parts
-    return inside[0] if len(inside) > 1 else path.stem
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return _room_of(parts) if len(parts) > 1 else path.stem
 
 
-def _imported_rooms(path: Path) -> set[str]:
-    """The rooms of nbaccel that a file imports, also inside functions."""
-    rooms: set[str] = set()
-    package = ("nbaccel", *path.relative_to(PACKAGE).parts[:-1])
+def _module(dotted: str) -> tuple[str, ...] | None:
+    """The path below nbaccel of what `import dotted` or `from ... import` names; None for what is not ours."""
+    parts = tuple(dotted.split("."))[1:]
+    for end in range(len(parts), 0, -1):
+        if (PACKAGE.joinpath(*parts[:end]).with_suffix(".py")).exists():
+            return parts[:end]
+        if (PACKAGE.joinpath(*parts[:end]) / "__init__.py").exists():
+            return (*parts[:end], "__init__")
+    return ("__init__",)
+
+
+def _imported_modules(path: Path) -> set[tuple[str, ...]]:
+    """What a file imports of nbaccel, also inside functions and under TYPE_CHECKING."""
+    found: set[tuple[str, ...]] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            prefix = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
-            module = ".".join(part for part in (prefix, node.module or "") if part)
-            names = [f"{module}.{alias.name}" for alias in node.names]
+            assert not node.level, f"{path}: imports are written in full"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             continue
-        rooms |= {name.split(".")[1] for name in names if name.startswith("nbaccel.")}
-    return {room for room in rooms if (PACKAGE / room).is_dir() or (PACKAGE / f"{room}.py").exists()}
+        for name in names:
+            parts = _module(name) if name == "nbaccel" or name.startswith("nbaccel.") else None
+            if parts is not None:
+                found.add(parts)
+    return found
+
+
+def _imported_rooms(path: Path) -> set[str]:
+    return {_room_of(parts) for parts in _imported_modules(path)}
 
 
 def _name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", MODULES, ids=_name)
+OURS = [path for path in MODULES if not {"shipped", "stand_ins"} & set(path.parts)]
+
+
+@pytest.mark.parametrize("path", OURS, ids=_name)
 def test_imports_follow_the_arrows(path: Path) -> None:
     room = _room(path)
     imported = _imported_rooms(path) - {room}
     if room in ARROWS:
         assert imported <= ARROWS[room], f"{room} may not import {sorted(imported - ARROWS[room])}"
+    inner = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+    if inner in INNER:
+        assert {parts[-1] for parts in _imported_modules(path)} <= INNER[inner]
     for closed, openers in CLOSED.items():
-        assert closed not in imported or room in openers, f"{room} may not import {closed}"
+        outside = {other.split(".")[0] for other in imported} - {room.split(".")[0]}
+        assert closed not in outside or room in openers, f"{room} may not import {closed}"
+
+
+def test_no_process_of_the_local_engine_reaches_into_a_room_that_it_does_not_have() -> None:
+    for room in ("client", "worker", "wire", "side_processes"):
+        assert "local_engine.head" not in ARROWS[f"local_engine.{room}"]
+    assert "local_engine.worker" not in ARROWS["local_engine.driver"] | ARROWS["local_engine.client"]
 
 
 def test_scheduling_reaches_no_clock_thread_file_or_chance() -> None:
@@ -133,13 +193,10 @@ def test_nothing_is_left_for_later(path: Path) -> None:
 
 
 # Importing a submodule gives its name in the package to the module: a function of that name would be gone.
-SAME_AS_SUBMODULE = {"nbaccel/__init__.py": {"snapshot"}}  # loaded before the function gets the name
-
-
 @pytest.mark.parametrize("path", [path for path in MODULES if path.name == "__init__.py"], ids=_name)
 def test_no_name_of_a_package_is_also_the_name_of_its_submodule(path: Path) -> None:
     submodules = {each.stem for each in path.parent.glob("*.py")} | {each.name for each in path.parent.glob("*/")}
-    assert _own_names(path) & submodules == SAME_AS_SUBMODULE.get(_name(path), set())
+    assert not _own_names(path) & submodules
 
 
 def _own_names(path: Path) -> set[str]:

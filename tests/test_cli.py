@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from nbaccel import cli
-from nbaccel.snapshot import Snapshot
-from nbaccel.task_filter import FoundTasks, TaskFilter, find
+from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.task_filter import FoundTasks, TaskFilter, find
 from tests.census import Place
 
 

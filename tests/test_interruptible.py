@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from nbaccel import interruptible
+from nbaccel.waits import interruptible
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import pickle
 
 import pytest
 
-from nbaccel import options
-from nbaccel.options import (
+from nbaccel.handles import options
+from nbaccel.handles.options import (
     actor_options,
     check_demand_quantities,
     demand_of_actor,
@@ -15,7 +15,7 @@ from nbaccel.options import (
     method_options,
     task_options,
 )
-from nbaccel.placement_group_handle import PlacementGroup
+from nbaccel.handles.placement_group_handle import PlacementGroup
 
 
 class NodeAffinitySchedulingStrategy:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nbaccel import plain_files, sessions
+from nbaccel import plain_files
 from nbaccel.ray_engine.startup import addresses
+from nbaccel.views import sessions
 
 
 def test_a_file_is_read_up_to_a_length(tmp_path: Path) -> None:

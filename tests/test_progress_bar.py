@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from nbaccel.progress_bar import follow
+from nbaccel.waits.progress_bar import follow
 
 
 class FakeBar:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nbaccel.sinks import Printed, Sinks
+from nbaccel.views.sinks import Printed, Sinks
 
 
 class Terminal(io.StringIO):

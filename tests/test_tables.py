@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nbaccel import tables, wording
-from nbaccel.snapshot import DeviceRow, Holder, NodeRow, Snapshot, TaskRow
+from nbaccel.views import tables, wording
+from nbaccel.views.snapshot import DeviceRow, Holder, NodeRow, Snapshot, TaskRow
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nbaccel.snapshot import TaskRow
-from nbaccel.task_filter import TaskFilter, find
+from nbaccel.views.snapshot import TaskRow
+from nbaccel.views.task_filter import TaskFilter, find
 
 ROWS = [
     TaskRow("a" * 48, "train", "task", "RUNNING", 1, cell="[3] line 1", submitted_at=1.0),

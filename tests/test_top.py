@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from nbaccel import top
-from nbaccel.snapshot import Snapshot, TaskRow
+from nbaccel.views import top
+from nbaccel.views.snapshot import Snapshot, TaskRow
 
 
 def _drawn(pictures: list[Snapshot], now: float = 0.0, height: int = 40, width: int = 140) -> str:

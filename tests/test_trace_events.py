@@ -1,6 +1,6 @@
 """The timeline's events have Ray's categories."""
 
-from nbaccel import trace_events
+from nbaccel.views import trace_events
 
 
 def test_a_task_lies_on_its_workers_lane_and_on_those_of_its_devices():

@@ -11,11 +11,11 @@ from typing import Any
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.api import available_resources, cluster_resources, nodes, timeline
-from nbaccel.ids import PlacementGroupID
+from nbaccel.handles.ids import PlacementGroupID
 from nbaccel.runtime_context import get_runtime_context
-from nbaccel.snapshot import NodeRow
 from nbaccel.util.state import questions
 from nbaccel.util.state.records import ActorState
+from nbaccel.views.snapshot import NodeRow
 
 
 def available_resources_per_node() -> dict[str, dict[str, float]]:

@@ -19,7 +19,7 @@ from nbaccel.api import (
     shutdown,
     wait,
 )
-from nbaccel.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID
+from nbaccel.handles.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID
 from nbaccel.runtime_context import get_runtime_context
 from nbaccel.util.lookup import get_node_ip_address
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nbaccel import engine as engines
-from nbaccel import sinks
+from nbaccel.views import sinks
 
 
 def request_resources(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nbaccel.debug_engine.engine import DebugEngine
-    from nbaccel.options import InitOptions
+    from nbaccel.handles.options import InitOptions
 
 
 def start(options: InitOptions) -> DebugEngine:

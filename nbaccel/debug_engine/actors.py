@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nbaccel import exceptions, option_checks
-from nbaccel.handles import ActorHandle, MethodSpec
+from nbaccel import exceptions
+from nbaccel.handles import option_checks
+from nbaccel.handles.options import ActorOptions
+from nbaccel.handles.remote import ActorHandle, MethodSpec
 from nbaccel.local_engine import wire
-from nbaccel.options import ActorOptions
 from nbaccel.scheduling.events import ActorKillAsked
 
 if TYPE_CHECKING:

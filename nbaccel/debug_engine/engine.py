@@ -20,7 +20,9 @@ from nbaccel.debug_engine.stage import Stage, deadlock
 from nbaccel.debug_engine.values import Values
 from nbaccel.debug_engine.view import View
 from nbaccel.debug_engine.workers import Entry
-from nbaccel.handles import ActorClass, ActorHandle, ActorMethod, ObjectRef, ObjectRefGenerator, RemoteFunction
+from nbaccel.handles.options import ActorOptions, InitOptions, MethodOptions, TaskOptions
+from nbaccel.handles.refs import check_pickled_by_hand
+from nbaccel.handles.remote import ActorClass, ActorHandle, ActorMethod, ObjectRef, ObjectRefGenerator, RemoteFunction
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client import environment_spec, templates
 from nbaccel.local_engine.client.pending_calls import PendingCalls
@@ -28,8 +30,6 @@ from nbaccel.local_engine.head.records import TemplateRecord, template_record
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire.ids import IdMaker, return_id, task_of
 from nbaccel.local_engine.worker.execution import current_run
-from nbaccel.options import ActorOptions, InitOptions, MethodOptions, TaskOptions
-from nbaccel.refs import check_pickled_by_hand
 from nbaccel.scheduling import events as ev
 
 _KINDS = (ev.TaskKind.TASK, ev.TaskKind.ACTOR_CREATION, ev.TaskKind.ACTOR_CALL)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from nbaccel import exceptions
-from nbaccel.ids import PlacementGroupID
+from nbaccel.handles.ids import PlacementGroupID
+from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.groups import SCHEDULING_STATES, answer_to_ready, gone, never_placed, owner_of_ready_died
 from nbaccel.local_engine.worker.execution import Running, current_run
-from nbaccel.placement_group_handle import PlacementGroup
 from nbaccel.scheduling.commands import GroupChanged
 from nbaccel.scheduling.events import UNIT, GroupAsked, GroupRemoveAsked
 

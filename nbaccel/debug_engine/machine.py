@@ -7,9 +7,9 @@ import socket
 from typing import Any
 
 from nbaccel import accelerators
+from nbaccel.handles.options import InitOptions
 from nbaccel.host_address import host_address
 from nbaccel.local_engine.head.devices.node_devices import device_specs, usable_cpus
-from nbaccel.options import InitOptions
 from nbaccel.scheduling.events import UNIT, NodeSpec
 
 Assigned = dict[str, list[tuple[int, int]]]

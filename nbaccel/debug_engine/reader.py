@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nbaccel.debug_engine.workers import Stream
-from nbaccel.handles import ObjectRef, ObjectRefGenerator
+from nbaccel.handles.remote import ObjectRef, ObjectRefGenerator
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.wire.ids import return_id
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from nbaccel import __version__, task_filter, trace_events
-from nbaccel.handles import ObjectRef
+from nbaccel import __version__
+from nbaccel.handles.options import ACCELERATORS, TaskOptions
+from nbaccel.handles.remote import ObjectRef
 from nbaccel.host_address import host_address
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client import templates
@@ -20,13 +21,13 @@ from nbaccel.local_engine.head.records import choice_of
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.local_engine.worker.execution import ActorExit, Running, current_run
-from nbaccel.options import ACCELERATORS, TaskOptions
 from nbaccel.scheduling.events import UNIT
 from nbaccel.scheduling.explain import HolderFact
 from nbaccel.scheduling.moves import CANCELLED, FAILED
 from nbaccel.scheduling.tasks import KEEP_ENDED
-from nbaccel.snapshot import ActorRow, Alert, DeviceRow, GroupRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
-from nbaccel.task_filter import FoundTasks, TaskFilter
+from nbaccel.views import task_filter, trace_events
+from nbaccel.views.snapshot import ActorRow, Alert, DeviceRow, GroupRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
+from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 if TYPE_CHECKING:
     from nbaccel.debug_engine.workers import Worker

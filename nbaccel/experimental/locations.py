@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nbaccel import engine as engines
-from nbaccel.handles import ObjectRef
+from nbaccel.handles.remote import ObjectRef
 
 
 def get_object_locations(obj_refs: Sequence[ObjectRef[Any]], timeout_ms: int = -1) -> dict[ObjectRef[Any], Any]:

@@ -8,7 +8,8 @@
                                               │ └───► prober       (asks the devices; may hang or crash alone)
                                               └─────► zygote       (forks all of them)
 ```
-Read in this order: wire (what is said), head (the loop), intake and orders (events and commands), worker, client.
+Each process has a room: `driver`, `worker`, `head`, `side_processes`; `client` is what drivers and workers share, and
+`wire` what all of them say. Read in this order: wire, head.loop, head.intake and head.orders, worker, client.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nbaccel import sessions
+    from nbaccel.handles.options import InitOptions
     from nbaccel.local_engine.driver.engine import Driver
-    from nbaccel.options import InitOptions
+    from nbaccel.views import sessions
 
 
 def start(options: InitOptions) -> Driver:
@@ -49,7 +50,7 @@ def start_shared(options: InitOptions, *, with_us: bool = False) -> sessions.Ses
 
 def _named(address: str) -> sessions.SessionRecord:
     """The head that an address names: "auto", a session's name, or the path of a socket or session file."""
-    from nbaccel import sessions
+    from nbaccel.views import sessions
 
     records = sessions.find()
     if address == "auto":

@@ -5,9 +5,9 @@ from __future__ import annotations
 from IPython.core.getipython import get_ipython
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbaccel import sinks
 from nbaccel.notebook import cells, history, interrupt, reprs, settings, tracebacks
 from nbaccel.notebook.output import CellOutput, sender
+from nbaccel.views import sinks
 
 
 def attach(shell: InteractiveShell | None = None) -> None:

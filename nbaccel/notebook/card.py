@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from nbaccel import tables, wording
 from nbaccel.notebook import markup
-from nbaccel.snapshot import Snapshot
+from nbaccel.views import tables, wording
+from nbaccel.views.snapshot import Snapshot
 
 WAITING_SHOWN = 5  # reasons on the card; the rest is a count, since ten thousand tasks may wait
 

@@ -16,14 +16,15 @@ from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
 from IPython.display import publish_display_data
 
 import nbaccel
-from nbaccel import api, wording
+from nbaccel import api
 from nbaccel.exceptions import GetTimeoutError, RayError, RayTaskError
 from nbaccel.notebook import arguments, cell_items, cell_run, cells, options, view
 from nbaccel.notebook.cell_body import prepare
 from nbaccel.notebook.cell_run import Body, Outcome
 from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
-from nbaccel.snapshot import TaskRow
+from nbaccel.views import wording
+from nbaccel.views.snapshot import TaskRow
 
 _WIDGET = "application/vnd.jupyter.widget-view+json"  # its model has stayed in the task's process: nobody would draw it
 _OWN = frozenset(option.name for option in options.CELL)

@@ -9,12 +9,13 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 from IPython.core.getipython import get_ipython
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbaccel import api, tables, wording
+from nbaccel import api
+from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.notebook import views
 from nbaccel.notebook.arguments import Option
 from nbaccel.notebook.options import MAGICS, WORDS
 from nbaccel.notebook.task_names import TASKS
-from nbaccel.placement_group_handle import PlacementGroup
+from nbaccel.views import tables, wording
 
 
 def install(ipython: InteractiveShell) -> None:

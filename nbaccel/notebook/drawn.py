@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import msgspec
 
-from nbaccel.snapshot import Alert, Snapshot
-from nbaccel.tables import ENDED
-from nbaccel.task_filter import FoundTasks
+from nbaccel.views.snapshot import Alert, Snapshot
+from nbaccel.views.tables import ENDED
+from nbaccel.views.task_filter import FoundTasks
 
 MOST_WHY = 400  # characters of a reason: one may name every holder of every device
 _NOT_SHOWN = ("node:", "accelerator_type:", "memory", "object_store_memory", "bundle_")

@@ -11,7 +11,7 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbaccel import engine
-from nbaccel.refs import ObjectRef
+from nbaccel.handles.refs import ObjectRef
 
 _SHORT_NAMES = ("_", "__", "___")
 _OURS = 3  # getrefcount's argument, the loop's variable, and the list that the loop goes through

@@ -5,7 +5,7 @@ takes its place; it is put back as soon as the next cell starts or the time is o
 
 While a cell awaits, ipykernel's handler only queues the end of the cell, and a loop that sleeps does not see that (with
 tornado 6.6). While a cell waits for a lock, as `concurrent.futures.wait` does, CPython may note a signal and sleep on
-(nbaccel/interruptible.py says when). So every signal is written into a pipe too, and a thread that reads it wakes the
+(waits/interruptible.py says when). So every signal is written into a pipe too, and a thread that reads it wakes the
 loop, and gets the main thread out of its system call with a signal that does nothing.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbaccel import stopping
+from nbaccel.waits import stopping
 
 ROUSE = signal.SIGURG
 _PAUSES_S = (0.05, 0.2, 1.0)  # the main thread mostly hears of it by itself, and may fall asleep just as it is roused

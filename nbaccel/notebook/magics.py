@@ -11,7 +11,7 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
-from nbaccel import api, sessions
+from nbaccel import api
 from nbaccel.notebook import arguments, completion, dashboards, mistyped_magics, options, settings, view, views
 from nbaccel.notebook.attaching import attach
 from nbaccel.notebook.cell_magics import CellMagics
@@ -20,6 +20,7 @@ from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
 from nbaccel.notebook.starting import Starter
 from nbaccel.notebook.task_magics import TaskMagics
+from nbaccel.views import sessions
 
 
 def register(ipython: InteractiveShell) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 
 from nbaccel.notebook.theme import STYLE
-from nbaccel.tables import Table
+from nbaccel.views.tables import Table
 
 
 def table(content: Table) -> str:

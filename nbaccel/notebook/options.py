@@ -11,7 +11,7 @@ from typing import Any
 
 from nbaccel.notebook import arguments as read
 from nbaccel.notebook.arguments import Option
-from nbaccel.tables import STATE_WORDS
+from nbaccel.views.tables import STATE_WORDS
 
 RESTART = Option("restart", read.boolean, "end what runs and start anew with these options", "--restart", ("true",))
 SHARED = Option(

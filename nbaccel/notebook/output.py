@@ -22,11 +22,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbaccel import wording
 from nbaccel.notebook import markup
 from nbaccel.notebook.settings import NotebookSettings
 from nbaccel.notebook.task_bar import TaskBar
-from nbaccel.sinks import Line, Notice, Printed
+from nbaccel.views import wording
+from nbaccel.views.sinks import Line, Notice, Printed
 
 FOLD_UPDATE_S = 0.5
 CELLS_REMEMBERED = 200

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from nbaccel.notebook import drawn
 from nbaccel.notebook.drawn import Drawn
-from nbaccel.snapshot import Snapshot
+from nbaccel.views.snapshot import Snapshot
 
 _EXPECTED = "(expected)"  # a view that was displayed and has not said anything yet
 

@@ -12,11 +12,12 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 import nbaccel
-from nbaccel import ObjectRef, api, engine, tables, wording
+from nbaccel import ObjectRef, api, engine
 from nbaccel.actor import ActorHandle
+from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.notebook import markup, views
-from nbaccel.placement_group_handle import PlacementGroup
-from nbaccel.snapshot import ActorRow, Snapshot, TaskRow
+from nbaccel.views import tables, wording
+from nbaccel.views.snapshot import ActorRow, Snapshot, TaskRow
 
 _BUNDLES_SHOWN = 4
 

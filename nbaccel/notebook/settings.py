@@ -13,7 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Float, Int, TraitError
 from traitlets.config import Configurable
 
-from nbaccel.tables import Table
+from nbaccel.views.tables import Table
 
 
 class NotebookSettings(Configurable):

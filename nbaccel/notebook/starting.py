@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from nbaccel import wording
+from nbaccel.handles.options import init_options
 from nbaccel.notebook.arguments import TypingMistake
-from nbaccel.options import init_options
-from nbaccel.sessions import SessionRecord
-from nbaccel.snapshot import Snapshot
-from nbaccel.tables import RUNNING
+from nbaccel.views import wording
+from nbaccel.views.sessions import SessionRecord
+from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.tables import RUNNING
 
 
 class Cluster(Protocol):

@@ -10,8 +10,8 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from nbaccel import wording
 from nbaccel.notebook import markup
+from nbaccel.views import wording
 
 STEPS = 200  # a bar is drawn so often at most: thousands of tasks are no thousands of messages
 

@@ -9,13 +9,14 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
 import nbaccel
-from nbaccel import api, engine, tables, wording
+from nbaccel import api, engine
 from nbaccel.notebook import arguments, cells, options, settings, task_names, timeline, view, views
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
-from nbaccel.snapshot import Snapshot, TaskRow
-from nbaccel.task_filter import TaskFilter
+from nbaccel.views import tables, wording
+from nbaccel.views.snapshot import Snapshot, TaskRow
+from nbaccel.views.task_filter import TaskFilter
 
 
 @magics_class

@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from nbaccel import wording
 from nbaccel.actor import ActorHandle
+from nbaccel.handles.placement_group_handle import PlacementGroup
+from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.notebook.arguments import TypingMistake
-from nbaccel.placement_group_handle import PlacementGroup
-from nbaccel.refs import ObjectRef, ObjectRefGenerator
-from nbaccel.snapshot import Snapshot, TaskRow
+from nbaccel.views import wording
+from nbaccel.views.snapshot import Snapshot, TaskRow
 
 TASKS = (ObjectRef, ObjectRefGenerator, ActorHandle)  # values that stand for a task
 _HEX = re.compile(r"[0-9a-f]{48,56}")

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from nbaccel import tables, wording
 from nbaccel.notebook import markup
 from nbaccel.notebook.view import View
+from nbaccel.views import tables, wording
 
 MOST_BARS = 200  # a page with thousands of elements is slow; the newest are drawn and the rest is counted
 _WIDTH, _LANE, _LABEL = 720, 22, 90

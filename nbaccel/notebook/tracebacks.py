@@ -19,10 +19,11 @@ from typing import Any
 import IPython
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbaccel import roots, wording
+from nbaccel import roots
 from nbaccel.exceptions import RayError, RayTaskError
 from nbaccel.notebook import settings
 from nbaccel.notebook.cell_body import BodySyntaxError
+from nbaccel.views import wording
 
 _FRAME = re.compile(r'^(?P<indent>[\s|]*)File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
 _OUR_DIRECTORY = roots.PACKAGE + os.sep

@@ -7,9 +7,9 @@ from typing import Any
 
 from IPython.display import display
 
-from nbaccel import tables
 from nbaccel.notebook import card, markup
-from nbaccel.snapshot import Snapshot
+from nbaccel.views import tables
+from nbaccel.views.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

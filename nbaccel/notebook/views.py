@@ -12,12 +12,13 @@ import difflib
 from collections.abc import Collection
 from dataclasses import replace
 
-from nbaccel import api, engine, tables
+from nbaccel import api, engine
 from nbaccel.notebook import view
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.view import View
-from nbaccel.snapshot import Snapshot
-from nbaccel.task_filter import TaskFilter
+from nbaccel.views import tables
+from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.task_filter import TaskFilter
 
 NOT_RUNNING = "nbaccel is not running here. Start it with %accel_init or nbaccel.init()."
 STATES = tables.STATE_WORDS  # Ray's names are understood as well

@@ -19,13 +19,13 @@ import traitlets
 from IPython.display import publish_display_data
 
 from nbaccel import engine as engines
-from nbaccel import wording
 from nbaccel.exceptions import RayError
 from nbaccel.notebook import card, drawn, places, views
 from nbaccel.notebook.places import Displays
 from nbaccel.notebook.publishing import Publisher
-from nbaccel.snapshot import Snapshot
-from nbaccel.task_filter import TaskFilter
+from nbaccel.views import wording
+from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.task_filter import TaskFilter
 
 LOG_LINES = 200
 MOST_FOUND = 1000  # rows of one answer

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nbaccel.engine import VirtualNodes
-    from nbaccel.options import InitOptions
+    from nbaccel.handles.options import InitOptions
     from nbaccel.ray_engine.driver import RayEngine
 
 
@@ -55,14 +55,14 @@ def new_virtual_nodes() -> VirtualNodes:
 
 def wrapped_ref(inner: Any) -> Any:
     """nbaccel's ref around one of Ray's, in whichever process it arrives."""
-    from nbaccel.refs import ObjectRef
+    from nbaccel.handles.refs import ObjectRef
 
     return ObjectRef(inner.binary(), _here(), inner)
 
 
 def wrapped_refs(inner: list[Any]) -> Any:
     """nbaccel's list of refs, as a task with num_returns="dynamic" returns it."""
-    from nbaccel.refs import DynamicObjectRefGenerator
+    from nbaccel.handles.refs import DynamicObjectRefGenerator
 
     return DynamicObjectRefGenerator([wrapped_ref(each) for each in inner])
 

@@ -10,8 +10,7 @@ from typing import Any
 import ray
 
 from nbaccel import engine as engines
-from nbaccel import sinks
-from nbaccel.options import InitOptions
+from nbaccel.handles.options import InitOptions
 from nbaccel.ray_engine.reports import unasked
 from nbaccel.ray_engine.reports.cluster import Cluster
 from nbaccel.ray_engine.reports.device_memory import DeviceMemory, Kind
@@ -28,6 +27,7 @@ from nbaccel.ray_engine.submission.objects import Objects
 from nbaccel.ray_engine.submission.shipping import Shipping
 from nbaccel.ray_engine.submission.submissions import About, Submissions
 from nbaccel.ray_engine.submission.tasks import Tasks
+from nbaccel.views import sinks
 
 _serials = itertools.count(1)
 

@@ -12,9 +12,9 @@ from numbers import Real
 from typing import Any
 
 from nbaccel import engine as engines
-from nbaccel.handles import PlacementGroupID
-from nbaccel.option_checks import label_selector
-from nbaccel.placement_group_handle import PlacementGroup
+from nbaccel.handles.option_checks import label_selector
+from nbaccel.handles.placement_group_handle import PlacementGroup
+from nbaccel.handles.remote import PlacementGroupID
 from nbaccel.util.scheduling_strategies import is_node_id
 
 VALID_PLACEMENT_GROUP_STRATEGIES = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")

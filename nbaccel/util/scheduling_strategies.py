@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nbaccel.placement_group_handle import PlacementGroup
+    from nbaccel.handles.placement_group_handle import PlacementGroup
 
 NODE_ID_DIGITS = 56
 Pairs = list[tuple[str, str]]

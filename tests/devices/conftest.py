@@ -14,7 +14,7 @@ import pytest
 import nbaccel
 from nbaccel import api
 from nbaccel import engine as engines
-from nbaccel.snapshot import DeviceRow, Snapshot
+from nbaccel.views.snapshot import DeviceRow, Snapshot
 from tests.accelerators.conftest import nvml_library  # noqa: F401 - the compiled NVML is one for both rooms
 from tests.accelerators.fake_nvml import FakeNvml
 from tests.accelerators.machines import MadeMachine

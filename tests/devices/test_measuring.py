@@ -7,7 +7,7 @@ import time
 import pytest
 
 import nbaccel
-from nbaccel.snapshot import DeviceMetrics, Snapshot
+from nbaccel.views.snapshot import DeviceMetrics, Snapshot
 from tests.accelerators.fake_nvml import Gpu
 from tests.accelerators.machines import add_amd, add_ascend, add_gaudi, add_neuron, add_tpu
 from tests.census import wait_until

@@ -10,11 +10,11 @@ import pickle
 import pytest
 
 import nbaccel
-from nbaccel.task_filter import TaskFilter
 from nbaccel.util import as_completed, map_unordered, metrics, state
 from nbaccel.util.multiprocessing import Pool, TimeoutError
 from nbaccel.util.placement_group import placement_group, remove_placement_group
 from nbaccel.util.state.exception import RayStateApiException
+from nbaccel.views.task_filter import TaskFilter
 
 
 def _lines(name):

@@ -57,7 +57,7 @@ nbaccel.get([flood.remote(0), flood.remote(1)])
 SLOW_READER = """
 import psutil, threading
 import nbaccel
-from nbaccel import sinks
+from nbaccel.views import sinks
 nbaccel.init(num_cpus=2)
 free, blocked = threading.Event(), threading.Event()
 class Slow(sinks.Sinks):
@@ -343,8 +343,8 @@ print("still here", nbaccel.get(actor.seven.remote()), flush=True)
 
 INTERRUPTED_START = """
 import os
-from nbaccel.local_engine import driver, launch
-from nbaccel.options import init_options
+from nbaccel.local_engine.driver import engine as driver, launch
+from nbaccel.handles.options import init_options
 class Interrupted:
     "Options that interrupt whoever looks at one of them."
     def __getattr__(self, name):
@@ -406,7 +406,7 @@ except exceptions.HeadDiedError as error:
 # A driver whose task prints for ever; it reads the lines and shows none. The file says that it has begun.
 FLOODER = """
 import nbaccel
-from nbaccel import sinks
+from nbaccel.views import sinks
 class Quiet(sinks.Sinks):
     lines = lambda self, message: None
 sinks.install(Quiet())

@@ -119,7 +119,7 @@ def test_a_frame_of_text_and_numbers_with_an_index_comes_back_from_pandas() -> N
 def test_pyarrow_is_not_loaded_for_a_small_frame() -> None:
     program = (
         "import sys, polars\n"
-        "from nbaccel.local_engine import codec\n"
+        "from nbaccel.local_engine.wire import codec\n"
         "codec.load(codec.dump([polars.DataFrame({'a': range(1_000)})], []))\n"
         "print('pyarrow' in sys.modules)\n"
     )

@@ -10,9 +10,9 @@ import numpy
 import pytest
 
 import nbaccel
+from nbaccel.handles.options import init_options
 from nbaccel.local_engine.driver import launch
 from nbaccel.local_engine.head import boot
-from nbaccel.options import init_options
 from tests.census import Place, wait_until
 from tests.local_engine import misbehaving
 

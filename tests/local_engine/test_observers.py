@@ -14,14 +14,15 @@ import pytest
 
 import nbaccel
 from nbaccel import engine as engines
-from nbaccel import exceptions, observing, sessions
+from nbaccel import exceptions
+from nbaccel.handles.options import init_options
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.driver import engine as driver
 from nbaccel.local_engine.head.observers import MOST_UNREAD_BYTES, Observers
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.wire.framing import FrameReader, LineReader
-from nbaccel.options import init_options
-from nbaccel.snapshot import Snapshot
+from nbaccel.views import observing, sessions
+from nbaccel.views.snapshot import Snapshot
 from tests.census import Place, wait_until
 from tests.local_engine import misbehaving
 

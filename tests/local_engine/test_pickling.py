@@ -115,7 +115,7 @@ def test_arrays_are_read_only_and_those_that_code_captured_are_its_own() -> None
 def test_no_library_is_loaded_for_a_value_that_is_not_its_own() -> None:
     program = (
         "import sys\n"
-        "from nbaccel.local_engine import codec\n"
+        "from nbaccel.local_engine.wire import codec\n"
         "codec.load(codec.dump([{1}, bytes(100_000), memoryview(b'x'), 2 + 1j], []).joined())\n"
         "print(*[name for name in ('torch', 'pandas', 'pyarrow', 'polars', 'numpy') if name in sys.modules])\n"
     )

@@ -69,7 +69,7 @@ INSTALLED = [name for name in USES if find_spec(name) is not None]
 def judged():
     """What a fork server says of each, one after the other as it imports them: "" or why it starts again without it."""
     program = (
-        "import json; from nbaccel.local_engine import zygote\n"
+        "import json; from nbaccel.local_engine.side_processes import zygote\n"
         f"print(json.dumps({{name: zygote._preload(name) for name in {INSTALLED}}}))"
     )
     return json.loads(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout)

@@ -16,8 +16,9 @@ import pytest
 
 import nbaccel
 from nbaccel import engine as engines
-from nbaccel import exceptions, sessions
+from nbaccel import exceptions
 from nbaccel.local_engine import wire
+from nbaccel.views import sessions
 from tests.census import Place, wait_until
 from tests.local_engine import misbehaving, programs
 
@@ -101,8 +102,8 @@ def test_a_question_that_the_head_fails_at_is_answered_all_the_same(cluster: Pla
 def test_a_stranger_without_the_token_is_told_so(cluster: Place) -> None:
     engine: Any = engines.running()
     (record,) = [each for each in sessions.find() if each.session == engine.welcome.session]
+    from nbaccel.handles.options import init_options
     from nbaccel.local_engine.driver import engine as driver
-    from nbaccel.options import init_options
 
     record.token = "0" * 32
     with pytest.raises(ConnectionError, match="The token is wrong: this head belongs to another user or session"):
@@ -149,8 +150,8 @@ def test_another_user_does_not_find_the_session_file(cluster: Place) -> None:
 
 
 def _join_words(record: sessions.SessionRecord) -> str:
+    from nbaccel.handles.options import init_options
     from nbaccel.local_engine.driver import engine as driver
-    from nbaccel.options import init_options
 
     try:
         driver.join(record, init_options())

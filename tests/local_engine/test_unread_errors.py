@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import nbaccel
-from nbaccel import exceptions, sinks
+from nbaccel import exceptions
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.driver.news import News
 from nbaccel.util.placement_group import placement_group, remove_placement_group
 from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+from nbaccel.views import sinks
 from tests.census import Place, wait_until
 from tests.gates import Gate
 

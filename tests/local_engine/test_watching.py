@@ -12,7 +12,7 @@ import pytest
 import nbaccel as ray
 from nbaccel import engine as engines
 from nbaccel.exceptions import TaskCancelledError, WorkerCrashedError
-from nbaccel.snapshot import Snapshot
+from nbaccel.views.snapshot import Snapshot
 from tests.census import Place, wait_until
 
 

@@ -7,7 +7,7 @@ import signal
 
 import nbaccel as ray
 from nbaccel import engine as engines
-from nbaccel.snapshot import Snapshot
+from nbaccel.views.snapshot import Snapshot
 from tests.census import Place, wait_until
 
 

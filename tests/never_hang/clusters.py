@@ -8,7 +8,7 @@ from typing import Any
 
 import nbaccel
 from nbaccel import engine as engines
-from nbaccel.options import UNIT, TaskOptions, demand_of_task
+from nbaccel.handles.options import UNIT, TaskOptions, demand_of_task
 from tests.census import wait_until
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import nbaccel
-from nbaccel.snapshot import TaskRow
+from nbaccel.views.snapshot import TaskRow
 from tests.census import Place
 from tests.never_hang.clusters import held, wait_until_free
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbaccel.sinks import Notice, Sinks
+from nbaccel.views.sinks import Notice, Sinks
 
 
 def test_a_line_that_changes_is_printed_once_until_it_is_taken_away(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,11 +7,11 @@ from inspect import signature
 import pytest
 
 import nbaccel
+from nbaccel.handles.options import init_options, task_options
 from nbaccel.notebook import arguments
 from nbaccel.notebook.arguments import Option, TypingMistake
 from nbaccel.notebook.options import INIT as INIT_KEYWORDS
 from nbaccel.notebook.options import MAGICS, TASK, manual
-from nbaccel.options import init_options, task_options
 
 INIT = MAGICS["accel_init"]
 

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from nbaccel.notebook import card
-from nbaccel.snapshot import Snapshot
+from nbaccel.views.snapshot import Snapshot
 
 
 class _Words(HTMLParser):

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from nbaccel.notebook import drawn
-from nbaccel.snapshot import DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
+from nbaccel.views.snapshot import DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
 
 NOW = 1_795_176_964.8109164
 

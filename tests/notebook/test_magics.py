@@ -10,9 +10,10 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 
 import nbaccel
-from nbaccel import engine, wording
+from nbaccel import engine
+from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.notebook import magics, views
-from nbaccel.placement_group_handle import PlacementGroup
+from nbaccel.views import wording
 
 Run = Callable[[str], str]
 

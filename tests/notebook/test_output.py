@@ -7,7 +7,7 @@ from typing import Any
 
 from nbaccel.notebook.output import CellOutput
 from nbaccel.notebook.settings import NotebookSettings
-from nbaccel.sinks import Notice, Printed
+from nbaccel.views.sinks import Notice, Printed
 
 
 class FrontEnd:

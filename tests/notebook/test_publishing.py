@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nbaccel.notebook.publishing import Publisher
-from nbaccel.snapshot import Snapshot
+from nbaccel.views.snapshot import Snapshot
 
 
 class Engine:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nbaccel.notebook import reprs
-from nbaccel.snapshot import ActorRow, Snapshot
+from nbaccel.views.snapshot import ActorRow, Snapshot
 
 
 def test_a_running_task_says_where_and_a_waiting_one_why(busy_snapshot: Snapshot) -> None:

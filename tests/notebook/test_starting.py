@@ -9,7 +9,7 @@ import pytest
 
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.starting import Starter
-from nbaccel.snapshot import Snapshot
+from nbaccel.views.snapshot import Snapshot
 
 
 class FakeCluster:

@@ -175,7 +175,7 @@ print(nbaccel.wait([ref], timeout=0)[1] == [ref])
 
 
 def test_detached_tasks_go_on(kernel: Kernel) -> None:
-    kernel.run("from nbaccel import stopping; stopping.set_policy('detach')")
+    kernel.run("from nbaccel.waits import stopping; stopping.set_policy('detach')")
     cell = kernel.submit("ref = sleeps.remote()\nnbaccel.get(ref)")
     kernel.until(lambda: "begun" in cell.text)
     kernel.interrupt()

@@ -10,8 +10,8 @@ import pytest
 
 from nbaccel import engine as engines
 from nbaccel.notebook import views
-from nbaccel.snapshot import JobRow, Snapshot, TaskRow
-from nbaccel.task_filter import FoundTasks, TaskFilter
+from nbaccel.views.snapshot import JobRow, Snapshot, TaskRow
+from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 pytest.importorskip("anywidget", reason="anywidget is not installed")
 

@@ -13,9 +13,9 @@ import pytest
 
 import nbaccel
 from nbaccel import exceptions
-from nbaccel.snapshot import TaskRow
 from nbaccel.util.placement_group import placement_group, remove_placement_group
 from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+from nbaccel.views.snapshot import TaskRow
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(300)]
 pytest.importorskip("ray")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import nbaccel
-from nbaccel import sinks
+from nbaccel.views import sinks
 from tests.census import is_alive
 from tests.gates import wait_until
 

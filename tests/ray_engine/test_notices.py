@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel import sinks
 from nbaccel.ray_engine.reports.notices import Notices
 from nbaccel.ray_engine.submission.submissions import About, Submissions
-from nbaccel.snapshot import ActorRow, DeviceRow, Holder, NodeRow, Runtime, Snapshot
+from nbaccel.views import sinks
+from nbaccel.views.snapshot import ActorRow, DeviceRow, Holder, NodeRow, Runtime, Snapshot
 
 NODE = "aa" * 28
 

@@ -7,9 +7,9 @@ import pytest
 pytest.importorskip("ray")
 from ray._private import ray_logging
 
-from nbaccel import sinks
 from nbaccel.ray_engine.reports import output
 from nbaccel.ray_engine.reports.output import ClientOutput, Output, split
+from nbaccel.views import sinks
 
 TASK = "ab" * 24
 

@@ -11,8 +11,9 @@ import pytest
 pytest.importorskip("ray")
 
 import nbaccel
-from nbaccel import exceptions, package_environments, sinks
+from nbaccel import exceptions, package_environments
 from nbaccel.ray_engine.startup import own_environments, starting
+from nbaccel.views import sinks
 
 
 @pytest.fixture(autouse=True)

@@ -6,10 +6,10 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel.options import task_options
+from nbaccel.handles.options import task_options
 from nbaccel.ray_engine.reports import planning
-from nbaccel.snapshot import NodeRow, Runtime, Snapshot, TaskRow
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+from nbaccel.views.snapshot import NodeRow, Runtime, Snapshot, TaskRow
 
 
 def test_what_goes_on_comes_first_and_then_the_latest_also_where_nobody_told_when_it_ended() -> None:

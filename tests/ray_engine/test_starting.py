@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 import nbaccel
-from nbaccel.options import init_options
+from nbaccel.handles.options import init_options
 from nbaccel.ray_engine.startup import starting
 
 

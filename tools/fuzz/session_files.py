@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from nbaccel import sessions
 from nbaccel.local_engine import process
+from nbaccel.views import sessions
 from tools.fuzz import written_files
 from tools.fuzz.cases import Cases
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import nbaccel
 from nbaccel import engine as engines
-from nbaccel import sessions
+from nbaccel.handles.options import init_options
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.driver import engine as driver
 from nbaccel.local_engine.wire.framing import FrameReader
-from nbaccel.options import init_options
+from nbaccel.views import sessions
 from tests.census import Place, wait_until
 from tests.heads import inside
 

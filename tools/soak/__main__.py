@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy
 
 import nbaccel
-from nbaccel import sessions
+from nbaccel.views import sessions
 from tests.accelerators.machines import MadeMachine, add_amd
 from tests.census import Place, wait_until
 from tests.heads import assert_idle, inside

@@ -13,7 +13,7 @@ import psutil
 from tests.census import Place
 
 OBSERVER = """
-from nbaccel import observing, sessions
+from nbaccel.views import observing, sessions
 (record,) = sessions.find()
 with observing.connected(record) as observer:
     for picture in observer.pictures():

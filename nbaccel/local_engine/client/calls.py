@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nbaccel import exceptions
-from nbaccel.handles import (
+from nbaccel.handles.options import ActorOptions, MethodOptions, TaskOptions
+from nbaccel.handles.placement_group_handle import PlacementGroup
+from nbaccel.handles.remote import (
     ActorClass,
     ActorHandle,
     ActorMethod,
@@ -22,8 +24,6 @@ from nbaccel.local_engine.client import templates
 from nbaccel.local_engine.client.object_client import INLINE_BYTES, ObjectClient, refuse_to_serialize
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire.ids import return_id, task_of
-from nbaccel.options import ActorOptions, MethodOptions, TaskOptions
-from nbaccel.placement_group_handle import PlacementGroup
 
 if TYPE_CHECKING:
     pass

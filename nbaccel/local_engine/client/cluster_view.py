@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 
-from nbaccel.handles import ObjectRef
+from nbaccel.handles.options import TaskOptions
+from nbaccel.handles.remote import ObjectRef
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client import templates
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire.ids import return_id
-from nbaccel.options import TaskOptions
-from nbaccel.snapshot import Snapshot
-from nbaccel.task_filter import FoundTasks, TaskFilter
+from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 
 class ClusterView:

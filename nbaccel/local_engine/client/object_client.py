@@ -13,8 +13,10 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from nbaccel import engine as engines
-from nbaccel import exceptions, interruptible
-from nbaccel.handles import (
+from nbaccel import exceptions
+from nbaccel.handles.placement_group_handle import PlacementGroup
+from nbaccel.handles.refs import check_pickled_by_hand
+from nbaccel.handles.remote import (
     ActorHandle,
     MethodSpec,
     ObjectRef,
@@ -33,8 +35,7 @@ from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.garbage import Collector
 from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.wire.ids import IdMaker
-from nbaccel.placement_group_handle import PlacementGroup
-from nbaccel.refs import check_pickled_by_hand
+from nbaccel.waits import interruptible
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

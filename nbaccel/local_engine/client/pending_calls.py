@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from nbaccel import exceptions
-from nbaccel.handles import ActorMethod, ObjectRef
+from nbaccel.handles.remote import ActorMethod, ObjectRef
 
 
 class _Values(Protocol):

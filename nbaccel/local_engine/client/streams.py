@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from nbaccel import exceptions, interruptible
-from nbaccel.handles import ObjectRef, ObjectRefGenerator
+from nbaccel import exceptions
+from nbaccel.handles.remote import ObjectRef, ObjectRefGenerator
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.wire.ids import return_id
+from nbaccel.waits import interruptible
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.client.object_client import ObjectClient

@@ -6,12 +6,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from nbaccel.handles import ActorClass, ActorMethod, MethodSpec, RemoteFunction
-from nbaccel.local_engine import wire
-from nbaccel.local_engine.client import environment_spec
-from nbaccel.local_engine.client.environment_spec import Environment
-from nbaccel.local_engine.wire import codec
-from nbaccel.options import (
+from nbaccel.handles.options import (
     ActorOptions,
     MethodOptions,
     ResourceOptions,
@@ -20,6 +15,11 @@ from nbaccel.options import (
     demand_of_actor,
     demand_of_task,
 )
+from nbaccel.handles.remote import ActorClass, ActorMethod, MethodSpec, RemoteFunction
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client import environment_spec
+from nbaccel.local_engine.client.environment_spec import Environment
+from nbaccel.local_engine.wire import codec
 
 Pairs = list[tuple[str, int]]
 Options = TypeVar("Options", bound=ResourceOptions)

@@ -24,7 +24,8 @@ from typing import Any
 import msgspec
 
 from nbaccel import engine as engines
-from nbaccel import exceptions, sessions
+from nbaccel import exceptions
+from nbaccel.handles.options import ACCELERATORS, InitOptions
 from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.client import environment_spec
 from nbaccel.local_engine.client.calls import Client
@@ -34,8 +35,8 @@ from nbaccel.local_engine.driver import launch
 from nbaccel.local_engine.driver.news import News
 from nbaccel.local_engine.head.boot import MARK
 from nbaccel.local_engine.wire import failures, framing
-from nbaccel.options import ACCELERATORS, InitOptions
-from nbaccel.snapshot import Snapshot
+from nbaccel.views import sessions
+from nbaccel.views.snapshot import Snapshot
 
 START_TIMEOUT_S = 30.0
 END_TIMEOUT_S = 5.0

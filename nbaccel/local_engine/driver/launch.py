@@ -14,8 +14,8 @@ from typing import NamedTuple
 import msgspec
 
 from nbaccel import exceptions, roots
+from nbaccel.handles.options import InitOptions
 from nbaccel.local_engine.head.boot import MARK, Config
-from nbaccel.options import InitOptions
 
 _LONGEST_PLACE = 80  # the path of a unix socket has at most 107 bytes: nbaccel-xxxxxxxx/head.sock lies below
 
@@ -159,7 +159,7 @@ def discard(process: subprocess.Popen[bytes], config: Config) -> None:
     """End a head that nobody will use, and remove what it has made."""
     process.kill()
     process.wait()
-    from nbaccel import sessions
+    from nbaccel.views import sessions
 
     sessions.withdraw(config.session)
     shutil.rmtree(config.directory, ignore_errors=True)

@@ -1,6 +1,6 @@
 """The driver's second connection: what workers print, notices, and pictures, shown as they come.
 
-A thread reads and shows; nothing here can hold up a call. `nbaccel.sinks` decides where it is shown.
+A thread reads and shows; nothing here can hold up a call. `nbaccel.views.sinks` decides where it is shown.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from nbaccel import exceptions, sinks
+from nbaccel import exceptions
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
-from nbaccel.snapshot import Snapshot
+from nbaccel.views import sinks
+from nbaccel.views.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.driver.engine import Driver

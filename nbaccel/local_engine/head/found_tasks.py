@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from nbaccel.local_engine.head.picture import MOST_EXPLAINED, Picture
-from nbaccel.task_filter import FoundTasks, TaskFilter
+from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head

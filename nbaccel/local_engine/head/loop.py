@@ -24,7 +24,7 @@ from typing import Any
 
 import setproctitle
 
-from nbaccel import __version__, sessions
+from nbaccel import __version__
 from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.head.boot import MARK, Config
 from nbaccel.local_engine.head.devices.leftovers import Leftovers
@@ -50,6 +50,7 @@ from nbaccel.local_engine.wire.framing import LineReader, Unreadable
 from nbaccel.scheduling.events import ActorKillAsked, JobEnded
 from nbaccel.scheduling.moves import IllegalEvent
 from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.views import sessions
 
 MOST_TROUBLES = 100  # in a row: then nothing works any more
 

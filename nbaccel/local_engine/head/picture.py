@@ -17,7 +17,7 @@ from nbaccel.accelerators.report import unoffered
 from nbaccel.local_engine.head.records import ActorEntry, TaskEntry
 from nbaccel.scheduling.events import UNIT
 from nbaccel.scheduling.moves import FAILED
-from nbaccel.snapshot import (
+from nbaccel.views.snapshot import (
     ActorRow,
     Alert,
     DeviceMetrics,

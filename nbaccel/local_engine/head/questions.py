@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from nbaccel import sinks
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.found_tasks import found_tasks
 from nbaccel.local_engine.head.groups import GroupNameTaken, Groups
@@ -22,12 +21,13 @@ from nbaccel.local_engine.head.state_rows import StateRows
 from nbaccel.local_engine.head.virtual_nodes import VirtualNodes
 from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling.events import ActorKillAsked, CancelAsked
-from nbaccel.task_filter import TaskFilter
+from nbaccel.views import sinks
+from nbaccel.views.task_filter import TaskFilter
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head
     from nbaccel.local_engine.head.records import ActorEntry
-    from nbaccel.snapshot import Snapshot
+    from nbaccel.views.snapshot import Snapshot
 
 _TAIL_BYTES = 1 << 20
 

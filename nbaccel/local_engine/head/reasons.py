@@ -1,4 +1,4 @@
-"""The head's answers to "why does it wait?" and "what would it meet?", in the words of `nbaccel.answers`.
+"""The head's answers to "why does it wait?" and "what would it meet?", in the words of `nbaccel.views.answers`.
 
 The scheduler's books say what fits and who holds what. The devices themselves are asked for what no book has: memory
 that processes of others have taken. A question never waits for that; it is answered with what was seen last, and the
@@ -11,11 +11,11 @@ import time
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from nbaccel import wording
 from nbaccel.accelerators import Device, DeviceKind
 from nbaccel.accelerators.metrics import DeviceMetrics
 from nbaccel.scheduling.events import UNIT, Choice
 from nbaccel.scheduling.explain import Explanation, HolderFact
+from nbaccel.views import wording
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from nbaccel.handles.option_checks import MOST_RETURNS
 from nbaccel.local_engine import wire
-from nbaccel.option_checks import MOST_RETURNS
 from nbaccel.scheduling.events import Choice, Placement, Pool
 
 

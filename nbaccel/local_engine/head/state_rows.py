@@ -7,8 +7,8 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from nbaccel import trace_events
 from nbaccel.local_engine.head.picture import Picture, plain
+from nbaccel.views import trace_events
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head

@@ -19,7 +19,7 @@ from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import Job, WorkerProcess
 from nbaccel.local_engine.side_processes import log
 from nbaccel.scheduling.commands import Warn
-from nbaccel.snapshot import Alert, Snapshot
+from nbaccel.views.snapshot import Alert, Snapshot
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head

@@ -12,8 +12,8 @@ import sys
 from typing import Any
 
 from nbaccel import engine as engines
-from nbaccel import sinks
 from nbaccel.local_engine.memory import view_of
+from nbaccel.views import sinks
 
 
 class TorchDevices:

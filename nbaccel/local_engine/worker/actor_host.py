@@ -21,7 +21,7 @@ from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from nbaccel import option_checks
+from nbaccel.handles import option_checks
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.worker.execution import ActorExit, Running, current_run

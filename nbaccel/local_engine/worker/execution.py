@@ -27,12 +27,12 @@ import cloudpickle
 import msgspec
 
 from nbaccel import exceptions, roots
+from nbaccel.handles.placement_group_handle import PlacementGroup
+from nbaccel.handles.refs import DynamicObjectRefGenerator
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.rooms import Room
 from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.worker.impatience import TooLate
-from nbaccel.placement_group_handle import PlacementGroup
-from nbaccel.refs import DynamicObjectRefGenerator
 
 _OUR_DIRECTORIES = (
     os.path.join(roots.PACKAGE, "local_engine") + os.sep,

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 from nbaccel import exceptions
-from nbaccel.ids import PlacementGroupID
+from nbaccel.handles.ids import PlacementGroupID
+from nbaccel.handles.options import ACCELERATORS
+from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client import environment_spec
 from nbaccel.local_engine.client.cluster_view import ClusterView
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.worker.execution import ActorExit, Running, current_run
-from nbaccel.options import ACCELERATORS
-from nbaccel.placement_group_handle import PlacementGroup
-from nbaccel.snapshot import Snapshot
+from nbaccel.views.snapshot import Snapshot
 
 
 class WorkerView(ClusterView):

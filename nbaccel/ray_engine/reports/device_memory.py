@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import ray
 
-from nbaccel.options import UNIT, ResourceOptions
+from nbaccel.handles.options import UNIT, ResourceOptions
 from nbaccel.ray_engine.reports.device_rows import type_of
 from nbaccel.scheduling.resources import bytes_text
-from nbaccel.snapshot import NodeRow
+from nbaccel.views.snapshot import NodeRow
 
 FIRST_ANSWER_S = 20.0  # the actors start first
 _GPU = "GPU"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbaccel.accelerators import RESOURCES, vendor_for_resource, vendor_of
 from nbaccel.scheduling.resources import listed
-from nbaccel.snapshot import ActorRow, DeviceMetrics, DeviceRow, Holder, NodeRow, TaskRow
+from nbaccel.views.snapshot import ActorRow, DeviceMetrics, DeviceRow, Holder, NodeRow, TaskRow
 
 if TYPE_CHECKING:
     from nbaccel.ray_engine.reports.picture import Known

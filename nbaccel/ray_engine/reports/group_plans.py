@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nbaccel.options import UNIT
+from nbaccel.handles.options import UNIT
 from nbaccel.ray_engine.reports import planning
 from nbaccel.ray_engine.reports.planning import Autoscaler
 from nbaccel.scheduling.events import GroupAsked
@@ -13,7 +13,7 @@ from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.moves import GroupState
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.reasons import judge
-from nbaccel.snapshot import GroupRow, Snapshot
+from nbaccel.views.snapshot import GroupRow, Snapshot
 
 _SETTLED = ("CREATED", "REMOVED")
 Labels = list[dict[str, str]] | None

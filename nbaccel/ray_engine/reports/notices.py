@@ -17,11 +17,12 @@ from typing import Any
 import msgspec
 import ray
 
-from nbaccel import exceptions, sinks
+from nbaccel import exceptions
 from nbaccel.ray_engine.reports import planning
 from nbaccel.ray_engine.reports.outstanding import Demand, Outstanding, demand_of
 from nbaccel.ray_engine.submission.submissions import Submission
 from nbaccel.scheduling.reasons import Feasibility
+from nbaccel.views import sinks
 
 LOOK_EVERY_S = 1.0
 PATIENCE_S = 5.0  # what waits longer has a line under its cell

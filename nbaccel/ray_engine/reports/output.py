@@ -18,9 +18,9 @@ from typing import Any
 
 from ray._private import ray_logging, worker
 
-from nbaccel import sinks
 from nbaccel.ray_engine.reports.held_lines import Key
 from nbaccel.ray_engine.reports.raylet_words import shortened
+from nbaccel.views import sinks
 
 Batch = dict[str, Any]
 Place = Callable[[Key, str, Callable[[bytes], None]], None]

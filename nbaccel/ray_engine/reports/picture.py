@@ -11,7 +11,7 @@ import msgspec
 from nbaccel import __version__
 from nbaccel.ray_engine.reports import device_rows, task_rows
 from nbaccel.ray_engine.submission.submissions import Submission, Submissions
-from nbaccel.snapshot import ActorRow, Alert, GroupRow, NodeRow, Runtime, Snapshot, WorkerRow
+from nbaccel.views.snapshot import ActorRow, Alert, GroupRow, NodeRow, Runtime, Snapshot, WorkerRow
 
 Note = dict[str, Any]
 OWN_NAMES = ("nbaccel_reports_",)

@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from nbaccel.options import ACCELERATORS, UNIT, TaskOptions, demand_of_task
+from nbaccel.handles.options import ACCELERATORS, UNIT, TaskOptions, demand_of_task
 from nbaccel.scheduling.events import Choice, DeviceSpec, NodeSpec, Placement
 from nbaccel.scheduling.explain import until_when, ways_out
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.reasons import Feasibility, choice_text, judge
 from nbaccel.scheduling.resources import listed
-from nbaccel.snapshot import DeviceRow, NodeRow, Snapshot, TaskRow
+from nbaccel.views.snapshot import DeviceRow, NodeRow, Snapshot, TaskRow
 
 MOST_NAMED = 4
 LEAST = 0.001  # below that an amount is none: Ray counts in 0.0001

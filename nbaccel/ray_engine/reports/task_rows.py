@@ -11,7 +11,7 @@ from ray.core.generated.common_pb2 import ErrorType
 
 from nbaccel.ray_engine.reports import planning
 from nbaccel.ray_engine.submission.submissions import Submission
-from nbaccel.snapshot import Snapshot, TaskRow
+from nbaccel.views.snapshot import Snapshot, TaskRow
 
 if TYPE_CHECKING:
     from nbaccel.ray_engine.reports.picture import Known

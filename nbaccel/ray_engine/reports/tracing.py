@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from nbaccel import trace_events
+from nbaccel.views import trace_events
 
 
 def events(notes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

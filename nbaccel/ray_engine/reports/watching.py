@@ -12,16 +12,17 @@ from typing import Any
 import ray
 
 from nbaccel import engine as engines
-from nbaccel import exceptions, task_filter
-from nbaccel.options import TaskOptions
+from nbaccel import exceptions
+from nbaccel.handles.options import TaskOptions
 from nbaccel.ray_engine.reports import group_plans, planning, tracing
 from nbaccel.ray_engine.reports.held_lines import HeldLines
 from nbaccel.ray_engine.reports.notices import Notices
 from nbaccel.ray_engine.reports.output import ClientOutput, Output
 from nbaccel.ray_engine.reports.outstanding import Outstanding
 from nbaccel.ray_engine.reports.picture import Known, draw, draw_nodes
-from nbaccel.snapshot import Snapshot
-from nbaccel.task_filter import FoundTasks, TaskFilter
+from nbaccel.views import task_filter
+from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 COLLECTOR_TIMEOUT_S = 10.0
 ASK_TIMEOUT_S = 5.0

@@ -16,7 +16,8 @@ from functools import partial
 from typing import Any
 
 from nbaccel import engine as engines
-from nbaccel import exceptions, package_environments, sinks
+from nbaccel import exceptions, package_environments
+from nbaccel.views import sinks
 
 _HERE = "NBACCEL_RAY_OF_THIS_MACHINE"
 

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from nbaccel import exceptions
-from nbaccel.options import InitOptions
+from nbaccel.handles.options import InitOptions
 from nbaccel.ray_engine.startup import addresses, own_environments
 from nbaccel.ray_engine.startup.light_imports import lighter_imports
 from nbaccel.ray_engine.submission.shipping import PACKAGE

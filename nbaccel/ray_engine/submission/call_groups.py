@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from nbaccel import option_checks
+from nbaccel.handles import option_checks
 
 DECLARED = "__nbaccel_groups__"
 _MARK = "__ray_concurrency_group__"

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from nbaccel.options import UNIT, Demand, ResourceOptions
+from nbaccel.handles.options import UNIT, Demand, ResourceOptions
 from nbaccel.ray_engine.reports import planning
 from nbaccel.scheduling.reasons import Feasibility
-from nbaccel.snapshot import Snapshot
+from nbaccel.views.snapshot import Snapshot
 
 BELIEVED_S = 1.0  # how long a verdict on a demand is believed: nodes come and go
 

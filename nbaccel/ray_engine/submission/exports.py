@@ -10,8 +10,8 @@ from typing import Any
 
 import ray
 
-from nbaccel.handles import ActorClass, RemoteFunction
-from nbaccel.options import ActorOptions, TaskOptions
+from nbaccel.handles.options import ActorOptions, TaskOptions
+from nbaccel.handles.remote import ActorClass, RemoteFunction
 from nbaccel.ray_engine.startup.starting import import_shipped
 from nbaccel.ray_engine.submission import call_groups, options_for_ray
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from nbaccel import engine as engines
-from nbaccel import sinks
-from nbaccel.options import ResourceOptions, TaskOptions
+from nbaccel.handles.options import ResourceOptions, TaskOptions
+from nbaccel.handles.refs import ObjectRef
 from nbaccel.ray_engine.reports import group_plans
 from nbaccel.ray_engine.submission import supervising
 from nbaccel.ray_engine.submission.errors import translated
 from nbaccel.ray_engine.submission.options_for_ray import group_of, rays_group
-from nbaccel.refs import ObjectRef
-from nbaccel.snapshot import GroupRow
+from nbaccel.views import sinks
+from nbaccel.views.snapshot import GroupRow
 
 
 class Groups:

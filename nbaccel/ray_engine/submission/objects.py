@@ -11,10 +11,10 @@ from typing import Any
 import ray
 
 from nbaccel import exceptions
-from nbaccel.handles import ActorHandle
+from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
+from nbaccel.handles.remote import ActorHandle
 from nbaccel.ray_engine.reports.task_rows import error_type
 from nbaccel.ray_engine.submission.errors import translate, translated
-from nbaccel.refs import ObjectRef, ObjectRefGenerator
 
 
 def _failed_task(refs: Sequence[ObjectRef[Any]]) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nbaccel import accelerators
-from nbaccel.options import (
+from nbaccel.handles.options import (
     ACCELERATORS,
     ActorOptions,
     Demand,

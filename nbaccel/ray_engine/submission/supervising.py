@@ -13,8 +13,8 @@ from typing import Any
 import ray
 
 from nbaccel import exceptions
-from nbaccel.handles import ActorClass, ActorHandle, RemoteFunction
-from nbaccel.options import TaskOptions, demand_of_task
+from nbaccel.handles.options import TaskOptions, demand_of_task
+from nbaccel.handles.remote import ActorClass, ActorHandle, RemoteFunction
 from nbaccel.ray_engine.startup.starting import import_shipped
 from nbaccel.ray_engine.submission import exports, options_for_ray
 from nbaccel.ray_engine.submission.choosing import Choices, quantities

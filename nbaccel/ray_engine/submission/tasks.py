@@ -9,22 +9,22 @@ import ray
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
-from nbaccel.arity import arity_of
-from nbaccel.handles import ActorClass, ActorHandle, ActorMethod, MethodSpec, RemoteFunction
-from nbaccel.options import (
+from nbaccel.handles.arity import arity_of
+from nbaccel.handles.options import (
     ActorOptions,
     MethodOptions,
     TaskOptions,
     demand_of_actor,
     demand_of_task,
 )
+from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
+from nbaccel.handles.remote import ActorClass, ActorHandle, ActorMethod, MethodSpec, RemoteFunction
 from nbaccel.ray_engine.submission import call_groups, exports, options_for_ray, supervising
 from nbaccel.ray_engine.submission.abandoned import has_ended
 from nbaccel.ray_engine.submission.choosing import Choice, quantities
 from nbaccel.ray_engine.submission.errors import translate
 from nbaccel.ray_engine.submission.submissions import About
 from nbaccel.ray_engine.submission.undecided import Deciding, UndecidedActor
-from nbaccel.refs import ObjectRef, ObjectRefGenerator
 
 
 class Tasks:

@@ -20,8 +20,8 @@ from ray.experimental import internal_kv
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
-from nbaccel.handles import ActorClass, ActorHandle
-from nbaccel.options import ActorOptions, demand_of_actor
+from nbaccel.handles.options import ActorOptions, demand_of_actor
+from nbaccel.handles.remote import ActorClass, ActorHandle
 from nbaccel.ray_engine.submission.choosing import Choice, Choices, quantities
 
 _NAME_IS_FREE_AFTER_S = 10.0  # Ray gives a name back a moment after the actor that had it was killed

@@ -15,7 +15,7 @@ from dask.core import flatten
 from dask.order import order
 
 import nbaccel
-from nbaccel.handles import ObjectRef
+from nbaccel.handles.remote import ObjectRef
 from nbaccel.util.dask.callbacks import Hooks
 
 _NO_RESOURCES = (

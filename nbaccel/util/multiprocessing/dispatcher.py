@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import nbaccel
-from nbaccel import interruptible
 from nbaccel.exceptions import ActorDiedError, RayActorError
 from nbaccel.util.multiprocessing.results import AsyncResult, Outcome, StreamedResult
+from nbaccel.waits import interruptible
 
 _log = logging.getLogger(__name__)
 

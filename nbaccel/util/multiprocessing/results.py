@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from multiprocessing import TimeoutError
 from typing import Any
 
-from nbaccel import interruptible
+from nbaccel.waits import interruptible
 
 Outcome = tuple[bool, Any]  # (True, value) or (False, exception) of one item
 

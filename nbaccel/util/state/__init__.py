@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from nbaccel import engine as engines
-from nbaccel.handles import ObjectRef
+from nbaccel.handles.remote import ObjectRef
 from nbaccel.submodules import by_attribute
 from nbaccel.util.state import summaries
 from nbaccel.util.state.exception import RayStateApiException, ServerUnavailable

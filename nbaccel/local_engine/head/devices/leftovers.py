@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nbaccel import wording
 from nbaccel.accelerators import Device, DeviceKind
 from nbaccel.accelerators.metrics import DeviceMetrics
 from nbaccel.device_memory import DEFAULT_THRESHOLD_BYTES
 from nbaccel.local_engine import wire
 from nbaccel.scheduling.events import UNIT, Task, TaskKind
+from nbaccel.views import wording
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head

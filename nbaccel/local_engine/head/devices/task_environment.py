@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from nbaccel import accelerators, wording
+from nbaccel import accelerators
 from nbaccel.local_engine import wire
 from nbaccel.scheduling.events import TaskKind
+from nbaccel.views import wording
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.devices.device_leases import Assigned

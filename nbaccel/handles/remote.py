@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import msgspec
 
 from nbaccel import engine as engines
-from nbaccel.arity import Arity, arity_of, constructor_arity, signature_of
-from nbaccel.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID, WorkerID
-from nbaccel.option_checks import streams_only_generators
-from nbaccel.options import ActorOptions, MethodOptions, TaskOptions, as_given, falling_back
-from nbaccel.refs import ObjectRef, ObjectRefGenerator
+from nbaccel.handles.arity import Arity, arity_of, constructor_arity, signature_of
+from nbaccel.handles.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID, WorkerID
+from nbaccel.handles.option_checks import streams_only_generators
+from nbaccel.handles.options import ActorOptions, MethodOptions, TaskOptions, as_given, falling_back
+from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 
 if TYPE_CHECKING:
     from nbaccel.dag import ClassMethodNode, ClassNode, FunctionNode

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from nbaccel import wording
-from nbaccel.snapshot import ActorRow, DeviceRow, Holder, Snapshot, TaskRow
+from nbaccel.views import wording
+from nbaccel.views.snapshot import ActorRow, DeviceRow, Holder, Snapshot, TaskRow
 
 RUNNING = frozenset({"RUNNING", "RUNNING_IN_RAY_GET", "RUNNING_IN_RAY_WAIT", "SUBMITTED_TO_WORKER"})
 ENDED = frozenset({"FINISHED", "FAILED", "CANCELLED"})

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from nbaccel import api, stopping
+from nbaccel import api
 from nbaccel import engine as engines
-from nbaccel.refs import ObjectRef
+from nbaccel.handles.refs import ObjectRef
+from nbaccel.waits import stopping
 
 
 class as_completed:

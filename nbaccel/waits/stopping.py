@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from nbaccel import engine as engines
-from nbaccel.refs import ObjectRef, ObjectRefGenerator
+from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 
 AGAIN_S = 3.0
 

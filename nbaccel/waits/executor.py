@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent import futures
 from typing import Any
 
-from nbaccel import api, interruptible, stopping
+from nbaccel import api
 from nbaccel import engine as engines
+from nbaccel.waits import interruptible, stopping
 
 
 class _TaskFuture(futures.Future[Any]):

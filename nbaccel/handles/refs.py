@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from nbaccel.exceptions import GetTimeoutError, OufOfBandObjectRefSerializationException
-from nbaccel.ids import JobID, TaskID
+from nbaccel.handles.ids import JobID, TaskID
 
 if TYPE_CHECKING:
     import asyncio
@@ -126,7 +126,7 @@ class ObjectRef(Generic[T]):
             return
         self._engine.was_awaited(self)
         if self._cell is not None:
-            from nbaccel import stopping
+            from nbaccel.waits import stopping
 
             stopping.await_was_cancelled(self)
 
@@ -195,7 +195,7 @@ class ObjectRefGenerator:
         except GetTimeoutError:
             return ObjectRef.nil()
         except KeyboardInterrupt:
-            from nbaccel import stopping
+            from nbaccel.waits import stopping
 
             stopping.waiting_was_stopped([self])
             raise
@@ -217,7 +217,7 @@ class ObjectRefGenerator:
             await there.wait()
         except asyncio.CancelledError:
             if self._cell is not None:
-                from nbaccel import stopping
+                from nbaccel.waits import stopping
 
                 stopping.await_was_cancelled(self)
             raise

@@ -6,9 +6,9 @@ import threading
 import time
 from typing import Any
 
-from nbaccel import interruptible
 from nbaccel.engine import Engine
-from nbaccel.handles import ObjectRefGenerator
+from nbaccel.handles.remote import ObjectRefGenerator
+from nbaccel.waits import interruptible
 
 
 def wait_mixed(

@@ -15,9 +15,9 @@ from typing import Any, Self, TypeVar
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from nbaccel import option_checks as checks
-from nbaccel.option_checks import Check, did_you_mean, to_units
-from nbaccel.runtime_env_checks import runtime_env
+from nbaccel.handles import option_checks as checks
+from nbaccel.handles.option_checks import Check, did_you_mean, to_units
+from nbaccel.handles.runtime_env_checks import runtime_env
 
 Demand = dict[str, int]
 Given = TypeVar("Given", bound="ResourceOptions")

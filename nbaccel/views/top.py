@@ -16,9 +16,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from nbaccel import tables, wording
-from nbaccel.sessions import SessionRecord
-from nbaccel.snapshot import DeviceRow, Snapshot, TaskRow
+from nbaccel.views import tables, wording
+from nbaccel.views.sessions import SessionRecord
+from nbaccel.views.snapshot import DeviceRow, Snapshot, TaskRow
 
 BAR_CELLS = 10
 WAITING_SHOWN = 5

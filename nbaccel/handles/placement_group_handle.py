@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
-from nbaccel.handles import ObjectRef, PlacementGroupID
-from nbaccel.options import UNIT
+from nbaccel.handles.options import UNIT
+from nbaccel.handles.remote import ObjectRef, PlacementGroupID
 
 Bundle = dict[str, float]
 

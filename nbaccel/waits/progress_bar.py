@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from nbaccel import engine, sinks
+from nbaccel import engine
+from nbaccel.views import sinks
 
 
 class Bar(Protocol):

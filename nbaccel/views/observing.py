@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from nbaccel import sessions
-from nbaccel.sessions import SessionRecord
-from nbaccel.snapshot import Snapshot
-from nbaccel.task_filter import FoundTasks, TaskFilter
+from nbaccel.views import sessions
+from nbaccel.views.sessions import SessionRecord
+from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 ANSWER_TIMEOUT_S = 5.0
 

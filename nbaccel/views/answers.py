@@ -18,8 +18,8 @@ import msgspec
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
-from nbaccel.handles import ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction
-from nbaccel.options import TaskOptions, task_options
+from nbaccel.handles.options import TaskOptions, task_options
+from nbaccel.handles.remote import ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction
 
 if TYPE_CHECKING:
     from nbaccel.util.placement_group import PlacementGroup

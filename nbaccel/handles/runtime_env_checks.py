@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from nbaccel.option_checks import Check, anything, did_you_mean, string_dict, word, words, wrong_type
+from nbaccel.handles.option_checks import Check, anything, did_you_mean, string_dict, word, words, wrong_type
 
 _FIELDS = (
     "working_dir", "py_modules", "excludes", "pip", "uv", "conda", "env_vars", "config", "container", "image_uri",

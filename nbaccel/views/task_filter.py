@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from nbaccel import tables, wording
-from nbaccel.snapshot import TaskRow
+from nbaccel.views import tables, wording
+from nbaccel.views.snapshot import TaskRow
 
 
 class TaskFilter(msgspec.Struct, frozen=True):
