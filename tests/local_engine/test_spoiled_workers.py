@@ -87,6 +87,24 @@ def test_an_error_that_exits_or_sleeps_does_not_hold_its_worker(cluster: Place, 
 
 
 @pytest.mark.parametrize("kind", ["words", "pickling"])
+def test_an_error_that_swallows_the_alarm_ends_its_worker_and_no_other_task(cluster: Place, kind: str) -> None:
+    pid = nbaccel.get(spoiling.pid.options(**WHOLE).remote())
+    refs = [spoiling.throw.options(max_retries=3, **WHOLE).remote(kind, "swallow")]
+    refs += [spoiling.pid.options(**WHOLE).remote() for _ in range(5)]
+    words = r"(Words|Unpicklable) \(it could not be asked for its words .* did not stop when it was interrupted\)"
+    with pytest.raises(exceptions.RayTaskError, match=words):
+        nbaccel.get(refs[0], timeout=60)
+    assert pid not in nbaccel.get(refs[1:], timeout=60)
+
+
+def test_an_error_that_stays_in_c_code_ends_its_worker(cluster: Place) -> None:
+    pid = nbaccel.get(spoiling.pid.options(**WHOLE).remote())
+    with pytest.raises(exceptions.WorkerCrashedError):
+        nbaccel.get(spoiling.throw.options(**WHOLE).remote("words", "stay in C"), timeout=60)
+    assert nbaccel.get(spoiling.pid.options(**WHOLE).remote()) != pid
+
+
+@pytest.mark.parametrize("kind", ["words", "pickling"])
 def test_an_actor_outlives_an_error_whose_words_exit(cluster: Place, kind: str) -> None:
     thrower = spoiling.Thrower.remote()
     with pytest.raises(exceptions.RayTaskError):

@@ -21,9 +21,9 @@ class SpoiledWorkers:
         self._head = head
         self._told: set[tuple[int, str, str]] = set()
 
-    def came(self, peer: Peer, body: tuple[str, str, str, bytes]) -> None:
-        """A worker says of itself which task has done what, and where that task was submitted."""
-        name, why, cell, parent = body
+    def came(self, peer: Peer, body: tuple[str, str, str, str, bytes]) -> None:
+        """A worker says of itself which task has done what, what to do about it, and where it was submitted."""
+        name, why, advice, cell, parent = body
         worker = peer.worker
         if worker is None:
             return  # a driver, which is nobody's to end
@@ -35,9 +35,7 @@ class SpoiledWorkers:
             self._told.clear()
         self._told.add(told)
         words = (
-            f"{name} has {why}. Its process (pid {worker.pid}) is replaced, so that later tasks do not "
-            "fail; the task's own result is not touched. Do this in a subprocess or in an actor, or ask for "
-            "max_calls=1."
+            f"{name} has {why}. Its process (pid {worker.pid}) is replaced, so that later tasks do not fail. {advice}"
         )
         self._head.note(words)
         self._head.watchers.notice(worker.setup_job, wire.Notice("process", words, cell, parent))

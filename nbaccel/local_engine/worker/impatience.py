@@ -1,13 +1,26 @@
-"""A limit of time for code of the user's that nobody has asked to run: the words of an error, and its pickling."""
+"""A limit of time for code of the user's that nobody has asked to run: the words of an error, and its pickling.
+
+```
+  0 ──── 10 s ──── 20 s ──── 30 s ─┬─ 35 s ─────────────┬─ 45 s
+        TooLate   TooLate  TooLate │ give_up(), which   │ the process ends without asking Python:
+        in the main thread         │ ends the process   │ code in C may have kept the interpreter to itself
+```
+"""
 
 from __future__ import annotations
 
+import faulthandler
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
+from nbaccel.local_engine.client.link import block_signals
+
 PATIENCE_S = 10.0  # an error that holds a large array takes seconds to be pickled
+LAST_WORD = 3.5  # times PATIENCE_S: the third alarm has been swallowed as well, or has not reached the code
+END = 4.5  # times PATIENCE_S: nobody was able to give up
 
 
 class TooLate(BaseException):
@@ -15,23 +28,38 @@ class TooLate(BaseException):
 
 
 @contextmanager
-def limited() -> Iterator[None]:
+def limited(give_up: Callable[[TooLate], object]) -> Iterator[None]:
     """Raise TooLate in the block after PATIENCE_S, and again after as long, should the first one be swallowed.
 
-    For the main thread, where an alarm interrupts a sleep. It takes the process's alarm from whoever has set it.
+    Where that does not end the block, `give_up` is called in another thread. It has to end the process.
+
+    For the main thread, where an alarm interrupts a sleep. It takes the process's alarm, and faulthandler's, from whoever
+    has set it.
     """
-    running = True
+    decided = threading.Lock()  # taken once: by the end of the block, or by who gives up
+    over = threading.Event()
 
     def ring(number: int, frame: Any) -> None:
-        if running:
+        if not decided.locked():
             raise TooLate(f"it took more than {PATIENCE_S:g} s")
+
+    def watch(patience_s: float) -> None:
+        block_signals()
+        if not over.wait(patience_s) and decided.acquire(blocking=False):
+            give_up(TooLate(f"it took more than {patience_s:g} s and did not stop when it was interrupted"))
 
     before = signal.signal(signal.SIGALRM, ring)
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
+        with suppress(RuntimeError):  # the task has left no thread to be had: the alarm is what there is
+            faulthandler.dump_traceback_later(END * PATIENCE_S, exit=True, file=2)
+            threading.Thread(target=watch, args=(LAST_WORD * PATIENCE_S,), name="nbaccel-patience", daemon=True).start()
         signal.setitimer(signal.ITIMER_REAL, PATIENCE_S, PATIENCE_S)
         yield
     finally:
-        running = False
+        if not decided.acquire(blocking=False):
+            threading.Event().wait()  # the process ends
+        over.set()
+        faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, signal.SIG_DFL if before is None else before)

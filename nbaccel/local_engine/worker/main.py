@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any, NoReturn
@@ -249,10 +250,15 @@ class Worker(WorkerView, Client):
         template = self._last
         assert template is not None
         self.output.flush()
-        said = [template.name, " and ".join(left), template.cell, template.parent]
-        self.link.say(wire.Ask(0, "spoiled", wire.pack(said)))
+        advice = "Do this in a subprocess or in an actor, or ask for max_calls=1."
+        self._say_spoiled(template, " and ".join(left), f"The task's own result is not touched. {advice}")
         self.link.flush()
         os._exit(0)
+
+    def _say_spoiled(self, template: wire.Template, why: str, advice: str) -> None:
+        """Tasks that were sent ahead to this process are to run elsewhere."""
+        said = [template.name, why, advice, template.cell, template.parent]
+        self.link.say(wire.Ask(0, "spoiled", wire.pack(said)))
 
     def _report_memory(self, done: wire.Done, template: wire.Template) -> None:
         """What the frameworks of this process say of the devices' memory, now that the task's own values are gone."""
@@ -294,12 +300,26 @@ class Worker(WorkerView, Client):
 
     def failure(self, running: Running, error: BaseException) -> wire.Done:
         """The Done of a task that raised. An error's words and pickling are the user's code: they may end or hang."""
-        limited = impatience.limited if running.template.kind != 2 else nullcontext  # an actor may have its own alarm
+        may_end = running.template.kind != 2  # an actor may have its own alarm
         try:
-            with limited():
+            with impatience.limited(partial(self._give_up, running, error)) if may_end else nullcontext():
                 return self.execution.failure(running, error)
         except BaseException as problem:  # whatever the user's __str__ or __reduce__ raises
             return self.execution.plain_failure(running, error, problem)
+
+    def _give_up(self, running: Running, error: BaseException, problem: impatience.TooLate) -> NoReturn:
+        """The main thread does not come back from the words of an error: the task fails, and the process ends."""
+        try:
+            done = self.execution.plain_failure(running, error, problem)
+            self.leave_fork(running, done)
+            self.link.say(done)
+            if running.template.kind == 0:
+                why = f"raised {type(error).__name__}, whose words or pickling (__str__, __reduce__) do not end"
+                self._say_spoiled(running.template, why, "Look at these methods of the class, and at what they call.")
+            self.output.flush()
+            self.link.flush()
+        finally:
+            os._exit(1)
 
     def leave_fork(self, running: Running, done: wire.Done) -> None:
         """A process that the user's code forked ends where the code does: it is not the one to answer."""
