@@ -20,6 +20,7 @@ from nbaccel.local_engine.client import templates
 from nbaccel.local_engine.head.records import choice_of
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire.ids import return_id
+from nbaccel.local_engine.worker import unheard_exits
 from nbaccel.local_engine.worker.execution import ActorExit, Running, current_run
 from nbaccel.scheduling.events import UNIT
 from nbaccel.scheduling.explain import HolderFact
@@ -103,6 +104,7 @@ class View:
         running = current_run.get()
         if running is not None:
             running.leaves = True  # what is raised here may end in a task of asyncio's that nobody waits for
+        unheard_exits.silence()
         raise ActorExit
 
     def report_progress(self: Any, done: float, total: float) -> None:

@@ -4,6 +4,8 @@ import asyncio
 import atexit
 import contextlib
 import os
+import sys
+import threading
 
 import pytest
 
@@ -403,3 +405,46 @@ def test_an_actor_that_leaves_from_anywhere_ends_its_process_after_its_last_word
     wait_until(lambda: not is_alive(pid))
     with pytest.raises(exceptions.ActorDiedError, match="ended itself"):
         nbaccel.get(actor.go.remote())
+
+
+@pytest.mark.parametrize("group", [None, "side"])
+@pytest.mark.parametrize("how", ["task", "callback", "asyncio.run", "thread"])
+def test_an_actor_that_leaves_in_code_that_nobody_waits_for_prints_nothing_of_it(capfd, how, group):
+    @nbaccel.remote(concurrency_groups={"side": 1})
+    class Leaves:
+        def __ray_shutdown__(self):
+            print("last words", file=sys.stderr)  # in one order with what comes before
+
+        async def go(self):
+            if how == "callback":
+                asyncio.get_running_loop().call_soon(nbaccel.actor.exit_actor)
+            elif how == "asyncio.run":
+                await asyncio.to_thread(asyncio.run, self.begin())
+            elif how == "thread":
+                thread = threading.Thread(target=nbaccel.actor.exit_actor)
+                thread.start()
+                thread.join()
+            else:
+                await self.begin()
+            await asyncio.sleep(0)
+
+        async def begin(self):
+            asyncio.create_task(self.leave())  # noqa: RUF006 - nobody is to ask how it ends
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+
+        async def leave(self):
+            nbaccel.actor.exit_actor()
+
+    actor = Leaves.remote()
+    with contextlib.suppress(exceptions.ActorDiedError):
+        nbaccel.get(actor.go.options(concurrency_group=group).remote())
+    said = ""
+
+    def has_ended():
+        nonlocal said
+        said += capfd.readouterr().err
+        return "last words" in said
+
+    wait_until(has_ended)
+    assert "ActorExit" not in said

@@ -1,6 +1,7 @@
 """Everything in this process, in order: breakpoints work, and what would wait for ever is told."""
 
 import asyncio
+import gc
 import os
 import sys
 
@@ -291,3 +292,19 @@ def test_who_watches_after_the_end_is_told_so():
     nbaccel.shutdown()
     engine.watch(seen.append)
     assert seen[-1] is None
+
+
+def test_an_actor_that_leaves_in_a_task_that_nobody_waits_for_logs_nothing_of_it(caplog):
+    class Leaves:
+        async def go(self):
+            asyncio.create_task(self.leave())  # noqa: RUF006 - nobody is to ask how it ends
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+
+        async def leave(self):
+            nbaccel.actor.exit_actor()
+
+    with pytest.raises(exceptions.ActorDiedError):
+        nbaccel.get(nbaccel.remote(Leaves).remote().go.remote())
+    gc.collect()
+    assert caplog.text == ""
