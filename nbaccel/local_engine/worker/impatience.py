@@ -33,8 +33,8 @@ def limited(give_up: Callable[[TooLate], object]) -> Iterator[None]:
 
     Where that does not end the block, `give_up` is called in another thread. It has to end the process.
 
-    For the main thread, where an alarm interrupts a sleep. It takes the process's alarm, and faulthandler's, from whoever
-    has set it.
+    For the main thread, where an alarm interrupts a sleep. It takes the alarms of the process and of faulthandler from
+    whoever has set them.
     """
     decided = threading.Lock()  # taken once: by the end of the block, or by who gives up
     over = threading.Event()
