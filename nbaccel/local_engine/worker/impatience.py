@@ -3,12 +3,13 @@
 ```
   0 ──── 10 s ──── 20 s ──── 30 s ─┬─ 35 s ─────────────┬─ 45 s
         TooLate   TooLate  TooLate │ give_up(), which   │ the process ends without asking Python:
-        in the main thread         │ ends the process   │ code in C may have kept the interpreter to itself
+        in the main thread         │ ends the process   │ code in C that does not return hears of no alarm
 ```
 """
 
 from __future__ import annotations
 
+import _thread
 import faulthandler
 import signal
 import threading
@@ -19,7 +20,7 @@ from typing import Any
 from nbaccel.local_engine.client.link import block_signals
 
 PATIENCE_S = 10.0  # an error that holds a large array takes seconds to be pickled
-LAST_WORD = 3.5  # times PATIENCE_S: the third alarm has been swallowed as well, or has not reached the code
+LAST_WORD = 3.5  # times PATIENCE_S: the third alarm has been swallowed as well
 END = 4.5  # times PATIENCE_S: nobody was able to give up
 
 
@@ -39,21 +40,29 @@ def limited(give_up: Callable[[TooLate], object]) -> Iterator[None]:
     decided = threading.Lock()  # taken once: by the end of the block, or by who gives up
     over = threading.Event()
 
-    def ring(number: int, frame: Any) -> None:
-        if not decided.locked():
-            raise TooLate(f"it took more than {PATIENCE_S:g} s")
+    watched = False
 
-    def watch(patience_s: float) -> None:
+    def ring(number: int, frame: Any) -> None:
+        nonlocal watched
+        if decided.locked():
+            return
+        if not watched:  # not before: a thread for each task that fails would cost more than all the rest, 0.4 ms
+            watched = True
+            with suppress(RuntimeError):  # the task has left no thread to be had: faulthandler has its own
+                _thread.start_new_thread(watch, ())  # threading would take a lock that this thread may hold
+        raise TooLate(f"it took more than {PATIENCE_S:g} s")
+
+    def watch() -> None:
         block_signals()
-        if not over.wait(patience_s) and decided.acquire(blocking=False):
-            give_up(TooLate(f"it took more than {patience_s:g} s and did not stop when it was interrupted"))
+        if not over.wait((LAST_WORD - 1) * PATIENCE_S) and decided.acquire(blocking=False):
+            took = f"it took more than {LAST_WORD * PATIENCE_S:g} s"
+            give_up(TooLate(f"{took} and did not stop when it was interrupted"))
 
     before = signal.signal(signal.SIGALRM, ring)
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
         with suppress(RuntimeError):  # the task has left no thread to be had: the alarm is what there is
             faulthandler.dump_traceback_later(END * PATIENCE_S, exit=True, file=2)
-            threading.Thread(target=watch, args=(LAST_WORD * PATIENCE_S,), name="nbaccel-patience", daemon=True).start()
         signal.setitimer(signal.ITIMER_REAL, PATIENCE_S, PATIENCE_S)
         yield
     finally:
