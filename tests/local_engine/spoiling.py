@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import nbaccel
@@ -180,6 +181,12 @@ def _go_wrong(how: str) -> str:
 def throw(kind: str, how: str) -> None:
     impatience.PATIENCE_S = 0.1
     raise {"words": Words, "pickling": Unpicklable}[kind](how)
+
+
+@nbaccel.remote(max_retries=0, num_returns=2)
+def yield_and_throw(kind: str, how: str) -> Iterator[int]:
+    yield 1
+    throw._function(kind, how)
 
 
 @nbaccel.remote

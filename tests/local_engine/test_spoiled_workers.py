@@ -97,6 +97,13 @@ def test_an_error_that_swallows_the_alarm_ends_its_worker_and_no_other_task(clus
     assert pid not in nbaccel.get(refs[1:], timeout=60)
 
 
+def test_a_generator_whose_error_sleeps_keeps_what_it_has_yielded(cluster: Place) -> None:
+    one, two = spoiling.yield_and_throw.options(**WHOLE).remote("words", "sleep")
+    with pytest.raises(exceptions.RayTaskError, match="Words"):
+        nbaccel.get(two, timeout=20)
+    assert nbaccel.get(one) == 1
+
+
 def test_an_error_that_stays_in_c_code_ends_its_worker(cluster: Place) -> None:
     pid = nbaccel.get(spoiling.pid.options(**WHOLE).remote())
     with pytest.raises(exceptions.WorkerCrashedError):

@@ -79,6 +79,7 @@ class Execution:
         self.functions: dict[bytes, tuple[bytes, str]] = {}
         self.templates: dict[int, wire.Template] = {}
         self._loaded: dict[bytes, Any] = {}
+        self.answer = self.failure  # a worker's own, which limits the time that an error's words take
         self._threads = 0
         self._may_set_threads = "OMP_NUM_THREADS" not in os.environ
 
@@ -196,7 +197,7 @@ class Execution:
                 )
         except Exception as error:  # the user's generator may raise anything; it belongs to the reader
             rooms = list(running.rooms)
-            done = self.failure(running, error)
+            done = self.answer(running, error)
             if not done.retry and not done.fall_back:
                 done.results[: len(made)] = made
                 running.rooms = rooms

@@ -53,6 +53,7 @@ class Worker(WorkerView, Client):
         self.worker_id = worker_id
         self.setup: wire.Setup | None = None
         self.execution = Execution(self)
+        self.execution.answer = self.failure
         self.output = WorkerOutput()
         self.actor: ActorHost | None = None
         self._environment = ""  # the key of the runtime environment that was taken on
