@@ -144,7 +144,7 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(f"nbaccel.{_LAZY[name]}"), name)
     if name in _ROOMS or name in elsewhere.LIBRARIES:
         return importlib.import_module(f"nbaccel.{name}")
-    raise AttributeError(f"module 'nbaccel' has no attribute {name!r}")
+    raise elsewhere.no_attribute(__name__, name)
 
 
 def report_progress(done: float, total: float) -> None:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from nbaccel import api
+from nbaccel import api, elsewhere
 from nbaccel import engine as engines
 from nbaccel.handles import option_checks as checks
 from nbaccel.views import observing, sessions
@@ -241,6 +241,10 @@ class LocalNodes:
         record, self._record = self._record, None
         with contextlib.suppress(ConnectionError):  # it has ended already
             observing.stop(record, force=True)
+
+
+def __getattr__(name: str) -> Any:
+    raise elsewhere.no_attribute(__name__, name)
 
 
 __all__ = ["Cluster", "Node", "cluster_not_supported"]

@@ -26,12 +26,47 @@ LIBRARIES = {
     "air": "Ray AIR",
     "data": "Ray Data",
     "job_submission": "the job submission client",
+    "llm": "Ray LLM",
     "rllib": "RLlib",
     "serve": "Ray Serve",
     "train": "Ray Train",
     "tune": "Ray Tune",
     "workflow": "Ray Workflow",
 }
+
+# Modules of Ray's beside nbaccel's own that are not here, by the package that would have them. They do not import, so
+# that hasattr() tells a program that they are missing.
+_MISSING = {
+    "": ("client_builder", "cross_language", "internal", "widgets"),
+    "experimental": (
+        "channel", "collective", "compiled_dag_ref", "dynamic_resources", "internal_kv", "rdt", "shuffle",
+    ),
+    "util": (
+        "client", "client_connect", "debugpy", "helpers", "iter", "iter_metrics", "lightgbm", "pdb",
+        "ray_debugpy", "rpdb", "sgd", "spark", "timer", "tpu", "tracing", "xgboost",
+    ),
+    "cluster_utils": ("AutoscalingCluster",),
+}  # fmt: skip
+
+
+def no_attribute(package: str, name: str) -> AttributeError:
+    """The error of a package that lacks `name`; where Ray has it, it says how to get it from there."""
+    words = _missing_words(f"{package}.{name}")
+    return AttributeError(words or f"module {package!r} has no attribute {name!r}", name=name)
+
+
+def _missing_words(fullname: str) -> str:
+    """Why a module of Ray's, or what is below one, is not here; "" where Ray has none of that name."""
+    path = fullname.partition(".")[2]
+    for package, names in _MISSING.items():
+        inside = path.removeprefix(f"{package}.") if package else path
+        if (inside != path or not package) and inside.partition(".")[0] in names:
+            return (
+                f"nbaccel has no {path}: it has the names of Ray Core that programs call, and this is not one of them. "
+                f"On a Ray cluster you have both: nbaccel.init(engine='ray'), then `import ray` beside nbaccel and "
+                f"ray.{path}."
+            )
+    return ""
 
 
 def install() -> None:
@@ -47,6 +82,9 @@ class _Finder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         package, _, inside = fullname.partition(".")
+        if package == __package__ and (words := _missing_words(fullname)):
+            # Without a name: `from nbaccel.util import iter` would swallow the error of the module that it looks for.
+            raise ModuleNotFoundError(words)
         if package != __package__ or inside.partition(".")[0] not in LIBRARIES:
             return None
         return ModuleSpec(fullname, _Loader(), is_package=True)
@@ -75,7 +113,7 @@ class _Absent(type):
     """The class of such names: they stand in annotations, in isinstance() and as bases; to use one is an error."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        raise ModuleNotFoundError(_words(_origin(cls)), name=_origin(cls).__module__)
+        _refuse(cls)
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("_"):
@@ -84,6 +122,25 @@ class _Absent(type):
 
     def __getitem__(cls, item: Any) -> GenericAlias:
         return GenericAlias(cls, item)
+
+    def __bool__(cls) -> bool:
+        return True  # as any class: `if Dataset:` asks whether an import went well
+
+
+def _refuse(cls: _Absent, *args: Any) -> NoReturn:
+    raise ModuleNotFoundError(_words(_origin(cls)), name=_origin(cls).__module__)
+
+
+# Python looks these up on the class of a name, where __getattr__ is not asked. Without __iter__ it would count through
+# __getitem__, which never ends. `|`, `==` and hash() stay a class's: annotations need them.
+_OPERATIONS = (
+    "iter next reversed contains len setitem delitem enter exit await aiter anext aenter aexit "
+    "add radd sub rsub mul rmul matmul rmatmul truediv rtruediv floordiv rfloordiv mod rmod divmod rdivmod pow rpow "
+    "lshift rlshift rshift rrshift and rand xor rxor neg pos abs invert int float complex index round "
+    "lt le gt ge"
+)
+for _operation in _OPERATIONS.split():
+    setattr(_Absent, f"__{_operation}__", _refuse)
 
 
 def _origin(cls: type) -> type:

@@ -4,6 +4,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from nbaccel import elsewhere
+
 
 def by_attribute(package: str, *names: str) -> Callable[[str], Any]:
     """The `__getattr__` of a package: `nbaccel.autoscaler.sdk` after `import nbaccel`."""
@@ -11,6 +13,6 @@ def by_attribute(package: str, *names: str) -> Callable[[str], Any]:
     def load(name: str) -> Any:
         if name in names:
             return importlib.import_module(f"{package}.{name}")
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        raise elsewhere.no_attribute(package, name)
 
     return load

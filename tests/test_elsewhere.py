@@ -1,16 +1,32 @@
 """Ray's libraries that are not here, and the module paths that are."""
 
+import asyncio
 import importlib
 import inspect
+import operator
 import pickle
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 
 import nbaccel
 
-LIBRARIES = ["air", "data", "job_submission", "rllib", "serve", "train", "tune", "workflow"]
+LIBRARIES = ["air", "data", "job_submission", "llm", "rllib", "serve", "train", "tune", "workflow"]
+
+
+def entered(name):
+    with name:
+        pass
+
+
+def entered_async(name):
+    async def enter():
+        async with name:
+            pass
+
+    asyncio.run(enter())
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
@@ -60,6 +76,47 @@ def test_such_a_name_refuses_as_a_decorator_and_by_its_attributes():
 
     with pytest.raises(AttributeError, match=r"no data.Dataset: .*engine='ray'"):
         _ = nbaccel.data.Dataset.from_items
+
+
+@pytest.mark.parametrize(
+    "use",
+    [list, iter, next, len, reversed, abs, float, int, round, lambda name: 1 in name, lambda name: [*name],
+     lambda name: name + 1, lambda name: 1 - name, lambda name: -name, lambda name: name < 1,
+     lambda name: name.__class__.__await__(name), lambda name: operator.setitem(name, 0, 1), entered, entered_async],
+)  # fmt: skip
+def test_such_a_name_refuses_whatever_python_does_with_a_value(use):
+    with pytest.raises(ModuleNotFoundError, match=r"^nbaccel has no data.read_csv: .*`import ray.data`"):
+        use(nbaccel.data.read_csv)
+
+
+def test_such_a_name_is_still_true_and_a_type_where_annotations_need_one():
+    data = nbaccel.data
+    assert data.Dataset and data.Dataset == data.Dataset and {data.Dataset: 1}
+    assert get_args(data.Dataset | None) == (data.Dataset, type(None))
+    assert get_args(data.Dataset[int]) == (int,)
+
+
+MISSING = [
+    "client_builder", "cross_language", "experimental.internal_kv", "internal", "util.client", "util.iter", "util.pdb",
+    "util.rpdb", "util.tracing", "widgets", "_private.ray_constants", "cluster_utils.AutoscalingCluster",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", MISSING)
+def test_what_ray_has_and_nbaccel_lacks_says_where_it_is(path):
+    package, _, name = f"nbaccel.{path}".rpartition(".")
+    module = importlib.import_module(package)
+    with pytest.raises(AttributeError, match=rf"no {path}: .*engine='ray'.*`import ray` beside nbaccel and ray.{path}"):
+        getattr(module, name)
+    assert not hasattr(module, name)
+
+
+@pytest.mark.parametrize("statement", ["import nbaccel.util.tracing.tracing_helper", "from nbaccel.util import iter"])
+def test_an_import_of_what_nbaccel_lacks_says_where_it_is(statement):
+    with pytest.raises(
+        ModuleNotFoundError, match=r"nbaccel has no util.(tracing|iter).*: .*`import ray` beside nbaccel"
+    ):
+        exec(statement)
 
 
 def test_other_names_below_nbaccel_are_still_not_found():

@@ -14,7 +14,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(
         f"nbaccel has no _private.{name}: of what is private to Ray it has {', '.join(_ROOMS)}, "
-        "as far as other packages use them."
+        f"as far as other packages use them. On a Ray cluster you have both: nbaccel.init(engine='ray'), then "
+        f"`import ray` beside nbaccel and ray._private.{name}."
     )
 
 

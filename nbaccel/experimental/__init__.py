@@ -3,6 +3,8 @@
 import importlib
 from typing import Any
 
+from nbaccel import elsewhere
+
 _HOMES = {"get_object_locations": "locations", "get_local_object_locations": "locations"}
 _ROOMS = ("locations", "state", "tqdm_ray")
 
@@ -14,7 +16,7 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     if name in _ROOMS:
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise elsewhere.no_attribute(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -5,6 +5,8 @@ import sys
 import types
 from typing import Any
 
+from nbaccel import elsewhere
+
 _HOMES = {
     "ActorPool": "actor_pool",
     "as_completed": "streams",
@@ -49,7 +51,7 @@ def __getattr__(name: str) -> Any:
         return getattr(_load(_HOMES[name]), name)
     if name in _ROOMS:
         return _load(name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise elsewhere.no_attribute(__name__, name)
 
 
 def __dir__() -> list[str]:
