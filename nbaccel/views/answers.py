@@ -12,12 +12,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any, overload
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Literal, Never, overload
 
 import msgspec
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
+from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.handles.options import TaskOptions, task_options
 from nbaccel.handles.remote import ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction
 
@@ -196,8 +198,11 @@ def probe(
     gpu_memory: int | str | None = None,
     label_selector: dict[str, str] | None = None,
     scheduling_strategy: Any = None,
+    placement_group: PlacementGroup | Literal["default"] | None = "default",
+    placement_group_bundle_index: int = -1,
     timeout_s: float = 0.0,
     verify: Callable[[], Any] | None = None,
+    **unknown: Never,
 ) -> Probe:
     """Whether a task with these options would start now: true or false, with a sentence that says why.
 
@@ -207,20 +212,26 @@ def probe(
     in line for as long. `verify` is run on the device, to prove that its driver works; what it returns is `.value`,
     what it raises makes the probe false and is `.error`.
 
-    Raises ValueError for quantities that a family does not give out.
+    Raises ValueError for quantities that a family does not give out, TypeError for a keyword that there is not.
 
     >>> if nbaccel.probe(num_gpus=1, accelerator_type="A100"): ...
     >>> nbaccel.probe(num_cpus=8, memory=64 * 2**30, label_selector={"zone": "a"})
     >>> nbaccel.probe(num_gpus=1, verify=lambda: torch.ones(1, device="cuda").sum().item())
     """
+    if unknown:
+        word = next(iter(unknown))
+        raise TypeError(
+            f"probe() got an unexpected keyword argument {word!r}.{did_you_mean(word, signature(probe).parameters)}"
+        )
+    group = {"placement_group": placement_group, "placement_group_bundle_index": placement_group_bundle_index}
     asked = {
         "num_gpus": num_gpus, "num_cpus": num_cpus, "memory": memory, "accelerator_type": accelerator_type,
         "resources": resources, "gpu_memory": gpu_memory, "label_selector": label_selector,
         "scheduling_strategy": scheduling_strategy,
     }  # fmt: skip
-    if all(value is None for value in asked.values()):
+    if all(value is None for value in asked.values()) and placement_group in (None, "default"):
         asked["num_gpus"] = 1
-    options = task_options(**asked, max_retries=0, name="probe")
+    options = task_options(**asked, **group, max_retries=0, name="probe")
     answer = _asked(options)
     if answer.verdict is Verdict.BUSY and answer.holders and all(holder.ending for holder in answer.holders):
         timeout_s = timeout_s or ENDING_PATIENCE_S

@@ -34,6 +34,26 @@ def test_a_probe_asks_what_a_task_with_its_options_asks_and_one_gpu_if_it_names_
     ]
 
 
+def test_a_probe_takes_a_placement_group_as_a_task_does() -> None:
+    nbaccel.init(num_cpus=2, num_gpus=1, engine="debug")
+    try:
+        group = placement_group([{"CPU": 1}])
+        assert nbaccel.probe(placement_group=group, placement_group_bundle_index=0)
+        assert not nbaccel.probe(num_gpus=1, placement_group=group)
+        assert nbaccel.probe(num_gpus=1, placement_group=None)
+        with pytest.raises(ValueError, match="placement_group_bundle_index=0"):
+            nbaccel.probe(placement_group_bundle_index=0)
+    finally:
+        nbaccel.shutdown()
+
+
+def test_a_mistyped_keyword_of_a_probe_gets_a_suggestion() -> None:
+    with pytest.raises(
+        TypeError, match=r"^probe\(\) got an unexpected keyword argument 'num_gpu'. Did you mean num_gpus"
+    ):
+        nbaccel.probe(num_gpu=1)  # type: ignore[call-arg]
+
+
 def test_a_probe_is_true_only_when_a_task_would_start_now() -> None:
     truths = {verdict: bool(Probe(verdict, "")) for verdict in Verdict}
     assert [verdict for verdict, truth in truths.items() if truth] == [Verdict.NOW]

@@ -286,7 +286,8 @@ def probe(snapshot: Snapshot, options: TaskOptions, autoscaler: Autoscaler) -> d
 def _placement(options: TaskOptions) -> Placement:
     """Where a task may go by its options, as the books know places."""
     labels, strategy = tuple(sorted(options.label_selector.items())), options.scheduling_strategy
-    if getattr(strategy, "placement_group", None) is not None:
+    group = getattr(strategy, "placement_group", options.placement_group)
+    if group not in (None, "default"):
         return Placement("GROUP")
     if hasattr(strategy, "node_id"):
         return Placement("NODE", bytes.fromhex(strategy.node_id), bool(strategy.soft), labels=labels)
