@@ -26,7 +26,7 @@ ARROWS: dict[str, set[str]] = {
     "host_address": set(),
     "plain_files": set(),
     "roots": set(),
-    "submodules": set(),
+    "submodules": {"elsewhere"},
     "exceptions": {"exception_state"},
     # what users hold and see
     "engine": {"exceptions", "handles", "views"},
@@ -36,7 +36,7 @@ ARROWS: dict[str, set[str]] = {
     "api": HELD | {"addresses", "job_config", "local_engine.head", "notebook", "views", "waits"},
     "notebook": HELD | {"__init__", "actor", "api", "roots", "views", "waits"},
     "cli": {"__init__", "accelerators", "api", "exceptions", "views"},
-    "util": HELD | {"__init__", "host_address", "submodules", "waits"},
+    "util": HELD | {"__init__", "elsewhere", "host_address", "submodules", "waits"},
     # deciding
     "scheduling": {"exceptions", "handles"},
     "accelerators": {"exceptions"},

@@ -61,13 +61,13 @@ def devices(*, everything: bool = False) -> View:
 
 def tasks(*, state: Collection[str] = (), cell: str = "", limit: int = 20) -> View:
     """The newest tasks, of these states ("running", "waiting", …) and this notebook's cell ("7"); as `%accel_tasks`."""
+    if limit < 1:
+        raise TypingMistake(f"'limit={limit}': at least one row is needed. Example: limit=20")
     if not api.is_initialized():
         return view.of_message(NOT_RUNNING)
     picture = seen()
     states = _known([state] if isinstance(state, str) else state, picture)
-    found = engine.current().tasks(
-        TaskFilter(list(states), cell, picture.runtime.job if cell else 0, limit=max(limit, 0))
-    )
+    found = engine.current().tasks(TaskFilter(list(states), cell, picture.runtime.job if cell else 0, limit=limit))
     table = tables.tasks(picture, found.rows[::-1])
     return view.of_table(replace(table, empty=_no_such(states, cell, picture)) if picture.tasks else table)
 

@@ -139,6 +139,12 @@ def test_a_state_that_there_is_not_is_named_with_those_that_there_are(run: Run) 
         views.tasks(state="done")
 
 
+@pytest.mark.parametrize("limit", ["0", "-1"])
+def test_a_limit_below_one_row_is_refused_in_one_line(run: Run, limit: str) -> None:
+    said = f"UsageError: 'limit={limit}': at least one row is needed. Example: limit=20\n"
+    assert run(f"%accel_tasks limit={limit}") == said
+
+
 def test_no_task_in_a_state_is_something_else_than_no_task(run: Run) -> None:
     assert run("%accel_tasks state=failed") == "No task yet.\n"
     run("ref = nbaccel.remote(lambda: 1).remote()\nassert nbaccel.get(ref) == 1")

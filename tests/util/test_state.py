@@ -72,6 +72,26 @@ def test_filters_choose_and_wrong_ones_are_refused():
         state.list_tasks(limit=10**9)
 
 
+def test_a_limit_that_is_no_number_of_rows_is_refused_in_words(monkeypatch):
+    with pytest.raises(ValueError, match=r"limit=-1 cannot be a number of rows: give 0 or more"):
+        state.list_tasks(limit=-1)
+    for limit in ("x", None, 1.5):
+        with pytest.raises(TypeError, match=r"limit is a whole number of rows, not "):
+            state.list_tasks(limit=limit)
+    monkeypatch.setenv("RAY_MAX_LIMIT_FROM_API_SERVER", "many")
+    with pytest.raises(ValueError, match=r"RAY_MAX_LIMIT_FROM_API_SERVER='many' is no number of rows"):
+        state.list_tasks()
+
+
+def test_how_many_rows_an_answer_may_have_is_read_when_it_is_asked(monkeypatch):
+    monkeypatch.setenv("RAY_MAX_LIMIT_FROM_API_SERVER", "2")
+    assert state.common.RAY_MAX_LIMIT_FROM_API_SERVER == 2
+    with pytest.raises(ValueError, match=r"Given limit 3 exceeds the supported limit 2\."):
+        state.list_tasks(limit=3)
+    monkeypatch.setenv("RAY_MAX_LIMIT_FROM_API_SERVER", "40000")
+    assert state.list_tasks(limit=40_000)
+
+
 def test_actors_nodes_workers_jobs_and_objects_have_rows(some_work):
     actor, _failed = some_work
     row = state.get_actor(actor._actor_id.hex())

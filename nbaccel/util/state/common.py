@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from nbaccel.util.state.questions import MOST_ROWS
+from nbaccel import elsewhere
+from nbaccel.util.state.questions import most_rows
 from nbaccel.util.state.records import (
     ActorState,
     ClusterEventState,
@@ -20,7 +22,16 @@ from nbaccel.util.state.records import (
 DEFAULT_RPC_TIMEOUT = 30  # seconds
 DEFAULT_LIMIT = 100  # rows
 DEFAULT_LOG_LIMIT = 1000  # lines
-RAY_MAX_LIMIT_FROM_API_SERVER = RAY_MAX_LIMIT_FROM_DATA_SOURCE = MOST_ROWS
+if TYPE_CHECKING:
+    RAY_MAX_LIMIT_FROM_API_SERVER: int
+    RAY_MAX_LIMIT_FROM_DATA_SOURCE: int
+
+
+def __getattr__(name: str) -> int:
+    """The two limits, as the environment says when they are asked."""
+    if name in ("RAY_MAX_LIMIT_FROM_API_SERVER", "RAY_MAX_LIMIT_FROM_DATA_SOURCE"):
+        return most_rows()
+    raise elsewhere.no_attribute(__name__, name)
 
 
 class StateResource(Enum):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from numbers import Integral
 from typing import Any, TypeVar
 
 from nbaccel import engine as engines
@@ -22,11 +23,22 @@ from nbaccel.util.state.records import (
     WorkerState,
 )
 
-MOST_ROWS = int(os.environ.get("RAY_MAX_LIMIT_FROM_API_SERVER", 10_000))  # of one answer, as in Ray
+MOST_ROWS = 10_000  # of one answer, as in Ray
+_MOST_ROWS_VARIABLE = "RAY_MAX_LIMIT_FROM_API_SERVER"
 WORKER_ID_BYTES = 28
 R = TypeVar("R", bound=Record)
 Filters = Sequence[tuple[str, str, Any]]
 _TYPES = {"task": "NORMAL_TASK", "actor creation": "ACTOR_CREATION_TASK", "actor call": "ACTOR_TASK"}
+
+
+def most_rows() -> int:
+    """How many rows one answer may have: as the environment says now. Raises ValueError."""
+    said = os.environ.get(_MOST_ROWS_VARIABLE, "")
+    if said and not said.strip().isdigit():
+        raise ValueError(
+            f"{_MOST_ROWS_VARIABLE}={said!r} is no number of rows: set a whole number, or unset it for {MOST_ROWS}."
+        )
+    return int(said or MOST_ROWS)
 
 
 def rows(what: str) -> list[dict[str, Any]]:
@@ -34,19 +46,27 @@ def rows(what: str) -> list[dict[str, Any]]:
     engine = engines.running()
     if engine is None:
         raise ServerUnavailable("There is no cluster to ask: call nbaccel.init() first.")
-    return engine.state(what, MOST_ROWS)
+    return engine.state(what, most_rows())
 
 
 def chosen(kind: type[R], records: Iterable[R], filters: Filters | None, limit: int) -> list[R]:
-    """Those that meet all filters, at most `limit`. Raises ValueError for a filter that cannot be meant."""
+    """Those that meet all filters, at most `limit`. Raises ValueError, TypeError for what cannot be meant."""
     checked = [_check_filter(kind, each) for each in filters or ()]
-    if limit > MOST_ROWS:
-        raise ValueError(
-            f"Given limit {limit} exceeds the supported limit {MOST_ROWS}. Use a lower limit, or set the environment "
-            f"variable RAY_MAX_LIMIT_FROM_API_SERVER={limit} before nbaccel is imported."
-        )
+    _check_limit(limit)
     found = [record for record in records if all(_meets(record, each) for each in checked)]
     return found[:limit]
+
+
+def _check_limit(limit: Any) -> None:
+    if not isinstance(limit, Integral):
+        raise TypeError(f"limit is a whole number of rows, not {limit!r} ({type(limit).__name__}).")
+    if int(limit) < 0:
+        raise ValueError(f"limit={limit} cannot be a number of rows: give 0 or more.")
+    if int(limit) > most_rows():
+        raise ValueError(
+            f"Given limit {limit} exceeds the supported limit {most_rows()}. Use a lower limit, or set the environment "
+            f"variable {_MOST_ROWS_VARIABLE}={limit}."
+        )
 
 
 def _check_filter(kind: type[Record], each: Any) -> tuple[str, str, Any]:
