@@ -13,7 +13,7 @@ from typing import Any, TypeVar, overload
 
 from nbaccel import addresses, exceptions
 from nbaccel import engine as engines
-from nbaccel.handles.option_checks import is_number, streams_only_generators
+from nbaccel.handles.option_checks import is_number, streams_only_generators, with_article
 from nbaccel.handles.options import actor_options, init_options, method_options, task_options
 from nbaccel.handles.remote import ActorClass, ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction, yields
 from nbaccel.job_config import JobConfig
@@ -242,8 +242,8 @@ def get(
     for ref in refs:
         if not isinstance(ref, ObjectRef):
             raise TypeError(
-                f"Invalid type of object refs: get() takes ObjectRefs, but the list holds a {type(ref).__name__}: "
-                f"{_short(ref)}, which is not an ObjectRef."
+                f"Invalid type of object refs: get() takes ObjectRefs, but the list holds "
+                f"{with_article(type(ref).__name__)}: {_short(ref)}, which is not an ObjectRef."
             )
     if progress:
         _show_progress(refs)

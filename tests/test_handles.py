@@ -205,6 +205,14 @@ def test_an_actor_may_end_itself() -> None:
     wait_until(lambda: not is_alive(pid), "its end")
 
 
+def test_an_attribute_asked_of_a_handle_is_said_to_be_out_of_reach() -> None:
+    class Sized:
+        X = 1
+
+    with pytest.raises(AttributeError, match=r"Sized has no such method, and attributes of an actor cannot be reached"):
+        _ = nbaccel.remote(Sized).remote().X
+
+
 def test_methods_have_options_of_their_own() -> None:
     actor = Actor.remote()
     assert nbaccel.get(actor.two.remote()) == [1, 2]

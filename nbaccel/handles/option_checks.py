@@ -34,6 +34,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" Did you mean {close[0]}?" if close else ""
 
 
+def with_article(noun: str) -> str:
+    """`a list`, `an int`."""
+    return f"{'an' if noun[:1] in 'aeioAEIO' else 'a'} {noun}"
+
+
 def wrong_type(name: str, value: Any, wanted: str) -> TypeError:
     return TypeError(f"Option {name} takes {wanted}, but got {value!r} of type {type(value).__name__}.")
 

@@ -378,7 +378,10 @@ class ActorHandle:
         spec = specs.get(name)
         if spec is None:
             class_name = self.__dict__.get("_class_name", "")
-            raise AttributeError(f"'ActorHandle' object has no attribute '{name}': {class_name} has no such method.")
+            raise AttributeError(
+                f"'ActorHandle' object has no attribute '{name}': {class_name} has no such method, and attributes of "
+                "an actor cannot be reached through its handle. Add a method that returns it."
+            )
         return ActorMethod(self, spec)  # not kept: a cycle would hide the end of the last handle
 
     def __dir__(self) -> list[str]:

@@ -45,6 +45,7 @@ class CellMagics(Magics):
         refs = [self._submit(body, asked, given) for given in self._items(asked)]
         if asked.get("noblock"):
             self._bind(asked, refs)
+            self._say_what_is_covered(asked, body)
             names = ", ".join(wording.short_id(ref.task_id().hex()) for ref in refs)
             view.show(view.of_message(f"{wording.count(len(refs), 'task')} submitted: {names}"))
             return
@@ -52,6 +53,7 @@ class CellMagics(Magics):
         for outcome in outcomes:
             _publish(outcome)
         self._bind(asked, outcomes)
+        self._say_what_is_covered(asked, body)
 
     @cell_magic
     @no_var_expand
@@ -65,6 +67,7 @@ class CellMagics(Magics):
         wall_s = time.monotonic() - started
         _publish(outcome)
         self._bind(asked, [outcome])
+        self._say_what_is_covered(asked, body)
         rows = [row for row in api.snapshot().tasks if row.task_id == ref.task_id().hex()]
         view.show(view.of_message(timing(wall_s, rows[0] if rows else None)))
 
@@ -110,6 +113,20 @@ class CellMagics(Magics):
     def _bind(self, asked: dict[str, Any], values: list[Any]) -> None:
         if "o" in asked:
             self.shell.user_ns[asked["o"]] = values if "each" in asked else values[0]
+
+    @staticmethod
+    def _say_what_is_covered(asked: dict[str, Any], body: Body) -> None:
+        """-o names all that the cell leaves; a variable of that name, which the cell assigns, is inside of it."""
+        name = asked.get("o")
+        if name is not None and name in (body.wants or ()):
+            one = f"{name}[0]" if "each" in asked else name
+            one = f"nbaccel.get({one})" if asked.get("noblock") else one
+            view.show(
+                view.of_message(
+                    f"-o {name} binds '{name}' to all that the cell left; the '{name}' that the cell assigns is "
+                    f"{one}.{name}."
+                )
+            )
 
 
 class CellTasksFailed(RayError):

@@ -32,7 +32,7 @@ def _in_unit(size_bytes: int, units: Mapping[str, int]) -> tuple[str, bool]:
         if size_bytes >= size:
             number = f"{size_bytes / size:.4g}"
             return f"{number} {unit}", float(number) * size == size_bytes
-    return f"{size_bytes} bytes", True
+    return f"{size_bytes} byte{'' if size_bytes == 1 else 's'}", True
 
 
 def amount_of(resource: str, amount: int) -> str:
@@ -45,7 +45,9 @@ def amount_of(resource: str, amount: int) -> str:
 
 
 def several(resource: str, amount: int) -> str:
-    """`GPUs` for more than one `GPU`; names that are not abbreviations stay as they are."""
+    """`GPUs` for more than one `GPU`, `neuron_core` for one; names that are not abbreviations stay as they are."""
+    if resource == "neuron_cores" and amount == UNIT:
+        return "neuron_core"
     return f"{resource}s" if amount > UNIT and resource.isupper() else resource
 
 

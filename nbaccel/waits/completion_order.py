@@ -8,6 +8,7 @@ from typing import Any
 
 from nbaccel import api
 from nbaccel import engine as engines
+from nbaccel.handles.option_checks import with_article
 from nbaccel.handles.refs import ObjectRef
 from nbaccel.waits import stopping
 
@@ -26,7 +27,7 @@ class as_completed:
         self._timeout_s = timeout
         for ref in self._refs:
             if not isinstance(ref, ObjectRef):
-                raise TypeError(f"as_completed() takes ObjectRefs, got a {type(ref).__name__}.")
+                raise TypeError(f"as_completed() takes ObjectRefs, got {with_article(type(ref).__name__)}.")
 
     def __iter__(self) -> Iterator[ObjectRef[Any]]:
         left = self._refs

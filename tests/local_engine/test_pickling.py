@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import numpy
@@ -121,3 +122,14 @@ def test_no_library_is_loaded_for_a_value_that_is_not_its_own() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+class Slotted:
+    __slots__ = ("empty", "names")
+
+    def __init__(self) -> None:
+        self.names = {"lk": threading.Lock()}
+
+
+def test_what_cannot_be_pickled_in_a_slot_is_named() -> None:
+    assert codec.find_unpicklable(Slotted()) == "it.names['lk'] (_thread.lock)"

@@ -84,6 +84,19 @@ def test_a_value_that_cannot_be_sent_is_named_without_a_traceback(run: Run) -> N
     assert shown.startswith("UsageError: 'lock' cannot be sent along: cannot pickle '_thread.lock' object.")
 
 
+def test_a_result_that_cannot_be_sent_back_is_named(run: Run) -> None:
+    assert "names['lk'] (_thread.lock) cannot be pickled" in run(
+        "%%accel -o out\nimport threading\nlk = threading.Lock()"
+    )
+
+
+def test_a_name_that_both_the_option_and_the_cell_give_is_told(run: Run) -> None:
+    said = "-o out binds 'out' to all that the cell left; the 'out' that the cell assigns is out.out.\n"
+    assert run("%%accel -o out\nout = 1") == said
+    assert run("out.out") == "Out[2]: 1\n"
+    assert run("%%accel -o out\nother = 1") == ""
+
+
 GROUPS = """
 from nbaccel.util.placement_group import placement_group
 held, late = placement_group([{"GPU": 1}], name="held"), placement_group([{"GPU": 1}], name="late")

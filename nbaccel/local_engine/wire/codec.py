@@ -17,10 +17,11 @@ import pickle
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from struct import Struct
 from typing import Any
 
+from nbaccel.handles.option_checks import with_article
 from nbaccel.local_engine.memory import Range
 from nbaccel.local_engine.wire.pickling import LARGE_BYTES, PROTOCOL, large_text, pickled
 
@@ -224,6 +225,16 @@ def _parts_of(value: Any, path: str) -> Iterator[tuple[Any, str]]:
         yield from ((part, f"{path}.{key}") for key, part in members)
     elif hasattr(value, "__dict__"):
         yield from ((part, f"{path}.{key}") for key, part in vars(value).items())
+    else:
+        yield from _slots_of(value, path)
+
+
+def _slots_of(value: Any, path: str) -> Iterator[tuple[Any, str]]:
+    for kind in type(value).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for key in (slots,) if isinstance(slots, str) else slots:
+            with suppress(AttributeError):  # a slot that is not filled
+                yield object.__getattribute__(value, key), f"{path}.{key}"
 
 
 def _captured_by(function: Any, path: str) -> Iterator[tuple[Any, str]]:
@@ -244,7 +255,7 @@ def largest_captured(code: Any, name: str) -> str:
     if not parts:
         return f"{name} itself"
     part, label = max(parts, key=lambda pair: getattr(pair[0], "nbytes", sys.getsizeof(pair[0], 0)))
-    return f"{label}, a {type(part).__name__}"
+    return f"{label}, {with_article(type(part).__name__)}"
 
 
 def can_pickle(value: Any) -> bool:

@@ -27,6 +27,7 @@ import cloudpickle
 import msgspec
 
 from nbaccel import exceptions, roots
+from nbaccel.handles.option_checks import with_article
 from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.refs import DynamicObjectRefGenerator
 from nbaccel.local_engine import wire
@@ -177,8 +178,8 @@ class Execution:
             values = list(value)
         except TypeError:
             raise TypeError(
-                f"Task {template.name} was to return {count} values (num_returns={count}), but it returned a "
-                f"{type(value).__name__}, which has no parts."
+                f"Task {template.name} was to return {count} values (num_returns={count}), but it returned "
+                f"{with_article(type(value).__name__)}, which has no parts."
             ) from None
         if len(values) != count:
             raise ValueError(f"Task {template.name} returned {len(values)} values, but num_returns={count}.")
