@@ -223,7 +223,7 @@ def test_get_takes_refs_and_lists_of_refs_only() -> None:
     for wrong in (1, "ref", None, (nbaccel.put(1),), {nbaccel.put(1)}):
         with pytest.raises(ValueError, match="Invalid type of object refs"):
             nbaccel.get(wrong)  # type: ignore[call-overload]
-    with pytest.raises(TypeError, match="the list holds a int: 5"):
+    with pytest.raises(TypeError, match="the list holds an int: 5"):
         nbaccel.get([nbaccel.put(1), 5])  # type: ignore[list-item]
     assert nbaccel.get([]) == []
 
