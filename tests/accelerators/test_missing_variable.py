@@ -15,6 +15,34 @@ def test_the_variable_of_a_make_names_what_sets_it(variable, make):
     assert missing_variable.hint("HOME") == missing_variable.hint(3) == ""
 
 
+@pytest.mark.parametrize(
+    ("variable", "set_instead"),
+    [("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"), ("ZE_AFFINITY_MASK", "ONEAPI_DEVICE_SELECTOR")],
+)
+def test_another_variable_of_a_make_names_the_one_that_is_set(variable, set_instead):
+    held = missing_variable.hint(variable, {set_instead: "0"})
+    assert held.startswith(f"{variable} is not set in tasks: ") and f"are in {set_instead}. Read that one" in held
+    assert "gpu_vendor=" not in held
+    assert missing_variable.hint(variable, {}) == f"{held} {missing_variable.hint(set_instead)}"
+
+
+def test_a_task_that_holds_an_amd_card_and_reads_rays_variable_is_told_ours(monkeypatch):
+    monkeypatch.delenv("HIP_VISIBLE_DEVICES", raising=False)
+    nbaccel.init(engine="debug", simulate="amd:1xMI300X")
+    try:
+
+        @nbaccel.remote(num_gpus=1)
+        def ids():
+            import os
+
+            return os.environ["HIP_VISIBLE_DEVICES"]
+
+        with pytest.raises(KeyError, match=r"are in ROCR_VISIBLE_DEVICES. Read that one, or nbaccel.get_gpu_ids"):
+            nbaccel.get(ids.remote())
+    finally:
+        nbaccel.shutdown()
+
+
 def test_a_task_that_looks_for_it_in_vain_says_so(monkeypatch):
     monkeypatch.delenv("ROCR_VISIBLE_DEVICES", raising=False)
     nbaccel.init(engine="debug", num_gpus=1)

@@ -433,7 +433,7 @@ def _add_hint(error: KeyError) -> None:
     """A program for another make of GPUs reads that make's variable: say what sets it."""
     from nbaccel.accelerators import missing_variable
 
-    hint = missing_variable.hint(error.args[0])
+    hint = missing_variable.hint(error.args[0], os.environ)
     if hint and error.args[0] not in os.environ:
         error.add_note(hint)
 
