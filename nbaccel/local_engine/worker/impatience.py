@@ -23,6 +23,8 @@ PATIENCE_S = 10.0  # an error that holds a large array takes seconds to be pickl
 LAST_WORD = 3.5  # times PATIENCE_S: the third alarm has been swallowed as well
 END = 4.5  # times PATIENCE_S: nobody was able to give up
 
+PATIENCE_TO_GIVE_UP_S = 10.0
+
 
 class TooLate(BaseException):
     """Raised in the main thread when time is up; passes through an `except Exception`."""
@@ -55,6 +57,7 @@ def limited(give_up: Callable[[TooLate], object]) -> Iterator[None]:
     def watch() -> None:
         block_signals()
         if not over.wait((LAST_WORD - 1) * PATIENCE_S) and decided.acquire(blocking=False):
+            faulthandler.dump_traceback_later(PATIENCE_TO_GIVE_UP_S, exit=True, file=2)  # a loaded machine is slow
             took = f"it took more than {LAST_WORD * PATIENCE_S:g} s"
             give_up(TooLate(f"{took} and did not stop when it was interrupted"))
 
