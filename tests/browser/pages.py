@@ -110,8 +110,17 @@ class NotebookPage:
         raise AssertionError(f"{left.count()} cells have not begun to run.")
 
     def menu(self, menu: str, item: str) -> None:
-        self.page.get_by_role("menuitem", name=menu, exact=True).click()
-        self.page.get_by_role("menuitem", name=item).first.click()
+        """Choose an item. One that may not be chosen yet when its menu opens stays so until the menu is opened anew."""
+        for _ in range(30):
+            self.page.get_by_role("menuitem", name=menu, exact=True).click()
+            chosen = self.page.get_by_role("menuitem", name=item).first
+            chosen.wait_for()
+            if chosen.get_attribute("aria-disabled") != "true":
+                chosen.click()
+                return
+            self.page.keyboard.press("Escape")
+            self.page.wait_for_timeout(500)
+        raise AssertionError(f"{item} of the menu {menu} cannot be chosen.")
 
     def reload(self) -> None:
         """Save, and load the page again; the kernel lives on."""

@@ -237,7 +237,7 @@ def test_a_call_through_a_handle_that_has_travelled_is_checked_where_it_is_made(
     @nb.remote
     def call(handle, args, kwargs):
         try:
-            handle.add.remote(*args, **kwargs)
+            nb.get(handle.add.remote(*args, **kwargs))
         except TypeError as error:
             return str(error)
 
