@@ -210,6 +210,13 @@ def test_the_noset_switch_leaves_a_task_its_environment(
     assert "as its runtime_env says" not in capfd.readouterr().err
 
 
+def test_rays_variable_that_hides_devices_is_read(lab: Lab) -> None:
+    add_amd(lab.machine)
+    lab.set(RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="1")
+    nbaccel.init(num_cpus=1)
+    assert nbaccel.get(look.remote("ROCR_VISIBLE_DEVICES"))["ROCR_VISIBLE_DEVICES"] == ""
+
+
 def test_devices_are_hidden_from_tasks_without_any_where_the_user_wants_it(lab: Lab) -> None:
     add_amd(lab.machine)
     nbaccel.init(num_cpus=1, hide_unassigned=True)
