@@ -6,6 +6,7 @@ import ctypes
 import os
 import resource
 import signal
+import time
 from collections.abc import Collection
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -152,11 +153,34 @@ def kill_marked(variable: str, value: str) -> None:
         if not entry.isdigit() or int(entry) == os.getpid():
             continue
         try:
-            with open(f"/proc/{entry}/environ", "rb") as file:
-                if mark in file.read().split(b"\0"):
-                    os.kill(int(entry), signal.SIGKILL)
+            if mark in _environment(int(entry)):
+                os.kill(int(entry), signal.SIGKILL)
         except OSError:
             continue  # another user's, or gone
+
+
+def _environment(pid: int) -> list[bytes]:
+    """The variables that a process was started with.
+
+    They cannot be read for a moment while a process begins to run a program: the file is empty until the kernel has
+    laid out the new program's memory. This waits until that is done, at most a second.
+
+    Raises OSError: the process is another user's, or has ended.
+    """
+    deadline = time.monotonic() + 1
+    while True:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            content = file.read()
+        if content or not _begins_a_program(pid) or time.monotonic() > deadline:
+            return content.split(b"\0")
+        time.sleep(0.001)
+
+
+def _begins_a_program(pid: int) -> bool:
+    """Whether a process has memory, and the kernel has not noted yet where its variables lie."""
+    fields = _stat_fields(pid)
+    virtual_bytes, variables_end = int(fields[20]), int(fields[48])
+    return virtual_bytes > 0 and variables_end == 0
 
 
 def kill_group(group: int) -> None:
@@ -170,8 +194,13 @@ def kill_group(group: int) -> None:
 def _stat(pid: int) -> tuple[int, int] | None:
     """(process group, session) of a process."""
     try:
-        with open(f"/proc/{pid}/stat") as file:
-            fields = file.read().rpartition(")")[2].split()
+        fields = _stat_fields(pid)
         return int(fields[2]), int(fields[3])
     except (OSError, IndexError, ValueError):
         return None
+
+
+def _stat_fields(pid: int) -> list[str]:
+    """What /proc says of a process after its name: the state is field 0 here, and field 3 in proc(5)."""
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()

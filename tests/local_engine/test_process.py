@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -20,3 +21,11 @@ def test_a_child_and_its_child_descend_from_us_and_nobody_else_does() -> None:
         assert not process.descends_from(stranger, os.getpid())
     child.communicate()
     assert not process.descends_from(child.pid, os.getpid())
+
+
+def test_a_marked_process_is_killed_also_while_its_program_begins() -> None:
+    for attempt in range(60):
+        mark = f"{os.getpid()}-{attempt}"
+        with subprocess.Popen(["sleep", "2"], env={**os.environ, "NBACCEL_TEST_MARK": mark}) as started:
+            process.kill_marked("NBACCEL_TEST_MARK", mark)
+            assert started.wait() == -signal.SIGKILL  # one in three was missed, and slept to its end
