@@ -153,13 +153,13 @@ def kill_marked(variable: str, value: str) -> None:
         if not entry.isdigit() or int(entry) == os.getpid():
             continue
         try:
-            if mark in _environment(int(entry)):
+            if mark in environment(int(entry)):
                 os.kill(int(entry), signal.SIGKILL)
         except OSError:
             continue  # another user's, or gone
 
 
-def _environment(pid: int) -> list[bytes]:
+def environment(pid: int) -> list[bytes]:
     """The variables that a process was started with.
 
     They cannot be read for a moment while a process begins to run a program: the file is empty until the kernel has
