@@ -25,6 +25,7 @@ ARROWS: dict[str, set[str]] = {
     "exception_state": set(),
     "host_address": set(),
     "plain_files": set(),
+    "proc": set(),
     "roots": set(),
     "submodules": {"elsewhere"},
     "exceptions": {"exception_state"},
@@ -32,7 +33,7 @@ ARROWS: dict[str, set[str]] = {
     "engine": {"exceptions", "handles", "views"},
     "handles": {"dag", "engine", "exceptions", "waits"},
     "waits": {"api", "engine", "handles", "views"},
-    "views": HELD | {"plain_files", "util"},
+    "views": HELD | {"plain_files", "proc", "util"},
     "api": HELD | {"addresses", "job_config", "local_engine.head", "notebook", "views", "waits"},
     "notebook": HELD | {"__init__", "actor", "api", "roots", "views", "waits"},
     "cli": {"__init__", "accelerators", "api", "exceptions", "views"},
@@ -42,7 +43,7 @@ ARROWS: dict[str, set[str]] = {
     "accelerators": {"exceptions"},
     # acting: a room for each process
     "local_engine": HELD
-    | {"local_engine.client", "local_engine.driver", "local_engine.head", "local_engine.wire", "views"},
+    | {"local_engine.client", "local_engine.driver", "local_engine.head", "local_engine.wire", "proc", "views"},
     "local_engine.wire": HELD | {"local_engine", "views"},
     "local_engine.client": HELD | SHARED | {"accelerators", "freshness", "package_environments", "views", "waits"},
     "local_engine.driver": HELD
@@ -51,10 +52,11 @@ ARROWS: dict[str, set[str]] = {
     "local_engine.worker": HELD
     | SHARED
     | {"accelerators", "device_memory", "local_engine.client", "logging_config", "roots", "views"},
-    "local_engine.side_processes": SHARED | {"accelerators", "local_engine.worker", "package_environments", "roots"},
+    "local_engine.side_processes": SHARED
+    | {"accelerators", "local_engine.worker", "package_environments", "proc", "roots"},
     "local_engine.head": SHARED
     | {"__init__", "accelerators", "device_memory", "handles", "host_address", "local_engine.side_processes"}
-    | {"local_engine.worker", "roots", "scheduling", "views"},
+    | {"local_engine.worker", "proc", "roots", "scheduling", "views"},
     "ray_engine": {"engine", "handles", "views"} | RAYS,
     "ray_engine.submission": HELD | RAYS | {"accelerators", "freshness", "scheduling", "views"},
     "ray_engine.startup": HELD | RAYS | {"package_environments", "plain_files", "views"},

@@ -6,8 +6,9 @@ import ctypes
 import os
 import resource
 import signal
-import time
 from collections.abc import Collection
+
+from nbaccel import proc
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -71,9 +72,8 @@ def start_time(pid: int) -> int:
     gone.
     """
     try:
-        with open(f"/proc/{pid}/stat") as file:
-            return int(file.read().rpartition(")")[2].split()[19])
-    except (OSError, IndexError, ValueError):
+        return proc.stat(pid).start_ticks
+    except OSError:
         return 0
 
 
@@ -83,9 +83,8 @@ def descends_from(pid: int, ancestor: int) -> bool:
     while pid > 1 and pid not in seen and pid != ancestor:
         seen.add(pid)
         try:
-            with open(f"/proc/{pid}/stat") as file:
-                pid = int(file.read().rpartition(")")[2].split()[1])
-        except (OSError, IndexError, ValueError):
+            pid = proc.stat(pid).parent
+        except OSError:
             return False
     return bool(seen) and pid == ancestor
 
@@ -99,9 +98,9 @@ def kill_sessions(pids: set[int]) -> None:
         _kill(pid)  # it may not have made its own group yet
     for entry in os.listdir("/proc"):
         if entry.isdigit() and int(entry) not in pids:
-            fields = _stat(int(entry))
-            if fields is not None and (fields[1] in pids or fields[1] in descendants):
-                kill_group(fields[0])
+            facts = _stat(int(entry))
+            if facts is not None and (facts.session in pids or facts.session in descendants):
+                kill_group(facts.group)
 
 
 def _descendants(pids: set[int]) -> set[int]:
@@ -141,9 +140,9 @@ def kill_orphans(sessions: Collection[int]) -> None:
     except OSError:
         return  # a kernel without this list: their groups were killed, and at the end everything is
     for child in children:
-        fields = _stat(int(child))
-        if fields is not None and int(child) not in sessions and fields[1] in sessions:
-            kill_group(fields[0])
+        facts = _stat(int(child))
+        if facts is not None and int(child) not in sessions and facts.session in sessions:
+            kill_group(facts.group)
 
 
 def kill_marked(variable: str, value: str) -> None:
@@ -153,34 +152,10 @@ def kill_marked(variable: str, value: str) -> None:
         if not entry.isdigit() or int(entry) == os.getpid():
             continue
         try:
-            if mark in environment(int(entry)):
+            if mark in proc.environment(int(entry)):
                 os.kill(int(entry), signal.SIGKILL)
         except OSError:
             continue  # another user's, or gone
-
-
-def environment(pid: int) -> list[bytes]:
-    """The variables that a process was started with.
-
-    They cannot be read for a moment while a process begins to run a program: the file is empty until the kernel has
-    laid out the new program's memory. This waits until that is done, at most a second.
-
-    Raises OSError: the process is another user's, or has ended.
-    """
-    deadline = time.monotonic() + 1
-    while True:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            content = file.read()
-        if content or not _begins_a_program(pid) or time.monotonic() > deadline:
-            return content.split(b"\0")
-        time.sleep(0.001)
-
-
-def _begins_a_program(pid: int) -> bool:
-    """Whether a process has memory, and the kernel has not noted yet where its variables lie."""
-    fields = _stat_fields(pid)
-    virtual_bytes, variables_end = int(fields[20]), int(fields[48])
-    return virtual_bytes > 0 and variables_end == 0
 
 
 def kill_group(group: int) -> None:
@@ -191,16 +166,8 @@ def kill_group(group: int) -> None:
         pass  # it was faster
 
 
-def _stat(pid: int) -> tuple[int, int] | None:
-    """(process group, session) of a process."""
+def _stat(pid: int) -> proc.Stat | None:
     try:
-        fields = _stat_fields(pid)
-        return int(fields[2]), int(fields[3])
-    except (OSError, IndexError, ValueError):
+        return proc.stat(pid)
+    except OSError:
         return None
-
-
-def _stat_fields(pid: int) -> list[str]:
-    """What /proc says of a process after its name: the state is field 0 here, and field 3 in proc(5)."""
-    with open(f"/proc/{pid}/stat") as file:
-        return file.read().rpartition(")")[2].split()

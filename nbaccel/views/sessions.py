@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from nbaccel import plain_files
+from nbaccel import plain_files, proc
 
 _PREFIX = "nbaccel-"
 _MOST_BYTES = 65_536  # of a session file: a record has less than a thousand
@@ -49,14 +49,6 @@ def directory() -> Path:
         return Path(data) / "runtime"
     share = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
     return Path(share) / "jupyter" / "runtime"
-
-
-def boot_id() -> str:
-    """This boot of the machine."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
 
 
 def publish(record: SessionRecord) -> Path:
@@ -111,14 +103,13 @@ def _read(path: Path) -> SessionRecord | None:
 
 def is_alive(record: SessionRecord) -> bool:
     """Whether the head that wrote the record still runs."""
-    if record.boot_id != boot_id():
+    if record.boot_id != proc.boot_id():
         return False
     try:
-        text = Path(f"/proc/{record.pid}/stat").read_text()
+        facts = proc.stat(record.pid)
     except OSError:
         return False
-    fields = text.rpartition(")")[2].split()
-    return fields[0] != "Z" and int(fields[19]) == record.start_time
+    return not facts.has_ended and facts.start_ticks == record.start_time
 
 
 def _clear(path: Path, record: SessionRecord) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from nbaccel import proc
 from nbaccel.local_engine.head.devices import leases as leases_module
 from nbaccel.local_engine.head.devices.leases import LeaseRecord, Leases, default_directory
 
@@ -328,7 +329,7 @@ def test_a_record_counts_only_for_processes_of_its_writer(directory_for_all, pid
     whom = os.getpid() if pid == "ours" else pid
 
     def claim():
-        holder = LeaseRecord(whom, leases_module._start_of(whom), leases_module._boot_id(), "t", 10_000, 1.0)
+        holder = LeaseRecord(whom, leases_module._start_of(whom), proc.boot_id(), "t", 10_000, 1.0)
         text = msgspec.json.encode({"holders": [holder]})
         record_file(directory_for_all, 0).write_bytes(text)  # also under another user's name
         record_file(directory_for_all).write_bytes(text)

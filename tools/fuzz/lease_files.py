@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from nbaccel import proc
 from nbaccel.local_engine.head.devices import leases
 from nbaccel.local_engine.head.devices.leases import UNIT, Leases
 from tools.fuzz import written_files
@@ -70,7 +71,7 @@ def _record(cases: Cases) -> dict[str, Any]:
     holder = {
         "pid": cases.rng.choice((os.getpid(), os.getppid(), 1, 2**22)),
         "started": cases.rng.choice((0, leases._start_of(os.getpid()))),
-        "boot_id": cases.rng.choice((leases._boot_id(), "", "another")),
+        "boot_id": cases.rng.choice((proc.boot_id(), "", "another")),
         "token": cases.rng.choice(("t", "u")),
         "amount": cases.rng.choice((1, 5_000, UNIT)),
         "since": 1.0,

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from nbaccel import proc
 from nbaccel.local_engine import process
 from nbaccel.views import sessions
 from tools.fuzz import written_files
@@ -63,7 +64,7 @@ def _record(cases: Cases, victim: Path) -> dict[str, Any]:
         "token": "t",
         "pid": rng.choice((os.getpid(), 1, 2**22, -1)),
         "start_time": rng.choice((process.start_time(os.getpid()), 0)),
-        "boot_id": rng.choice((sessions.boot_id(), "another")),
+        "boot_id": rng.choice((proc.boot_id(), "another")),
         "directory": rng.choice((str(victim), "/", "..", "a\0b", *cases.texts)),
         "shared": rng.random() < 0.5,
         "title": rng.choice(cases.texts),

@@ -24,7 +24,7 @@ from typing import Any
 
 import setproctitle
 
-from nbaccel import __version__
+from nbaccel import __version__, proc
 from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.head.boot import MARK, Config
 from nbaccel.local_engine.head.devices.leftovers import Leftovers
@@ -166,7 +166,7 @@ class Head:
             token=self.config.token,
             pid=os.getpid(),
             start_time=process.start_time(os.getpid()),
-            boot_id=sessions.boot_id(),
+            boot_id=proc.boot_id(),
             directory=self.config.directory,
             shared=self.config.shared,
             title=self.config.title,

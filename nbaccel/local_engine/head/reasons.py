@@ -11,6 +11,7 @@ import time
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from nbaccel import proc
 from nbaccel.accelerators import Device, DeviceKind
 from nbaccel.accelerators.metrics import DeviceMetrics
 from nbaccel.scheduling.events import UNIT, Choice
@@ -204,7 +205,6 @@ def _user(pid: int, size: int | None) -> str:
 def _program(pid: int) -> str:
     """The name of a process, "" when there is none of this number."""
     try:
-        with open(f"/proc/{pid}/comm") as file:
-            return file.read().strip()
+        return proc.name(pid)
     except OSError:
         return ""

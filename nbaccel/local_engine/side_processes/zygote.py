@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 import setproctitle
 
+from nbaccel import proc
 from nbaccel.local_engine import process
 from nbaccel.local_engine.worker.worker_output import redirect
 
@@ -173,8 +174,7 @@ def _other_threads() -> list[str]:
     for thread in os.listdir("/proc/self/task"):
         if int(thread) != os.getpid():
             try:
-                with open(f"/proc/self/task/{thread}/comm") as file:
-                    names.append(file.read().strip())
+                names.append(proc.name(os.getpid(), int(thread)))
             except OSError:
                 pass  # it has just ended
     return names

@@ -58,7 +58,10 @@ def command_of(pid: int) -> bytes:
 
 
 def _facts(pid: int) -> list[str]:
-    """What the kernel says of a process, from its state on; empty where there is none."""
+    """What the kernel says of a process, from its state on; empty where there is none.
+
+    As nbaccel.proc does it, which is not imported here: this file runs by itself, without site-packages, to start fast.
+    """
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()

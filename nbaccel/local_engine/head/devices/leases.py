@@ -17,6 +17,7 @@ from pathlib import Path
 
 from msgspec import structs
 
+from nbaccel import proc
 from nbaccel.local_engine.head.devices import lease_files
 from nbaccel.local_engine.head.devices.lease_files import LOCK_PATIENCE_S, UNIT, LeaseRecord, RecordLocked
 
@@ -56,7 +57,9 @@ class Leases:
         self._since: dict[str, float] = {}
         self._unwritten: set[str] = set()  # devices whose record does not say what we hold
         pid = os.getpid()
-        self._self = LeaseRecord(pid, _start_of(pid) or 0, _boot_id(), secrets.token_hex(8), 0, 0.0, owner_pid, title)
+        self._self = LeaseRecord(
+            pid, _start_of(pid) or 0, proc.boot_id(), secrets.token_hex(8), 0, 0.0, owner_pid, title
+        )
         with self._noting_problems(), lease_files.opened(self.directory, create=True):
             pass  # it can be used, or why not is known from the beginning
 
@@ -206,7 +209,7 @@ def _lives(uid: int, holder: LeaseRecord) -> bool:
 
 
 def _is_alive(holder: LeaseRecord) -> bool:
-    if holder.boot_id != _boot_id():
+    if holder.boot_id != proc.boot_id():
         return False
     try:
         os.kill(holder.pid, 0)
@@ -221,15 +224,7 @@ def _is_alive(holder: LeaseRecord) -> bool:
 def _start_of(pid: int) -> int | None:
     """Its start in clock ticks since boot; None where /proc hides it; -1 for a zombie, which is dead."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        facts = proc.stat(pid)
     except OSError:
         return None
-    fields = text[text.rindex(")") + 2 :].split()  # the name before it may contain spaces and parentheses
-    return -1 if fields[0] in "ZX" else int(fields[19])
-
-
-def _boot_id() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
+    return -1 if facts.has_ended else facts.start_ticks

@@ -1,0 +1,76 @@
+"""What Linux says of processes and of this boot, in /proc: read here only, so that its fields are counted once.
+
+Where a process has ended, or belongs to somebody whose processes are hidden, these raise OSError.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+_PROGRAM_BEGINS_S = 1.0  # the longest wait for a program whose memory is being laid out; it takes microseconds
+
+
+class Stat(NamedTuple):
+    """The fields of /proc/<pid>/stat that somebody here needs; proc(5) describes them."""
+
+    state: str  # one letter
+    parent: int
+    group: int
+    session: int
+    start_ticks: int  # since boot: with the pid it names a process for good
+    virtual_bytes: int
+    variables_end: int  # an address; 0 until the kernel has laid out the program's memory
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is a zombie: dead, and its parent has not asked how it ended."""
+        return self.state in ("Z", "X")
+
+
+def stat(pid: int) -> Stat:
+    """What the kernel counts for a process."""
+    with open(f"/proc/{pid}/stat", errors="replace") as file:
+        fields = file.read().rpartition(")")[2].split()  # the name before it may contain spaces and parentheses
+    if len(fields) < 49:
+        raise ProcessLookupError(f"/proc/{pid}/stat is cut short: the process has just ended.")
+    return Stat(fields[0], *(int(fields[i]) for i in (1, 2, 3, 19, 20, 48)))
+
+
+def environment(pid: int) -> list[bytes]:
+    """The variables that a process was started with, each `b"NAME=value"`.
+
+    They cannot be read for a moment while a process begins to run a program: the file is empty until the kernel has
+    laid out the new program's memory. This waits until that is done.
+    """
+    deadline = time.monotonic() + _PROGRAM_BEGINS_S
+    while True:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            content = file.read()
+        if content or time.monotonic() > deadline:
+            return content.split(b"\0")
+        facts = stat(pid)
+        if not facts.virtual_bytes or facts.variables_end:
+            return []  # a kernel's thread, a zombie, or a program that was started without variables
+        time.sleep(0.001)
+
+
+def command_line(pid: int) -> bytes:
+    """The arguments that a process was started with, each ended by a zero byte."""
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
+        return file.read()
+
+
+def name(pid: int, thread: int | None = None) -> str:
+    """The name of a process, or of one of its threads: at most 15 characters."""
+    with open(f"/proc/{pid}/task/{thread}/comm" if thread else f"/proc/{pid}/comm", errors="replace") as file:
+        return file.read().strip()
+
+
+def boot_id() -> str:
+    """This boot of the machine; "" where /proc does not say it."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
