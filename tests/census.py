@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,22 +34,6 @@ def carriers(token: str) -> dict[int, str]:
         except OSError:
             continue
     return found
-
-
-def wait_until(condition: Callable[[], object], what: str = "the condition", patience_s: float = PATIENCE_S) -> None:
-    """Look again and again until it holds; fail after so many seconds."""
-    deadline = time.monotonic() + patience_s
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {patience_s:g} s for {what}"
-        time.sleep(0.005)
-
-
-def is_alive(pid: int) -> bool:
-    """Whether the process runs; a zombie does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def _end_with_us() -> None:
@@ -135,9 +118,9 @@ class Place:
 
     def assert_nothing_left(self, keep: set[int] = frozenset()) -> None:  # type: ignore[assignment]
         """Wait, with a deadline far above what it takes, until nothing is left."""
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE_S
         while left := self.left(keep):
-            assert time.monotonic() < deadline, f"after ten seconds there still was {left}"
+            assert time.monotonic() < deadline, f"after {PATIENCE_S:g} s there still was {left}"
             time.sleep(0.01)
 
     def clear(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ import pytest
 
 from nbaccel.ray_engine.startup import light_imports
 from nbaccel.views.snapshot import Alert, DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
+from tests.accelerators.fake_nvml import FakeNvml, build
+from tests.census import Place
 from tests.engines.skips import SKIPS
+from tests.heads import inside
 
 # Ray and JupyterLab start in half the time; that all works without is shown by test_light_imports and by `make demo`.
 sys.path.insert(0, str(light_imports.FOLDER))
@@ -59,6 +63,37 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 def folder_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Made before any test changes where temporary files go."""
     tmp_path_factory.getbasetemp()
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    """For programs that a test runs."""
+    place = Place()
+    yield place
+    place.assert_nothing_left()
+    place.clear()
+
+
+@pytest.fixture
+def own_head() -> Iterator[Place]:
+    """For a test that calls init() itself."""
+    with inside(Place()) as place:
+        yield place
+
+
+@pytest.fixture(scope="session")
+def nvml_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An NVML of our own, compiled once."""
+    library = build(tmp_path_factory.mktemp("nvml"))
+    if library is None:
+        pytest.skip("there is no C compiler (cc, gcc or clang) to build the NVML of these tests with")
+    return library
+
+
+@pytest.fixture
+def nvml(nvml_library: Path, tmp_path: Path) -> FakeNvml:
+    """An NVML without cards, to be furnished by the test."""
+    return FakeNvml(nvml_library, tmp_path)
 
 
 @pytest.fixture

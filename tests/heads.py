@@ -11,7 +11,8 @@ from typing import Any
 
 import nbaccel
 from nbaccel import engine as engines
-from tests.census import Place, wait_until
+from tests.census import Place
+from tests.rig import wait_until
 
 
 @contextmanager
@@ -41,6 +42,6 @@ def rows(what: str) -> list[dict[str, Any]]:
 def assert_idle() -> None:
     """The head holds nothing any more: no object, no running task, no resource."""
     gc.collect()
-    wait_until(lambda: not rows("objects"), "the last object to go", 10)
-    wait_until(lambda: not any(row["state"] == "RUNNING" for row in rows("tasks")), "the tasks' end", 10)
-    wait_until(lambda: nbaccel.available_resources() == nbaccel.cluster_resources(), "all resources to be free", 10)
+    wait_until(lambda: not rows("objects"), "the last object to go")
+    wait_until(lambda: not any(row["state"] == "RUNNING" for row in rows("tasks")), "the tasks' end")
+    wait_until(lambda: nbaccel.available_resources() == nbaccel.cluster_resources(), "all resources to be free")

@@ -17,7 +17,7 @@ from nbaccel.util.placement_group import (
     remove_placement_group,
 )
 from nbaccel.util.scheduling_strategies import In, NodeAffinitySchedulingStrategy, NodeLabelSchedulingStrategy
-from tests.gates import Gate, wait_until
+from tests.rig import Gate, wait_until
 
 LARGE = 1_000_000
 

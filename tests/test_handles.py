@@ -15,8 +15,9 @@ import pytest
 
 import nbaccel
 from nbaccel import exceptions
-from tests.census import Place, is_alive, wait_until
+from tests.census import Place
 from tests.heads import assert_idle, inside, rows
+from tests.rig import is_alive, wait_until
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 
 import nbaccel
 from nbaccel.logging_config import LoggingConfig
-from tests.gates import wait_until
+from tests.rig import wait_until
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import pytest
 
 import nbaccel
-from tests.gates import Gate
+from tests.rig import Gate
 
 T = TypeVar("T")
 

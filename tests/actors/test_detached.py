@@ -7,7 +7,7 @@ import pytest
 import nbaccel
 from nbaccel import exceptions
 from nbaccel.cluster_utils import Cluster
-from tests.gates import wait_until
+from tests.rig import wait_until
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -12,8 +12,7 @@ import pytest
 import nbaccel
 from nbaccel import exceptions
 from nbaccel.util.state import list_actors
-from tests.census import is_alive
-from tests.gates import wait_until
+from tests.rig import is_alive, wait_until
 
 
 @nbaccel.remote
@@ -241,7 +240,7 @@ def test_the_limit_of_pending_calls_raises_at_the_call():
         def wait(self, gate):
             nbaccel.get(gate.wait.remote())
 
-    from tests.gates import Gate
+    from tests.rig import Gate
 
     gate, slow = Gate.remote(), Slow.remote()
     calls = [slow.wait.remote(gate), slow.wait.remote(gate)]

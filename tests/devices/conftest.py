@@ -15,11 +15,11 @@ import nbaccel
 from nbaccel import api
 from nbaccel import engine as engines
 from nbaccel.views.snapshot import DeviceRow, Snapshot
-from tests.accelerators.conftest import nvml_library  # noqa: F401 - the compiled NVML is one for both rooms
 from tests.accelerators.fake_nvml import FakeNvml
 from tests.accelerators.machines import MadeMachine
-from tests.census import Place, carriers, wait_until
-from tests.local_engine.conftest import inside
+from tests.census import Place, carriers
+from tests.heads import inside
+from tests.rig import wait_until
 
 
 class Lab:
@@ -87,7 +87,7 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 
 
 @pytest.fixture
-def nvidia_lab(lab: Lab, nvml_library: Path) -> Lab:  # noqa: F811
+def nvidia_lab(lab: Lab, nvml_library: Path) -> Lab:
     """A machine with an NVIDIA driver, and no card yet."""
     lab.add_nvml(nvml_library)
     return lab

@@ -11,8 +11,8 @@ import pytest
 import nbaccel
 from tests.accelerators.fake_nvml import Gpu
 from tests.accelerators.machines import add_amd, add_intel, add_neuron, add_tpu
-from tests.census import wait_until
 from tests.devices.conftest import Lab, look
+from tests.rig import wait_until
 
 BOUNDS = ("TPU_VISIBLE_CHIPS", "TPU_CHIPS_PER_HOST_BOUNDS", "TPU_HOST_BOUNDS")
 

@@ -18,8 +18,8 @@ from nbaccel.accelerators import VENDORS
 from nbaccel.notebook import views
 from tests.accelerators.fake_nvml import Gpu
 from tests.accelerators.machines import add_amd, add_neuron
-from tests.census import wait_until
 from tests.devices.conftest import Lab, look
+from tests.rig import wait_until
 
 GIB = 1 << 30
 

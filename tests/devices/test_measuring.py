@@ -10,8 +10,8 @@ import nbaccel
 from nbaccel.views.snapshot import DeviceMetrics, Snapshot
 from tests.accelerators.fake_nvml import Gpu
 from tests.accelerators.machines import add_amd, add_ascend, add_gaudi, add_neuron, add_tpu
-from tests.census import wait_until
 from tests.devices.conftest import Lab
+from tests.rig import wait_until
 
 GIB = 1 << 30
 

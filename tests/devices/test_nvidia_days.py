@@ -12,8 +12,8 @@ import nbaccel
 from nbaccel.exceptions import TaskUnschedulableError
 from tests.accelerators.fake_nvml import Gpu
 from tests.accelerators.machines import add_amd
-from tests.census import wait_until
 from tests.devices.conftest import Lab, look
+from tests.rig import wait_until
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 MIG = [f"mig|0|MIG-{name}|NVIDIA A100-SXM4-40GB MIG 1g.5gb|5368709120|0" for name in "ab"]

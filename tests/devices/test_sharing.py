@@ -6,8 +6,8 @@ import random
 import time
 
 import nbaccel
-from tests.census import wait_until
 from tests.devices.conftest import Lab
+from tests.rig import wait_until
 
 CARDS = 3
 

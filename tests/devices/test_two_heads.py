@@ -13,8 +13,8 @@ import pytest
 
 import nbaccel
 from tests.accelerators.fake_nvml import Gpu
-from tests.census import wait_until
 from tests.devices.conftest import Lab, look
+from tests.rig import wait_until
 
 OTHER = """
 import os, sys, time

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -12,10 +11,9 @@ import pytest
 
 import nbaccel
 from tests.engines.skips import SKIPS
+from tests.rig import Gate
 
 NUM_CPUS, NUM_GPUS = 4, 2
-DEADLINE_S = 60.0
-
 
 # Ray gives its own processes half a minute to start and is then started again: on a busy machine that takes minutes.
 ON_RAY = [pytest.mark.ray, pytest.mark.timeout(300)]
@@ -41,41 +39,6 @@ def nb(engine: str, request: pytest.FixtureRequest) -> ModuleType:
     if reason is not None:
         pytest.skip(reason)
     return nbaccel
-
-
-@pytest.fixture
-def wait_until() -> Callable[[Callable[[], Any]], Any]:
-    """Ask again until the answer is true; the answer. Fails after a deadline."""
-
-    def wait(condition: Callable[[], Any]) -> Any:
-        deadline = time.monotonic() + DEADLINE_S
-        while not (answer := condition()):
-            assert time.monotonic() < deadline, "it did not come true"
-            time.sleep(0.05)
-        return answer
-
-    return wait
-
-
-@nbaccel.remote(num_cpus=0)
-class Gate:
-    """Tasks wait at it until the test opens it: no clock is needed."""
-
-    def __init__(self) -> None:
-        import asyncio
-
-        self._open = asyncio.Event()
-        self._arrived = 0
-
-    async def wait(self) -> None:
-        self._arrived += 1
-        await self._open.wait()
-
-    async def arrived(self) -> int:
-        return self._arrived
-
-    async def open(self) -> None:
-        self._open.set()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 
 import nbaccel
 from nbaccel import exceptions
+from tests.rig import wait_until
 
 
 @nbaccel.remote
@@ -167,7 +168,7 @@ def test_an_actor_whose_process_dies_fails_its_call(nb):
         nb.get(counter.die.remote())
 
 
-def test_an_actor_is_restarted_as_often_as_it_may(nb, wait_until):
+def test_an_actor_is_restarted_as_often_as_it_may(nb):
     counter = Counter.options(max_restarts=1, max_task_retries=1).remote(5)
     before = nb.get(counter.pid.remote())
     with pytest.raises(exceptions.RayActorError):
@@ -211,7 +212,7 @@ def test_an_actor_that_fails_to_start_names_the_cause(nb):
     assert isinstance(caught.value.cause.cause, RuntimeError)
 
 
-def test_an_actor_ends_with_its_last_handle(nb, wait_until):
+def test_an_actor_ends_with_its_last_handle(nb):
     import psutil
 
     counter = Counter.remote()
@@ -257,7 +258,7 @@ def test_exit_actor_outside_of_an_actor_is_a_type_error(nb):
         exit_actor()
 
 
-def test_an_async_call_is_cancelled(nb, wait_until):
+def test_an_async_call_is_cancelled(nb):
     @nb.remote
     class Waits:
         def __init__(self):

@@ -6,6 +6,7 @@ import pytest
 
 import nbaccel
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+from tests.rig import wait_until
 
 
 class NoRoom(RuntimeError):
@@ -56,7 +57,7 @@ def test_an_actor_whose_constructor_fails_on_the_device_is_made_without_it(nb):
     nb.kill(picky)
 
 
-def test_a_probe_says_what_a_request_would_meet(nb, wait_until):
+def test_a_probe_says_what_a_request_would_meet(nb):
     assert wait_until(lambda: nb.probe(num_gpus=2))
     assert nb.probe(num_cpus=1).asks == "1 CPU"
     assert nb.probe(memory=1 << 20).asks == "1 CPU and 1 MiB of memory"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import nbaccel
 from nbaccel.util.placement_group import placement_group, placement_group_table, remove_placement_group
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
+from tests.rig import wait_until
 
 
 def _facts():
@@ -74,7 +75,7 @@ def test_a_task_runs_on_the_node_that_it_names(nb):
     assert nb.get(facts.options(scheduling_strategy=strategy).remote())["node"] == node_id
 
 
-def test_the_picture_names_node_device_and_process_of_each_task(nb, gate, wait_until):
+def test_the_picture_names_node_device_and_process_of_each_task(nb, gate):
     @nb.remote(num_gpus=0.5)
     def trains(gate):
         nbaccel.get(gate.wait.remote())
@@ -98,7 +99,7 @@ def test_the_picture_names_node_device_and_process_of_each_task(nb, gate, wait_u
     wait_until(lambda: all(not each.holders for each in nb.snapshot().devices))
 
 
-def test_the_picture_shows_an_idle_actor_with_its_device(nb, wait_until):
+def test_the_picture_shows_an_idle_actor_with_its_device(nb):
     @nb.remote(num_gpus=1)
     class Model:
         def hello(self):
@@ -119,7 +120,7 @@ def test_the_picture_shows_an_idle_actor_with_its_device(nb, wait_until):
     nb.kill(model)
 
 
-def test_a_task_that_can_never_run_says_why(nb, wait_until):
+def test_a_task_that_can_never_run_says_why(nb):
     @nb.remote(num_gpus=3)
     def much():
         return 1
@@ -136,7 +137,7 @@ def test_a_task_that_can_never_run_says_why(nb, wait_until):
     nb.cancel(ref)
 
 
-def test_pictures_are_pushed_to_a_watcher(nb, gate, wait_until):
+def test_pictures_are_pushed_to_a_watcher(nb, gate):
     from nbaccel import engine as engines
 
     seen = []
@@ -153,7 +154,7 @@ def test_pictures_are_pushed_to_a_watcher(nb, gate, wait_until):
     nb.get(ref)
 
 
-def test_what_ran_is_on_the_timeline(nb, wait_until):
+def test_what_ran_is_on_the_timeline(nb):
     ref = facts.options(name="on the timeline").remote()
     nb.snapshot()
     nb.get(ref)

@@ -7,6 +7,7 @@ import os
 import pytest
 
 import nbaccel
+from tests.rig import wait_until
 
 
 def _ids(family="GPU"):
@@ -43,7 +44,7 @@ def test_fractions_are_packed_before_the_next_device_is_opened(nb):
         nb.kill(half)
 
 
-def test_an_actor_keeps_its_devices_and_gives_them_back(nb, wait_until):
+def test_an_actor_keeps_its_devices_and_gives_them_back(nb):
     both = Half.options(num_gpus=2).remote()
     assert nb.get(both.ids.remote()) == ["0", "1"]
     assert nb.available_resources().get("GPU", 0) == 0 or wait_until(lambda: not nb.available_resources().get("GPU"))
@@ -67,7 +68,7 @@ def test_a_task_that_asks_by_options_or_another_family_is_fresh_too(nb):
     assert nb.get([plain.options(resources={"TPU": 1}).remote() for _ in range(2)]) == [True, True]
 
 
-def test_max_calls_0_keeps_the_process(nb, wait_until):
+def test_max_calls_0_keeps_the_process(nb):
     @nb.remote(num_gpus=1, max_calls=0)
     def kept():
         return os.getpid()

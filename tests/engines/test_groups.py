@@ -13,6 +13,7 @@ from nbaccel.util.placement_group import (
     remove_placement_group,
 )
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
+from tests.rig import wait_until
 
 
 @nbaccel.remote
@@ -87,7 +88,7 @@ def test_children_run_in_the_group_where_it_is_asked(nb):
     remove_placement_group(group)
 
 
-def test_a_group_is_found_by_its_name_until_it_is_removed(nb, wait_until):
+def test_a_group_is_found_by_its_name_until_it_is_removed(nb):
     group = placement_group([{"CPU": 1}], name="found by name")
     nb.get(group.ready(), timeout=60)
     assert get_placement_group("found by name").id == group.id
@@ -138,7 +139,7 @@ def test_it_is_said_why_a_group_waits_and_who_holds_what_it_asks_for(nb):
         remove_placement_group(group)
 
 
-def test_a_task_that_waits_for_actors_who_hold_everything_is_told_until_when(nb, wait_until):
+def test_a_task_that_waits_for_actors_who_hold_everything_is_told_until_when(nb):
     @nb.remote(num_gpus=2)
     class Holder:
         def there(self):
@@ -155,7 +156,7 @@ def test_a_task_that_waits_for_actors_who_hold_everything_is_told_until_when(nb,
     assert len(nb.get(waits, timeout=60)) == 1
 
 
-def test_the_table_says_that_a_group_can_never_be_placed(nb, wait_until):
+def test_the_table_says_that_a_group_can_never_be_placed(nb):
     group = placement_group([{"CPU": 1_000}])
     wait_until(lambda: placement_group_table(group)["stats"]["scheduling_state"] == "INFEASIBLE")
     remove_placement_group(group)

@@ -9,6 +9,7 @@ import pytest
 
 import nbaccel
 from nbaccel import exceptions
+from tests.rig import wait_until
 
 
 class Plain:
@@ -297,7 +298,7 @@ def test_an_actor_that_keeps_no_cpu_starts_when_all_cpus_are_held(nb):
     assert nb.get(Speaker.remote("here").read.remote(), timeout=60) == "here"
 
 
-def test_a_name_is_free_when_its_actor_went_out_of_scope(nb, wait_until):
+def test_a_name_is_free_when_its_actor_went_out_of_scope(nb):
     def made_and_left():
         try:
             return nb.get(Speaker.options(name="left").remote("x").read.remote())

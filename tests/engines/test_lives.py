@@ -15,6 +15,7 @@ import nbaccel
 from nbaccel import exceptions
 from nbaccel.util.placement_group import placement_group, remove_placement_group
 from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+from tests.rig import wait_until
 
 T = TypeVar("T")
 
@@ -44,7 +45,7 @@ class Notes:
         return values
 
 
-def _again(nb, wait_until, actor):
+def _again(nb, actor):
     """Wait for the actor's next life: calls before it may fail."""
 
     def answer():
@@ -77,7 +78,7 @@ def test_out_of_order_calls_do_not_wait_for_each_other(nb, late):
     assert nb.get(notes.read.remote()) == ["second", "late"]
 
 
-def test_more_calls_than_may_be_pending_are_refused_where_they_are_made(nb, late, wait_until):
+def test_more_calls_than_may_be_pending_are_refused_where_they_are_made(nb, late):
     notes = Notes.options(max_pending_calls=2).remote()
     calls = [notes.wait_for.remote(late.ref), notes.wait_for.remote(late.ref)]
     with pytest.raises(exceptions.PendingCallsLimitExceeded, match="2"):
@@ -186,7 +187,7 @@ def is_known(name):
 
 
 @pytest.mark.parametrize("how", ["found by name", "its own", "kept by itself", "in an object"])
-def test_a_handle_that_was_looked_up_does_not_keep_the_actor_alive(nb, wait_until, how):
+def test_a_handle_that_was_looked_up_does_not_keep_the_actor_alive(nb, how):
     actor = Known.options(name=how).remote()
     nb.get(actor.pid.remote())
     found = nb.get_actor(how)
@@ -227,20 +228,20 @@ def test_a_name_is_free_when_its_actor_is_killed(nb):
 # ---- restarts and ends
 
 
-def test_a_restarted_actor_has_the_same_device_and_a_new_state(nb, wait_until):
+def test_a_restarted_actor_has_the_same_device_and_a_new_state(nb):
     other = Notes.options(num_gpus=1).remote()
     nb.get(other.read.remote())
     notes = Notes.options(num_gpus=1, max_restarts=1).remote()
     before, _ = nb.get([notes.devices.remote(), notes.write.remote("lost")])
     assert len(before[0]) == 1
     nb.kill(notes, no_restart=False)
-    _again(nb, wait_until, notes)
+    _again(nb, notes)
     assert nb.get([notes.devices.remote(), notes.read.remote()]) == [before, []]
     nb.kill(notes)
     nb.kill(other)
 
 
-def test_in_a_group_of_its_own_a_restarted_actor_keeps_its_device_when_others_are_free(nb, wait_until):
+def test_in_a_group_of_its_own_a_restarted_actor_keeps_its_device_when_others_are_free(nb):
     other = Notes.options(num_gpus=1).remote()
     nb.get(other.read.remote())
     group = placement_group([{"CPU": 1, "GPU": 1}])
@@ -251,7 +252,7 @@ def test_in_a_group_of_its_own_a_restarted_actor_keeps_its_device_when_others_ar
     nb.kill(other)
     wait_until(lambda: nb.available_resources().get("GPU", 0) == 1)  # a lower one: it would be the first choice
     nb.kill(notes, no_restart=False)
-    _again(nb, wait_until, notes)
+    _again(nb, notes)
     assert nb.get(notes.devices.remote()) == before and len(before[0]) == 1
     nb.kill(notes)
     remove_placement_group(group)
@@ -285,7 +286,7 @@ def test_a_method_is_called_again_for_the_errors_that_it_names(nb):
         nb.get(Shaky.remote().run.remote(KeyError))
 
 
-def test_an_actor_says_its_last_words(nb, tmp_path, wait_until):
+def test_an_actor_says_its_last_words(nb, tmp_path):
     @nb.remote
     class Diarist:
         def ready(self):
@@ -360,7 +361,7 @@ def test_a_member_of_a_class_that_cannot_be_pickled_is_named(nb):
         nb.remote(Guarded).remote()
 
 
-def test_an_actor_ends_with_the_process_that_created_it(nb, wait_until):
+def test_an_actor_ends_with_the_process_that_created_it(nb):
     @nb.remote(num_cpus=0)
     class Child:
         def pid(self):

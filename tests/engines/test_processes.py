@@ -16,6 +16,7 @@ import pytest
 import nbaccel
 from nbaccel import exceptions
 from tests.engines.conftest import ON_RAY
+from tests.rig import wait_until
 
 pytestmark = pytest.mark.parametrize("engine", ["local", pytest.param("ray", marks=ON_RAY)], indirect=True)
 
@@ -36,7 +37,7 @@ def assert_both(error, name):
 
 
 @pytest.mark.parametrize("recursive", [True, False])
-def test_children_are_cancelled_with_their_parent_unless_told_otherwise(nb, gate, tmp_path, wait_until, recursive):
+def test_children_are_cancelled_with_their_parent_unless_told_otherwise(nb, gate, tmp_path, recursive):
     @nb.remote
     def parent(gate, path):
         return nbaccel.get(child.remote(gate, path))
@@ -61,7 +62,7 @@ def test_children_are_cancelled_with_their_parent_unless_told_otherwise(nb, gate
 
 
 @pytest.mark.parametrize("kind", ["sync", "async", "stream"])
-def test_a_cancelled_call_of_an_actor_takes_along_what_it_waits_for(nb, gate, tmp_path, wait_until, kind):
+def test_a_cancelled_call_of_an_actor_takes_along_what_it_waits_for(nb, gate, tmp_path, kind):
     @nb.remote(num_cpus=0)
     def child(gate, path):
         try:
@@ -162,7 +163,7 @@ def test_a_restart_storm_ends_in_words(nb):
         nb.get(Storm.remote().call.remote(), timeout=60)
 
 
-def test_a_constructor_that_hangs_can_be_killed(nb, tmp_path, wait_until):
+def test_a_constructor_that_hangs_can_be_killed(nb, tmp_path):
     @nb.remote
     class Hangs:
         def __init__(self):
@@ -181,7 +182,7 @@ def test_a_constructor_that_hangs_can_be_killed(nb, tmp_path, wait_until):
         nb.get(call, timeout=60)
 
 
-def test_a_call_sees_that_it_is_cancelled_and_whoever_waits_for_it_is_told(nb, tmp_path, wait_until):
+def test_a_call_sees_that_it_is_cancelled_and_whoever_waits_for_it_is_told(nb, tmp_path):
     @nb.remote
     class Patient:
         def work(self):
@@ -215,7 +216,7 @@ def test_calls_under_way_are_a_reason_to_live(nb):
 
 
 @pytest.mark.parametrize("end", ["leave", "__ray_terminate__", "out of scope"])
-def test_an_actor_that_is_not_killed_says_its_last_words(nb, tmp_path, wait_until, end):
+def test_an_actor_that_is_not_killed_says_its_last_words(nb, tmp_path, end):
     @nb.remote
     class Diarist:
         def ready(self):
@@ -236,7 +237,7 @@ def test_an_actor_that_is_not_killed_says_its_last_words(nb, tmp_path, wait_unti
 
 
 @pytest.mark.parametrize("end", ["killed", "crashed", "crashed task"])
-def test_what_a_dead_process_had_submitted_ends_with_it(nb, gate, wait_until, end):
+def test_what_a_dead_process_had_submitted_ends_with_it(nb, gate, end):
     @nb.remote
     def child(gate):
         nbaccel.get(gate.wait.remote())
@@ -291,7 +292,7 @@ def test_a_task_that_interrupts_itself_is_told_as_cancelled(nb):
         nb.get(interrupts.remote())
 
 
-def test_a_call_without_retries_does_not_wait_until_its_actor_has_restarted(nb, gate, tmp_path, wait_until):
+def test_a_call_without_retries_does_not_wait_until_its_actor_has_restarted(nb, gate, tmp_path):
     @nb.remote(max_restarts=-1)
     class Restarts:
         def __init__(self, gate, path):
@@ -313,7 +314,7 @@ def test_a_call_without_retries_does_not_wait_until_its_actor_has_restarted(nb, 
     assert nb.get(patient) != first
 
 
-def test_groups_of_an_asyncio_actor_do_not_hold_up_each_other(nb, gate, tmp_path, wait_until):
+def test_groups_of_an_asyncio_actor_do_not_hold_up_each_other(nb, gate, tmp_path):
     @nb.remote(num_cpus=0, concurrency_groups={"slow": 1, "quick": 2})
     class Groups:
         @nb.method(concurrency_group="slow")

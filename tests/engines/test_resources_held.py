@@ -11,8 +11,8 @@ import pytest
 
 import nbaccel
 from nbaccel import exceptions
-from tests.census import is_alive
 from tests.engines.conftest import NUM_CPUS
+from tests.rig import is_alive, wait_until
 
 LARGE_BYTES = 20_000_000
 
@@ -37,7 +37,7 @@ def test_getting_what_is_there_keeps_the_cpu(nb, tmp_path):
     nb.get(second)
 
 
-def test_an_actor_keeps_the_cpus_that_it_asked_for_while_it_waits(nb, gate, tmp_path, wait_until):
+def test_an_actor_keeps_the_cpus_that_it_asked_for_while_it_waits(nb, gate, tmp_path):
     @nb.remote(num_cpus=NUM_CPUS)
     class Waits:
         def wait_for(self, refs):
@@ -53,7 +53,7 @@ def test_an_actor_keeps_the_cpus_that_it_asked_for_while_it_waits(nb, gate, tmp_
     assert nb.get(other)
 
 
-def test_the_store_is_fuller_while_an_object_lives(nb, wait_until):
+def test_the_store_is_fuller_while_an_object_lives(nb):
     def available():
         return nb.available_resources()["object_store_memory"]
 
@@ -99,7 +99,7 @@ def test_a_class_to_retry_that_a_worker_cannot_import_is_an_error(nb, monkeypatc
         nb.get(names_a_stranger.remote(), timeout=60)
 
 
-def test_kill_ends_children_in_sessions_of_their_own(nb, wait_until):
+def test_kill_ends_children_in_sessions_of_their_own(nb):
     @nb.remote
     class Parent:
         def start(self):

@@ -15,6 +15,7 @@ from nbaccel.util.multiprocessing import Pool, TimeoutError
 from nbaccel.util.placement_group import placement_group, remove_placement_group
 from nbaccel.util.state.exception import RayStateApiException
 from nbaccel.views.task_filter import TaskFilter
+from tests.rig import wait_until
 
 
 def _lines(name):
@@ -92,7 +93,7 @@ class Named:
 
 
 @pytest.fixture
-def work(nb, wait_until):
+def work(nb):
     """A task that went well, one that failed, an actor with a call: all have been seen, and have told their times."""
     nb.snapshot()  # Ray's tasks report from now on
     actor = Named.remote()
@@ -181,7 +182,7 @@ def test_a_result_to_come_is_an_object_that_waits(nb, late):
     assert row.object_size is None and row.place == "pending" and row.task_status != "FINISHED"
 
 
-def test_an_object_that_nobody_holds_is_not_listed(nb, wait_until):
+def test_an_object_that_nobody_holds_is_not_listed(nb):
     ref = nb.put(b"x" * 300_000)
     assert state.get_objects(ref.hex())
     gone = ref.hex()
@@ -319,7 +320,7 @@ def test_joblib_runs_its_calls_here(nb):
 # ---- many tasks
 
 
-def test_tasks_that_failed_are_shown_as_failed(nb, wait_until):
+def test_tasks_that_failed_are_shown_as_failed(nb):
     @nb.remote
     def fails():
         raise ValueError("no")
@@ -333,7 +334,7 @@ def test_tasks_that_failed_are_shown_as_failed(nb, wait_until):
     assert wait_until(lambda: found if len(found := states()) == 5 else None) == ["FAILED"] * 5
 
 
-def test_cancelled_tasks_are_counted_apart_and_only_failed_ones_are_an_alert(nb, engine, wait_until):
+def test_cancelled_tasks_are_counted_apart_and_only_failed_ones_are_an_alert(nb, engine):
     def numbers():
         counts = nb.snapshot().counts
         return counts.get("CANCELLED", 0), counts.get("FAILED", 0)
@@ -384,13 +385,13 @@ def test_an_error_that_was_raised_here_is_the_reason_in_every_view_at_once(nb):
     assert (row.state, row.why) == ("FAILED", "KeyError: 'missing'")
 
 
-def test_a_task_whose_ref_nobody_keeps_has_its_name_and_demand(nb, wait_until):
+def test_a_task_whose_ref_nobody_keeps_has_its_name_and_demand(nb):
     nb.get(nb.remote(lambda: 1).options(name="unkept", num_cpus=2).remote())
     (row,) = wait_until(lambda: [row for row in nb.snapshot().tasks if row.name == "unkept"])
     assert row.demand["CPU"] == 2
 
 
-def test_many_tasks_are_all_listed(nb, wait_until):
+def test_many_tasks_are_all_listed(nb):
     short = nb.remote(lambda: 1).options(name="one of many")
     nb.get([short.remote() for _ in range(60)])
 
@@ -408,7 +409,7 @@ def rejects(number):
     raise ValueError(f"bad batch {number}")
 
 
-def test_failures_are_in_the_picture_and_found_however_much_has_ended_since(nb, wait_until):
+def test_failures_are_in_the_picture_and_found_however_much_has_ended_since(nb):
     nb.wait([rejects.options(name="early").remote(0)])
     nb.snapshot()  # on Ray tasks begin to report when somebody looks
     failed = [rejects.options(name="fails").remote(number) for number in range(3)]

@@ -10,6 +10,7 @@ import pytest
 
 import nbaccel
 from nbaccel import exceptions
+from tests.rig import wait_until
 
 
 @nbaccel.remote
@@ -134,7 +135,7 @@ def test_a_stream_runs_no_further_ahead_than_it_may(nb, tmp_path):
 
 
 @pytest.mark.parametrize("ahead", [-1, 1])
-def test_a_generator_stops_when_nobody_reads_on(nb, tmp_path, wait_until, ahead):
+def test_a_generator_stops_when_nobody_reads_on(nb, tmp_path, ahead):
     @nb.remote(_generator_backpressure_num_objects=ahead)
     def endless():
         try:
@@ -149,7 +150,7 @@ def test_a_generator_stops_when_nobody_reads_on(nb, tmp_path, wait_until, ahead)
     wait_until((tmp_path / "closed").exists)
 
 
-def test_a_method_that_yields_stops_when_nobody_reads_on_and_its_actor_goes_on(nb, tmp_path, wait_until):
+def test_a_method_that_yields_stops_when_nobody_reads_on_and_its_actor_goes_on(nb, tmp_path):
     @nb.remote
     class Source:
         def endless(self):

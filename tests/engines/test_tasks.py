@@ -9,6 +9,7 @@ import pytest
 
 import nbaccel
 from nbaccel import exceptions
+from tests.rig import wait_until
 
 
 @nbaccel.remote
@@ -170,7 +171,7 @@ def test_a_waiting_task_is_cancelled(nb, gate):
     nb.get(blocked)
 
 
-def test_a_running_task_is_cancelled(nb, tmp_path, wait_until):
+def test_a_running_task_is_cancelled(nb, tmp_path):
     @nb.remote
     def forever():
         import time
@@ -188,7 +189,7 @@ def test_a_running_task_is_cancelled(nb, tmp_path, wait_until):
     assert "in forever" in str(caught.value)
 
 
-def test_a_running_task_is_killed_by_force(nb, tmp_path, wait_until):
+def test_a_running_task_is_killed_by_force(nb, tmp_path):
     @nb.remote(max_retries=0)
     def deaf():
         import time
@@ -207,7 +208,7 @@ def test_a_running_task_is_killed_by_force(nb, tmp_path, wait_until):
         nb.get(ref)
 
 
-def test_a_custom_resource_limits_how_many_run(nb, gate, wait_until):
+def test_a_custom_resource_limits_how_many_run(nb, gate):
     @nb.remote(num_cpus=0, resources={"blue": 1})
     def hold(gate):
         import nbaccel

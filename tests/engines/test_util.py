@@ -9,6 +9,7 @@ from nbaccel.util import ActorPool, as_completed, inspect_serializability, map_u
 from nbaccel.util.multiprocessing import Pool
 from nbaccel.util.queue import Empty, Full, Queue
 from nbaccel.util.state import get_actor, list_actors, list_nodes, list_tasks, summarize_tasks
+from tests.rig import wait_until
 
 
 @nbaccel.remote
@@ -69,7 +70,7 @@ def test_what_cannot_be_pickled_is_found(nb, capsys):
     assert inspect_serializability(lambda: 1)[0] is True
 
 
-def test_the_state_of_the_cluster_is_listed(nb, wait_until):
+def test_the_state_of_the_cluster_is_listed(nb):
     nb.snapshot()
     actor = Doubler.remote()
     ref = double.options(name="listed").remote(21)

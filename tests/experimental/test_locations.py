@@ -4,7 +4,7 @@ import pytest
 
 import nbaccel
 from nbaccel.experimental import get_object_locations
-from tests.gates import Gate
+from tests.rig import Gate
 
 LARGE = bytes(1_000_000)
 

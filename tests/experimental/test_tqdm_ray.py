@@ -4,7 +4,7 @@ import pytest
 
 import nbaccel
 from nbaccel.experimental import tqdm_ray
-from tests.gates import Gate, wait_until
+from tests.rig import Gate, wait_until
 
 
 @pytest.fixture(autouse=True)

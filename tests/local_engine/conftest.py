@@ -11,22 +11,6 @@ from tests.census import Place
 from tests.heads import assert_idle, inside
 
 
-@pytest.fixture
-def place() -> Iterator[Place]:
-    """For programs that a test runs."""
-    place = Place()
-    yield place
-    place.assert_nothing_left()
-    place.clear()
-
-
-@pytest.fixture
-def own_head() -> Iterator[Place]:
-    """For a test that calls init() itself."""
-    with inside(Place()) as place:
-        yield place
-
-
 @pytest.fixture(scope="module")
 def head() -> Iterator[Place]:
     """A head for the whole module: two CPUs, two GPUs, a store of 64 MiB."""

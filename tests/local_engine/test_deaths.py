@@ -16,9 +16,9 @@ import pytest
 
 import nbaccel
 from nbaccel import exceptions
-from tests.census import Place, is_alive, wait_until
-from tests.gates import Gate
+from tests.census import Place
 from tests.local_engine import misbehaving, programs
+from tests.rig import Gate, is_alive, wait_until
 
 # ---- workers
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import nbaccel
-from tests.census import Place, wait_until
+from tests.census import Place
+from tests.rig import wait_until
 
 TENTH = 6_000_000  # of the store
 

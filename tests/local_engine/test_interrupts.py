@@ -11,8 +11,9 @@ import pytest
 
 import nbaccel
 from nbaccel.util.multiprocessing import Pool
-from tests.census import Place, wait_until
+from tests.census import Place
 from tests.local_engine import misbehaving, programs
+from tests.rig import wait_until
 
 
 def test_ten_thousand_interrupts_at_random_moments_break_nothing(place: Place) -> None:

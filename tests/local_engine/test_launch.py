@@ -13,8 +13,9 @@ import nbaccel
 from nbaccel.handles.options import init_options
 from nbaccel.local_engine.driver import launch
 from nbaccel.local_engine.head import boot
-from tests.census import Place, wait_until
+from tests.census import Place
 from tests.local_engine import misbehaving
+from tests.rig import wait_until
 
 
 def test_the_token_is_on_no_command_line(own_head: Place) -> None:

@@ -15,9 +15,10 @@ import pytest
 import nbaccel
 from nbaccel import engine as engines
 from nbaccel import exceptions
-from tests.census import Place, carriers, wait_until
+from tests.census import Place, carriers
 from tests.heads import rows
 from tests.local_engine import sharing
+from tests.rig import wait_until
 
 MIB = 1 << 20
 

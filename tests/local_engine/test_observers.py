@@ -23,8 +23,9 @@ from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.wire.framing import FrameReader, LineReader
 from nbaccel.views import observing, sessions
 from nbaccel.views.snapshot import Snapshot
-from tests.census import Place, wait_until
+from tests.census import Place
 from tests.local_engine import misbehaving
+from tests.rig import wait_until
 
 
 def record() -> sessions.SessionRecord:

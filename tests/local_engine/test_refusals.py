@@ -19,8 +19,9 @@ from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
 from nbaccel.views import sessions
-from tests.census import Place, wait_until
+from tests.census import Place
 from tests.local_engine import misbehaving, programs
+from tests.rig import wait_until
 
 NOBODY = 65534
 

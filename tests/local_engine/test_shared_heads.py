@@ -8,9 +8,10 @@ import signal
 import pytest
 
 import nbaccel
-from tests.census import Place, is_alive, wait_until
+from tests.census import Place
 from tests.heads import rows
 from tests.local_engine import misbehaving, programs, sharing
+from tests.rig import is_alive, wait_until
 
 
 def test_a_driver_that_dies_on_a_shared_head_takes_only_its_own_along(own_head: Place) -> None:

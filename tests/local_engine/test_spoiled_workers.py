@@ -9,9 +9,10 @@ import pytest
 
 import nbaccel
 from nbaccel import exceptions
-from tests.census import Place, wait_until
+from tests.census import Place
 from tests.heads import rows
 from tests.local_engine import spoiling
+from tests.rig import wait_until
 
 WHOLE = {"num_cpus": 2}  # one after the other, in the process that was used last
 
@@ -60,7 +61,7 @@ def test_the_user_is_told_once_why_a_process_was_replaced(cluster: Place, capfd:
         said += capfd.readouterr().err
         return words in said
 
-    wait_until(told, "the notice", 10)
+    wait_until(told, "the notice")
     nbaccel.get(spoiling.pid.remote())
     assert said.count(words) == 1
 
@@ -118,4 +119,4 @@ def test_an_actor_outlives_an_error_whose_words_exit(cluster: Place, kind: str) 
         nbaccel.get(thrower.throw.remote(kind, "exit"), timeout=60)
     assert nbaccel.get(thrower.pid.remote())
     nbaccel.kill(thrower)
-    wait_until(lambda: not [row for row in rows("actors") if row["state"] == "ALIVE"], "the actor's end", 10)
+    wait_until(lambda: not [row for row in rows("actors") if row["state"] == "ALIVE"], "the actor's end")

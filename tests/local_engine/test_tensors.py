@@ -11,9 +11,10 @@ import pytest
 
 import nbaccel
 from nbaccel.local_engine.wire import codec, device_tensors
-from tests.census import Place, wait_until
+from tests.census import Place
 from tests.heads import rows
 from tests.local_engine import holding_tensors
+from tests.rig import wait_until
 
 torch = pytest.importorskip("torch")
 MIB = 1 << 20

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import nbaccel
-from tests.census import Place, is_alive, wait_until
+from tests.census import Place
 from tests.heads import assert_idle, inside
 from tests.local_engine import turnover
+from tests.rig import is_alive, wait_until
 
 
 @pytest.fixture(scope="module")

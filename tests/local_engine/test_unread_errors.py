@@ -17,8 +17,8 @@ from nbaccel.local_engine.driver.news import News
 from nbaccel.util.placement_group import placement_group, remove_placement_group
 from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from nbaccel.views import sinks
-from tests.census import Place, wait_until
-from tests.gates import Gate
+from tests.census import Place
+from tests.rig import Gate, wait_until
 
 pytestmark = pytest.mark.usefixtures("cluster")
 

@@ -13,7 +13,8 @@ import nbaccel as ray
 from nbaccel import engine as engines
 from nbaccel.exceptions import TaskCancelledError, WorkerCrashedError
 from nbaccel.views.snapshot import Snapshot
-from tests.census import Place, wait_until
+from tests.census import Place
+from tests.rig import wait_until
 
 
 class Watcher:
@@ -28,11 +29,11 @@ class Watcher:
 
     @property
     def newest(self) -> Snapshot:
-        wait_until(lambda: bool(self.pictures), "the first picture", 10)
+        wait_until(lambda: bool(self.pictures), "the first picture")
         return self.pictures[-1]
 
     def until(self, condition: Any, what: str) -> Snapshot:
-        wait_until(lambda: bool(self.pictures) and condition(self.pictures[-1]), what, 20)
+        wait_until(lambda: bool(self.pictures) and condition(self.pictures[-1]), what)
         return self.newest
 
 

@@ -8,7 +8,8 @@ import signal
 import nbaccel as ray
 from nbaccel import engine as engines
 from nbaccel.views.snapshot import Snapshot
-from tests.census import Place, wait_until
+from tests.census import Place
+from tests.rig import wait_until
 
 
 def _watch() -> list[Snapshot | None]:
@@ -16,14 +17,14 @@ def _watch() -> list[Snapshot | None]:
     ray.init(num_cpus=1)
     seen: list[Snapshot | None] = []
     engines.current().watch(seen.append)
-    wait_until(lambda: bool(seen), "the first picture", 10)
+    wait_until(lambda: bool(seen), "the first picture")
     return seen
 
 
 def test_a_shutdown_is_told_once(own_head: Place) -> None:
     seen = _watch()
     ray.shutdown()
-    wait_until(lambda: seen[-1] is None, "the end", 10)
+    wait_until(lambda: seen[-1] is None, "the end")
     assert seen.count(None) == 1
 
 
@@ -31,7 +32,7 @@ def test_a_head_that_dies_is_told_once(own_head: Place) -> None:
     seen = _watch()
     assert seen[0] is not None and seen[0].runtime.pid is not None
     os.kill(seen[0].runtime.pid, signal.SIGKILL)
-    wait_until(lambda: seen[-1] is None, "the end", 10)
+    wait_until(lambda: seen[-1] is None, "the end")
     assert seen.count(None) == 1
 
 

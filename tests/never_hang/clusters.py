@@ -9,7 +9,7 @@ from typing import Any
 import nbaccel
 from nbaccel import engine as engines
 from nbaccel.handles.options import UNIT, TaskOptions, demand_of_task
-from tests.census import wait_until
+from tests.rig import wait_until
 
 
 @nbaccel.remote(num_cpus=0)

@@ -12,8 +12,9 @@ import pytest
 
 import nbaccel
 from nbaccel.exceptions import RayError
-from tests.census import Place, is_alive, wait_until
+from tests.census import Place
 from tests.never_hang.clusters import wait_until_free
+from tests.rig import is_alive, wait_until
 
 
 @nbaccel.remote(num_gpus=2, max_retries=0)

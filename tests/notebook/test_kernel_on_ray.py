@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.census import is_alive
 from tests.notebook.kernels import Cell, Kernel
+from tests.rig import is_alive
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(400)]
 pytest.importorskip("ray")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,10 @@ from nbaccel import exceptions
 from nbaccel.util.placement_group import placement_group, remove_placement_group
 from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from nbaccel.views.snapshot import TaskRow
+from tests.rig import wait_until
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(300)]
 pytest.importorskip("ray")
-DEADLINE_S = 90.0
 
 
 class OutOfMemory(RuntimeError):
@@ -43,14 +42,6 @@ def joined() -> Iterator[None]:
     nbaccel.snapshot()  # somebody watches: what ends from now on is known
     yield
     nbaccel.shutdown()
-
-
-def wait_until(condition: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + DEADLINE_S
-    while not (answer := condition()):
-        assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.1)
-    return answer
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,11 +16,11 @@ import nbaccel
 from nbaccel import exceptions
 from nbaccel.util.accelerators import GOOGLE_TPU_V4, NVIDIA_A100
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+from tests.rig import DEADLINE_S, wait_until
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(400)]
 ray = pytest.importorskip("ray")
 ROOT = Path(__file__).parent.parent.parent
-DEADLINE_S = 90.0
 
 
 def _patiently(start):
@@ -62,14 +61,6 @@ def nodes(cluster):
         ids[kind] = node["NodeID"]
     yield ids
     nbaccel.shutdown()
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + DEADLINE_S
-    while not (answer := condition()):
-        assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.1)
-    return answer
 
 
 @nbaccel.remote

@@ -9,10 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.accelerators.conftest import (
-    nvml,  # noqa: F401 - the compiled NVML is one for both rooms
-    nvml_library,  # noqa: F401
-)
 from tests.accelerators.fake_nvml import FakeNvml, Gpu
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(300)]
@@ -49,7 +45,7 @@ nbaccel.shutdown()
 """
 
 
-def test_memory_of_devices_is_booked_as_fractions_of_them(nvml: FakeNvml) -> None:  # noqa: F811
+def test_memory_of_devices_is_booked_as_fractions_of_them(nvml: FakeNvml) -> None:
     nvml.has(Gpu("GPU-a", bus="00000000:01:00.0"), Gpu("GPU-b", bus="00000000:02:00.0"))
     said = run(nvml)
     assert said[:2] == ["[0, 0, 0, 0]", "1.0"]
@@ -59,7 +55,7 @@ def test_memory_of_devices_is_booked_as_fractions_of_them(nvml: FakeNvml) -> Non
     assert said[5] == "True"
 
 
-def run(nvml: FakeNvml) -> list[str]:  # noqa: F811
+def run(nvml: FakeNvml) -> list[str]:
     environ = {**os.environ, **nvml.environment(), "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(ROOT)}
     environ.pop("CUDA_VISIBLE_DEVICES", None)
     done = subprocess.run(

@@ -11,8 +11,7 @@ import pytest
 
 import nbaccel
 from nbaccel.views import sinks
-from tests.census import is_alive
-from tests.gates import wait_until
+from tests.rig import is_alive, wait_until
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(300)]
 pytest.importorskip("ray")

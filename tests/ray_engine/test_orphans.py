@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from nbaccel.ray_engine.startup import orphans
-from tests.census import Place, wait_until
+from tests.census import Place
+from tests.rig import wait_until
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(300)]
 pytest.importorskip("ray")

@@ -6,20 +6,12 @@ import importlib.util
 import os
 import re
 import subprocess
-from collections.abc import Iterator
 
 import pytest
 
-from tests.census import Place, wait_until
+from tests.census import Place
+from tests.rig import wait_until
 from tests.seeds import programs
-
-
-@pytest.fixture
-def place() -> Iterator[Place]:
-    place = Place()
-    yield place
-    place.assert_nothing_left()
-    place.clear()
 
 
 def run(place: Place, program: str, **environ: str) -> str:

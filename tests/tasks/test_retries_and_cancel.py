@@ -7,7 +7,7 @@ import pytest
 
 import nbaccel
 from nbaccel import exceptions
-from tests.gates import Gate, wait_until
+from tests.rig import Gate, wait_until
 
 
 def _run(path):

@@ -3,6 +3,7 @@
 import pytest
 
 import nbaccel
+from tests.rig import Gate
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -10,24 +11,6 @@ def engine():
     nbaccel.init(num_cpus=4, num_gpus=1)
     yield
     nbaccel.shutdown()
-
-
-@nbaccel.remote(num_cpus=0)
-class Gate:
-    """Tasks wait at it until the test opens it: no clock is needed."""
-
-    def __init__(self):
-        import asyncio
-
-        self._open = asyncio.Event()
-        self._waiting = 0
-
-    async def wait(self):
-        self._waiting += 1
-        await self._open.wait()
-
-    async def open(self):
-        self._open.set()
 
 
 @pytest.fixture

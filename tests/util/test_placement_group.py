@@ -13,7 +13,7 @@ from nbaccel.util.placement_group import (
     remove_placement_group,
 )
 from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
-from tests.gates import Gate, wait_until
+from tests.rig import Gate, wait_until
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 import nbaccel
 from nbaccel.util import state
 from nbaccel.util.state.exception import RayStateApiException
-from tests.gates import Gate, wait_until
+from tests.rig import Gate, wait_until
 
 
 @nbaccel.remote

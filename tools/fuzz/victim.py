@@ -16,8 +16,9 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.driver import engine as driver
 from nbaccel.local_engine.wire.framing import FrameReader
 from nbaccel.views import sessions
-from tests.census import Place, wait_until
+from tests.census import Place
 from tests.heads import inside
+from tests.rig import wait_until
 
 ANSWER_TIMEOUT_S = 30.0
 ESCAPED = "the loop goes on after"  # in the head's log: an exception that was nobody's

@@ -17,8 +17,9 @@ import numpy
 import nbaccel
 from nbaccel.views import sessions
 from tests.accelerators.machines import MadeMachine, add_amd
-from tests.census import Place, wait_until
+from tests.census import Place
 from tests.heads import assert_idle, inside
+from tests.rig import wait_until
 from tools.soak import work
 from tools.soak.faults import Faults
 
