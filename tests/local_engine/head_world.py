@@ -322,7 +322,7 @@ class HeadWorld:
         for worker in self.workers.values():
             worker.sock.close()
         for peer in list(self.head.peers.values()):
-            self.head.drop_peer(peer)
+            self.head.connections.drop(peer)
         self.head.zygotes.close()
         for role in (self.head.node.prober, self.head.store._mover):
             role.close()

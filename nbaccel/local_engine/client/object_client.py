@@ -26,13 +26,13 @@ from nbaccel.local_engine import arena_trouble, wire
 from nbaccel.local_engine.client.arena_writer import ArenaWriter
 from nbaccel.local_engine.client.environment_spec import Environment
 from nbaccel.local_engine.client.exports import Exports
+from nbaccel.local_engine.client.garbage import Collector
 from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.pending_calls import PendingCalls
 from nbaccel.local_engine.client.rooms import Room, Rooms
 from nbaccel.local_engine.client.streams import Streams
 from nbaccel.local_engine.client.values import Values
-from nbaccel.local_engine.garbage import Collector
 from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.wire.ids import IdMaker
 from nbaccel.waits import interruptible

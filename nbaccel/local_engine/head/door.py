@@ -25,6 +25,7 @@ import msgspec
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.poll import Loop
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.wire.framing import LineReader, Unreadable
 
@@ -35,15 +36,6 @@ PAUSE_S = 0.2  # where descriptors are short: those of others may come free
 BACKLOG = 512
 _SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _FRAME, _LINE = "frame", "line"
-
-
-class Poll(Protocol):
-    """What the door needs of the head's loop."""
-
-    def register(self, source: Any, on_readable: Callable[[], None]) -> None: ...
-    def unregister(self, source: Any) -> None: ...
-    def pause_reading(self, source: Any, paused: bool) -> None: ...
-    def at(self, when: float, call: Callable[[], None]) -> None: ...
 
 
 class Host(Protocol):
@@ -68,7 +60,7 @@ class _Newcomer:
 class Door:
     """Accepts connections, and passes on those that show the token."""
 
-    def __init__(self, poll: Poll, host: Host, token: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, poll: Loop, host: Host, token: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._poll = poll
         self._host = host
         self._token = token

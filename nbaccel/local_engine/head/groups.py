@@ -134,7 +134,7 @@ class Groups:
                 self._give(object_id, client_id, owner_of_ready_died(object_id))
 
     def _give(self, object_id: bytes, client_id: int, value: wire.Value) -> None:
-        self._head.orders.fill(object_id, value, [], client_id)
+        self._head.delivery.fill(object_id, value, [], client_id)
 
     def _forget_old(self) -> None:
         """A program that makes and removes groups without end must not fill the head."""

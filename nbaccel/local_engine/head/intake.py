@@ -27,7 +27,6 @@ from nbaccel.scheduling.events import (
     ActorKillAsked,
     ArgumentFailed,
     CancelAsked,
-    ObjectsReady,
     Task,
     TaskKind,
     TaskReturned,
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head
 
 _KINDS = (TaskKind.TASK, TaskKind.ACTOR_CREATION, TaskKind.ACTOR_CALL)
-PUSH_BYTES = 16_384  # results up to this size go to their submitter unasked
 
 
 class Intake:
@@ -60,15 +58,6 @@ class Intake:
         head = self._head
         both: dict[type, Callable[[Peer, Any], None]] = {
             wire.Submit: self._submit,
-            wire.Releases: self._releases,
-            wire.Holds: self._holds,
-            wire.AskedFor: lambda peer, m: head.unread_errors.read(m.ids),
-            wire.Want: self._want,
-            wire.WantReady: self._want_ready,
-            wire.Put: self._put,
-            wire.Allocate: lambda peer, m: head.store.allocate(peer, m.request, m.size),
-            wire.GiveUp: lambda peer, m: head.store.give_up(m.offset, peer.client_id, m.request),
-            wire.Unmapped: self._unmapped,
             wire.DefineFunction: self._define_function,
             wire.DefineTemplate: self._define_template,
             wire.Consumed: self._consumed,
@@ -87,8 +76,8 @@ class Intake:
         }
         return {
             "new": {wire.Hello: self._hello},
-            "driver": {**both, wire.Bye: self._bye},
-            "worker": {**both, **worker},
+            "driver": {**head.object_requests.handlers(), **both, wire.Bye: self._bye},
+            "worker": {**head.object_requests.handlers(), **both, **worker},
             "news": {
                 wire.Watch: lambda peer, m: head.watchers.watch(peer, m),
                 wire.Ask: lambda peer, m: head.questions.ask(peer, m),
@@ -230,7 +219,7 @@ class Intake:
             self._head.orders.fail_for_argument(task, *broken)
             self._head.handle(ArgumentFailed(task_id, entry.error_type == CANCELLED))
 
-    def submit_failed(self, peer: Peer, message: wire.Submit) -> None:
+    def submit_failed(self, peer: Peer, message: wire.Submit, error: Exception) -> None:
         """The head could not take it: whoever waits for the results is told."""
         record = peer.templates.get(message.template)
         value = failures.failed(
@@ -241,7 +230,7 @@ class Intake:
         for index in range(record.returns if record is not None else 1):
             id = return_id(message.task_id, index)
             self._objects.promise(id, peer.client_id)
-            self._head.orders.fill(id, value, [], peer.client_id)
+            self._head.delivery.fill(id, value, [], peer.client_id)
 
     def _argument(self, id: bytes) -> tuple[wire.Value | None, bool]:
         """(the error that it is, whether it is still to come) of an argument."""
@@ -401,7 +390,7 @@ class Intake:
             return
         self._objects.promise(id, entry.client_id)
         self._objects.fill(id, value, message.result.refs)
-        if self._head.lineage.active and peer.worker is not None:
+        if peer.worker is not None:
             self._head.lineage.placed(id, peer.worker.node_id)
         shown = value if value.data is not None else None
         self._head.send(self._head.peers[entry.client_id], wire.StreamItem(message.task_id, message.index, shown))
@@ -415,7 +404,7 @@ class Intake:
         if record is None or record.value is not None:
             self._drop([message.result])
             return
-        self._head.orders.fill(id, message.result.value, message.result.refs, record.owner)
+        self._head.delivery.fill(id, message.result.value, message.result.refs, record.owner)
         if peer.worker is not None:
             self._head.lineage.placed(id, peer.worker.node_id)
 
@@ -438,61 +427,6 @@ class Intake:
         if record is not None:
             record.task.payload.progress = (message.done, message.total)
             self._head.watchers.changed()
-
-    # ---- objects
-
-    def _put(self, peer: Peer, message: wire.Put) -> None:
-        self._head.store.filled(message.value, peer.client_id)
-        self._objects.promise(message.object_id, peer.client_id)
-        self._objects.fill(message.object_id, message.value, message.refs)
-        if self._head.lineage.active and peer.worker is not None:
-            self._head.lineage.placed(message.object_id, peer.worker.node_id)
-
-    def _holds(self, peer: Peer, message: wire.Holds) -> None:
-        for id in message.ids:
-            self._objects.hold(id, peer.client_id)
-
-    def _releases(self, peer: Peer, message: wire.Releases) -> None:
-        for id in message.ids:
-            self._objects.release(id, peer.client_id)
-
-    def _unmapped(self, peer: Peer, message: wire.Unmapped) -> None:
-        for id in message.object_ids:
-            self._objects.unmapped(id, peer.client_id)
-
-    def _want(self, peer: Peer, message: wire.Want) -> None:
-        for id in message.object_ids:
-            record = self._objects.records.get(id)
-            if record is None:
-                lost = failures.failed(
-                    "ObjectLostError",
-                    f"Object {id.hex()} does not exist any more: its last ref was released, or it is of a cluster that "
-                    "has been shut down.",
-                )
-                self._head.send(peer, wire.ObjectValue(id, lost))
-            elif record.value is None:
-                if record.wanted_by is None:
-                    record.wanted_by = set()
-                record.wanted_by.add(peer.client_id)
-            else:
-                self._head.orders.deliver(id, peer)
-
-    def _want_ready(self, peer: Peer, message: wire.WantReady) -> None:
-        there = []
-        for id in message.object_ids:
-            record = self._objects.records.get(id)
-            if record is None or record.value is not None:
-                there.append(id)
-            else:
-                if record.ready_wanted_by is None:
-                    record.ready_wanted_by = set()
-                record.ready_wanted_by.add(peer.client_id)
-        if there:
-            self._head.send(peer, wire.ObjectReady(there))
-
-    def arrived(self, ids: list[bytes]) -> None:
-        """Objects came into being: tasks may wait for them."""
-        self._head.handle(ObjectsReady(ids))
 
 
 def worker_actor(peer: Peer) -> bytes:

@@ -18,8 +18,6 @@ import socket
 import sys
 import time
 import traceback
-from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 import setproctitle
@@ -27,13 +25,19 @@ import setproctitle
 from nbaccel import __version__, proc
 from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.head.boot import MARK, Config
+from nbaccel.local_engine.head.connections import Connections, Hearing
+from nbaccel.local_engine.head.decisions import Decisions
 from nbaccel.local_engine.head.devices.leftovers import Leftovers
 from nbaccel.local_engine.head.devices.node_devices import NodeSetup
 from nbaccel.local_engine.head.door import Door
 from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.intake import Intake
-from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.notes import Notes
+from nbaccel.local_engine.head.objects.delivery import Delivery
+from nbaccel.local_engine.head.objects.garbage_rounds import GarbageRounds
+from nbaccel.local_engine.head.objects.ledger import Freed, Objects
 from nbaccel.local_engine.head.objects.lineage import Lineage
+from nbaccel.local_engine.head.objects.requests import ObjectRequests
 from nbaccel.local_engine.head.objects.store import Store
 from nbaccel.local_engine.head.observers import Observers
 from nbaccel.local_engine.head.orders import Orders
@@ -42,13 +46,13 @@ from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.poll import Poll
 from nbaccel.local_engine.head.questions import Questions
 from nbaccel.local_engine.head.records import ActorEntry, Job, WorkerProcess
+from nbaccel.local_engine.head.side_process import SideProcesses
 from nbaccel.local_engine.head.unread_errors import UnreadErrors
 from nbaccel.local_engine.head.until_done import UntilDone
 from nbaccel.local_engine.head.watchers import Watchers
 from nbaccel.local_engine.head.worker_processes import WorkerProcesses, Zygotes
-from nbaccel.local_engine.wire.framing import LineReader, Unreadable
+from nbaccel.local_engine.wire.framing import LineReader
 from nbaccel.scheduling.events import ActorKillAsked, JobEnded
-from nbaccel.scheduling.moves import IllegalEvent
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.views import sessions
 
@@ -64,36 +68,101 @@ class Head:
         self.stopping = ""
         self.started_at = time.time()
         self.poll = Poll()
+        self.note = Notes()
         self.until_done = UntilDone(self.poll, self.note)
-        self.touched: set[Peer] = set()
-        self.peers: dict[int, Peer] = {}
+        self.connections = Connections(self.poll, self.note)
+        self.peers = self.connections.peers
+        self.send = self.connections.send
         self.jobs: dict[int, Job] = {}
         self.actors: dict[bytes, ActorEntry] = {}
         self.names: dict[tuple[str, str], bytes] = {}
-        self.notes: list[str] = []
-        self._events: deque[Any] = deque()
-        self._deciding = False
-        self._client_count = 0
         self._job_count = 0
         self._finished = False
+        self.scheduler = Scheduler(new_id=lambda: os.urandom(28))
+        self.decisions = Decisions(
+            self.scheduler,
+            carry_out=lambda commands: self.orders.carry_out(commands),
+            note=self.note,
+            is_stopping=self._is_stopping,
+        )
+        self.handle = self.decisions.tell
         self.zygotes = Zygotes(self, zygote)
+        self.side_processes = SideProcesses(self.poll, self.zygotes.order, self.note, self._is_stopping)
         self.workers = WorkerProcesses(self)
         self.environments = Environments()
         self.outputs = Outputs(self)
-        self.objects = Objects()
-        self.store = Store(self, self.objects, config.arena_bytes)
-        self.scheduler = Scheduler(new_id=lambda: os.urandom(28))
+        self.unread_errors = UnreadErrors(self)
+        self._make_objects()
         self.leftovers = Leftovers(self)
         self.orders = Orders(self)
-        self.unread_errors = UnreadErrors(self)
-        self.lineage = Lineage(self)
         self.intake = Intake(self)
         self.watchers = Watchers(self)
         self.observers = Observers(self)
         self.questions = Questions(self)
         self.node = NodeSetup(self)
         self.door = Door(self.poll, self, config.token)
-        self._handlers = self.intake.handlers()
+        self._connect()
+
+    def _make_objects(self) -> None:
+        self.objects = Objects()
+        self.garbage = GarbageRounds(self.poll, self.peers, self.send)
+        self.store = Store(
+            self.poll,
+            self.objects,
+            self.side_processes,
+            self.garbage,
+            capacity=self.config.arena_bytes,
+            directory=self.config.directory,
+            let_go=self._let_go,
+        )
+        self.garbage.on_over = self.store.make_room
+        self.delivery = Delivery(
+            self.objects,
+            self.peers,
+            self.send,
+            self.store.when_here,
+            self.unread_errors,
+            arrived=lambda id, value: self.orders.arrived(id, value),
+            copied=lambda record, client_id: self.lineage.read(record, client_id),
+        )
+        self.lineage = Lineage(
+            self.objects,
+            self.scheduler,
+            self.handle,
+            fill=self.delivery.fill,
+            unpin=lambda entry, task: self.orders.unpin(entry, task),
+            node_of=self._node_of,
+        )
+        self.object_requests = ObjectRequests(
+            self.objects,
+            self.store,
+            self.delivery,
+            self.send,
+            read=self.unread_errors.read,
+            placed=self.lineage.placed,
+        )
+
+    def _connect(self) -> None:
+        """Who hears what peers say, and of their ends."""
+        connections = self.connections
+        hearing = Hearing(
+            self.intake.handlers(),
+            failed={wire.Submit: self.intake.submit_failed, wire.Ask: self.questions.failed},
+            expel=connections.expel,
+            note=self.note,
+        )
+        connections.hear = hearing.hear
+        connections.on_end = self._peer_ended
+        connections.on_written = {"news": self.watchers.news_written, "observer": self.watchers.observer_written}
+
+    def _is_stopping(self) -> bool:
+        return bool(self.stopping)
+
+    def _node_of(self, client_id: int) -> bytes:
+        """The node on which a client's process is."""
+        peer = self.peers.get(client_id)
+        worker = peer.worker if peer is not None else None
+        return bytes(worker.node_id) if worker is not None else self.node.node_id
 
     # ---- life
 
@@ -245,12 +314,7 @@ class Head:
     # ---- peers
 
     def next_client_id(self) -> int:
-        self._client_count += 1
-        return self._client_count
-
-    def add_peer(self, peer: Peer) -> None:
-        self.peers[peer.client_id] = peer
-        self.poll.register(peer.sock, lambda: self._take_in(peer, peer.read))
+        return self.connections.next_client_id()
 
     def objection(self, hello: wire.Hello) -> str:
         """Why a connection that has shown the token is refused all the same; "": it is not."""
@@ -258,98 +322,21 @@ class Head:
 
     def admit(self, peer: Peer, messages: list[Any], rest: bytes) -> None:
         """The door lets somebody in, who has said this, and begun to say more."""
-        self.add_peer(peer)
-        self._hear(peer, messages)
+        self.connections.add(peer)
+        self.connections.hear(peer, messages)
         if rest and not peer.closed:
-            self._take_in(peer, lambda: peer.reader.feed(rest))
+            self.connections.take_in(peer, lambda: peer.reader.feed(rest))
 
     def admit_observer(self, peer: Peer, lines: LineReader) -> None:
         self.peers[peer.client_id] = peer
         self.observers.adopt(peer, lines)
 
-    def _take_in(self, peer: Peer, read: Callable[[], list[Any] | None]) -> None:
-        try:
-            messages = read()
-        except Unreadable as error:
-            self._expel(peer, f"sent what cannot be read: {error}")
-            return
-        if messages is None:
-            self._peer_ended(peer)
-        else:
-            self._hear(peer, messages)
-
-    def _hear(self, peer: Peer, messages: list[Any]) -> None:
-        """Whatever a peer's words bring about is answered, or ends the peer: others' work goes on."""
-        for message in messages:
-            if peer.closed:
-                return
-            handler = self._handlers[peer.role].get(type(message))
-            if handler is None:
-                self._expel(peer, f"said {type(message).__name__}, which is not for it to say")
-                return
-            try:
-                handler(peer, message)
-            except Exception as error:
-                self.note(f"a {type(message).__name__} of a {peer.role} failed:\n{traceback.format_exc()}")
-                if not self._answered(peer, message, error):
-                    self._expel(peer, f"said something that the head fails at: {type(error).__name__}: {error}")
-
-    def _answered(self, peer: Peer, message: Any, error: Exception) -> bool:
-        """Who asked, or waits for results, hears of the failure; of other words nobody awaits an answer."""
-        try:
-            if type(message) is wire.Submit:
-                self.intake.submit_failed(peer, message)
-            elif type(message) is wire.Ask:
-                self.questions.failed(peer, message, error)
-        except Exception:  # not even that: what it said makes no sense
-            self.note(f"its failure cannot be told either:\n{traceback.format_exc()}")
-            return False
-        return type(message) in (wire.Submit, wire.Ask)
-
-    def _expel(self, peer: Peer, why: str) -> None:
-        """End a connection that does harm, and say why."""
-        self.note(f"a {peer.role} connection was ended, since it {why}")
-        peer.out.append(wire.Refused(f"this connection {why}"))
-        self._write(peer)
-        self._peer_ended(peer)
-
-    def send(self, peer: Peer, message: Any) -> None:
-        peer.out.append(message)
-        self.touched.add(peer)
-
     def flush(self) -> None:
         """Write to everyone for whom something waits; free what came free."""
         self.store.collect()
-        while self.touched:
-            peer = self.touched.pop()
-            if peer.closed:
-                peer.out.clear()
-            elif not self._write(peer):
-                self._peer_ended(peer)
-            elif peer.pending:
-                self.poll.want_write(peer.sock, lambda peer=peer: self.touched.add(peer))  # type: ignore[misc]
-            elif peer.role == "news":
-                self.watchers.news_written(peer)
-            elif peer.role == "observer":
-                self.watchers.observer_written(peer)
-
-    def _write(self, peer: Peer) -> bool:
-        """Write as far as the socket takes it; False where something cannot even be put into bytes."""
-        try:
-            peer.write()
-        except Exception:  # text with half a character, a number beyond 64 bits: whoever waits for it hears the end
-            self.note(f"what was to be said to a {peer.role} cannot be written:\n{traceback.format_exc()}")
-            return False
-        return True
-
-    def drop_peer(self, peer: Peer) -> None:
-        self.poll.unregister(peer.sock)
-        peer.close()
-        self.peers.pop(peer.client_id, None)
-        self.touched.discard(peer)
+        self.connections.flush()
 
     def _peer_ended(self, peer: Peer) -> None:
-        self.drop_peer(peer)
         if peer.role == "worker":
             self.until_done(lambda: self.workers.ended(peer.worker))
         elif peer.role == "driver":
@@ -387,6 +374,7 @@ class Head:
             self.stop(why)
 
     def client_gone(self, client_id: int) -> None:
+        self.garbage.answered(client_id)
         self.store.client_gone(client_id)
         self.questions.client_gone(client_id)
         self.objects.client_gone(client_id)
@@ -394,12 +382,21 @@ class Head:
     def worker_gone(self, worker: WorkerProcess) -> None:
         if worker.peer is not None:
             if not worker.peer.closed:
-                self.drop_peer(worker.peer)
+                self.connections.drop(worker.peer)
             client_id = worker.peer.client_id
             self.until_done(lambda: self.client_gone(client_id))
         self.leftovers.worker_gone(worker.worker_id)
         if self.stopping:
             self._finish_when_quiet()
+
+    def _let_go(self, freed: Freed) -> None:
+        """What hung on objects that nobody holds any more."""
+        if freed.errors:
+            self.unread_errors.gone(freed.errors)
+        if freed.placed:
+            self.lineage.forget(freed.placed)
+        for actor_id in freed.actors:
+            self.actor_out_of_scope(actor_id)
 
     def actor_out_of_scope(self, actor_id: bytes) -> None:
         """No process holds a handle of it any more."""
@@ -411,41 +408,6 @@ class Head:
             entry.scope_ended = True
             self.questions.name_free(entry)
             self.handle(ActorKillAsked(actor_id, graceful=True, why="its last handle went out of scope"))
-
-    # ---- scheduling
-
-    def handle(self, event: Any) -> None:
-        """Tell the scheduler, and do as it orders."""
-        if self.stopping:
-            return
-        self._events.append(event)
-        if self._deciding:
-            return  # something that we do on the scheduler's order has happened: it is told when the order is done
-        self._deciding = True
-        try:
-            while self._events:
-                try:
-                    commands = self.scheduler.handle(self._events.popleft(), time.monotonic())
-                except IllegalEvent as error:  # it changed nothing: one confused peer must not end everybody's work
-                    self.note(f"an event was refused: {error}")
-                    continue
-                if commands:
-                    self.orders.carry_out(commands)
-        finally:
-            self._deciding = False
-
-    # ---- reports of helpers
-
-    def note(self, text: str) -> None:
-        """A line in the head's own log, which `nbaccel doctor` shows."""
-        line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}"
-        self.notes.append(line)
-        del self.notes[:-200]
-        try:
-            sys.stderr.write(line + "\n")  # its own log file
-            sys.stderr.flush()
-        except OSError:
-            pass  # a full disk: it is remembered above
 
     def warn_all(self, kind: str, message: str) -> None:
         for job in self.jobs.values():

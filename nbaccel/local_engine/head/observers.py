@@ -74,7 +74,7 @@ class Observers:
 
     def say(self, peer: Peer, answer: dict[str, Any]) -> None:
         peer.pending += msgspec.json.encode(answer) + b"\n"
-        self._head.touched.add(peer)
+        self._head.connections.touch(peer)
 
     # ---- reading
 
@@ -90,7 +90,7 @@ class Observers:
             self._go_on(observer)
 
     def _end(self, observer: _Observer) -> None:
-        self._head.drop_peer(observer.peer)
+        self._head.connections.drop(observer.peer)
         self._head.watchers.gone(observer.peer)
 
     def _go_on(self, observer: _Observer) -> None:

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.devices.task_environment import TaskEnvironments
-from nbaccel.local_engine.head.held_sends import HeldSends
-from nbaccel.local_engine.head.intake import PUSH_BYTES
-from nbaccel.local_engine.head.objects.ledger import ObjectRecord
+from nbaccel.local_engine.head.objects.held_sends import HeldSends
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import CANCELLED, TaskEntry, WorkerProcess
 from nbaccel.local_engine.head.unmet_orders import UnmetOrders
@@ -19,7 +17,7 @@ from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import return_id, task_of
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling.commands import Failure
-from nbaccel.scheduling.events import ArgumentFailed, ArgumentsLost, Task, TaskKind, TimePassed
+from nbaccel.scheduling.events import ArgumentFailed, ArgumentsLost, ObjectsReady, Task, TaskKind, TimePassed
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head
@@ -35,7 +33,6 @@ _ERRORS = {
     Failure.GROUP_REMOVED: "TaskPlacementGroupRemoved",
     Failure.PENDING_CALLS_EXCEEDED: "PendingCallsLimitExceeded",
 }
-_NO_REFUSALS: dict[bytes, str] = {}
 _NOTHING = wire.Value(wire.OK, b"\x00" + pickle.dumps(None, 5))  # the value None, as codec writes it
 _ERROR_TYPES = {
     Failure.WORKER_CRASHED: "WORKER_DIED",
@@ -66,7 +63,14 @@ class Orders:
         self._next_wake: float | None = None
         self._environments = TaskEnvironments(head)
         self._unmet = UnmetOrders(head, self)
-        self.held = HeldSends(head, self._transmit, self._unmet.answer)
+        self.held = HeldSends(
+            head.poll,
+            head.objects,
+            head.store.when_here,
+            head.workers.by_id,
+            transmit=self._transmit,
+            answer=self._unmet.answer,
+        )
         self._acts: dict[type, Callable[[Any], None]] = {
             do.SendTask: self._send_task,
             do.FinishTask: self._finish_task,
@@ -95,7 +99,7 @@ class Orders:
                 self._unmet.answer(command, error)
         if self._ready:
             ready, self._ready = self._ready, []
-            self._head.until_done(lambda: self._head.intake.arrived(ready))
+            self._head.until_done(lambda: self._head.handle(ObjectsReady(ready)))
         self._head.until_done(self._head.watchers.changed)
 
     def act(self, command: Any) -> None:
@@ -158,7 +162,9 @@ class Orders:
     def _transmit(self, command: do.SendTask, worker: WorkerProcess, entry: TaskEntry) -> None:
         head, task, peer = self._head, command.task, worker.peer
         self._prepare(peer, worker, entry, task)
-        slots = [(place, id, self._give(id, peer.client_id, worker.refused)) for place, id in entry.submit.slots]
+        slots = [
+            (place, id, head.delivery.give(id, peer.client_id, worker.refused)) for place, id in entry.submit.slots
+        ]
         worker.refused.clear()
         ids, told, environ = self._environments.of(command, entry)
         state = head.scheduler.task_record(task.task_id)
@@ -227,38 +233,6 @@ class Orders:
             ),
         )
 
-    def _give(self, id: bytes, client_id: int, refused: dict[bytes, str] = _NO_REFUSALS) -> wire.Value:
-        """A value on its way to a process."""
-        if id in refused:
-            return failures.failed("ObjectStoreFullError", refused[id])
-        record = self._objects.records.get(id)
-        if record is None or record.value is None:
-            return failures.failed("ObjectLostError", f"Object {id.hex()} does not exist any more.")
-        record.last_used = time.monotonic()
-        if record.value.status != wire.OK:
-            self._head.unread_errors.read([id])
-        if record.value.data is None:
-            self._objects.mapped(id, client_id)
-            if record.nodes is not None:
-                self._head.lineage.read(record, client_id)
-        return record.value
-
-    def deliver(self, id: bytes, peer: Peer) -> None:
-        """Send a value to a process that asked for it."""
-        record = self._objects.records[id]
-        if not record.spilled:
-            self._head.send(peer, wire.ObjectValue(id, self._give(id, peer.client_id)))
-            return
-
-        def here() -> None:
-            if not peer.closed and id in self._objects.records:
-                self.deliver(id, peer)
-
-        def refused(why: str) -> None:
-            self._head.send(peer, wire.ObjectValue(id, failures.failed("ObjectStoreFullError", why)))
-
-        self._head.store.when_here(id, peer.client_id, here, refused)
-
     # ---- ends of tasks
 
     def _finish_task(self, command: do.FinishTask) -> None:
@@ -299,11 +273,11 @@ class Orders:
         """One result; of one that is there already everybody is told once more."""
         id = return_id(task_id, index)
         if index < entry.written:
-            self._announce_again(id, entry.client_id)
+            self._head.delivery.announce_again(id, entry.client_id)
         else:
             filled = self._objects.fill(id, result.value, result.refs)
             entry.written = index + 1
-            self._filled(id, filled, result.value, entry.client_id)
+            self._head.delivery.filled(id, filled, result.value, entry.client_id)
 
     def _end_stream(self, task_id: bytes, entry: TaskEntry, value: wire.Value) -> None:
         """The stream's reader gets the error, if there was one, as the last item."""
@@ -319,42 +293,7 @@ class Orders:
         self._head.send(peer, wire.StreamEnd(task_id, entry.items))
         entry.stream_over = True
 
-    def fill(self, id: bytes, value: wire.Value, refs: list[bytes], owner: int) -> None:
-        """A result is there: its submitter gets it, whoever waits for it is told."""
-        self._filled(id, self._objects.fill(id, value, refs), value, owner)
-
-    def _filled(self, id: bytes, record: ObjectRecord | None, value: wire.Value, owner: int) -> None:
-        if record is not None:
-            self._announce(id, record, value, owner)
-        elif value.status != wire.OK:
-            self._head.unread_errors.gone([id])
-
-    def _announce_again(self, id: bytes, owner: int) -> None:
-        record = self._objects.records.get(id)
-        if record is not None and record.value is not None:
-            self._announce(id, record, record.value, owner)
-
-    def _announce(self, id: bytes, record: ObjectRecord, value: wire.Value, owner: int) -> None:
-        """Clients take no harm from hearing of a value twice."""
-        small = value.data is not None and len(value.data) <= PUSH_BYTES
-        wanted, ready = record.wanted_by, record.ready_wanted_by
-        if record.owner == owner and (wanted is None or owner not in wanted):
-            peer = self._head.peers.get(owner)
-            if peer is not None:
-                self._head.send(peer, wire.ObjectValue(id, value) if small else wire.ObjectReady([id]))
-        for client_id in wanted or ():
-            peer = self._head.peers.get(client_id)
-            if peer is not None and id in self._objects.records:
-                self.deliver(id, peer)
-        for client_id in ready or ():
-            peer = self._head.peers.get(client_id)
-            if peer is not None and client_id != owner:
-                self._head.send(peer, wire.ObjectReady([id]))
-        record.wanted_by = record.ready_wanted_by = None
-        if record.pins:
-            self._arrived(id, value)
-
-    def _arrived(self, id: bytes, value: wire.Value) -> None:
+    def arrived(self, id: bytes, value: wire.Value) -> None:
         """Some live task has it as an argument: it may have waited for it."""
         if value.status == wire.OK:
             self._ready.append(id)

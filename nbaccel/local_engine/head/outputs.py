@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from nbaccel.local_engine.head.held_prints import HeldPrints
 from nbaccel.local_engine.head.records import WorkerProcess
-from nbaccel.local_engine.head.roles import Role
 from nbaccel.local_engine.side_processes import log
 
 if TYPE_CHECKING:
@@ -42,7 +41,9 @@ class Outputs:
         self._next_drain = 1
         self._after_drain: dict[int, Callable[[], None]] = {}
         self._held = HeldPrints(head)
-        self.process = Role(head, "log", self._directory, decode=log.decode_report, on_report=self._reported)
+        self.process = head.side_processes.make(
+            "log", self._directory, decode=log.decode_report, on_report=self._reported
+        )
         self.process.on_restart = self._tell_successor
 
     def open(self, worker: WorkerProcess) -> tuple[int, int]:

@@ -7,7 +7,24 @@ import itertools
 import select
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
+
+
+class Timers(Protocol):
+    """The loop's clock, for components that wait for nothing but time."""
+
+    def now(self) -> float: ...
+    def at(self, when: float, call: Callable[[], None]) -> None: ...
+    def after(self, pause_s: float, call: Callable[[], None]) -> None: ...
+
+
+class Loop(Timers, Protocol):
+    """The loop, for components that have descriptors of their own."""
+
+    def register(self, source: Any, on_readable: Callable[[], None]) -> None: ...
+    def unregister(self, source: Any) -> None: ...
+    def want_write(self, source: Any, on_writable: Callable[[], None]) -> None: ...
+    def pause_reading(self, source: Any, paused: bool) -> None: ...
 
 
 class Poll:
@@ -51,6 +68,14 @@ class Poll:
     def _watch(self, fd: int) -> None:
         reading = 0 if fd in self._paused else select.EPOLLIN
         self._epoll.modify(fd, reading | (select.EPOLLOUT if fd in self._writers else 0))
+
+    def now(self) -> float:
+        """The time that `at` understands."""
+        return time.monotonic()
+
+    def after(self, pause_s: float, call: Callable[[], None]) -> None:
+        """Call when so many seconds have passed."""
+        self.at(time.monotonic() + pause_s, call)
 
     def at(self, when: float, call: Callable[[], None]) -> None:
         """Call at this time of time.monotonic()."""

@@ -64,7 +64,7 @@ class Questions:
         self._table: dict[str, Callable[[Peer, Any], Any]] = {
             "sync": lambda peer, body: None,
             "pin": self._pin,
-            "collected": lambda peer, body: self._head.store.garbage.answered(peer.client_id),
+            "collected": lambda peer, body: self._head.garbage.answered(peer.client_id),
             "spoiled": SpoiledWorkers(head).came,
             "leaves": self._leaves,
             "only_in_history": lambda peer, ids: self._head.objects.last_choice(ids),
@@ -92,7 +92,7 @@ class Questions:
             "add_node": lambda peer, body: self._of_nodes(self.nodes.add, body),
             "remove_node": lambda peer, body: self._of_nodes(self.nodes.remove, body),
             "recycle": self._recycle,
-            "notes": lambda peer, body: self._head.notes,
+            "notes": lambda peer, body: self._head.note.lines,
             "stop_head": self._stop_head,
             "detection": lambda peer, body: self._head.node.detection.to_dict() if self._head.node.detection else None,
         }
@@ -142,7 +142,7 @@ class Questions:
                 wanted = msgspec.convert(request.get("filter", {}), TaskFilter)
                 return {"kind": "tasks", **msgspec.to_builtins(found_tasks(self._head, self._picture, wanted))}
             elif what == "notes":
-                return {"kind": "notes", "notes": self._head.notes}
+                return {"kind": "notes", "notes": self._head.note.lines}
             elif what == "add_node":
                 return {"kind": "done", "ask": what, "node_id": self.nodes.add(request["options"])}
             elif what == "remove_node":

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 import traceback
 from collections.abc import Callable
 
-from nbaccel.local_engine.head.poll import Poll
+from nbaccel.local_engine.head.notes import Note
+from nbaccel.local_engine.head.poll import Timers
 
 FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 60.0
@@ -18,14 +18,13 @@ class UntilDone:
     Whatever the exception, somebody waits for the act or something stays taken until it is done. It is noted each time.
     """
 
-    def __init__(self, poll: Poll, note: Callable[[str], None]) -> None:
-        self._poll = poll
+    def __init__(self, timers: Timers, note: Note) -> None:
+        self._timers = timers
         self._note = note
 
     def __call__(self, act: Callable[[], None], pause_s: float = FIRST_PAUSE_S) -> None:
         try:
             act()
         except Exception:
-            when = time.monotonic() + pause_s
-            self._poll.at(when, lambda: self(act, min(2 * pause_s, LONGEST_PAUSE_S)))
+            self._timers.after(pause_s, lambda: self(act, min(2 * pause_s, LONGEST_PAUSE_S)))
             self._note(f"this is tried again in {pause_s:g} s:\n{traceback.format_exc()}")

@@ -218,7 +218,7 @@ class WorkerProcesses:
         """It dies after a pause, so that whoever is started in its place is not started at once."""
         worker = self.by_id.get(worker_id)
         if worker is not None and worker.peer is not None:
-            self._head.drop_peer(worker.peer)  # should its process come up, it finds nobody and leaves
+            self._head.connections.drop(worker.peer)  # should its process come up, it finds nobody and leaves
         self._head.poll.at(
             time.monotonic() + START_PAUSE_S, lambda: self._head.until_done(lambda: self._never_started(worker_id, why))
         )
@@ -259,7 +259,7 @@ class WorkerProcesses:
         if pool is not None and pool.how == "exec":
             order.how = "exec"
             order.env_vars, order.environment = head.environments.for_exec(pool.environment)
-        head.add_peer(worker.peer)
+        head.connections.add(worker.peer)
         head.zygotes.order(order, fds)
 
     def introduced(self, worker: WorkerProcess, pid: int) -> None:
@@ -288,7 +288,7 @@ class WorkerProcesses:
         else:
             self._watch(worker, GOODBYE_PATIENCE_S if worker.running_actor else EXIT_PATIENCE_S)
             worker.peer.out.append(wire.Exit())
-            self._head.touched.add(worker.peer)
+            self._head.connections.touch(worker.peer)
 
     def kill(self, worker_id: bytes, why: str) -> None:
         """End it whatever state it is in; WorkerDied follows."""
@@ -315,7 +315,7 @@ class WorkerProcesses:
         elif worker.peer is None:  # it waits for its start
             self._dead(worker, worker.stopping)
         elif worker.pid is None:  # it has not introduced itself: its connection's end makes it leave
-            self._head.drop_peer(worker.peer)
+            self._head.connections.drop(worker.peer)
             self.ended(worker)
 
     def ended(self, worker: WorkerProcess) -> None:

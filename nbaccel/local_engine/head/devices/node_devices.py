@@ -20,7 +20,6 @@ from nbaccel.host_address import host_address
 from nbaccel.local_engine.head.devices.device_leases import Assigned, DeviceLeases, Key
 from nbaccel.local_engine.head.devices.device_looks import DeviceLooks
 from nbaccel.local_engine.head.devices.device_watch import DeviceWatch
-from nbaccel.local_engine.head.roles import Role
 from nbaccel.local_engine.side_processes import prober
 from nbaccel.local_engine.wire.ids import random_id
 from nbaccel.scheduling.events import UNIT, DeviceChanged, DeviceSpec, NodeAdded, NodeSpec, PrestartAsked
@@ -43,7 +42,7 @@ class NodeSetup:
         self.devices: dict[bytes, NodeDevices] = {}
         self.specs: dict[bytes, NodeSpec] = {}
         self.gone: dict[bytes, str] = {}
-        self.prober = Role(head, "prober", "", decode=prober.decode_report, on_report=self._reported)
+        self.prober = head.side_processes.make("prober", "", decode=prober.decode_report, on_report=self._reported)
         self.prober.on_restart = self._prober_died
         self.looks = DeviceLooks(head)
         self.watch = DeviceWatch(head)

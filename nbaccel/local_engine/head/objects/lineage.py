@@ -7,6 +7,7 @@ arguments of the task that made it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,9 +19,11 @@ from nbaccel.scheduling.events import Task, TaskKind, TaskSubmitted
 from nbaccel.scheduling.moves import TaskState
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.head.loop import Head
-    from nbaccel.local_engine.head.objects.ledger import ObjectRecord
+    from nbaccel.local_engine.head.decisions import Tell
+    from nbaccel.local_engine.head.objects.delivery import Fill
+    from nbaccel.local_engine.head.objects.ledger import ObjectRecord, Objects
     from nbaccel.local_engine.head.records import TaskEntry
+    from nbaccel.scheduling.scheduler import Scheduler
 
 
 _FEWER = failures.failed(
@@ -40,23 +43,37 @@ class Maker(msgspec.Struct):
 class Lineage:
     """What one head knows of its objects' places and makers."""
 
-    def __init__(self, head: Head) -> None:
-        self._head = head
+    def __init__(
+        self,
+        objects: Objects,
+        scheduler: Scheduler,
+        tell: Tell,
+        *,
+        fill: Fill,
+        unpin: Callable[[TaskEntry, Task], None],
+        node_of: Callable[[int], bytes],
+    ) -> None:
+        self._objects = objects
+        self._scheduler = scheduler
+        self._tell = tell
+        self._fill = fill
+        self._unpin = unpin  # lets go of a task's arguments
+        self._node_of = node_of  # the node on which a client's process is
         self._makers: dict[bytes, Maker] = {}
         self.active = False  # once there is more than one node
 
     def placed(self, id: bytes, node_id: bytes) -> None:
         """An object's bytes are on this node."""
-        record = self._head.objects.records.get(id)
+        if not self.active:
+            return
+        record = self._objects.records.get(id)
         if record is not None and record.value is not None and record.value.data is None:
             record.nodes = (record.nodes or set()) | {node_id}
 
     def read(self, record: ObjectRecord, client_id: int) -> None:
         """A process gets the value: its node has a copy now."""
         if record.nodes is not None:
-            peer = self._head.peers.get(client_id)
-            worker = peer.worker if peer is not None else None
-            record.nodes.add(worker.node_id if worker is not None else self._head.node.node_id)
+            record.nodes.add(self._node_of(client_id))
 
     def made(self, task: Task, entry: TaskEntry) -> bool:
         """A task has returned; whether its arguments must be kept, because it may have to run again."""
@@ -66,7 +83,7 @@ class Lineage:
         if not streams:  # where items lie was noted as each of them came
             for id in ids:
                 self.placed(id, entry.node_id)
-        records = self._head.objects.records
+        records = self._objects.records
         large = {id for id in ids if id in records and records[id].nodes is not None}
         if not large or entry.failed:
             return False
@@ -85,22 +102,22 @@ class Lineage:
                 del self._makers[task_of(id)]
                 if maker.why_not:
                     continue
-                self._head.orders.unpin(maker.task.payload, maker.task)
+                self._unpin(maker.task.payload, maker.task)
 
     # ---- a loss
 
     def lose(self, node_id: bytes) -> list[bytes]:
         """A node goes: empty the objects whose only copy was there, and return them."""
         lost = []
-        for id, record in self._head.objects.records.items():
+        for id, record in self._objects.records.items():
             if record.nodes is None or node_id not in record.nodes:
                 continue
             record.nodes.discard(node_id)
             if not record.nodes:
                 lost.append(id)
         for id in lost:
-            self._head.objects.empty(id)
-            self._head.objects.records[id].nodes = None
+            self._objects.empty(id)
+            self._objects.records[id].nodes = None
         return lost
 
     def make_again(self, lost: list[bytes], node: str) -> None:
@@ -118,7 +135,7 @@ class Lineage:
 
     def _is_under_way(self, id: bytes) -> bool:
         """Its task goes on in another process, which will give it once more."""
-        record = self._head.scheduler.task_record(task_of(id))
+        record = self._scheduler.task_record(task_of(id))
         return index_of(id) < PUT_INDEX and record is not None and record.state < TaskState.FINISHED
 
     def stream_ended(self, task_id: bytes, entry: TaskEntry, value: wire.Value) -> None:
@@ -126,20 +143,20 @@ class Lineage:
         if not self.active:
             return
         for index in range(1, entry.items + 1):
-            record = self._head.objects.records.get(return_id(task_id, index))
+            record = self._objects.records.get(return_id(task_id, index))
             if record is not None and record.value is None:
                 why = value if value.status != wire.OK else _FEWER
-                self._head.orders.fill(return_id(task_id, index), why, [], record.owner)
+                self._fill(return_id(task_id, index), why, [], record.owner)
 
     def _run_again(self, maker: Maker) -> None:
-        task, records = maker.task, self._head.objects.records
+        task, records = maker.task, self._objects.records
         entry: TaskEntry = task.payload
         slots = [id for _place, id in entry.submit.slots]
         task.missing = {id for id in slots if id in records and records[id].value is None}
         task.retries_left = task.retries_left - 1 if task.retries_left > 0 else task.retries_left
         entry.results, entry.finished_at, entry.note = None, None, "it runs again: its result was lost with its node"
         entry.is_made_again, entry.consumed, entry.written = True, entry.items, 0
-        self._head.handle(TaskSubmitted(task))
+        self._tell(TaskSubmitted(task))
 
     def _fail(self, id: bytes, node: str, maker: Maker | None) -> None:
         if index_of(id) >= PUT_INDEX:  # it lay where it was made
@@ -149,11 +166,11 @@ class Lineage:
             kind = "ObjectReconstructionFailedError"
             why = maker.why_not if maker is not None else "the task that made it has failed"
         lost = failures.failed(kind, f"Object {id.hex()} was lost with {node}, where its only copy was: {why}.")
-        self._head.orders.fill(id, wire.Value(wire.FAILED, lost.data), [], self._head.objects.records[id].owner)
+        self._fill(id, wire.Value(wire.FAILED, lost.data), [], self._objects.records[id].owner)
 
     def missing(self, submit: wire.Submit) -> set[bytes]:
         """Arguments of a task that are on their way once more."""
-        records = self._head.objects.records
+        records = self._objects.records
         return {id for _place, id in submit.slots if id in records and records[id].value is None}
 
 

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.arena import Arena
-from nbaccel.local_engine.garbage import GarbageRounds
-from nbaccel.local_engine.head.objects.ledger import Objects
-from nbaccel.local_engine.head.roles import Role
+from nbaccel.local_engine.head.objects.ledger import Freed, Objects
+from nbaccel.local_engine.head.poll import Timers
+from nbaccel.local_engine.head.side_process import Helpers
 from nbaccel.local_engine.side_processes import mover
-
-if TYPE_CHECKING:
-    from nbaccel.local_engine.head.loop import Head
-    from nbaccel.local_engine.head.peers import Peer
 
 GIB = 1 << 30
 NOBODY = -1
@@ -37,32 +32,53 @@ class _Asked:
     until: float
 
 
-class Store:
-    """The arena of one head."""
+class Looks(Protocol):
+    """Looks of all processes for objects that only cycles hold."""
 
-    def __init__(self, head: Head, objects: Objects, capacity: int) -> None:
-        self._head = head
+    def filled(self, used: int, capacity: int) -> None: ...
+    def is_awaited(self, asked_at: float) -> bool: ...
+
+
+class Store:
+    """The arena of one head. `make_room` is called when looks for garbage are over."""
+
+    def __init__(
+        self,
+        timers: Timers,
+        objects: Objects,
+        helpers: Helpers,
+        looks: Looks,
+        *,
+        capacity: int,
+        directory: str,
+        let_go: Callable[[Freed], None],
+    ) -> None:
+        self._timers = timers
         self._objects = objects
+        self._looks = looks
+        self._let_go = let_go  # called with what nobody holds any more
         self.arena = Arena(capacity)
         self._waiting: list[_Asked] = []
         self._returning: dict[bytes, list[tuple[Callable[[], None], Refused]]] = {}
-        self._directory = os.path.join(head.config.directory, "spilled")
+        self._directory = os.path.join(directory, "spilled")
         self._moving: dict[bytes, mover.Spill | mover.Restore] = {}  # what the mover has not reported
-        self._mover = Role(head, "mover", "", decode=mover.decode_report, on_report=self.moved)
+        self._mover = helpers.make("mover", "", decode=mover.decode_report, on_report=self.moved)
         self._mover.on_restart = self._move_again
         self.granted: dict[int, tuple[int, int]] = {}  # offset -> (client that has not filled it yet, its request)
         self.spilled_bytes = 0
-        self.garbage = GarbageRounds(head, self._make_room)
 
-    def allocate(self, peer: Peer, request: int, size: int) -> None:
+    def allocate(self, client: int, request: int, size: int, answer: Grant) -> None:
         """Answer with an offset, now or once something has been spilled."""
 
         def grant(offset: int, why: str) -> None:
             if offset >= 0:
-                self.granted[offset] = (peer.client_id, request)
-            self._head.send(peer, wire.Allocated(request, offset, why))
+                self.granted[offset] = (client, request)
+            answer(offset, why)
 
-        self._take(size, peer.client_id, grant)
+        self._take(size, client, grant)
+
+    def close(self) -> None:
+        self._mover.close()
 
     def _take(self, size: int, client: int, grant: Grant) -> None:
         if size > self.arena.capacity:
@@ -72,16 +88,16 @@ class Store:
                 f"{self.arena.capacity / GIB:.2f} GiB. Start with a larger one: init(object_store_memory=…), in bytes.",
             )
             return
-        now = time.monotonic()
-        self.garbage.filled(self.arena.used + size, self.arena.capacity)
+        now = self._timers.now()
+        self._looks.filled(self.arena.used + size, self.arena.capacity)
         offset = self.arena.take(size) if not self._waiting else None
         if offset is not None:
             grant(offset, "")
             return
         until = now + FULL_PATIENCE_S
         self._waiting.append(_Asked(size, client, grant, now, until))
-        self._head.poll.at(until, self._make_room)
-        self._make_room()
+        self._timers.at(until, self.make_room)
+        self.make_room()
 
     def give_up(self, offset: int, client: int, request: int) -> None:
         """It will not be filled; unless it has been, and was given to somebody else since."""
@@ -102,7 +118,7 @@ class Store:
             raise ValueError(f"a value of {value.size} bytes at offset {value.offset}, where there is less room")
         del self.granted[value.offset]
 
-    def _make_room(self) -> None:
+    def make_room(self) -> None:
         """Spill until the first in line fits; refuse it when nobody else could make room."""
         self.give_back()
         while self._waiting:
@@ -117,9 +133,9 @@ class Store:
             victims = self._objects.victims(first.size)
             for id in victims:
                 self._spill(id)
-            if victims or self.garbage.is_awaited(first.asked_at):
+            if victims or self._looks.is_awaited(first.asked_at):
                 return
-            if time.monotonic() < first.until and self._others_use_room(first.client):
+            if self._timers.now() < first.until and self._others_use_room(first.client):
                 return
             del self._waiting[0]
             first.grant(-1, self._full(first.size))
@@ -161,7 +177,7 @@ class Store:
             self._restored(report)
         else:
             self._spilled(report)
-        self._make_room()
+        self.make_room()
 
     def _spilled(self, report: mover.Moved) -> None:
         record = self._objects.records.get(report.object_id)
@@ -231,7 +247,7 @@ class Store:
         self.spilled_bytes -= record.value.size
         record.spilled = ""
         record.value = wire.Value(record.value.status, None, report.offset, record.value.size)
-        record.last_used = time.monotonic()
+        record.last_used = self._timers.now()
         self._objects.stored[report.offset] = report.object_id
         for then, _refused in self._returning.pop(report.object_id, []):
             then()
@@ -242,7 +258,7 @@ class Store:
         """Give freed offsets back to the arena and remove freed files."""
         self.give_back()
         if self._waiting:
-            self._make_room()
+            self.make_room()
 
     def give_back(self) -> None:
         """What nobody holds any more goes where it belongs."""
@@ -253,16 +269,10 @@ class Store:
             self.arena.give(offset)
         for path in freed.files:
             _remove(path)
-        if freed.errors:
-            self._head.unread_errors.gone(freed.errors)
-        if freed.placed:
-            self._head.lineage.forget(freed.placed)
-        for actor_id in freed.actors:
-            self._head.actor_out_of_scope(actor_id)
+        self._let_go(freed)
 
     def client_gone(self, client_id: int) -> None:
         """What it was given and had not filled is free again; what it waited for is not given."""
-        self.garbage.answered(client_id)
         for offset, (owner, _request) in list(self.granted.items()):
             if owner == client_id:
                 del self.granted[offset]

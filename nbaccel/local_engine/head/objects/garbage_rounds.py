@@ -9,17 +9,12 @@ Python itself looks when many objects were made, and a notebook that holds three
 
 from __future__ import annotations
 
-import gc
-import threading
-import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
 
 from nbaccel.local_engine import wire
-
-if TYPE_CHECKING:
-    from nbaccel.local_engine.client.link import Link
-    from nbaccel.local_engine.head.loop import Head
+from nbaccel.local_engine.head.connections import Send
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.poll import Timers
 
 FILLED = 0.7  # of the store; as in Ray
 PAUSE_S = 30.0  # between two looks, as in Ray: one at a large program's objects takes a second
@@ -27,18 +22,20 @@ PATIENCE_S = 2.0  # for the answers; a process that is busy in native code canno
 
 
 class GarbageRounds:
-    """The head's side: when processes are asked to look, and which of them have."""
+    """When processes are asked to look, and which of them have."""
 
-    def __init__(self, head: Head, then: Callable[[], None]) -> None:
-        self._head = head
-        self._then = then  # called when all have looked
+    def __init__(self, timers: Timers, peers: Mapping[int, Peer], send: Send) -> None:
+        self._timers = timers
+        self._peers = peers
+        self._send = send
+        self.on_over: Callable[[], None] = lambda: None  # called when all have looked
         self._waiting: set[int] = set()  # clients that have not answered
         self._round = 0
         self._begun_at = -PAUSE_S
 
     def filled(self, used: int, capacity: int) -> None:
         """So much of the store is taken, or asked for."""
-        if used > FILLED * capacity and time.monotonic() - self._begun_at >= PAUSE_S:
+        if used > FILLED * capacity and self._timers.now() - self._begun_at >= PAUSE_S:
             self._begin()
 
     def is_awaited(self, asked_at: float) -> bool:
@@ -48,13 +45,13 @@ class GarbageRounds:
         return bool(self._waiting)
 
     def _begin(self) -> None:
-        self._begun_at = time.monotonic()
+        self._begun_at = self._timers.now()
         self._round = number = self._round + 1
-        asked = [peer for peer in self._head.peers.values() if peer.role == "driver" or _has_run(peer)]
+        asked = [peer for peer in self._peers.values() if peer.role == "driver" or _has_run(peer)]
         self._waiting = {peer.client_id for peer in asked}
         for peer in asked:
-            self._head.send(peer, wire.CollectGarbage())
-        self._head.poll.at(self._begun_at + PATIENCE_S, lambda: self._over(number))
+            self._send(peer, wire.CollectGarbage())
+        self._timers.at(self._begun_at + PATIENCE_S, lambda: self._over(number))
 
     def answered(self, client_id: int) -> None:
         """It has looked, and has told before what it let go of; or it has ended."""
@@ -66,30 +63,8 @@ class GarbageRounds:
     def _over(self, number: int) -> None:
         if number == self._round:
             self._waiting.clear()
-            self._then()
+            self.on_over()
 
 
-def _has_run(peer: Any) -> bool:
+def _has_run(peer: Peer) -> bool:
     return peer.role == "worker" and peer.worker is not None and bool(peer.worker.used)
-
-
-class Collector:
-    """A client's side. The look has a thread of its own: finalisers are code of the user's and may take long."""
-
-    def __init__(self, link: Link) -> None:
-        self._link = link
-        self._busy = False
-        link.receivers[wire.CollectGarbage] = self._asked
-
-    def _asked(self, message: wire.CollectGarbage) -> None:
-        if not self._busy:
-            self._busy = True
-            threading.Thread(target=self._collect, name="nbaccel-garbage", daemon=True).start()
-
-    def _collect(self) -> None:
-        try:
-            gc.collect()
-        finally:
-            self._busy = False
-            self._link.flush()  # what was let go of goes before the answer
-            self._link.say(wire.Ask(0, "collected"))

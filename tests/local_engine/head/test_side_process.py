@@ -5,29 +5,28 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 
-from nbaccel.local_engine.head.loop import Head
-from nbaccel.local_engine.head.roles import Role
+from nbaccel.local_engine.head.notes import Notes
+from nbaccel.local_engine.head.side_process import SideProcesses
 
 
 class Helpers:
     """A head with one kind of helper; who starts them is us."""
 
     def __init__(self, on_report: Callable[[Any], None]) -> None:
-        self.stopping = ""
         self.notes: list[str] = []
         self.ends: list[socket.socket] = []
         self.reader: Callable[[], None] | None = None
         self.timers: list[Callable[[], None]] = []
-        self.poll = self.zygotes = self
         decode = msgspec.msgpack.Decoder(int).decode
-        self.role = Role(self, "test", "", decode=decode, on_report=on_report)  # type: ignore[arg-type]
+        makes = SideProcesses(self, self.order, self.notes.append, lambda: False)  # type: ignore[arg-type]
+        self.role = makes.make("test", "", decode=decode, on_report=on_report)
         self.told: list[str] = []
         self.role.on_restart = lambda: self.told.append("everything")
 
@@ -40,11 +39,11 @@ class Helpers:
     def unregister(self, source: Any) -> None:
         self.reader = None
 
+    def now(self) -> float:
+        return time.monotonic()
+
     def at(self, when: float, call: Callable[[], None]) -> None:
         self.timers.append(call)
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
 
     def say(self, body: bytes) -> None:
         self.ends[-1].send(body)
@@ -89,6 +88,6 @@ def test_a_note_for_which_the_disk_has_no_room_is_remembered(monkeypatch: pytest
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(sys, "stderr", Full())
-    head: Any = SimpleNamespace(notes=[])
-    Head.note(head, "something happened")
-    assert head.notes[0].endswith("something happened")
+    note = Notes()
+    note("something happened")
+    assert note.lines[0].endswith("something happened")

@@ -3,26 +3,71 @@
 from __future__ import annotations
 
 import socket
-import time
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from nbaccel.local_engine.head.notes import Note
+from nbaccel.local_engine.head.poll import Loop
 from nbaccel.local_engine.side_processes.zygote import Order
 
-if TYPE_CHECKING:
-    from nbaccel.local_engine.head.loop import Head
-
 RESTART_PAUSE_S = 0.5  # for one that died as soon as it lived
+
+
+class Helper(Protocol):
+    """One helper process, for the component that talks to it."""
+
+    on_restart: Callable[[], None] | None
+
+    @property
+    def running(self) -> bool: ...
+    def say(self, body: bytes, fds: tuple[int, ...] = ()) -> None: ...
+    def close(self) -> None: ...
+
+
+class Helpers(Protocol):
+    """Makes helper processes."""
+
+    def make(
+        self, name: str, argument: str, *, decode: Callable[[bytes], Any], on_report: Callable[[Any], None]
+    ) -> Helper: ...
+
+
+class SideProcesses:
+    """Makes the helper processes of one head."""
+
+    def __init__(
+        self, loop: Loop, order: Callable[[Order, list[int]], None], note: Note, is_stopping: Callable[[], bool]
+    ) -> None:
+        self._loop = loop
+        self._order = order
+        self._note = note
+        self._is_stopping = is_stopping
+
+    def make(
+        self, name: str, argument: str, *, decode: Callable[[bytes], Any], on_report: Callable[[Any], None]
+    ) -> Role:
+        return Role(self._loop, self._order, self._note, self._is_stopping, name, argument, decode, on_report)
 
 
 class Role:
     """One helper process. Messages wait until it can take them; when it dies, a new one is started and told."""
 
     def __init__(
-        self, head: Head, name: str, argument: str, *, decode: Callable[[bytes], Any], on_report: Callable[[Any], None]
+        self,
+        loop: Loop,
+        order: Callable[[Order, list[int]], None],
+        note: Note,
+        is_stopping: Callable[[], bool],
+        name: str,
+        argument: str,
+        decode: Callable[[bytes], Any],
+        on_report: Callable[[Any], None],
     ) -> None:
-        self._head = head
+        self._loop = loop
+        self._order = order
+        self._note = note
+        self._is_stopping = is_stopping
         self._name = name
         self._argument = argument
         self._decode = decode
@@ -42,14 +87,14 @@ class Role:
     def start(self) -> None:
         if self._sock is not None or self._pausing:
             return
-        self._started_at = time.monotonic()
+        self._started_at = self._loop.now()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         self._sock = ours
         self.starts += 1
-        self._head.zygotes.order(Order(self._name, argument=self._argument), [theirs.fileno()])
+        self._order(Order(self._name, argument=self._argument), [theirs.fileno()])
         theirs.close()
-        self._head.poll.register(ours, self._readable)
+        self._loop.register(ours, self._readable)
 
     def say(self, body: bytes, fds: tuple[int, ...] = ()) -> None:
         """Send a message, starting the process if need be."""
@@ -66,7 +111,7 @@ class Role:
                 else:
                     self._sock.send(body)
             except BlockingIOError:
-                self._head.poll.want_write(self._sock, self.write)
+                self._loop.want_write(self._sock, self.write)
                 return
             except OSError:
                 return  # it has died; reading will tell
@@ -88,22 +133,22 @@ class Role:
             try:
                 self._on_report(self._decode(body))
             except Exception:  # whatever one helper says is its own end, and nobody else's
-                self._head.note(f"a report of the {self._name} process failed:\n{traceback.format_exc()}")
+                self._note(f"a report of the {self._name} process failed:\n{traceback.format_exc()}")
                 self._died()
                 return
 
     def _died(self) -> None:
         assert self._sock is not None
-        self._head.poll.unregister(self._sock)
+        self._loop.unregister(self._sock)
         self._sock.close()
         self._sock = None
-        if self._head.stopping and self.starts > 3:
+        if self._is_stopping() and self.starts > 3:
             return
-        self._head.note(f"the {self._name} process ended and is started again")
+        self._note(f"the {self._name} process ended and is started again")
         again_at = self._started_at + RESTART_PAUSE_S
-        if time.monotonic() < again_at and not self._head.stopping:
+        if self._loop.now() < again_at and not self._is_stopping():
             self._pausing = True
-            self._head.poll.at(again_at, self._restart)
+            self._loop.at(again_at, self._restart)
         else:
             self._restart()
 
@@ -117,6 +162,6 @@ class Role:
 
     def close(self) -> None:
         if self._sock is not None:
-            self._head.poll.unregister(self._sock)
+            self._loop.unregister(self._sock)
             self._sock.close()
             self._sock = None

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.objects.store import NOBODY
+from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.objects.store import NOBODY, Refused
+from nbaccel.local_engine.head.poll import Timers
 from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess
 from nbaccel.scheduling.commands import SendTask
 
-if TYPE_CHECKING:
-    from nbaccel.local_engine.head.loop import Head
+WhenHere = Callable[[bytes, int, Callable[[], None], Refused], None]  # Store.when_here
 
 
 class HeldSends:
@@ -20,12 +19,18 @@ class HeldSends:
 
     def __init__(
         self,
-        head: Head,
+        timers: Timers,
+        objects: Objects,
+        when_here: WhenHere,
+        workers: Mapping[bytes, WorkerProcess],
+        *,
         transmit: Callable[[SendTask, WorkerProcess, TaskEntry], None],
         answer: Callable[[SendTask, Exception], None],
     ) -> None:
-        self._head = head
-        self._objects = head.objects
+        self._timers = timers
+        self._objects = objects
+        self._when_here = when_here
+        self._workers = workers
         self._transmit = transmit
         self._answer = answer
 
@@ -41,11 +46,11 @@ class HeldSends:
 
     def forget(self, command: SendTask) -> None:
         """It is not sent any more; those behind it are."""
-        worker = self._head.workers.by_id.get(command.worker_id)
+        worker = self._workers.get(command.worker_id)
         if worker is not None and any(held is command for held in worker.held):
             worker.held = [held for held in worker.held if held is not command]
             self._keep_for_first(worker)
-            self._head.poll.at(time.monotonic(), lambda: self._send(worker))
+            self._timers.after(0, lambda: self._send(worker))
 
     def _send(self, worker: WorkerProcess) -> None:
         """Send, in order, what waits for nothing more."""
@@ -99,5 +104,5 @@ class HeldSends:
             worker.refused[id] = why
             self._send(worker)
 
-        self._head.store.when_here(id, NOBODY, lambda: self._send(worker), refused)
+        self._when_here(id, NOBODY, lambda: self._send(worker), refused)
         return True

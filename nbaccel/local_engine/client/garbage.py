@@ -1,0 +1,34 @@
+"""A look for cycles when the head asks for one: refs that nothing but a cycle holds keep their objects.
+
+The look has a thread of its own: finalisers are code of the user's and may take long.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.link import Link
+
+
+class Collector:
+    """Answers CollectGarbage."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._busy = False
+        link.receivers[wire.CollectGarbage] = self._asked
+
+    def _asked(self, message: wire.CollectGarbage) -> None:
+        if not self._busy:
+            self._busy = True
+            threading.Thread(target=self._collect, name="nbaccel-garbage", daemon=True).start()
+
+    def _collect(self) -> None:
+        try:
+            gc.collect()
+        finally:
+            self._busy = False
+            self._link.flush()  # what was let go of goes before the answer
+            self._link.say(wire.Ask(0, "collected"))

@@ -1,0 +1,152 @@
+"""The head's connections to its peers: who is there, what waits to be written to them, and what they say."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.notes import Note
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.poll import Loop
+from nbaccel.local_engine.wire.framing import Unreadable
+
+Send = Callable[[Peer, Any], None]  # has a message written to a peer, with the next flush
+Handler = Callable[[Peer, Any], None]
+Handlers = Mapping[str, Mapping[type, Handler]]  # what each role may say, and who hears it
+
+
+class Connections:
+    """All peers of a head by client id. `send` collects messages, and `flush` writes them."""
+
+    def __init__(self, loop: Loop, note: Note) -> None:
+        self._loop = loop
+        self._note = note
+        self._count = 0
+        self.peers: dict[int, Peer] = {}
+        self._touched: set[Peer] = set()
+        self.hear: Callable[[Peer, list[Any]], None] = lambda peer, messages: None  # what has been read
+        self.on_end: Callable[[Peer], None] = lambda peer: None
+        self.on_written: dict[str, Callable[[Peer], None]] = {}  # role -> called when nothing waits any more
+
+    def next_client_id(self) -> int:
+        self._count += 1
+        return self._count
+
+    def add(self, peer: Peer) -> None:
+        """Read what this peer says from now on."""
+        self.peers[peer.client_id] = peer
+        self._loop.register(peer.sock, lambda: self.take_in(peer, peer.read))
+
+    def take_in(self, peer: Peer, read: Callable[[], list[Any] | None]) -> None:
+        """Hear what `read` returns; None is the end of the connection."""
+        try:
+            messages = read()
+        except Unreadable as error:
+            self.expel(peer, f"sent what cannot be read: {error}")
+            return
+        if messages is None:
+            self._ended(peer)
+        else:
+            self.hear(peer, messages)
+
+    # ---- writing
+
+    def send(self, peer: Peer, message: Any) -> None:
+        peer.out.append(message)
+        self._touched.add(peer)
+
+    def touch(self, peer: Peer) -> None:
+        """Write to this peer with the next flush: something was put into its buffers."""
+        self._touched.add(peer)
+
+    def flush(self) -> None:
+        """Write to everyone for whom something waits."""
+        touched = self._touched
+        while touched:
+            peer = touched.pop()
+            if peer.closed:
+                peer.out.clear()
+            elif not self._write(peer):
+                self._ended(peer)
+            elif peer.pending:
+                self._write_later(peer)
+            elif peer.role in self.on_written:
+                self.on_written[peer.role](peer)
+
+    def _write_later(self, peer: Peer) -> None:
+        self._loop.want_write(peer.sock, lambda: self._touched.add(peer))
+
+    def _write(self, peer: Peer) -> bool:
+        """Write as far as the socket takes it; False where something cannot even be put into bytes."""
+        try:
+            peer.write()
+        except Exception:  # text with half a character, a number beyond 64 bits: whoever waits for it hears the end
+            self._note(f"what was to be said to a {peer.role} cannot be written:\n{traceback.format_exc()}")
+            return False
+        return True
+
+    # ---- ends
+
+    def expel(self, peer: Peer, why: str) -> None:
+        """End a connection that does harm, and say why."""
+        self._note(f"a {peer.role} connection was ended, since it {why}")
+        peer.out.append(wire.Refused(f"this connection {why}"))
+        self._write(peer)
+        self._ended(peer)
+
+    def _ended(self, peer: Peer) -> None:
+        self.drop(peer)
+        self.on_end(peer)
+
+    def drop(self, peer: Peer) -> None:
+        """Close a connection without telling anybody."""
+        self._loop.unregister(peer.sock)
+        peer.close()
+        self.peers.pop(peer.client_id, None)
+        self._touched.discard(peer)
+
+
+class Hearing:
+    """Passes each message on to its handler. An exception is answered, or ends the peer: others' work goes on."""
+
+    def __init__(
+        self,
+        handlers: Handlers,
+        *,
+        failed: Mapping[type, Callable[[Peer, Any, Exception], None]],
+        expel: Callable[[Peer, str], None],
+        note: Note,
+    ) -> None:
+        self._handlers = handlers
+        self._failed = failed  # of the messages whose sender awaits an answer: how it hears of the failure
+        self._expel = expel
+        self._note = note
+
+    def hear(self, peer: Peer, messages: list[Any]) -> None:
+        for message in messages:
+            if peer.closed:
+                return
+            handler = self._handlers[peer.role].get(type(message))
+            if handler is None:
+                self._expel(peer, f"said {type(message).__name__}, which is not for it to say")
+                return
+            try:
+                handler(peer, message)
+            except Exception as error:
+                self._note(f"a {type(message).__name__} of a {peer.role} failed:\n{traceback.format_exc()}")
+                if not self._answered(peer, message, error):
+                    self._expel(peer, f"said something that the head fails at: {type(error).__name__}: {error}")
+
+    def _answered(self, peer: Peer, message: Any, error: Exception) -> bool:
+        """Whether its sender awaits an answer, and has now heard of the failure."""
+        answer = self._failed.get(type(message))
+        if answer is None:
+            return False
+        try:
+            answer(peer, message, error)
+        except Exception:  # not even that: what it said makes no sense
+            self._note(f"its failure cannot be told either:\n{traceback.format_exc()}")
+            return False
+        return True

@@ -1,0 +1,53 @@
+"""Events to the scheduler, one after the other, and the scheduler's commands to those who carry them out."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from nbaccel.local_engine.head.notes import Note
+from nbaccel.scheduling.commands import Command
+from nbaccel.scheduling.events import Event
+from nbaccel.scheduling.moves import IllegalEvent
+from nbaccel.scheduling.scheduler import Scheduler
+
+Tell = Callable[[Event], None]  # tells the scheduler what has happened
+CarryOut = Callable[[Sequence[Command]], None]
+
+
+class Decisions:
+    """Asks the scheduler about each event, and has its commands carried out before the next event is told."""
+
+    def __init__(
+        self, scheduler: Scheduler, *, carry_out: CarryOut, note: Note, is_stopping: Callable[[], bool]
+    ) -> None:
+        self._scheduler = scheduler
+        self._carry_out = carry_out
+        self._note = note
+        self._is_stopping = is_stopping
+        self._events: deque[Event] = deque()
+        self._deciding = False
+
+    def tell(self, event: Event) -> None:
+        """Tell the scheduler, and do as it orders."""
+        if self._is_stopping():
+            return
+        self._events.append(event)
+        if self._deciding:
+            return  # something that we do on the scheduler's order has happened: it is told when the order is done
+        self._deciding = True
+        try:
+            while self._events:
+                self._decide(self._events.popleft())
+        finally:
+            self._deciding = False
+
+    def _decide(self, event: Event) -> None:
+        try:
+            commands = self._scheduler.handle(event, time.monotonic())
+        except IllegalEvent as error:  # it changed nothing: one confused peer must not end everybody's work
+            self._note(f"an event was refused: {error}")
+            return
+        if commands:
+            self._carry_out(commands)
