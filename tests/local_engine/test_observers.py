@@ -171,10 +171,9 @@ class Mouth:
 
     def __init__(self, *, at_once: bool) -> None:
         self.head = self
-        self.poll = self
+        self.poll = self.connections = self
         self.config = self.node = self.watch = self.watchers = self.questions = self
         self.session = "s"
-        self.touched: set[Peer] = set()
         self.looks: list[Any] = []
         self.timers: list[Any] = []
         self.reader: Any = None
@@ -187,6 +186,9 @@ class Mouth:
         self.peer = Peer(theirs, "new", 1)
         self.observers = Observers(self)  # type: ignore[arg-type]
         self.observers.adopt(self.peer, LineReader())
+
+    def touch(self, peer: Peer) -> None:
+        pass  # `flush` writes to the only peer
 
     def register(self, source: Any, on_readable: Any) -> None:
         self.reader = on_readable
