@@ -165,10 +165,10 @@ class Watching(Protocol):
         """Those of all tasks that are known which pass; a snapshot holds only some of them."""
 
     def explain(self, what: str | None) -> list[dict[str, Any]]:
-        """Why a task, actor or group (hex id; None: everything) waits: dicts with the fields of answers.Explanation."""
+        """Why a task, actor or group (hex id; None: everything) waits, with the fields of Explanation."""
 
     def probe(self, options: TaskOptions) -> dict[str, Any]:
-        """What a task with these options would meet: `verdict` (of answers.Verdict) and the fields of answers.Probe."""
+        """What a task with these options would meet: `verdict` (of Verdict) and the fields of Probe."""
 
     def recycle(self) -> int:
         """End the idle processes that have run user code, and what they may keep; returns how many."""

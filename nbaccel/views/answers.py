@@ -2,16 +2,12 @@
 
 Both ask the engine, which asks the very books that refuse a demand. Quantities are in whole resources, times are Unix
 seconds. What an engine cannot know is said to be unknown, never guessed.
-
-An engine answers with dicts. Of `Engine.explain`: the fields of `Explanation`. Of `Engine.probe`: those that `Probe`
-and `Explanation` share, with `verdict` as the value of a Verdict.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from enum import Enum
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, Never, overload
 
@@ -22,106 +18,13 @@ from nbaccel import exceptions
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.handles.options import TaskOptions, task_options
 from nbaccel.handles.remote import ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction
+from nbaccel.views.explanations import Explanation, Probe, Verdict
 
 if TYPE_CHECKING:
     from nbaccel.util.placement_group import PlacementGroup
 
 VERIFY_PATIENCE_S = 60.0  # for a `verify` without `timeout_s`: a driver that hangs must not hang the notebook
 ENDING_PATIENCE_S = 2.0  # for a device whose holder is over: its process has a second to leave, then it is killed
-
-
-class Verdict(Enum):
-    """What a probe found."""
-
-    NOW = "now"  # a task that asks this would start at once
-    BUSY = "busy"  # it would have to wait for others
-    NEVER = "never"  # with the nodes there are it can never start
-    ADDABLE = "addable"  # not with the nodes there are, but the autoscaler could add one
-    BROKEN = "broken"  # it would start, but `verify` failed on the device
-    UNKNOWN = "unknown"  # the engine cannot tell
-
-
-class Blocker(msgspec.Struct, frozen=True):
-    """Who holds some of what another waits for."""
-
-    name: str
-    resource: str
-    amount: float
-    device_id: str | None = None  # None: not of a single device
-    cell: str = ""
-    pid: int | None = None
-    since: float | None = None
-    task_id: str | None = None
-    actor_id: str | None = None
-    group_id: str | None = None
-    for_life: bool = False  # an actor or a placement group: not given back by itself
-    blocked: bool = False  # its own code waits for others
-    ending: bool = False  # its work is over, its process gives the device back in a moment
-
-
-class Explanation(msgspec.Struct, frozen=True):
-    """Why something is where it is; as text it is its sentence.
-
-    fits_now    what it asks is free now
-    ever        it can run with the nodes there are; None: unknown
-    resources   those that there is too little of
-    fragmented  enough is free in sum, but not on one device
-    deadlock    all of it is held by work that waits for others, while nobody runs for whom it could wait
-    kept        all of it is held by work that does not give it back by itself, but ends when a person says so: an actor
-                whose last handle is dropped, a placement group that is removed
-    elsewhere   what others than this cluster do to the devices: leases of other heads, memory of foreign processes
-    missing     ids of arguments that are not there yet
-    """
-
-    id: str
-    name: str
-    state: str
-    sentence: str
-    asks: str = ""
-    fits_now: bool = False
-    ever: bool | None = None
-    resources: list[str] = []
-    fragmented: bool = False
-    deadlock: bool = False
-    kept: bool = False
-    reason: str = ""
-    holders: list[Blocker] = []
-    elsewhere: list[str] = []
-    missing: list[str] = []
-
-    def __str__(self) -> str:
-        return self.sentence
-
-    def __repr__(self) -> str:
-        return self.sentence
-
-
-class Probe(msgspec.Struct, frozen=True):
-    """Whether a request could start; true or false by itself, and as text its sentence.
-
-    value   what `verify` returned
-    error   what it raised
-    """
-
-    verdict: Verdict
-    sentence: str
-    asks: str = ""
-    reason: str = ""
-    resources: list[str] = []
-    fragmented: bool = False
-    holders: list[Blocker] = []
-    elsewhere: list[str] = []
-    value: Any = None
-    error: BaseException | None = None
-
-    def __bool__(self) -> bool:
-        return self.verdict is Verdict.NOW
-
-    def __str__(self) -> str:
-        return self.sentence
-
-    def __repr__(self) -> str:
-        return f"{self.verdict.name}: {self.sentence}"
 
 
 # --- why does it wait? -----------------------------------------------------------------------------------------------

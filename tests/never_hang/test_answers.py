@@ -8,7 +8,7 @@ import pytest
 
 import nbaccel
 from nbaccel.util.placement_group import placement_group, remove_placement_group
-from nbaccel.views.answers import Blocker, Explanation, Probe, Verdict
+from nbaccel.views.explanations import Blocker, Explanation, Probe, Verdict
 from tests.census import Place
 from tests.never_hang.clusters import Asked, Holder, held, running
 

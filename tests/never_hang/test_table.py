@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import nbaccel
-from nbaccel.views.answers import Verdict
+from nbaccel.views.explanations import Verdict
 from tests.census import Place
 from tests.never_hang.clusters import Asked, held, running
 

@@ -1,0 +1,106 @@
+"""What `explain` and `probe` answer with: an explanation, its blockers, a verdict.
+
+Quantities are in whole resources, times are Unix seconds. Fields are only ever added, with defaults: these records
+travel from a head to its drivers and observers.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+
+class Verdict(Enum):
+    """What a probe found."""
+
+    NOW = "now"  # a task that asks this would start at once
+    BUSY = "busy"  # it would have to wait for others
+    NEVER = "never"  # with the nodes there are it can never start
+    ADDABLE = "addable"  # not with the nodes there are, but the autoscaler could add one
+    BROKEN = "broken"  # it would start, but `verify` failed on the device
+    UNKNOWN = "unknown"  # the engine cannot tell
+
+
+class Blocker(msgspec.Struct, frozen=True):
+    """Who holds some of what another waits for."""
+
+    name: str
+    resource: str
+    amount: float
+    device_id: str | None = None  # None: not of a single device
+    cell: str = ""
+    pid: int | None = None
+    since: float | None = None
+    task_id: str | None = None
+    actor_id: str | None = None
+    group_id: str | None = None
+    for_life: bool = False  # an actor or a placement group: not given back by itself
+    blocked: bool = False  # its own code waits for others
+    ending: bool = False  # its work is over, its process gives the device back in a moment
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """Why something is where it is; as text it is its sentence.
+
+    fits_now    what it asks is free now
+    ever        it can run with the nodes there are; None: unknown
+    resources   those that there is too little of
+    fragmented  enough is free in sum, but not on one device
+    deadlock    all of it is held by work that waits for others, while nobody runs for whom it could wait
+    kept        all of it is held by work that does not give it back by itself, but ends when a person says so: an actor
+                whose last handle is dropped, a placement group that is removed
+    elsewhere   what others than this cluster do to the devices: leases of other heads, memory of foreign processes
+    missing     ids of arguments that are not there yet
+    """
+
+    id: str
+    name: str
+    state: str
+    sentence: str
+    asks: str = ""
+    fits_now: bool = False
+    ever: bool | None = None
+    resources: list[str] = []
+    fragmented: bool = False
+    deadlock: bool = False
+    kept: bool = False
+    reason: str = ""
+    holders: list[Blocker] = []
+    elsewhere: list[str] = []
+    missing: list[str] = []
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def __repr__(self) -> str:
+        return self.sentence
+
+
+class Probe(msgspec.Struct, frozen=True):
+    """Whether a request could start; true or false by itself, and as text its sentence.
+
+    value   what `verify` returned
+    error   what it raised
+    """
+
+    verdict: Verdict
+    sentence: str
+    asks: str = ""
+    reason: str = ""
+    resources: list[str] = []
+    fragmented: bool = False
+    holders: list[Blocker] = []
+    elsewhere: list[str] = []
+    value: Any = None
+    error: BaseException | None = None
+
+    def __bool__(self) -> bool:
+        return self.verdict is Verdict.NOW
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def __repr__(self) -> str:
+        return f"{self.verdict.name}: {self.sentence}"
