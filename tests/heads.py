@@ -11,6 +11,7 @@ from typing import Any
 
 import nbaccel
 from nbaccel import engine as engines
+from nbaccel.local_engine.wire.driver_questions import ReadState
 from tests.census import Place
 from tests.rig import wait_until
 
@@ -36,7 +37,7 @@ def inside(place: Place) -> Iterator[Place]:
 def rows(what: str) -> list[dict[str, Any]]:
     """What the head has written down of its objects, tasks, workers, …"""
     engine: Any = engines.running()
-    return list(engine.link.ask("state", [what, 10_000]))
+    return list(engine.link.ask(ReadState(what, 10_000)))
 
 
 def assert_idle() -> None:

@@ -71,6 +71,20 @@ class Explanation(msgspec.Struct, frozen=True):
     elsewhere: list[str] = []
     missing: list[str] = []
 
+    def as_probe(self) -> Probe:
+        """What is said of a request, of which nothing runs yet."""
+        verdict = Verdict.NOW if self.fits_now else Verdict.BUSY if self.ever else Verdict.NEVER
+        return Probe(
+            verdict,
+            self.sentence,
+            self.asks,
+            self.reason,
+            self.resources,
+            self.fragmented,
+            self.holders,
+            self.elsewhere,
+        )
+
     def __str__(self) -> str:
         return self.sentence
 

@@ -8,16 +8,32 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from nbaccel.views import sessions
+from nbaccel.views.observer_lines import (
+    AddNode,
+    DoneLine,
+    FindTasks,
+    NotesLine,
+    ObserverLine,
+    ObserverQuestion,
+    ReadNotes,
+    RemoveNode,
+    SnapshotLine,
+    StopHead,
+    TakeSnapshot,
+    TasksLine,
+    WatchSnapshots,
+)
 from nbaccel.views.sessions import SessionRecord
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 ANSWER_TIMEOUT_S = 5.0
+L = TypeVar("L", bound=ObserverLine)
 
 
 class Observer:
@@ -46,6 +62,13 @@ class Observer:
         except TimeoutError:
             raise ConnectionError(f"The head has not answered within {ANSWER_TIMEOUT_S:g} s.") from None
 
+    def answer(self, question: ObserverQuestion[Any], kind: type[L]) -> L:
+        """The line that answers a question. Raises ValueError with the head's words, or ConnectionError."""
+        answer = self.ask(msgspec.to_builtins(question))
+        if answer["kind"] == "error":
+            raise ValueError(answer["message"])
+        return msgspec.convert(answer, kind)
+
     def read(self) -> dict[str, Any]:
         line = self._lines.readline()
         if not line:
@@ -58,12 +81,13 @@ class Observer:
 
     def pictures(self) -> Iterator[Snapshot]:
         """Snapshots as they come, from now on."""
-        answer = self.ask({"ask": "watch"})
+        first = self.answer(WatchSnapshots(), SnapshotLine)
         self._sock.settimeout(None)
+        yield first.snapshot
         while True:
-            if answer["kind"] == "snapshot":
-                yield msgspec.convert(answer["snapshot"], Snapshot)
             answer = self.read()
+            if answer["kind"] == "snapshot":
+                yield msgspec.convert(answer, SnapshotLine).snapshot
 
     def close(self) -> None:
         self._lines.close()
@@ -82,47 +106,39 @@ def connected(record: SessionRecord) -> Iterator[Observer]:
 def snapshot(record: SessionRecord) -> Snapshot:
     """A head's picture. Raises ConnectionError."""
     with connected(record) as observer:
-        return msgspec.convert(observer.ask({"ask": "snapshot"})["snapshot"], Snapshot)
+        return observer.answer(TakeSnapshot(), SnapshotLine).snapshot
 
 
 def tasks(record: SessionRecord, wanted: TaskFilter) -> FoundTasks:
     """A head's tasks that pass a filter, of all that it knows. Raises ConnectionError."""
     with connected(record) as observer:
-        answer = observer.ask({"ask": "tasks", "filter": msgspec.to_builtins(wanted)})
-    _raise_refusal(answer)
-    return msgspec.convert(answer, FoundTasks)
+        found = observer.answer(FindTasks(wanted), TasksLine)
+    return FoundTasks(found.rows, found.total)
 
 
 def notes(record: SessionRecord) -> list[str]:
     """The last lines of a head's own log."""
     with connected(record) as observer:
-        return list(observer.ask({"ask": "notes"})["notes"])
+        return observer.answer(ReadNotes(), NotesLine).notes
 
 
 def add_node(record: SessionRecord, options: dict[str, Any]) -> str:
     """Have a head count another node; returns its id. Raises ValueError, ConnectionError."""
     with connected(record) as observer:
-        answer = observer.ask({"ask": "add_node", "options": options})
-    _raise_refusal(answer)
-    return str(answer["node_id"])
+        return str(observer.answer(AddNode(options), DoneLine).node_id)
 
 
 def remove_node(record: SessionRecord, node_id: str) -> None:
     """Have a head lose a node that was added. Raises ValueError, ConnectionError."""
     with connected(record) as observer:
-        _raise_refusal(observer.ask({"ask": "remove_node", "node_id": node_id}))
-
-
-def _raise_refusal(answer: dict[str, Any]) -> None:
-    if answer["kind"] == "error":
-        raise ValueError(answer["message"])
+        observer.answer(RemoveNode(node_id), DoneLine)
 
 
 def stop(record: SessionRecord, *, force: bool = False, timeout_s: float = 5.0) -> bool:
     """Tell a head to end, and wait until it has."""
     try:
         with connected(record) as observer:
-            observer.ask({"ask": "stop"})
+            observer.answer(StopHead(), DoneLine)
     except ConnectionError:
         if not force:
             raise

@@ -28,9 +28,11 @@ from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.loop import Head
 from nbaccel.local_engine.side_processes.zygote import Order
+from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
 from nbaccel.scheduling.events import UNIT
+from nbaccel.views.question import Question
 
 FIRST_PID = 5_000_000  # above what the kernel gives
 KILLED, LEFT = 9, 0  # wait statuses
@@ -149,13 +151,15 @@ class HeadWorld:
         self.settle()
         return actor_id
 
+    def ask(self, request: int, question: Question[Any]) -> None:
+        self.say(wire.Ask(request, question.tag(), question.body()))
+
     def ask_for_group(self) -> None:
         group_id = os.urandom(16)
         self.groups.append(group_id)
         ready = self._ids.put_id()
-        body = [group_id, [{"CPU": 1.0, "GPU": 1.0}], "PACK", "", False, None, "", ""]
-        self.say(wire.Ask(1, "create_group", wire.pack(body)))
-        self.say(wire.Ask(2, "group_ready", wire.pack([group_id, ready, b""])))
+        self.ask(1, asks.CreateGroup(group_id, [{"CPU": 1.0, "GPU": 1.0}], "PACK"))
+        self.ask(2, asks.WhenGroupReady(group_id, ready, b""))
         self.expected.append(ready)
         self.settle()
 
@@ -296,7 +300,7 @@ class HeadWorld:
         for actor_id in self.actors:
             self.say(wire.KillActor(actor_id))
         for group_id in self.groups:
-            self.say(wire.Ask(3, "remove_group", wire.pack(group_id)))
+            self.ask(3, asks.RemoveGroup(group_id))
         self.settle()
         self._work_on()
         self.say(wire.Want([id for id in self.expected if id not in self.values]))

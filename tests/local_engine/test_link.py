@@ -12,6 +12,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.wire import framing
+from nbaccel.local_engine.wire.driver_questions import Synchronise
 
 
 class Other:
@@ -111,7 +112,7 @@ def test_whoever_waits_hears_why_the_head_ends_the_connection() -> None:
     link.start("test")
     theirs.sendall(wire.frame([wire.Refused("you said nonsense")]))
     with pytest.raises(exceptions.HeadDiedError, match="the head ended the connection: you said nonsense"):
-        link.ask("anything", timeout_s=30)
+        link.ask(Synchronise(), timeout_s=30)
     link.close()
     theirs.close()
 

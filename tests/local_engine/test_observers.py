@@ -22,7 +22,8 @@ from nbaccel.local_engine.head.observers import MOST_UNREAD_BYTES, Observers
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.wire.framing import FrameReader, LineReader
 from nbaccel.views import observing, sessions
-from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.observer_lines import SnapshotLine
+from nbaccel.views.snapshot import Runtime, Snapshot
 from tests.census import Place
 from tests.local_engine import misbehaving
 from tests.rig import wait_until
@@ -67,13 +68,13 @@ def last_word(sock: socket.socket, reader: FrameReader) -> Any:
     [
         ({"ask": "watch", "rows": "abc"}, "takes a whole number of rows: 'abc'"),
         ({"ask": "watch", "rows": [1]}, "takes a whole number of rows"),
-        ({"ask": "cancel", "task_id": 5}, "fromhex() argument must be str"),
+        ({"ask": "cancel", "task_id": 5}, "takes text for task_id: 5"),
         ({"ask": "cancel", "task_id": "no hex"}, "non-hexadecimal"),
         ({"ask": "cancel"}, "lacks 'task_id'"),
-        ({"ask": "kill", "actor_id": None}, "fromhex() argument must be str"),
-        ({"ask": "explain", "task_id": ["a"]}, "fromhex() argument must be str"),
+        ({"ask": "kill", "actor_id": None}, "takes text for actor_id: None"),
+        ({"ask": "explain", "task_id": ["a"]}, "cannot use this for task_id"),
         ({"ask": "logs", "task_id": "00" * 24}, "is not known here"),
-        ({"ask": "logs", "tail": "many"}, "invalid literal for int()"),
+        ({"ask": "logs", "tail": "many"}, "takes a whole number of tail: 'many'"),
         ({"ask": {"a": 1}}, "does not know the question"),
     ],
 )
@@ -102,7 +103,8 @@ def test_a_line_that_is_too_long_ends_its_observer_also_after_the_token(observer
 
 
 def test_what_nobody_foresaw_is_answered_and_ends_its_observer(observer: observing.Observer) -> None:
-    assert "could not answer: AttributeError" in observer.ask({"ask": "add_node", "options": 5})["message"]
+    answer = observer.ask({"ask": "add_node", "options": {"resources": 5}})
+    assert "could not answer: AttributeError" in answer["message"]
     with pytest.raises(ConnectionError, match="closed the connection"):
         observer.read()
     assert nbaccel.get(misbehaving.echo.remote(7)) == 7
@@ -204,7 +206,8 @@ class Mouth:
 
     def send_picture(self, peer: Peer) -> None:
         self.sent += 1
-        self.observers.say(peer, {"kind": "snapshot", "number": self.sent, "filler": "x" * 100_000})
+        large = Snapshot(Runtime("local", "0", "3"), seq=self.sent, found=["x" * 100_000])
+        self.observers.say(peer, SnapshotLine(large))
 
     def flush(self) -> None:
         """As the head does, once for each pass of its loop."""
@@ -248,7 +251,7 @@ def test_one_who_never_reads_costs_a_megabyte_and_one_answer(at_once: bool) -> N
             mouth.turn()
             answers.feed(mouth.heard())
             while (line := answers.next_line()) is not None:
-                numbers += [json.loads(line).get("number", 0)]
+                numbers += [json.loads(line).get("snapshot", {}).get("seq", 0)]
         assert numbers == list(range(201))
     finally:
         mouth.sock.close()

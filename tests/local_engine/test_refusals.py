@@ -19,6 +19,7 @@ from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
 from nbaccel.views import sessions
+from nbaccel.views.observer_lines import Explain, ReadNotes
 from tests.census import Place
 from tests.local_engine import misbehaving, programs
 from tests.rig import wait_until
@@ -52,7 +53,7 @@ def head_socket() -> socket.socket:
 
 def notes() -> str:
     engine: Any = engines.running()
-    return "\n".join(engine.link.ask("notes"))
+    return "\n".join(engine.link.ask(ReadNotes()))
 
 
 # ---- garbage
@@ -96,7 +97,7 @@ def test_garbage_on_the_socket_harms_nobody(cluster: Place, garbage: bytes) -> N
 def test_a_question_that_the_head_fails_at_is_answered_all_the_same(cluster: Place) -> None:
     engine: Any = engines.running()
     with pytest.raises(exceptions.RaySystemError, match="could not answer the question 'explain': ValueError"):
-        engine.link.ask("explain", "no hex")
+        engine.link.ask(Explain("no hex"))
     assert nbaccel.get(misbehaving.echo.remote(7)) == 7
 
 

@@ -23,6 +23,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.client import templates
 from nbaccel.local_engine.client.object_client import INLINE_BYTES, ObjectClient, refuse_to_serialize
 from nbaccel.local_engine.wire import codec
+from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import return_id, task_of
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ class Client(ObjectClient):
         actor_id = self.ids.actor_id()
         if options.name:
             self.holdings.drain()  # the last handle of the name's former owner may just have gone
-        while options.name and not self.link.ask("reserve_name", [options.name, namespace, actor_id]):
+        while options.name and not self.link.ask(asks.ReserveName(options.name, namespace, actor_id)):
             there = self._named_already(options.name, namespace) if options.get_if_exists else None
             if there is not None:
                 return there
@@ -189,7 +190,7 @@ class Client(ObjectClient):
             self._send(number, 0, args, kwargs, actor_id, b"", actor_class)
         except BaseException:
             if options.name:
-                self.link.ask("release_name", actor_id)
+                self.link.ask(asks.ReleaseName(actor_id))
             raise
         return handle
 
@@ -232,7 +233,7 @@ class Client(ObjectClient):
 
     def cancel(self, ref: Any, *, force: bool, recursive: bool) -> None:
         task_id = ref._task_id if isinstance(ref, ObjectRefGenerator) else task_of(ref._id)
-        if force and self.link.ask("is_actor_task", task_id):
+        if force and self.link.ask(asks.IsActorTask(task_id)):
             raise ValueError("force=True is not supported for actor tasks: kill the actor instead.")
         self.link.say(wire.Cancel(task_id, force, recursive))
 
@@ -243,8 +244,8 @@ class Client(ObjectClient):
         return self._named(name, namespace or self.namespace, counted=False)
 
     def _named(self, name: str, namespace: str, *, counted: bool) -> ActorHandle:
-        actor_id, class_name, methods = self.link.ask("get_actor", [name, namespace])
-        return self.actor_handle(actor_id, class_name, codec.load_code(methods), counted=counted)
+        found = self.link.ask(asks.FindActor(name, namespace))
+        return self.actor_handle(found.actor_id, found.class_name, codec.load_code(found.methods), counted=counted)
 
     def actor_handle(
         self, actor_id: bytes, class_name: str, methods: dict[str, MethodSpec], *, counted: bool
@@ -255,5 +256,5 @@ class Client(ObjectClient):
         return ActorHandle(actor_id, class_name, methods, self, counted=counted)
 
     def list_named_actors(self, all_namespaces: bool) -> list[Any]:
-        rows = self.link.ask("list_named_actors", None if all_namespaces else self.namespace)
+        rows = self.link.ask(asks.ListNamedActors(None if all_namespaces else self.namespace))
         return [{"name": n, "namespace": s} for n, s in rows] if all_namespaces else [n for n, _s in rows]

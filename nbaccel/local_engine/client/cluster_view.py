@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -13,7 +13,9 @@ from nbaccel.handles.remote import ObjectRef
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client import templates
 from nbaccel.local_engine.wire import codec
+from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import return_id
+from nbaccel.views.observer_lines import AddNode, Explain, FindTasks, ReadLogs, RemoveNode, TakeSnapshot
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
@@ -22,43 +24,43 @@ class ClusterView:
     """Mixed into drivers and workers; needs `link`, `holdings`, `values` and `job`."""
 
     def nodes(self: Any) -> list[dict[str, Any]]:
-        return list(self.link.ask("nodes"))
+        return list(self.link.ask(asks.ListNodes()))
 
     def cluster_resources(self: Any) -> dict[str, float]:
-        return dict(self.link.ask("cluster_resources"))
+        return dict(self.link.ask(asks.TotalResources()))
 
     def available_resources(self: Any) -> dict[str, float]:
-        return dict(self.link.ask("available_resources"))
+        return dict(self.link.ask(asks.FreeResources()))
 
     def snapshot(self: Any) -> Snapshot:
-        snapshot: Snapshot = self.link.ask("snapshot", kind=Snapshot)
+        snapshot: Snapshot = self.link.ask(TakeSnapshot())
         snapshot.runtime.job = self.job
         return snapshot
 
     def tasks(self: Any, wanted: TaskFilter) -> FoundTasks:
-        found: FoundTasks = self.link.ask("tasks", msgspec.to_builtins(wanted), kind=FoundTasks)
+        found: FoundTasks = self.link.ask(FindTasks(wanted))
         return found
 
     def explain(self: Any, what: str | None) -> list[dict[str, Any]]:
-        return list(self.link.ask("explain", what))
+        return list(msgspec.to_builtins(self.link.ask(Explain(what))))
 
     def probe(self: Any, options: TaskOptions) -> dict[str, Any]:
-        return dict(self.link.ask("probe", msgspec.to_builtins(templates.asked(options), builtin_types=(bytes,))))
+        return dict(msgspec.to_builtins(self.link.ask(asks.ProbeChoice(templates.asked(options)))))
 
     def recycle(self: Any) -> int:
-        return int(self.link.ask("recycle"))
+        return int(self.link.ask(asks.Recycle()))
 
     def only_in_history(self: Any, ids: list[bytes]) -> None:
         """Nothing but a notebook's output history holds these objects any more."""
         if ids:
-            self.link.say_later(wire.Ask(0, "only_in_history", wire.pack(ids)))
+            self.link.say_later(asks.told(asks.MoveFirst(ids)))
 
     def logs(self: Any, task_id: str | None, *, tail: int) -> str:
-        return str(self.link.ask("logs", [task_id, tail]))
+        return str(self.link.ask(ReadLogs(task_id, tail)))
 
     def state(self: Any, what: str, limit: int) -> list[dict[str, Any]]:
         """Rows for nbaccel.util.state."""
-        return list(self.link.ask("state", [what, limit]))
+        return list(self.link.ask(asks.ReadState(what, limit)))
 
     def cancel_by_id(self: Any, task_id: str, *, force: bool = False) -> None:
         self.link.say(wire.Cancel(bytes.fromhex(task_id), force))
@@ -67,10 +69,10 @@ class ClusterView:
         self.link.say(wire.KillActor(bytes.fromhex(actor_id)))
 
     def object_locations(self: Any, refs: Sequence[ObjectRef[Any]]) -> list[dict[str, Any]]:
-        return list(self.link.ask("object_locations", [ref.binary() for ref in refs]))
+        return list(self.link.ask(asks.LocateObjects([ref.binary() for ref in refs])))
 
     def timeline(self: Any) -> list[dict[str, Any]]:
-        return list(self.link.ask("timeline"))
+        return list(self.link.ask(asks.ReadTimeline()))
 
     def request_resources(
         self: Any,
@@ -90,8 +92,8 @@ class ClusterView:
         soft_node: str,
     ) -> bytes:
         group_id = os.urandom(18)
-        asked = [group_id, bundles, strategy, name, detached, bundle_labels, self.namespace, soft_node]
-        self.link.ask("create_group", asked)
+        labels, namespace = bundle_labels, self.namespace
+        self.link.ask(asks.CreateGroup(group_id, bundles, strategy, name, detached, labels, namespace, soft_node))
         return group_id
 
     def group_ready(self: Any, group_id: bytes, value: Any) -> ObjectRef[Any]:
@@ -100,24 +102,21 @@ class ClusterView:
         self.values.expect((ready,))
         payload = codec.dump(value, [])
         body = payload if isinstance(payload, bytes) else payload.joined()
-        self.link.ask("group_ready", [group_id, ready, body])
+        self.link.ask(asks.WhenGroupReady(group_id, ready, body))
         return ObjectRef(ready, self)
 
     def remove_group(self: Any, group_id: bytes) -> None:
-        self.link.ask("remove_group", group_id)
+        self.link.ask(asks.RemoveGroup(group_id))
 
     def group_table(self: Any, group_id: bytes | None) -> dict[str, Any]:
-        return dict(self.link.ask("group_table", group_id))
+        return dict(self.link.ask(asks.ReadGroup(group_id)))
 
     def find_group(self: Any, name: str) -> dict[str, Any] | None:
-        found = self.link.ask("find_group", [name, self.namespace])
+        found = self.link.ask(asks.FindGroup(name, self.namespace))
         return dict(found) if found else None
 
     def add_node(self: Any, options: dict[str, Any]) -> str:
-        return str(self.link.ask("add_node", options))
+        return str(self.link.ask(AddNode(options)))
 
     def remove_node(self: Any, node_id: str) -> None:
-        self.link.ask("remove_node", node_id)
-
-    def wait_answer(self: Any, what: str, body: Any, then: Callable[[Any], None]) -> None:
-        then(msgspec.to_builtins(self.link.ask(what, body)))
+        self.link.ask(RemoveNode(node_id))

@@ -10,6 +10,7 @@ import threading
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.wire.driver_questions import GarbageCollected, told
 
 
 class Collector:
@@ -31,4 +32,4 @@ class Collector:
         finally:
             self._busy = False
             self._link.flush()  # what was let go of goes before the answer
-            self._link.say(wire.Ask(0, "collected"))
+            self._link.say(told(GarbageCollected()))

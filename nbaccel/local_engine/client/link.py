@@ -18,12 +18,14 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.wire import framing
+from nbaccel.views.question import Question
 
+A = TypeVar("A")
 READ_BYTES = 1 << 18
 BATCH = 2_000  # messages in one frame
 FULL = 50_000  # waiting messages past which a sender is held back
@@ -210,15 +212,15 @@ class Link:
 
     # ---- questions
 
-    def ask(self, what: str, body: Any = None, *, timeout_s: float | None = None, kind: Any = Any) -> Any:
+    def ask(self, question: Question[A], *, timeout_s: float | None = None) -> A:
         """Ask the head something and wait for the answer. Raises the error that the head names."""
         request, reply = self._question()
-        self.say_at_once(wire.Ask(request, what, wire.pack(body)))
+        self.say_at_once(wire.Ask(request, question.tag(), question.body()))
         answer = self._wait_for(request, reply, timeout_s)
         if answer.error:
             error = getattr(exceptions, answer.kind, None) or _BUILTIN.get(answer.kind, exceptions.RaySystemError)
             raise error(answer.error)
-        return wire.unpack(answer.body, kind)
+        return question.read_answer(answer.body)
 
     def _question(self) -> tuple[int, SimpleQueue[Any]]:
         reply: SimpleQueue[Any] = SimpleQueue()

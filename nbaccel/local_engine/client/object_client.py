@@ -34,6 +34,7 @@ from nbaccel.local_engine.client.rooms import Room, Rooms
 from nbaccel.local_engine.client.streams import Streams
 from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.wire import codec, failures
+from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import IdMaker
 from nbaccel.waits import interruptible
 
@@ -188,7 +189,7 @@ class ObjectClient:
             if missing == 0:
                 return True
             if self._may_be_there(ids):
-                self.link.ask("sync")  # what is there comes before this answer
+                self.link.ask(asks.Synchronise())  # what is there comes before this answer
                 if waiter.wait(missing, 0):
                     return True
             with self.blocked():
@@ -225,7 +226,7 @@ class ObjectClient:
         ready = set(self.values.when_ready(ids, waiter.arrived))
         try:
             if len(ready) < num_returns and self._may_be_there(ids):
-                self.link.ask("sync")
+                self.link.ask(asks.Synchronise())
             if len(ready | waiter.ids) < num_returns and timeout_s != 0:
                 with self.blocked():
                     waiter.wait(num_returns - len(ready), timeout_s)
@@ -233,7 +234,7 @@ class ObjectClient:
             self.values.forget_callback(ids, waiter.arrived)
         if timeout_s == 0 and len(ready) < num_returns and not waiter.ids:
             with self.blocked():  # a task that only looks, again and again, must not keep what it waits for from a CPU
-                self.link.ask("sync")  # one round trip: what the head knows now is known here
+                self.link.ask(asks.Synchronise())  # one round trip: what the head knows now is known here
         return ready | waiter.ids
 
     def call_when_ready(self, ref: ObjectRef[Any], callback: Callable[[], None]) -> None:
@@ -283,12 +284,12 @@ class ObjectClient:
     def reduce_ref(self, ref: ObjectRef[Any]) -> tuple[Any, ...]:
         if not codec.note_ref(ref._id):
             check_pickled_by_hand(ref._id)
-            self.link.say(wire.Ask(0, "pin", wire.pack(ref._id)))  # pickled by hand: it may come back at any time
+            self.link.say(asks.told(asks.Pin(ref._id)))  # pickled by hand: it may come back at any time
         return received_ref, (ref._id,)
 
     def reduce_actor(self, actor: ActorHandle) -> tuple[Any, ...]:
         if actor._counted and not codec.note_ref(actor._actor_id_bytes):
-            self.link.say(wire.Ask(0, "pin", wire.pack(actor._actor_id_bytes)))
+            self.link.say(asks.told(asks.Pin(actor._actor_id_bytes)))
         return received_actor, (actor._actor_id_bytes, actor._class_name, actor._method_specs, actor._counted)
 
     # ---- streams

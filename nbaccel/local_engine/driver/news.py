@@ -17,6 +17,7 @@ import msgspec
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.views import sinks
 from nbaccel.views.snapshot import Snapshot
 
@@ -88,7 +89,7 @@ class News:
     def greeted(self, timeout_s: float) -> None:
         """Wait until the head knows this connection: what it has to say to us is not lost when it is told to end."""
         with suppress(exceptions.RayError):
-            self.link.ask("sync", timeout_s=timeout_s)
+            self.link.ask(asks.Synchronise(), timeout_s=timeout_s)
 
     def drain(self, timeout_s: float) -> None:
         """Wait until everything that was printed has been shown."""

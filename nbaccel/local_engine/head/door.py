@@ -21,13 +21,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import msgspec
-
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.poll import Loop
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.wire.framing import LineReader, Unreadable
+from nbaccel.views.observer_lines import ErrorLine
 
 MOST_BYTES = framing.MOST_BYTES_BEFORE_TOKEN
 MOST_NEWCOMERS = 512
@@ -210,7 +209,7 @@ class Door:
         if newcomer.dialect == _FRAME:
             last = bytes(wire.frame([wire.Refused(why)]))
         elif newcomer.dialect == _LINE:
-            last = msgspec.json.encode({"kind": "error", "message": why}) + b"\n"
+            last = ErrorLine(why).encoded()
         _say_last(newcomer.peer.sock, last)
         if newcomer.dialect or newcomer.frames:  # one that only looked whether we are there is no news
             self._host.note(f"a connection without a token was refused: {why}")

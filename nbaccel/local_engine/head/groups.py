@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling.events import UNIT, GroupAsked, GroupRemoveAsked
 
@@ -44,27 +45,30 @@ class Groups:
 
     # ---- questions
 
-    def create(self, peer: Peer, body: Any) -> None:
+    def create(self, peer: Peer, asked: asks.CreateGroup) -> None:
         """Raises GroupNameTaken."""
-        group_id, bundles, strategy, name, detached, labels, namespace, soft_node = body
-        if name and self._named(name, namespace) is not None:
+        name, labels = asked.name, asked.bundle_labels
+        if name and self._named(name, asked.namespace) is not None:
             raise GroupNameTaken(f"Failed to create placement group: the name {name!r} already exists.")
         pairs = [
-            tuple(sorted((key, round(amount * UNIT)) for key, amount in bundle.items() if amount)) for bundle in bundles
+            tuple(sorted((key, round(amount * UNIT)) for key, amount in bundle.items() if amount))
+            for bundle in asked.bundles
         ]
         label_pairs = [tuple(sorted(one.items())) for one in labels] if labels else None
         job = self._head.jobs.get(peer.job)
         refuses = job is not None and job.hello.infeasible == "raise"
-        soft = bytes.fromhex(soft_node)
-        spec = GroupAsked(group_id, name, pairs, strategy, peer.job, detached, label_pairs, refuses, soft)
-        self._by_id[group_id] = Group(spec, namespace)
+        soft = bytes.fromhex(asked.soft_node)
+        spec = GroupAsked(
+            asked.group_id, name, pairs, asked.strategy, peer.job, asked.detached, label_pairs, refuses, soft
+        )
+        self._by_id[asked.group_id] = Group(spec, asked.namespace)
         self._head.handle(spec)
 
-    def ready(self, peer: Peer, body: Any) -> None:
+    def ready(self, peer: Peer, asked: asks.WhenGroupReady) -> None:
         """Give an object this value once the group is placed."""
-        group_id, object_id, value = body
+        object_id, value = asked.object_id, asked.value
         self._head.objects.promise(object_id, peer.client_id)
-        group = self._by_id.get(group_id)
+        group = self._by_id.get(asked.group_id)
         if group is None or group.state == "REMOVED":
             self._give(object_id, peer.client_id, gone())
         elif group.state == "CREATED":
@@ -74,22 +78,21 @@ class Groups:
         else:
             group.waiting.append((object_id, peer.client_id, value))
 
-    def remove(self, peer: Peer, group_id: bytes) -> None:
-        group = self._by_id.get(group_id)
+    def remove(self, peer: Peer, asked: asks.RemoveGroup) -> None:
+        group = self._by_id.get(asked.group_id)
         if group is not None and group.state != "REMOVED":
-            self._head.handle(GroupRemoveAsked(group_id))
+            self._head.handle(GroupRemoveAsked(asked.group_id))
 
-    def table(self, peer: Peer, group_id: bytes | None) -> dict[str, Any]:
+    def table(self, peer: Peer, asked: asks.ReadGroup) -> dict[str, Any]:
         """One group's row, or all of them by id."""
-        if group_id is None:
+        if asked.group_id is None:
             return {row["placement_group_id"]: row for row in self.rows()}
-        group = self._by_id.get(group_id)
-        return self._row(group_id, group) if group is not None else {}
+        group = self._by_id.get(asked.group_id)
+        return self._row(asked.group_id, group) if group is not None else {}
 
-    def find(self, peer: Peer, body: Any) -> dict[str, Any] | None:
+    def find(self, peer: Peer, asked: asks.FindGroup) -> dict[str, Any] | None:
         """The row of the group that has this name in this namespace."""
-        name, namespace = body
-        group_id = self._named(name, namespace)
+        group_id = self._named(asked.name, asked.namespace)
         return self._row(group_id, self._by_id[group_id]) if group_id is not None else None
 
     def _named(self, name: str, namespace: str) -> bytes | None:

@@ -4,8 +4,9 @@
   {"token": …}             ──► {"kind": "welcome", …}        (at the door)
   {"ask": "snapshot"}      ──► {"kind": "snapshot", …}
   {"ask": "watch"}         ──► {"kind": "snapshot", …} now, and at every change
-  {"ask": "explain", …}    ──► {"kind": "explanations", …}   see questions.py
+  {"ask": "explain", …}    ──► {"kind": "explanations", …}
 ```
+All of them stand in `views.observer_lines`, and the table of their answers in `questions.py`.
 One question of each is answered in a pass of the head's loop, so that others have their turn, and none is read while
 more than MOST_UNREAD_BYTES of answers wait to be taken: who asks and never reads costs that and one answer.
 A mistake is answered and the observer may go on; an exception that nobody has foreseen is answered and ends it.
@@ -16,21 +17,27 @@ from __future__ import annotations
 import time
 import traceback
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.wire.framing import LineReader, Unreadable
+from nbaccel.views.observer_lines import (
+    PROTOCOL,
+    ErrorLine,
+    ObserverLine,
+    TakeSnapshot,
+    WatchSnapshots,
+    WelcomeLine,
+    question_of,
+)
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head
 
 READ_BYTES = 1 << 16
 MOST_UNREAD_BYTES = 1 << 20
-PROTOCOL = 1
 
 
 @dataclass(slots=True)
@@ -56,7 +63,7 @@ class Observers:
         peer.role = "observer"
         observer = self._known[peer] = _Observer(peer, lines)
         self._head.poll.register(peer.sock, lambda: self._readable(observer))
-        self.say(peer, {"kind": "welcome", "protocol": PROTOCOL, "session": self._head.config.session})
+        self.say(peer, WelcomeLine(PROTOCOL, self._head.config.session))
         self._go_on(observer)
 
     def gone(self, peer: Peer) -> None:
@@ -72,8 +79,8 @@ class Observers:
         else:
             self._go_on(observer)
 
-    def say(self, peer: Peer, answer: dict[str, Any]) -> None:
-        peer.pending += msgspec.json.encode(answer) + b"\n"
+    def say(self, peer: Peer, line: ObserverLine) -> None:
+        peer.pending += line.encoded()
         self._head.connections.touch(peer)
 
     # ---- reading
@@ -137,7 +144,7 @@ class Observers:
         return observer.waits or len(observer.peer.pending) > MOST_UNREAD_BYTES
 
     def _expel(self, observer: _Observer, why: str) -> None:
-        self.say(observer.peer, {"kind": "error", "message": why})
+        self.say(observer.peer, ErrorLine(why))
         observer.peer.write()
         self._end(observer)
 
@@ -147,28 +154,19 @@ class Observers:
         peer = observer.peer
         try:
             request = framing.decode_line(line)
-        except Unreadable as error:
-            self.say(peer, {"kind": "error", "message": str(error)})
+            question = question_of(request) if "ask" in request else None
+        except (Unreadable, ValueError) as error:
+            self.say(peer, ErrorLine(str(error)))
             return
-        what = request.get("ask")
-        if what == "snapshot":
+        if isinstance(question, TakeSnapshot):
             observer.waits = True
             self._head.node.watch.freshen(lambda: self._show(observer))
-        elif what == "watch":
-            self._watch(peer, request)
-        elif what is not None:
-            self.say(peer, self._head.questions.of_observer(str(what), request))
+        elif isinstance(question, WatchSnapshots):
+            self._head.watchers.watch(peer, wire.Watch(question.on, rows=question.rows))
+        elif question is not None:
+            self.say(peer, self._head.questions.of_observer(peer, question))
 
     def _show(self, observer: _Observer) -> None:
         observer.waits, observer.wants_picture = False, True
         if not observer.peer.closed:
             self._go_on(observer)
-
-    def _watch(self, peer: Peer, request: dict[str, Any]) -> None:
-        rows = request.get("rows", 0)
-        if type(rows) is int:
-            self._head.watchers.watch(peer, wire.Watch(bool(request.get("on", True)), rows=rows))
-        else:
-            self.say(
-                peer, {"kind": "error", "message": f"The question 'watch' takes a whole number of rows: {rows!r}."}
-            )

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.found_tasks import found_tasks
@@ -19,10 +16,12 @@ from nbaccel.local_engine.head.records import choice_of
 from nbaccel.local_engine.head.spoiled_workers import SpoiledWorkers
 from nbaccel.local_engine.head.state_rows import StateRows
 from nbaccel.local_engine.head.virtual_nodes import VirtualNodes
+from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling.events import ActorKillAsked, CancelAsked
-from nbaccel.views import sinks
-from nbaccel.views.task_filter import TaskFilter
+from nbaccel.views import observer_lines, sinks
+from nbaccel.views.observer_lines import ErrorLine, ObserverLine, ObserverQuestion
+from nbaccel.views.question import table_of
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head
@@ -61,45 +60,47 @@ class Questions:
         self._reserved: dict[bytes, tuple[tuple[str, str], int]] = {}  # actor to come -> (its name, who makes it)
         self._later: dict[bytes, list[tuple[Peer, wire.Ask]]] = {}
         self._pinned: dict[int, set[bytes]] = {}  # job -> refs that it pickled by hand
-        self._table: dict[str, Callable[[Peer, Any], Any]] = {
-            "sync": lambda peer, body: None,
-            "pin": self._pin,
-            "collected": lambda peer, body: self._head.garbage.answered(peer.client_id),
-            "spoiled": SpoiledWorkers(head).came,
-            "leaves": self._leaves,
-            "only_in_history": lambda peer, ids: self._head.objects.last_choice(ids),
-            "is_actor_task": self._is_actor_task,
-            "reserve_name": self._reserve_name,
-            "release_name": lambda peer, actor_id: self._release_name(actor_id),
-            "get_actor": self._get_actor,
-            "list_named_actors": self._list_named_actors,
-            "nodes": lambda peer, body: self._picture.nodes_as_dicts(),
-            "cluster_resources": lambda peer, body: self._sum("totals"),
-            "available_resources": lambda peer, body: self._sum("available"),
-            "snapshot": lambda peer, body: self.picture(),
-            "explain": lambda peer, body: self.reasons.explain(body),
-            "probe": lambda peer, body: self.reasons.probe(choice_of(msgspec.convert(body, wire.ChoiceSpec))),
-            "logs": self._logs,
-            "state": lambda peer, body: self._rows.of(body[0], body[1]),
-            "tasks": lambda peer, body: found_tasks(self._head, self._picture, msgspec.convert(body, TaskFilter)),
-            "object_locations": lambda peer, ids: [self._rows.location(id) for id in ids],
-            "timeline": lambda peer, body: self._rows.timeline(),
-            "create_group": self._create_group,
-            "group_ready": self.groups.ready,
-            "remove_group": self.groups.remove,
-            "group_table": self.groups.table,
-            "find_group": self.groups.find,
-            "add_node": lambda peer, body: self._of_nodes(self.nodes.add, body),
-            "remove_node": lambda peer, body: self._of_nodes(self.nodes.remove, body),
-            "recycle": self._recycle,
-            "notes": lambda peer, body: self._head.note.lines,
-            "stop_head": self._stop_head,
-            "detection": lambda peer, body: self._head.node.detection.to_dict() if self._head.node.detection else None,
-        }
+        spoiled = SpoiledWorkers(head)
+        self.table = table_of(
+            asks.Synchronise.answered_by(lambda peer, asked: None),
+            asks.Pin.answered_by(self._pin),
+            asks.MoveFirst.answered_by(lambda peer, asked: head.objects.last_choice(asked.ids)),
+            asks.LocateObjects.answered_by(lambda peer, asked: [self._rows.location(id) for id in asked.ids]),
+            asks.GarbageCollected.answered_by(lambda peer, asked: head.garbage.answered(peer.client_id)),
+            asks.ProcessChanged.answered_by(spoiled.came),
+            asks.ActorLeaves.answered_by(self._leaves),
+            asks.IsActorTask.answered_by(self._is_actor_task),
+            asks.ReserveName.answered_by(self._reserve_name),
+            asks.ReleaseName.answered_by(lambda peer, asked: self._release_name(asked.actor_id)),
+            asks.FindActor.answered_by(self._find_actor),
+            asks.ListNamedActors.answered_by(self._list_named_actors),
+            asks.ListNodes.answered_by(lambda peer, asked: self._picture.nodes_as_dicts()),
+            asks.TotalResources.answered_by(lambda peer, asked: self._sum("totals")),
+            asks.FreeResources.answered_by(lambda peer, asked: self._sum("available")),
+            asks.ProbeChoice.answered_by(lambda peer, asked: self.reasons.probe(choice_of(asked.choice))),
+            asks.ReadState.answered_by(lambda peer, asked: self._rows.of(asked.kind, asked.limit)),
+            asks.ReadTimeline.answered_by(lambda peer, asked: self._rows.timeline()),
+            asks.Recycle.answered_by(self._recycle),
+            asks.CreateGroup.answered_by(self._create_group),
+            asks.WhenGroupReady.answered_by(self.groups.ready),
+            asks.RemoveGroup.answered_by(self.groups.remove),
+            asks.ReadGroup.answered_by(self.groups.table),
+            asks.FindGroup.answered_by(self.groups.find),
+            observer_lines.TakeSnapshot.answered_by(lambda peer, asked: self.picture()),
+            observer_lines.Explain.answered_by(lambda peer, asked: self.reasons.explain(asked.task_id)),
+            observer_lines.FindTasks.answered_by(lambda peer, asked: found_tasks(head, self._picture, asked.filter)),
+            observer_lines.ReadLogs.answered_by(self._logs),
+            observer_lines.ReadNotes.answered_by(lambda peer, asked: list(head.note.lines)),
+            observer_lines.CancelTask.answered_by(self._cancel),
+            observer_lines.EndActor.answered_by(self._end_actor),
+            observer_lines.AddNode.answered_by(self._add_node),
+            observer_lines.RemoveNode.answered_by(self._remove_node),
+            observer_lines.StopHead.answered_by(self._stop_head),
+        )
 
     def ask(self, peer: Peer, message: wire.Ask) -> None:
         """Answer a client; one that wants to see the devices, when they have been looked at."""
-        if message.what == "snapshot":
+        if message.what == observer_lines.TakeSnapshot.tag():
             self._head.node.watch.freshen(lambda: None if peer.closed else self._answer(peer, message))
         else:
             self._answer(peer, message)
@@ -107,16 +108,16 @@ class Questions:
     def _answer(self, peer: Peer, message: wire.Ask) -> None:
         answer = wire.Answer(message.request)
         try:
-            function = self._table.get(message.what)
-            if function is None:
+            row = self.table.get(message.what)
+            if row is None:
                 raise Refusal("RaySystemError", f"This head does not know the question {message.what!r}.")
-            answer.body = msgspec.msgpack.encode(function(peer, wire.unpack(message.body)))
+            answer.body = row.encoded_answer(peer, message.body)
         except Later as later:
             self._later.setdefault(later.actor_id, []).append((peer, message))
             return
         except Refusal as refusal:
             answer.error, answer.kind = str(refusal), refusal.kind
-        if message.request:
+        if message.request != asks.NO_ANSWER:
             self._head.send(peer, answer)
 
     def failed(self, peer: Peer, message: wire.Ask, error: Exception) -> None:
@@ -124,66 +125,39 @@ class Questions:
         why = f"The head could not answer the question {message.what!r}: {type(error).__name__}: {error}"
         self._head.send(peer, wire.Answer(message.request, error=why, kind="RaySystemError"))
 
-    def of_observer(self, what: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Answer an observer: cancel, kill, explain, logs, nodes, stop."""
+    def of_observer(self, peer: Peer, question: ObserverQuestion[Any]) -> ObserverLine:
+        """Answer an observer; its mistakes too."""
         try:
-            if what == "cancel":
-                self._head.handle(CancelAsked(bytes.fromhex(request["task_id"]), bool(request.get("force"))))
-            elif what == "kill":
-                self._head.handle(ActorKillAsked(bytes.fromhex(request["actor_id"])))
-            elif what == "explain":
-                return {"kind": "explanations", "explanations": self.reasons.explain(request.get("task_id"))}
-            elif what == "logs":
-                return {
-                    "kind": "logs",
-                    "text": self._logs(None, [request.get("task_id"), int(request.get("tail", 100))]),
-                }
-            elif what == "tasks":
-                wanted = msgspec.convert(request.get("filter", {}), TaskFilter)
-                return {"kind": "tasks", **msgspec.to_builtins(found_tasks(self._head, self._picture, wanted))}
-            elif what == "notes":
-                return {"kind": "notes", "notes": self._head.note.lines}
-            elif what == "add_node":
-                return {"kind": "done", "ask": what, "node_id": self.nodes.add(request["options"])}
-            elif what == "remove_node":
-                self.nodes.remove(str(request["node_id"]))
-            elif what == "stop":
-                self._head.poll.at(time.monotonic(), lambda: self._head.stop("it was told to stop"))
-            else:
-                return {"kind": "error", "message": f"This head does not know the question {what!r}."}
-        except (KeyError, ValueError, TypeError, Refusal) as error:  # the asker's mistakes
-            lacks = f"The question {what!r} lacks {error}." if isinstance(error, KeyError) else str(error)
-            return {"kind": "error", "message": lacks}
-        return {"kind": "done", "ask": what}
+            return question.line(self.table[question.tag()].answer(peer, question))
+        except (ValueError, TypeError, Refusal) as error:
+            return ErrorLine(str(error))
 
     def picture(self, rows: int = 0) -> Snapshot:
         return self._picture.snapshot(self._head.watchers.seq, rows)
 
     # ---- objects and actors
 
-    def _pin(self, peer: Peer, id: bytes) -> None:
+    def _pin(self, peer: Peer, asked: asks.Pin) -> None:
         """A ref was pickled outside of a task or value: it may come back at any time, so it is kept for the
         job's life.
         """
         pinned = self._pinned.setdefault(peer.job, set())
-        if id not in pinned:
-            pinned.add(id)
-            self._head.objects.pin((id,))
+        if asked.id not in pinned:
+            pinned.add(asked.id)
+            self._head.objects.pin((asked.id,))
 
-    def _is_actor_task(self, peer: Peer, task_id: bytes) -> bool:
-        record = self._head.scheduler.task_record(task_id)
+    def _is_actor_task(self, peer: Peer, asked: asks.IsActorTask) -> bool:
+        record = self._head.scheduler.task_record(asked.task_id)
         return record is not None and record.task.actor_id is not None and record.task.kind.value == "actor call"
 
-    def _reserve_name(self, peer: Peer, body: Any) -> bool:
-        """Take a name for an actor that is about to be made; False when it is taken."""
-        name, namespace, actor_id = body
-        key = (namespace, name)
+    def _reserve_name(self, peer: Peer, asked: asks.ReserveName) -> bool:
+        key = (asked.namespace, asked.name)
         if key in self._head.names:
             self._head.store.give_back()  # its last handle may have gone with a message that came just before
         if key in self._head.names:
             return False
-        self._head.names[key] = actor_id
-        self._reserved[actor_id] = (key, peer.client_id)
+        self._head.names[key] = asked.actor_id
+        self._reserved[asked.actor_id] = (key, peer.client_id)
         return True
 
     def _release_name(self, actor_id: bytes) -> None:
@@ -214,8 +188,8 @@ class Questions:
             if client == client_id:
                 self._release_name(actor_id)
 
-    def _get_actor(self, peer: Peer, body: Any) -> Any:
-        name, namespace = body
+    def _find_actor(self, peer: Peer, asked: asks.FindActor) -> asks.NamedActor:
+        name, namespace = asked.name, asked.namespace
         actor_id = self._head.names.get((namespace, name))
         if actor_id in self._reserved:
             raise Later(actor_id)
@@ -230,11 +204,11 @@ class Questions:
                 "ValueError", f"Failed to look up actor with name {name!r} in namespace {namespace!r}.{known}"
             )
         template = actor.record.template
-        return actor.actor_id, template.class_name, template.methods
+        return asks.NamedActor(actor.actor_id, template.class_name, template.methods)
 
-    def _list_named_actors(self, peer: Peer, namespace: str | None) -> list[tuple[str, str]]:
+    def _list_named_actors(self, peer: Peer, asked: asks.ListNamedActors) -> list[tuple[str, str]]:
         alive = [(n, s) for (s, n), id in self._head.names.items() if id in self._head.actors]
-        return [(n, s) for n, s in alive if namespace is None or s == namespace]
+        return [(n, s) for n, s in alive if asked.namespace is None or s == asked.namespace]
 
     def job_ended(self, job: int) -> None:
         """Names of its actors are free again, and what it pickled by hand is let go."""
@@ -259,9 +233,9 @@ class Questions:
         actor = self._head.actors.get(id)
         return bytes(actor.creation.task_id) if actor is not None else id[:24]
 
-    def _logs(self, peer: Peer | None, body: Any) -> str:
+    def _logs(self, peer: Peer, asked: observer_lines.ReadLogs) -> str:
         """The last lines that a task's worker (or any worker) has printed."""
-        task_id, tail = body
+        task_id, tail = asked.task_id, asked.tail
         folder = os.path.join(self._head.config.directory, "logs")
         worker_id = ""
         if task_id:
@@ -278,7 +252,7 @@ class Questions:
             lines += _tail(os.path.join(folder, name))
         return "\n".join(lines[-tail:] if tail > 0 else lines)
 
-    def _recycle(self, peer: Peer, body: Any) -> int:
+    def _recycle(self, peer: Peer, asked: asks.Recycle) -> int:
         """Stop idle workers that have run user code."""
         from nbaccel.local_engine.head.records import WorkerProcess
 
@@ -291,24 +265,36 @@ class Questions:
                 stopped += 1
         return stopped
 
-    def _stop_head(self, peer: Peer, body: Any) -> None:
+    def _cancel(self, peer: Peer, asked: observer_lines.CancelTask) -> None:
+        self._head.handle(CancelAsked(bytes.fromhex(asked.task_id), asked.force))
+
+    def _end_actor(self, peer: Peer, asked: observer_lines.EndActor) -> None:
+        self._head.handle(ActorKillAsked(bytes.fromhex(asked.actor_id)))
+
+    def _stop_head(self, peer: Peer, asked: observer_lines.StopHead) -> None:
         self._head.poll.at(time.monotonic(), lambda: self._head.stop("it was told to stop"))
 
-    def _of_nodes(self, act: Callable[[Any], Any], body: Any) -> Any:
+    def _add_node(self, peer: Peer, asked: observer_lines.AddNode) -> str:
         try:
-            return act(body)
+            return self.nodes.add(asked.options)
         except ValueError as error:
             raise Refusal("ValueError", str(error)) from None
 
-    def _leaves(self, peer: Peer, body: Any) -> None:
+    def _remove_node(self, peer: Peer, asked: observer_lines.RemoveNode) -> None:
+        try:
+            self.nodes.remove(asked.node_id)
+        except ValueError as error:
+            raise Refusal("ValueError", str(error)) from None
+
+    def _leaves(self, peer: Peer, asked: asks.ActorLeaves) -> None:
         """Code of an actor that belongs to no call has ended the actor: those under way are the last."""
         actor_id = peer.worker.running_actor if peer.worker is not None else None
         if actor_id is not None:
             self._head.handle(ActorKillAsked(actor_id, True, graceful=True, why=failures.ENDED_ITSELF))
 
-    def _create_group(self, peer: Peer, body: Any) -> None:
+    def _create_group(self, peer: Peer, asked: asks.CreateGroup) -> None:
         try:
-            self.groups.create(peer, body)
+            self.groups.create(peer, asked)
         except GroupNameTaken as error:
             raise Refusal("RaySystemError", str(error)) from None
 

@@ -1,4 +1,4 @@
-"""The head's answers to "why does it wait?" and "what would it meet?", in the words of `nbaccel.views.answers`.
+"""The head's answers to "why does it wait?" and "what would it meet?", in the words of `nbaccel.views.explanations`.
 
 The scheduler's books say what fits and who holds what. The devices themselves are asked for what no book has: memory
 that processes of others have taken. A question never waits for that; it is answered with what was seen last, and the
@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import time
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from nbaccel import proc
 from nbaccel.accelerators import Device, DeviceKind
 from nbaccel.accelerators.metrics import DeviceMetrics
 from nbaccel.scheduling.events import UNIT, Choice
 from nbaccel.scheduling.explain import Explanation, HolderFact
-from nbaccel.views import wording
+from nbaccel.views import explanations, wording
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head
@@ -37,7 +39,7 @@ class Reasons:
 
     # --- why ------------------------------------------------------------------------------------------------------
 
-    def explain(self, what: str | None) -> list[dict[str, Any]]:
+    def explain(self, what: str | None) -> list[explanations.Explanation]:
         """Of one thing by its hex id, or of everything that waits; empty when the id is not known."""
         self._look()
         if what is None:
@@ -51,7 +53,7 @@ class Reasons:
         explanation = self._head.scheduler.explain(id[:TASK_ID_BYTES], time.monotonic())
         return [self._row(id[:TASK_ID_BYTES].hex(), explanation)] if explanation is not None else []
 
-    def _all(self) -> list[dict[str, Any]]:
+    def _all(self) -> list[explanations.Explanation]:
         """The first of each line, so that no kind of demand is missing, then others, then groups."""
         scheduler, now = self._head.scheduler, time.monotonic()
         ids = dict.fromkeys(record.task.task_id for record, _count in scheduler.waiting_shapes())
@@ -61,78 +63,72 @@ class Reasons:
         found += [(group.spec.group_id.hex(), scheduler.explain_group(group.spec.group_id, now)) for group in groups]
         return [self._row(id, explanation) for id, explanation in found if explanation is not None]
 
-    def _actor(self, actor_id: bytes) -> dict[str, Any]:
+    def _actor(self, actor_id: bytes) -> explanations.Explanation:
         """An actor waits while its constructor does; afterwards it says where it is."""
         entry = self._head.actors[actor_id]
         creation = self._head.scheduler.explain(entry.creation.task_id, time.monotonic())
         if creation is not None and entry.state in ("PENDING_CREATION", "RESTARTING"):
-            return self._row(actor_id.hex(), creation) | {"state": entry.state}
+            return msgspec.structs.replace(self._row(actor_id.hex(), creation), state=entry.state)
         name = entry.record.template.class_name
         where = wording.device_ids(entry.device_ids or {})
         on, why = (f" on {where}" if where else ""), (f": {entry.why}" if entry.why else "")
         sentence = f"Actor {name} is {entry.state}{on}{why}."
         alive = entry.state == "ALIVE"
-        return {
-            "id": actor_id.hex(), "name": name, "state": entry.state, "sentence": sentence, "fits_now": alive,
-            "ever": alive or None,
-        }  # fmt: skip
+        return explanations.Explanation(actor_id.hex(), name, entry.state, sentence, fits_now=alive, ever=alive or None)
 
     # --- what would it meet ---------------------------------------------------------------------------------------
 
-    def probe(self, choice: Choice) -> dict[str, Any]:
+    def probe(self, choice: Choice) -> explanations.Probe:
         """What a task that asks for this would meet, were it submitted now."""
         self._look()
-        explanation = self._head.scheduler.explain_choice(choice, time.monotonic())
-        row = self._row("", explanation)
-        row["now"] = explanation.fits_now
-        row["verdict"] = "now" if explanation.fits_now else "busy" if explanation.ever else "never"
-        return row
+        found = self._head.scheduler.explain_choice(choice, time.monotonic())
+        return self._row("", found).as_probe()
 
     # --- rows -----------------------------------------------------------------------------------------------------
 
-    def _row(self, id: str, explanation: Explanation) -> dict[str, Any]:
-        resources = explanation.resources or [name for name in self._device_resources() if name in explanation.asks]
+    def _row(self, id: str, found: Explanation) -> explanations.Explanation:
+        resources = found.resources or [name for name in self._device_resources() if name in found.asks]
         foreign = self._foreign(resources)
-        sentence = explanation.sentence
+        sentence = found.sentence
         if foreign:
             sentence = f"{sentence.removesuffix('.')}; {'; '.join(foreign)}."
-        return {
-            "id": id,
-            "name": explanation.name.removesuffix(".__init__"),
-            "state": explanation.state,
-            "sentence": sentence,
-            "asks": explanation.asks,
-            "fits_now": explanation.fits_now,
-            "ever": explanation.ever,
-            "resources": explanation.resources,
-            "fragmented": explanation.fragmented,
-            "deadlock": explanation.deadlock,
-            "kept": explanation.kept,
-            "reason": explanation.reason,
-            "holders": [self._holder(fact) for fact in explanation.holders],
-            "elsewhere": [*explanation.elsewhere, *foreign],
-            "missing": [each.hex() for each in explanation.missing],
-        }
+        return explanations.Explanation(
+            id=id,
+            name=found.name.removesuffix(".__init__"),
+            state=found.state,
+            sentence=sentence,
+            asks=found.asks,
+            fits_now=found.fits_now,
+            ever=found.ever,
+            resources=found.resources,
+            fragmented=found.fragmented,
+            deadlock=found.deadlock,
+            kept=found.kept,
+            reason=found.reason,
+            holders=[self._holder(fact) for fact in found.holders],
+            elsewhere=[*found.elsewhere, *foreign],
+            missing=[each.hex() for each in found.missing],
+        )
 
-    def _holder(self, fact: HolderFact) -> dict[str, Any]:
+    def _holder(self, fact: HolderFact) -> explanations.Blocker:
         device = None
         if fact.index is not None:
             device = self._head.node.device(fact.node_id, fact.resource, fact.index).id
-        return {
-            "name": fact.name,
-            "resource": fact.resource,
-            "amount": fact.amount / UNIT,
-            "device_id": device,
-            "cell": fact.cell,
-            "pid": self._pid(fact),
-            "since": time.time() - (time.monotonic() - fact.since),
-            "task_id": fact.task_id.hex() if fact.task_id else None,
-            "actor_id": fact.actor_id.hex() if fact.actor_id else None,
-            "group_id": fact.group_id.hex() if fact.group_id else None,
-            "for_life": fact.for_life,
-            "blocked": fact.blocked,
-            "ending": fact.ending,
-        }
+        return explanations.Blocker(
+            name=fact.name,
+            resource=fact.resource,
+            amount=fact.amount / UNIT,
+            device_id=device,
+            cell=fact.cell,
+            pid=self._pid(fact),
+            since=time.time() - (time.monotonic() - fact.since),
+            task_id=fact.task_id.hex() if fact.task_id else None,
+            actor_id=fact.actor_id.hex() if fact.actor_id else None,
+            group_id=fact.group_id.hex() if fact.group_id else None,
+            for_life=fact.for_life,
+            blocked=fact.blocked,
+            ending=fact.ending,
+        )
 
     def _pid(self, fact: HolderFact) -> int | None:
         worker_id = b""

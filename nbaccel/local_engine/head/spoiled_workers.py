@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.wire.driver_questions import ProcessChanged
 from nbaccel.scheduling.events import WorkerSpoiled
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ class SpoiledWorkers:
         self._head = head
         self._told: set[tuple[int, str, str]] = set()
 
-    def came(self, peer: Peer, body: tuple[str, str, str, str, bytes]) -> None:
+    def came(self, peer: Peer, said: ProcessChanged) -> None:
         """A worker says of itself which task has done what, what to do about it, and where it was submitted."""
-        name, why, advice, cell, parent = body
+        name, why = said.name, said.why
         worker = peer.worker
         if worker is None:
             return  # a driver, which is nobody's to end
@@ -35,7 +36,8 @@ class SpoiledWorkers:
             self._told.clear()
         self._told.add(told)
         words = (
-            f"{name} has {why}. Its process (pid {worker.pid}) is replaced, so that later tasks do not fail. {advice}"
+            f"{name} has {why}. Its process (pid {worker.pid}) is replaced, so that later tasks do not fail. "
+            f"{said.advice}"
         )
         self._head.note(words)
-        self._head.watchers.notice(worker.setup_job, wire.Notice("process", words, cell, parent))
+        self._head.watchers.notice(worker.setup_job, wire.Notice("process", words, said.cell, said.parent))

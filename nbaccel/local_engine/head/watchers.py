@@ -19,6 +19,7 @@ from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import Job, WorkerProcess
 from nbaccel.local_engine.side_processes import log
 from nbaccel.scheduling.commands import Warn
+from nbaccel.views.observer_lines import SnapshotLine
 from nbaccel.views.snapshot import Alert, Snapshot
 
 if TYPE_CHECKING:
@@ -185,8 +186,7 @@ class Watchers:
 
     def _send_body(self, peer: Peer, body: bytes) -> None:
         if peer.role == "observer":
-            snapshot = msgspec.msgpack.decode(body)
-            self._head.observers.say(peer, {"kind": "snapshot", "snapshot": snapshot})
+            self._head.observers.say(peer, SnapshotLine(msgspec.msgpack.decode(body, type=Snapshot)))
         else:
             self._head.send(peer, wire.Picture(body))
 

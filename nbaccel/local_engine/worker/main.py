@@ -30,6 +30,7 @@ from nbaccel import engine as engines
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.calls import Client
 from nbaccel.local_engine.wire import codec, failures
+from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.worker import impatience
 from nbaccel.local_engine.worker.actor_host import ActorHost
 from nbaccel.local_engine.worker.execution import ActorExit, Execution, Running, current_run, set_variables
@@ -258,8 +259,8 @@ class Worker(WorkerView, Client):
 
     def _say_spoiled(self, template: wire.Template, why: str, advice: str) -> None:
         """Tasks that were sent ahead to this process are to run elsewhere."""
-        said = [template.name, why, advice, template.cell, template.parent]
-        self.link.say(wire.Ask(0, "spoiled", wire.pack(said)))
+        changed = asks.ProcessChanged(template.name, why, advice, template.cell, template.parent)
+        self.link.say(asks.told(changed))
 
     def _report_memory(self, done: wire.Done, template: wire.Template) -> None:
         """What the frameworks of this process say of the devices' memory, now that the task's own values are gone."""

@@ -15,6 +15,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.client import environment_spec
 from nbaccel.local_engine.client.cluster_view import ClusterView
 from nbaccel.local_engine.wire import codec
+from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.worker import unheard_exits
 from nbaccel.local_engine.worker.execution import ActorExit, Running, current_run
 from nbaccel.views.snapshot import Snapshot
@@ -110,7 +111,7 @@ class WorkerView(ClusterView):
         if running is not None and self.actor.is_under_way(running):
             running.leaves = True  # what is raised here may end in a task of asyncio's that nobody waits for
         else:
-            self.link.say(wire.Ask(0, "leaves", wire.pack(None)))  # code that no call waits for
+            self.link.say(asks.told(asks.ActorLeaves()))  # code that no call waits for
         unheard_exits.silence()
         raise ActorExit
 

@@ -1,0 +1,189 @@
+"""What drivers and workers ask the head, beside what observers may ask too (`views.observer_lines`).
+
+A question travels in an `Ask` and its answer in an `Answer`. Some are told rather than asked: their Ask has the request
+number 0, and the head sends no answer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from nbaccel.local_engine.wire.messages import Ask, ChoiceSpec
+from nbaccel.views.explanations import Probe
+from nbaccel.views.question import Question
+
+NO_ANSWER = 0  # the request number of a question that is only told
+
+
+def told(question: Question[None]) -> Ask:
+    """The message of a question that nobody waits for."""
+    return Ask(NO_ANSWER, question.tag(), question.body())
+
+
+class Synchronise(Question[None], tag="sync"):
+    """Ask for nothing: what the head had for the asker before this question arrives before its answer."""
+
+
+# ---- objects
+
+
+class Pin(Question[None], tag="pin"):
+    """A ref was pickled by hand and may come back at any time: keep it for the job's life."""
+
+    id: bytes
+
+
+class MoveFirst(Question[None], tag="only_in_history"):
+    """Only a notebook's output history holds these objects: move them to disk first."""
+
+    ids: list[bytes]
+
+
+class LocateObjects(Question[list[dict[str, Any]]], tag="object_locations"):
+    """Ask on which nodes these objects are, and how large they are."""
+
+    ids: list[bytes]
+
+
+class GarbageCollected(Question[None], tag="collected"):
+    """This process has looked for cycles that hold refs, as the head has asked."""
+
+
+# ---- the asking worker
+
+
+class ProcessChanged(Question[None], tag="spoiled"):
+    """A task has changed this worker's process for good, so that later tasks could fail in it."""
+
+    name: str  # of the task
+    why: str
+    advice: str
+    cell: str
+    parent: bytes
+
+
+class ActorLeaves(Question[None], tag="leaves"):
+    """Code of this worker's actor that belongs to no call has ended the actor."""
+
+
+# ---- tasks and actors
+
+
+class IsActorTask(Question[bool], tag="is_actor_task"):
+    """Ask whether this is a call of an actor's method."""
+
+    task_id: bytes
+
+
+class ReserveName(Question[bool], tag="reserve_name"):
+    """Take a name for an actor that is about to be made; False when it is taken."""
+
+    name: str
+    namespace: str
+    actor_id: bytes
+
+
+class ReleaseName(Question[None], tag="release_name"):
+    """The actor for which a name was reserved is not made after all."""
+
+    actor_id: bytes
+
+
+class NamedActor(msgspec.Struct, array_like=True, frozen=True):
+    """What a handle of an actor is made of."""
+
+    actor_id: bytes
+    class_name: str
+    methods: bytes  # pickled
+
+
+class FindActor(Question[NamedActor], tag="get_actor"):
+    """Ask for the actor of this name. The error is a ValueError when there is none."""
+
+    name: str
+    namespace: str
+
+
+class ListNamedActors(Question[list[tuple[str, str]]], tag="list_named_actors"):
+    """Ask for (name, namespace) of the named actors of one namespace, or of all."""
+
+    namespace: str | None = None
+
+
+# ---- the cluster
+
+
+class ListNodes(Question[list[dict[str, Any]]], tag="nodes"):
+    """Ask for the nodes as nbaccel.nodes() gives them."""
+
+
+class TotalResources(Question[dict[str, float]], tag="cluster_resources"):
+    """Ask what the nodes that live have in all."""
+
+
+class FreeResources(Question[dict[str, float]], tag="available_resources"):
+    """Ask what the nodes that live have free."""
+
+
+class ProbeChoice(Question[Probe], tag="probe"):
+    """Ask what a task with this demand would meet, were it submitted now."""
+
+    choice: ChoiceSpec
+
+
+class ReadState(Question[list[dict[str, Any]]], tag="state"):
+    """Ask for at most `limit` rows of a kind, for nbaccel.util.state."""
+
+    kind: str
+    limit: int
+
+
+class ReadTimeline(Question[list[dict[str, Any]]], tag="timeline"):
+    """Ask for Chrome trace events of the tasks that are known."""
+
+
+class Recycle(Question[int], tag="recycle"):
+    """End the idle workers that have run user code; the answer is their number."""
+
+
+# ---- placement groups
+
+
+class CreateGroup(Question[None], tag="create_group"):
+    """Ask for a placement group; it is placed later."""
+
+    group_id: bytes
+    bundles: list[dict[str, float]]
+    strategy: str
+    name: str = ""
+    detached: bool = False
+    bundle_labels: list[dict[str, str]] | None = None
+    namespace: str = ""
+    soft_node: str = ""  # hex id
+
+
+class WhenGroupReady(Question[None], tag="group_ready"):
+    """Give an object this value once the group is placed."""
+
+    group_id: bytes
+    object_id: bytes
+    value: bytes
+
+
+class RemoveGroup(Question[None], tag="remove_group"):
+    group_id: bytes
+
+
+class ReadGroup(Question[dict[str, Any]], tag="group_table"):
+    """Ask for a group's row; without an id, for all rows by the groups' hex ids."""
+
+    group_id: bytes | None = None
+
+
+class FindGroup(Question[dict[str, Any] | None], tag="find_group"):
+    """Ask for the row of the group that has this name."""
+
+    name: str
+    namespace: str

@@ -1,0 +1,233 @@
+"""What an observer and a head say to each other: one line of JSON for each question and for each answer.
+
+```
+  {"token": …}            ──► {"kind": "welcome", "protocol": 1, …}
+  {"ask": "notes"}        ──► {"kind": "notes", "notes": […]}
+  {"ask": "no such"}      ──► {"kind": "error", "message": …}
+```
+`tools/observer_schema.py` writes `docs/observers.md` and `docs/observers.schema.json` from these classes. Fields are
+only ever added, with defaults; a change that an observer could trip over raises PROTOCOL.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from nbaccel.views.explanations import Explanation
+from nbaccel.views.question import Question
+from nbaccel.views.snapshot import Snapshot, TaskRow
+from nbaccel.views.task_filter import FoundTasks, TaskFilter
+
+PROTOCOL = 1
+A = TypeVar("A")
+
+
+# ---- what a head says
+
+
+class ObserverLine(msgspec.Struct, tag_field="kind"):
+    """A line that a head writes; `kind` says which."""
+
+    def encoded(self) -> bytes:
+        return msgspec.json.encode(self) + b"\n"
+
+
+class WelcomeLine(ObserverLine, tag="welcome"):
+    """The token is right: the observer may ask."""
+
+    protocol: int
+    session: str
+
+
+class ErrorLine(ObserverLine, tag="error"):
+    """The question has no answer, for this reason. The observer may ask something else, unless the connection ends."""
+
+    message: str
+
+
+class DoneLine(ObserverLine, tag="done"):
+    """The question was an order, and the head has taken it."""
+
+    ask: str
+    node_id: str | msgspec.UnsetType = msgspec.UNSET  # of the node that was added
+
+
+class SnapshotLine(ObserverLine, tag="snapshot"):
+    """The picture of the cluster."""
+
+    snapshot: Snapshot
+
+
+class ExplanationsLine(ObserverLine, tag="explanations"):
+    """Why things are where they are; empty when the id is not known."""
+
+    explanations: list[Explanation]
+
+
+class LogsLine(ObserverLine, tag="logs"):
+    """What workers have printed."""
+
+    text: str
+
+
+class TasksLine(ObserverLine, tag="tasks"):
+    """The newest tasks that pass the filter, newest first, and how many pass in all."""
+
+    rows: list[TaskRow]
+    total: int
+
+
+class NotesLine(ObserverLine, tag="notes"):
+    """The last lines of the head's own log."""
+
+    notes: list[str]
+
+
+ANSWERS = WelcomeLine | ErrorLine | DoneLine | SnapshotLine | ExplanationsLine | LogsLine | TasksLine | NotesLine
+
+
+# ---- what an observer asks
+
+
+class ObserverQuestion(Question[A]):
+    """A question that observers may ask, and drivers too."""
+
+    def line(self, answer: A) -> ObserverLine:
+        """The answer as a line."""
+        return DoneLine(self.tag())
+
+
+class TakeSnapshot(ObserverQuestion[Snapshot], tag="snapshot"):
+    """Ask for the picture of now, once the devices have been looked at."""
+
+    def line(self, answer: Snapshot) -> SnapshotLine:
+        return SnapshotLine(answer)
+
+
+class WatchSnapshots(ObserverQuestion[Snapshot], tag="watch"):
+    """Ask for the picture of now and for each later one (`on`), or for no more of them.
+
+    `rows` asks for more tasks than a picture usually has.
+    """
+
+    on: bool = True
+    rows: int = 0
+
+    def line(self, answer: Snapshot) -> SnapshotLine:
+        return SnapshotLine(answer)
+
+
+class Explain(ObserverQuestion[list[Explanation]], tag="explain"):
+    """Ask why a task, an actor or a placement group (its hex id) waits; without an id, why anything does."""
+
+    task_id: str | None = None
+
+    def line(self, answer: list[Explanation]) -> ExplanationsLine:
+        return ExplanationsLine(answer)
+
+
+class FindTasks(ObserverQuestion[FoundTasks], tag="tasks"):
+    """Ask for the tasks that pass a filter, of all that the head knows."""
+
+    filter: TaskFilter = TaskFilter()
+
+    def line(self, answer: FoundTasks) -> TasksLine:
+        return TasksLine(answer.rows, answer.total)
+
+
+class ReadLogs(ObserverQuestion[str], tag="logs"):
+    """Ask for the last lines (`tail`; 0 for all) that a task's worker has printed, or that any worker has."""
+
+    task_id: str | None = None
+    tail: int = 100
+
+    def line(self, answer: str) -> LogsLine:
+        return LogsLine(answer)
+
+
+class ReadNotes(ObserverQuestion[list[str]], tag="notes"):
+    """Ask for the last lines of the head's own log."""
+
+    def line(self, answer: list[str]) -> NotesLine:
+        return NotesLine(answer)
+
+
+class CancelTask(ObserverQuestion[None], tag="cancel"):
+    """Cancel a task by its hex id; `force` ends its process."""
+
+    task_id: str
+    force: bool = False
+
+    def line(self, answer: None) -> DoneLine:
+        return DoneLine(self.tag())
+
+
+class EndActor(ObserverQuestion[None], tag="kill"):
+    """End an actor by its hex id."""
+
+    actor_id: str
+
+    def line(self, answer: None) -> DoneLine:
+        return DoneLine(self.tag())
+
+
+class AddNode(ObserverQuestion[str], tag="add_node"):
+    """Add a virtual node with the options of cluster_utils.Cluster.add_node(); the answer is its hex id."""
+
+    options: dict[str, Any]
+
+    def line(self, answer: str) -> DoneLine:
+        return DoneLine(self.tag(), answer)
+
+
+class RemoveNode(ObserverQuestion[None], tag="remove_node"):
+    """Remove a virtual node by its hex id."""
+
+    node_id: str
+
+    def line(self, answer: None) -> DoneLine:
+        return DoneLine(self.tag())
+
+
+class StopHead(ObserverQuestion[None], tag="stop"):
+    """End the head, with its workers."""
+
+    def line(self, answer: None) -> DoneLine:
+        return DoneLine(self.tag())
+
+
+QUESTIONS: dict[str, type[ObserverQuestion[Any]]] = {
+    kind.tag(): kind
+    for kind in (
+        TakeSnapshot, WatchSnapshots, Explain, FindTasks, ReadLogs, ReadNotes, CancelTask, EndActor, AddNode,
+        RemoveNode, StopHead,
+    )
+}  # fmt: skip
+_IN_WORDS = {str: "text for {}", int: "a whole number of {}", bool: "true or false for {}"}
+
+
+def question_of(request: dict[str, Any]) -> ObserverQuestion[Any]:
+    """The question that a line asks. Raises ValueError, in words for the observer."""
+    what = request["ask"]
+    kind = QUESTIONS.get(what) if isinstance(what, str) else None
+    if kind is None:
+        raise ValueError(f"This head does not know the question {str(what)!r}.")
+    given = {}
+    for field in msgspec.structs.fields(kind):
+        if field.name in request:
+            given[field.name] = _converted(what, field, request[field.name])
+        elif field.required:
+            raise ValueError(f"The question {what!r} lacks {field.name!r}.")
+    return kind(**given)
+
+
+def _converted(what: str, field: msgspec.structs.FieldInfo, value: Any) -> Any:
+    try:
+        return msgspec.convert(value, field.type, strict=False)
+    except msgspec.ValidationError as error:
+        words = _IN_WORDS.get(field.type)
+        if words is not None:
+            raise ValueError(f"The question {what!r} takes {words.format(field.name)}: {value!r}.") from None
+        raise ValueError(f"The question {what!r} cannot use this for {field.name}: {error}.") from None

@@ -1,0 +1,77 @@
+"""The table of questions: one row for each that drivers or observers may ask, typed at both ends."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from nbaccel.local_engine.wire import driver_questions
+from nbaccel.views import observer_lines
+from nbaccel.views.explanations import Explanation, Probe, Verdict
+from nbaccel.views.observer_lines import QUESTIONS, Explain, ReadLogs, WatchSnapshots, question_of
+from nbaccel.views.question import Question, table_of
+from tests.local_engine.head_world import HeadWorld
+
+
+def questions_in(module: Any) -> list[type[Question[Any]]]:
+    kinds = [kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, Question)]
+    return [kind for kind in kinds if kind.__module__ == module.__name__ and kind.__name__ != "ObserverQuestion"]
+
+
+def test_the_head_answers_every_question_that_there_is() -> None:
+    asked = [*questions_in(driver_questions), *questions_in(observer_lines)]
+    names = [kind.tag() for kind in asked]
+    assert len(set(names)) == len(names)
+    world = HeadWorld()
+    try:
+        flowing = {WatchSnapshots.tag()}  # pictures that come and come: observers.py sends them
+        assert set(world.head.questions.table) == set(names) - flowing
+    finally:
+        world.end()
+
+
+def test_every_question_of_observers_is_in_their_dialect() -> None:
+    assert set(QUESTIONS.values()) == set(questions_in(observer_lines))
+
+
+def test_a_driver_and_an_observer_ask_the_same_question_in_two_dialects() -> None:
+    rows = table_of(ReadLogs.answered_by(lambda asker, asked: f"{asker} wants {asked.tail} of {asked.task_id}"))
+    question = ReadLogs("ab", 3)
+    answer = rows["logs"].encoded_answer("the driver", question.body())
+    assert question.read_answer(answer) == "the driver wants 3 of ab"
+    line = json.loads(b'{"ask": "logs", "task_id": "ab", "tail": 3, "filler": 1}')
+    assert question_of(line) == question
+    assert json.loads(question.line("words").encoded()) == {"kind": "logs", "text": "words"}
+
+
+def test_a_question_without_a_body_has_its_defaults() -> None:
+    rows = table_of(ReadLogs.answered_by(lambda asker, asked: str(asked.tail)))
+    assert msgspec.msgpack.decode(rows["logs"].encoded_answer(None, b"")) == "100"
+
+
+def test_answers_come_back_as_what_they_are() -> None:
+    explanation = Explanation("ab", "train", "WAITING", "train waits.", ever=True)
+    rows = table_of(Explain.answered_by(lambda asker, asked: [explanation]))
+    assert Explain().read_answer(rows["explain"].encoded_answer(None, Explain().body())) == [explanation]
+    probe = driver_questions.ProbeChoice.answered_by(lambda asker, asked: explanation.as_probe())
+    choice = driver_questions.ChoiceSpec([("CPU", 10_000)])
+    asked = driver_questions.ProbeChoice(choice)
+    assert asked.read_answer(probe.encoded_answer(None, asked.body())) == Probe(Verdict.BUSY, "train waits.")
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        ({"ask": "kill"}, "The question 'kill' lacks 'actor_id'."),
+        ({"ask": "watch", "on": "perhaps"}, "The question 'watch' takes true or false for on: 'perhaps'."),
+        ({"ask": "tasks", "filter": {"limit": "x"}}, "cannot use this for filter: Expected `int`, got `str`"),
+        ({"ask": "state"}, "This head does not know the question 'state'."),  # a driver's
+    ],
+)
+def test_a_mistake_in_a_question_is_told_in_words(request_: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        question_of(request_)
+    assert words in str(raised.value)
