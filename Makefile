@@ -23,6 +23,7 @@ check: $(VENV)/.stamp-dev
 	$(PY) -m ruff check .
 	$(PY) -m mypy
 	$(PY) tools/join_cockpit.py --check
+	$(PY) tools/observer_schema.py --check
 	if command -v npm >/dev/null; then npm --prefix tests/cockpit ci --silent && npm --prefix tests/cockpit run --silent check; fi
 	$(PY) -m pytest -q tests/test_architecture.py
 

@@ -30,6 +30,10 @@ A = TypeVar("A")
 class ObserverLine(msgspec.Struct, tag_field="kind"):
     """A line that a head writes; `kind` says which."""
 
+    @classmethod
+    def tag(cls) -> str:
+        return str(cls.__struct_config__.tag)
+
     def encoded(self) -> bytes:
         return msgspec.json.encode(self) + b"\n"
 
