@@ -220,7 +220,7 @@ class Stage:
             record = self.scheduler.task_record(running.task_id)
             if record is None or record.over:
                 continue  # cancelled since it was sent
-            record.task.payload.started_at = time.time()
+            record.task.payload.started_at, record.task.payload.times = time.time(), []
             if running.template.kind == 2 and worker.loop is not None:
                 self._call_async(worker, running)
             else:
@@ -391,6 +391,7 @@ class Stage:
         if record is not None and not record.over:
             entry: Entry = record.task.payload
             entry.results, entry.failed, entry.note = done.results, done.failed, done.note
+            entry.times = running.ended(done).times
             entry.finished_at = time.time()
             if done.failed and running.template.kind == 1:
                 self.actor_errors[running.run.actor_id] = done.results[0].value

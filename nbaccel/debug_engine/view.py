@@ -272,7 +272,11 @@ class View:
 
     def timeline(self: Any) -> list[dict[str, Any]]:
         rows = [row for row in self._task_rows(MOST_ROWS) if row.started_at is not None]
-        return [event for row in rows for event in _events(row)]
+        return [event for row in rows for event in _events(row, self._times(row))]
+
+    def _times(self: Any, row: TaskRow) -> list[float]:
+        record = self.stage.scheduler.task_record(bytes.fromhex(row.task_id))
+        return list(record.task.payload.times) if record is not None else []
 
     def explain(self: Any, what: str | None) -> list[dict[str, Any]]:
         scheduler, now = self.stage.scheduler, time.monotonic()
@@ -364,7 +368,7 @@ def _assigned(owner: Running | None) -> dict[str, float]:
     return {name: amount / UNIT for name, amount in demand}
 
 
-def _events(row: TaskRow) -> list[dict[str, Any]]:
+def _events(row: TaskRow, times: Sequence[float]) -> list[dict[str, Any]]:
     facts = {"task_id": row.task_id, "state": row.state}
     end = row.finished_at or time.time()
-    return trace_events.of_task(row.name, row.started_at or end, end, "this process", {}, facts)
+    return trace_events.of_task(row.name, row.started_at or end, end, "this process", {}, facts, times)

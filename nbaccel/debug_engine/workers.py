@@ -125,4 +125,5 @@ class Entry(msgspec.Struct, eq=False):
     device_ids: dict[str, list[str]] | None = None
     started_at: float | None = None
     finished_at: float | None = None
+    times: list[float] = []  # of its phases: wire.Done.times
     environment: dict[str, Any] = {}

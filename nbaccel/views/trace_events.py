@@ -1,16 +1,23 @@
-"""Chrome's trace events of tasks, with Ray's categories: `task::train` for a task, `task:execute` for its code.
+"""Chrome's trace events of tasks, with Ray's categories: `task::train` for a task, and one for each of its phases.
 
-A task lies on the lane of its worker and on those of its devices. What Ray measures beside (reading arguments, storing
-results) is not measured apart here, and is a part of `task:execute`.
+```
+  task::train                 the lanes of its worker and of its devices
+    task:deserialize_arguments    task:execute    task:store_outputs        the lane of its worker
+```
+A worker measures the phases and tells them with the task's end; before that a task has begun to execute and no more is
+known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 TASK = "task::"  # how the category of a task begins; behind it comes its name
-EXECUTE = "task:execute"
+PHASES = ("task:deserialize_arguments", "task:execute", "task:store_outputs")
+_EXECUTE = PHASES[1]
+_COLORS = dict(zip(PHASES, ("rail_load", "rail_animation", "rail_idle"), strict=True))
 
 
 def of_task(
@@ -20,13 +27,35 @@ def of_task(
     worker: str,
     devices: Mapping[str, Sequence[str]],
     facts: Mapping[str, Any],
+    times: Sequence[float] = (),
 ) -> list[dict[str, Any]]:
-    """The events of one task; times are Unix seconds, `facts` are what a viewer shows beside its name."""
-    span = {"ph": "X", "ts": start_s * 1e6, "dur": max(end_s - start_s, 0) * 1e6}
+    """The events of one task; times are Unix seconds, `facts` are what a viewer shows beside its name.
+
+    `times` are where its phases begin and end: of one that has raised in its code, there are two phases and three
+    times. Without them all of the task counts as its code.
+    """
+    if times:
+        start_s, end_s = min(start_s, times[0]), times[-1]
+        phases = list(zip(PHASES, pairwise(times), strict=False))
+    else:
+        phases = [(_EXECUTE, (start_s, end_s))]
     lanes = [("workers", worker)]
     lanes += [("devices", f"{resource} {id}") for resource, ids in devices.items() for id in ids]
-    args = {"name": name, **facts}
-    whole = {"cat": f"{TASK}{name}", "name": name, "cname": "generic_work", **span, "args": args}
-    execution = {"cat": EXECUTE, "name": EXECUTE, "cname": "rail_animation", **span, "args": {}}
-    on_lanes = [{**whole, "pid": group, "tid": lane} for group, lane in lanes]
-    return [*on_lanes, {**execution, "pid": "workers", "tid": worker}]
+    whole = {"cat": f"{TASK}{name}", "name": name, "cname": "generic_work", **_span(start_s, end_s)}
+    on_lanes = [{**whole, "args": {"name": name, **facts}, "pid": group, "tid": lane} for group, lane in lanes]
+    return on_lanes + [
+        {
+            "cat": phase,
+            "name": phase,
+            "cname": _COLORS[phase],
+            **_span(*span),
+            "args": {},
+            "pid": "workers",
+            "tid": worker,
+        }
+        for phase, span in phases
+    ]
+
+
+def _span(start_s: float, end_s: float) -> dict[str, Any]:
+    return {"ph": "X", "ts": start_s * 1e6, "dur": max(end_s - start_s, 0) * 1e6}

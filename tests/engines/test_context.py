@@ -159,3 +159,29 @@ def test_what_ran_is_on_the_timeline(nb):
     nb.snapshot()
     nb.get(ref)
     wait_until(lambda: any(event["name"] in ("on the timeline", "facts") for event in nb.timeline()))
+
+
+def test_the_timeline_has_the_phases_of_a_task(nb, wait_until):
+    nb.snapshot()
+    ref = facts.remote()
+    nb.get(ref)
+
+    def phases():
+        """Of the task, in order, when all of them are told: Ray's workers tell theirs once a second."""
+        events = sorted(nb.timeline(), key=lambda event: event["ts"])
+        (whole,) = [
+            event
+            for event in events
+            if event["args"].get("task_id") == ref.task_id().hex() and event["pid"] == "workers"
+        ] or [None]
+        inside = [event for event in events if whole is not None and _is_inside(event, whole)]
+        return inside if len(inside) == 3 else None
+
+    found = wait_until(phases)
+    assert [event["cat"] for event in found] == ["task:deserialize_arguments", "task:execute", "task:store_outputs"]
+
+
+def _is_inside(event, whole):
+    is_phase = event["cat"].startswith("task:") and not event["cat"].startswith("task::")
+    ends_s = (event["ts"] + event["dur"], whole["ts"] + whole["dur"] + 1)  # what is rounded
+    return is_phase and event["tid"] == whole["tid"] and event["ts"] >= whole["ts"] and ends_s[0] <= ends_s[1]

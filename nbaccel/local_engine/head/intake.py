@@ -318,13 +318,13 @@ class Intake:
             entry.results = message.results
             entry.failed = message.failed
             entry.note = message.note
-            entry.finished_at = time.time()
+            entry.finished_at, entry.times = time.time(), message.times
             if message.failed and message.results and message.results[0].value.status == wire.FAILED:
                 self._head.environments.failed(entry.record.template.environment, message.note)
             if message.failed:
                 entry.error_type = CANCELLED if message.note == "cancelled" else "TASK_EXECUTION_EXCEPTION"
             if entry.started_at is None:
-                entry.started_at = worker.last_done_at
+                entry.started_at = entry.times[0] if entry.times else worker.last_done_at
             worker.last_done_at = entry.finished_at
             if message.failed and entry.record.template.kind == 1 and message.results:
                 self._head.orders.creation_failed(entry, message.results[0].value)

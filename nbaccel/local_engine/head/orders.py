@@ -174,7 +174,7 @@ class Orders:
             self._actor_placed(task, worker, command, ids)
         entry.worker_id, entry.node_id, entry.device_ids = worker.worker_id, command.node_id, ids
         entry.choice, entry.choice_why, entry.attempt = command.choice, why, attempt
-        entry.started_at = time.time() if command.first else None
+        entry.started_at, entry.times = time.time() if command.first else None, []
         worker.used = True
         head.send(
             peer,

@@ -52,6 +52,7 @@ class TaskEntry(msgspec.Struct):
     submitted_at: float  # Unix seconds, as all below
     started_at: float | None = None
     finished_at: float | None = None
+    times: list[float] = []  # of its phases, as its worker measured them: wire.Done.times
     worker_id: bytes = b""
     node_id: bytes = b""
     device_ids: dict[str, list[str]] | None = None

@@ -13,6 +13,7 @@ from nbaccel.views import trace_events
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head
     from nbaccel.local_engine.head.records import Job
+    from nbaccel.views.snapshot import TaskRow
 
 MOST_IN_TIMELINE = 10_000
 
@@ -75,8 +76,12 @@ class StateRows:
             end = row.finished_at or time.time()
             facts = {"task_id": row.task_id, "cell": row.cell, "state": row.state}
             lane = f"worker {row.pid or (row.worker_id or '')[:8]}"
-            events += trace_events.of_task(row.name, row.started_at, end, lane, row.device_ids, facts)
+            events += trace_events.of_task(row.name, row.started_at, end, lane, row.device_ids, facts, self._times(row))
         return events
+
+    def _times(self, row: TaskRow) -> list[float]:
+        record = self._head.scheduler.task_record(bytes.fromhex(row.task_id))
+        return list(record.task.payload.times) if record is not None else []
 
 
 def _object(id: bytes, record: Any) -> dict[str, Any]:

@@ -247,6 +247,7 @@ class Done(Message):
     memory_why: str = ""  # what holds it, or why it is unknown
     peak: int = -1
     fall_back: bool = False  # it raised what its next choice is to answer
+    times: list[float] = []  # Unix seconds: where its phases begin and end; see Running.times
 
 
 class Item(Message):

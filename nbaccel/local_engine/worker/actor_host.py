@@ -181,7 +181,7 @@ class ActorHost:
         finally:
             current_run.reset(token)
         self.worker.leave_fork(running, done)
-        self._finish(running, done, loop)
+        self._finish(running, running.ended(done), loop)
 
     async def _await(self, running: Running) -> wire.Done:
         if running.cancelled:

@@ -15,6 +15,7 @@ import inspect
 import os
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
@@ -62,10 +63,16 @@ class Running(msgspec.Struct):
     on_progress: Callable[[], object] | None = None  # wakes the coroutine that waits for the reader
     environment: dict[str, Any] | None = None  # its runtime_env, decoded for what it submits
     captured: PlacementGroup | None = None  # where what it submits runs, if its placement group captures
+    times: list[float] = []  # when its arguments were begun to be read, its code began, and what it returned was there
 
     @property
     def task_id(self) -> bytes:
         return self.run.task_id
+
+    def ended(self, done: wire.Done) -> wire.Done:
+        """Its end, with the times of the phases that it came to."""
+        done.times = [*self.times, time.time()] if self.times else []
+        return done
 
 
 class ActorExit(BaseException):
@@ -114,7 +121,9 @@ class Execution:
 
     def arguments(self, running: Running) -> tuple[list[Any], dict[str, Any]]:
         """The call's arguments, with the values of its top-level refs in place. Raises the error of a failed one."""
+        running.times = [time.time()]
         args, kwargs = self._arguments(running)
+        running.times.append(time.time())
         running.begun = True
         return args, kwargs
 
@@ -162,6 +171,7 @@ class Execution:
 
     def results(self, running: Running, value: Any) -> wire.Done:
         """The Done of a task that returned this value."""
+        running.times.append(time.time())
         template, task_id = running.template, running.run.task_id
         count = template.num_returns
         if count == 1:

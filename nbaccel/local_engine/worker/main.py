@@ -276,7 +276,7 @@ class Worker(WorkerView, Client):
         """Do the work; whatever the user's code does becomes a Done."""
         done = self._attempt(running, work)
         self.leave_fork(running, done)
-        return done
+        return running.ended(done)
 
     def _attempt(self, running: Running, work: Any) -> wire.Done:
         token = current_run.set(running)

@@ -369,7 +369,15 @@ class Watching:
     def timeline(self: Any) -> list[dict[str, Any]]:
         self.learn(0)
         named = [(note, self.submissions.get(bytes.fromhex(note["task_id"]))) for note in list(self._notes.values())]
-        return tracing.events({**note, "name": asked.name} if asked else note for note, asked in named)
+        notes = ({**note, "name": asked.name} if asked else note for note, asked in named)
+        return tracing.events(notes, self._phases())
+
+    def _phases(self: Any) -> dict[str, list[float]]:
+        self.head.check()
+        ask = importlib.import_module("nbaccel_in_ray.phases").phases
+        if self.through_client:
+            return dict(ray.get(ray.remote(num_cpus=0)(ask).remote()))
+        return dict(ask())
 
     def state(self: Any, what: str, limit: int) -> list[dict[str, Any]]:
         if what == "objects":
