@@ -100,14 +100,14 @@ class HeadWorld:
     # ---- making
 
     def _add_node(self) -> None:
-        node = self.head.node
-        node.detection = accelerators.detect(node._machine, simulate="nvidia:2xH100")
-        offered = node._resolve(node.detection, {})
+        nodes, setup = self.head.nodes, self.head.devices.setup
+        nodes.detection = accelerators.detect(setup._machine, simulate="nvidia:2xH100")
+        offered = setup._resolve(nodes.detection, {})
         offered.devices = {
             name: [dataclasses.replace(device, kind=DeviceKind.REAL) for device in devices]
             for name, devices in offered.devices.items()
         }
-        node.add(node._head_spec(offered, {}), offered)
+        nodes.add(setup._head_spec(offered, {}), offered)
 
     def _join(self) -> None:
         theirs, self._driver = socket.socketpair()
@@ -328,7 +328,7 @@ class HeadWorld:
         for peer in list(self.head.peers.values()):
             self.head.connections.drop(peer)
         self.head.zygotes.close()
-        for role in (self.head.node.prober, self.head.store._mover):
+        for role in (self.head.devices.prober, self.head.store._mover):
             role.close()
         for fd in [*self._helpers, self._arena]:
             os.close(fd)

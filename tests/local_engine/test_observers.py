@@ -174,7 +174,7 @@ class Mouth:
     def __init__(self, *, at_once: bool) -> None:
         self.head = self
         self.poll = self.connections = self
-        self.config = self.node = self.watch = self.watchers = self.questions = self
+        self.config = self.devices = self.watch = self.watchers = self.questions = self
         self.session = "s"
         self.looks: list[Any] = []
         self.timers: list[Any] = []

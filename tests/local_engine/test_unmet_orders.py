@@ -42,7 +42,7 @@ def assert_all_ended(world: HeadWorld) -> None:
     for node_id in scheduler.node_ids():
         assert scheduler.node_available(node_id) == scheduler.node_totals(node_id)
     assert not world.leases, f"these devices are still leased: {world.leases}"
-    assert not head.node.lending._of_worker
+    assert not head.devices.lending._of_worker
     world.let_go()
     objects = set(head.objects.records) - set(world.actors)  # the rows of dead actors stay for a while
     assert not objects, f"objects are left: {[(name_of(world, id), head.objects.records[id]) for id in objects]}"
@@ -204,12 +204,12 @@ def test_an_event_that_is_refused_does_not_hold_up_those_behind_it(world: HeadWo
     def telling(command: do.SendTask) -> None:
         head.orders._acts[do.SendTask] = act
         head.handle(ev.WorkerDied(b"?", "nobody knows it"))
-        head.handle(ev.DeviceChanged(head.node.node_id, "GPU", 0, 0, "held by notebook b.ipynb"))
+        head.handle(ev.DeviceChanged(head.nodes.node_id, "GPU", 0, 0, "held by notebook b.ipynb"))
         act(command)
 
     head.orders._acts[do.SendTask] = telling
     world.submit("task")
-    assert "held by notebook b.ipynb" in [device.reason for device in head.scheduler.devices(head.node.node_id)]
+    assert "held by notebook b.ipynb" in [device.reason for device in head.scheduler.devices(head.nodes.node_id)]
 
 
 def test_without_a_fault_the_made_up_world_works(world: HeadWorld) -> None:

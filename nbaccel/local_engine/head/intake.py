@@ -94,7 +94,7 @@ class Intake:
             self._head.watchers.news_came(peer, self._head.jobs[hello.job])
             return
         peer.role = "driver"
-        if self._head.node.detection is None:
+        if self._head.nodes.detection is None:
             self._waiting_for_node.append(peer)
         else:
             self._welcome(peer)
@@ -139,7 +139,7 @@ class Intake:
             job.number if job else 0,
             os.getpid(),
             config.session,
-            self._head.node.node_id,
+            self._head.nodes.node_id,
             config.directory,
             job.namespace if job else "",
         )
@@ -353,7 +353,7 @@ class Intake:
                 returned(f"the head failed to see what it kept of its devices: {error}")
 
         if message.failed and record.hold is not None:
-            self._head.node.watch.after_failure(record.hold.place.node_id, record.hold.devices, judge)
+            self._head.devices.watch.after_failure(record.hold.place.node_id, record.hold.devices, judge)
         else:
             judge()
 

@@ -28,7 +28,8 @@ from nbaccel.local_engine.head.boot import MARK, Config
 from nbaccel.local_engine.head.connections import Connections, Hearing
 from nbaccel.local_engine.head.decisions import Decisions
 from nbaccel.local_engine.head.devices.leftovers import Leftovers
-from nbaccel.local_engine.head.devices.node_devices import NodeSetup
+from nbaccel.local_engine.head.devices.room import DeviceRoom
+from nbaccel.local_engine.head.devices.task_environment import TaskEnvironments
 from nbaccel.local_engine.head.door import Door
 from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.intake import Intake
@@ -93,13 +94,12 @@ class Head:
         self.outputs = Outputs(self)
         self.unread_errors = UnreadErrors(self)
         self._make_objects()
-        self.leftovers = Leftovers(self)
+        self.watchers = Watchers(self)
+        self._make_devices()
         self.orders = Orders(self)
         self.intake = Intake(self)
-        self.watchers = Watchers(self)
         self.observers = Observers(self)
         self.questions = Questions(self)
-        self.node = NodeSetup(self)
         self.door = Door(self.poll, self, config.token)
         self._connect()
 
@@ -142,6 +142,37 @@ class Head:
             placed=self.lineage.placed,
         )
 
+    def _make_devices(self) -> None:
+        options = self.config.options
+        self.devices = DeviceRoom(
+            self.poll,
+            self.side_processes,
+            self.config,
+            self.handle,
+            self.watchers,
+            self.note,
+            known=self._node_is_known,
+            refuse=self._refuse_start,
+            warn=self.warn_all,
+            is_stopping=self._is_stopping,
+        )
+        self.nodes = self.devices.nodes
+        threshold: Any = options.get("leak_threshold")
+        self.leftovers = Leftovers(
+            self.nodes,
+            self.devices.looks.look,
+            self.scheduler,
+            self.watchers,
+            threshold_bytes=int(threshold) if threshold is not None else None,
+        )
+        self.task_environments = TaskEnvironments(
+            self.nodes, self.environments, self.jobs, self.watchers, hide=bool(options.get("hide_unassigned"))
+        )
+
+    def _node_is_known(self) -> None:
+        self.ready()
+        self.questions.reasons.first_look()
+
     def _connect(self) -> None:
         """Who hears what peers say, and of their ends."""
         connections = self.connections
@@ -162,7 +193,7 @@ class Head:
         """The node on which a client's process is."""
         peer = self.peers.get(client_id)
         worker = peer.worker if peer is not None else None
-        return bytes(worker.node_id) if worker is not None else self.node.node_id
+        return bytes(worker.node_id) if worker is not None else self.nodes.node_id
 
     # ---- life
 
@@ -181,7 +212,7 @@ class Head:
                 self.door.let_in(socket.socket(fileno=fd), is_our_driver=True)
         if self.config.owner_pid:
             self._watch_owner(self.config.owner_pid)
-        self.node.begin()
+        self.devices.setup.begin()
         troubles = 0
         while not self._finished:
             try:
@@ -267,6 +298,7 @@ class Head:
             self.config.ready_fd = -1
 
     def _refuse_start(self, why: str) -> None:
+        """The user's options cannot be met: everyone who waits is told, and the head ends."""
         self._say_ready(why)
         for peer in list(self.peers.values()):
             if peer.role != "worker":
@@ -274,17 +306,13 @@ class Head:
         self.door.refuse_all(why)
         self.stop(why)
 
-    def refuse_start(self, why: str) -> None:
-        """The user's options cannot be met: everyone who waits is told, and the head ends."""
-        self._refuse_start(why)
-
     def stop(self, why: str) -> None:
         """Begin to end: kill the workers, send out what they printed, then leave."""
         if self.stopping:
             return
         self.stopping = why
         self.workers.kill_all()
-        self.node.lending.release_all()
+        self.devices.lending.release_all()
         self.poll.at(time.monotonic() + 2.0, self._finish)
         self._finish_when_quiet()
 

@@ -160,7 +160,7 @@ class Observers:
             return
         if isinstance(question, TakeSnapshot):
             observer.waits = True
-            self._head.node.watch.freshen(lambda: self._show(observer))
+            self._head.devices.watch.freshen(lambda: self._show(observer))
         elif isinstance(question, WatchSnapshots):
             self._head.watchers.watch(peer, wire.Watch(question.on, rows=question.rows))
         elif question is not None:

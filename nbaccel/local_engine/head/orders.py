@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.devices.task_environment import TaskEnvironments
 from nbaccel.local_engine.head.objects.held_sends import HeldSends
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import CANCELLED, TaskEntry, WorkerProcess
@@ -61,7 +60,6 @@ class Orders:
         self._objects = head.objects
         self._ready: list[bytes] = []
         self._next_wake: float | None = None
-        self._environments = TaskEnvironments(head)
         self._unmet = UnmetOrders(head, self)
         self.held = HeldSends(
             head.poll,
@@ -78,7 +76,7 @@ class Orders:
             do.StopWorker: lambda c: head.workers.stop(c.worker_id, c.why, force=c.force),
             do.RecallTasks: lambda c: self._tell(c.worker_id, wire.Recall()),
             do.InterruptTask: lambda c: self._tell(c.worker_id, wire.Interrupt(c.task_id)),
-            do.ReleaseDevices: lambda c: head.node.lending.release(c.worker_id),
+            do.ReleaseDevices: lambda c: head.devices.lending.release(c.worker_id),
             do.FailTask: self._fail_task,
             do.ActorChanged: self._actor_changed,
             do.GroupChanged: lambda c: head.questions.groups.changed(c),
@@ -138,7 +136,7 @@ class Orders:
             if missing:
                 head.handle(ArgumentsLost(task.task_id, missing))
                 return
-        if command.devices and not head.node.lending.take(command):
+        if command.devices and not head.devices.lending.take(command):
             return
         if command.devices and head.leftovers.look_first(command, lambda: self._go_on(command)):
             return
@@ -166,7 +164,7 @@ class Orders:
             (place, id, head.delivery.give(id, peer.client_id, worker.refused)) for place, id in entry.submit.slots
         ]
         worker.refused.clear()
-        ids, told, environ = self._environments.of(command, entry)
+        ids, told, environ = head.task_environments.of(command, entry)
         state = head.scheduler.task_record(task.task_id)
         attempt, why = (state.attempt, state.choice_why) if state is not None else (0, "")
         if task.kind is TaskKind.ACTOR_CREATION:

@@ -99,7 +99,7 @@ class Picture:
         return [JobRow(job.number, job.name, job.hello.pid) for job in jobs]
 
     def _found(self) -> list[str]:
-        detection = self._head.node.detection
+        detection = self._head.nodes.detection
         if detection is None:
             return []
         lines = []
@@ -116,8 +116,8 @@ class Picture:
 
     def node_rows(self) -> list[NodeRow]:
         head, rows = self._head, []
-        for node_id, spec in head.node.specs.items():
-            alive = node_id not in head.node.gone
+        for node_id, spec in head.nodes.specs.items():
+            alive = node_id not in head.nodes.gone
             totals = available = {}
             if alive:
                 totals = _quantities(head.scheduler.node_totals(node_id))
@@ -133,8 +133,8 @@ class Picture:
                     totals,
                     available,
                     spec.labels,
-                    head.node.address,
-                    head.node.gone.get(node_id, ""),
+                    head.nodes.address,
+                    head.nodes.gone.get(node_id, ""),
                 )
             )
         return rows
@@ -163,8 +163,8 @@ class Picture:
 
     def device_rows(self) -> list[DeviceRow]:
         head, rows = self._head, []
-        for node_id, offered in head.node.devices.items():
-            if node_id in head.node.gone:
+        for node_id, offered in head.nodes.devices.items():
+            if node_id in head.nodes.gone:
                 continue
             holders = self._holders(node_id)
             states = {(device.spec.resource, device.spec.index): device for device in head.scheduler.devices(node_id)}
@@ -176,7 +176,7 @@ class Picture:
 
     def _unoffered_rows(self) -> list[DeviceRow]:
         """Devices of this machine that were found, but that its node does not offer, with the reason."""
-        node = self._head.node
+        node = self._head.nodes
         offered = node.devices.get(node.node_id)
         if node.detection is None or offered is None:
             return []
@@ -217,7 +217,7 @@ class Picture:
         )
 
     def _device(self, node_id: bytes, device: Device, state: Any, holders: list[Holder]) -> DeviceRow:
-        metrics = self._head.node.watch.metrics.get(device.lease_key)
+        metrics = self._head.devices.watch.metrics.get(device.lease_key)
         return DeviceRow(
             node_id=node_id.hex(),
             resource=device.resource,

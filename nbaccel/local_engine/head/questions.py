@@ -56,7 +56,7 @@ class Questions:
         self._rows = StateRows(head, self._picture)
         self.reasons = Reasons(head)
         self.groups = Groups(head)
-        self.nodes = VirtualNodes(head)
+        self.nodes = VirtualNodes(head.nodes, head.lineage, head.handle)
         self._reserved: dict[bytes, tuple[tuple[str, str], int]] = {}  # actor to come -> (its name, who makes it)
         self._later: dict[bytes, list[tuple[Peer, wire.Ask]]] = {}
         self._pinned: dict[int, set[bytes]] = {}  # job -> refs that it pickled by hand
@@ -101,7 +101,7 @@ class Questions:
     def ask(self, peer: Peer, message: wire.Ask) -> None:
         """Answer a client; one that wants to see the devices, when they have been looked at."""
         if message.what == observer_lines.TakeSnapshot.tag():
-            self._head.node.watch.freshen(lambda: None if peer.closed else self._answer(peer, message))
+            self._head.devices.watch.freshen(lambda: None if peer.closed else self._answer(peer, message))
         else:
             self._answer(peer, message)
 

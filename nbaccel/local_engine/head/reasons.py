@@ -113,7 +113,7 @@ class Reasons:
     def _holder(self, fact: HolderFact) -> explanations.Blocker:
         device = None
         if fact.index is not None:
-            device = self._head.node.device(fact.node_id, fact.resource, fact.index).id
+            device = self._head.nodes.device(fact.node_id, fact.resource, fact.index).id
         return explanations.Blocker(
             name=fact.name,
             resource=fact.resource,
@@ -144,10 +144,10 @@ class Reasons:
     # --- memory of others -----------------------------------------------------------------------------------------
 
     def _device_resources(self) -> list[str]:
-        return list(self._head.node.devices[self._head.node.node_id].devices) if self._head.node.devices else []
+        return list(self._head.nodes.devices[self._head.nodes.node_id].devices) if self._head.nodes.devices else []
 
     def _real(self) -> list[Device]:
-        node = self._head.node.devices.get(self._head.node.node_id)
+        node = self._head.nodes.devices.get(self._head.nodes.node_id)
         devices = [device for each in node.devices.values() for device in each] if node is not None else []
         return [device for device in devices if device.kind is DeviceKind.REAL]
 
@@ -155,7 +155,7 @@ class Reasons:
         now = time.monotonic()
         devices = self._real()
         if devices:  # other heads may have taken some since we last tried to
-            self._head.node.lending.begin(self._head.node.node_id)
+            self._head.devices.lending.begin(self._head.nodes.node_id)
         if not devices or now < self._looked_at + LOOK_AGAIN_S:
             return
         self._looked_at = now
@@ -164,7 +164,7 @@ class Reasons:
             pairs = zip(devices, metrics or [], strict=False)
             self._seen.update((device.lease_key, each) for device, each in pairs)
 
-        self._head.node.looks.look(devices, seen)
+        self._head.devices.looks.look(devices, seen)
 
     def first_look(self) -> None:
         """The devices are known: be ready for the first question."""
@@ -175,7 +175,7 @@ class Reasons:
         lines = []
         free = {
             (state.spec.resource, state.spec.index): state.room() >= state.amount
-            for state in self._head.scheduler.devices(self._head.node.node_id)
+            for state in self._head.scheduler.devices(self._head.nodes.node_id)
         }
         for device in self._real():
             metrics = self._seen.get(device.lease_key)

@@ -32,7 +32,7 @@ class StateRows:
             "groups": lambda most: head.questions.groups.rows(),
             "objects": self._objects,
             "jobs": lambda most: [_job(job) for job in head.jobs.values()],
-            "runtime_envs": lambda most: head.environments.rows(head.node.node_id.hex()),
+            "runtime_envs": lambda most: head.environments.rows(head.nodes.node_id.hex()),
             "events": lambda most: [plain(alert) for alert in head.watchers.alerts],
         }
 
@@ -60,7 +60,7 @@ class StateRows:
             return {"node_ids": [], "object_size": None, "did_spill": record is not None and bool(record.spilled)}
         if record.value.data is not None:
             return {"node_ids": [], "object_size": len(record.value.data), "did_spill": False}
-        nodes = record.nodes if record.nodes is not None else {self._head.node.node_id}
+        nodes = record.nodes if record.nodes is not None else {self._head.nodes.node_id}
         return {
             "node_ids": sorted(id.hex() for id in nodes),
             "object_size": record.value.size,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nbaccel import accelerators
+from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.node_devices import device_specs
+from nbaccel.local_engine.head.devices.nodes import Nodes
+from nbaccel.local_engine.head.objects.lineage import Lineage
 from nbaccel.scheduling.events import UNIT, NodeRemoved, NodeSpec
-
-if TYPE_CHECKING:
-    from nbaccel.local_engine.head.loop import Head
 
 DEFAULT_MEMORY_BYTES = 4 << 30
 
@@ -18,13 +18,14 @@ DEFAULT_MEMORY_BYTES = 4 << 30
 class VirtualNodes:
     """Adds nodes to a head, and takes them away."""
 
-    def __init__(self, head: Head) -> None:
-        self._head = head
+    def __init__(self, nodes: Nodes, lineage: Lineage, tell: Tell) -> None:
+        self._nodes = nodes
+        self._lineage = lineage
+        self._tell = tell
         self.environ: dict[bytes, dict[str, str]] = {}  # node id -> what was set only after the head's start
 
     def add(self, options: dict[str, Any]) -> str:
         """The hex id of a new node. Raises ValueError for what no node can have."""
-        node = self._head.node
         node_id = os.urandom(28)
         resources = options.get("resources") or {}
         nothing = accelerators.detect(accelerators.RealMachine(), simulate="none")
@@ -36,23 +37,23 @@ class VirtualNodes:
         totals["memory"] = round((options.get("memory") or DEFAULT_MEMORY_BYTES) * UNIT)
         if options.get("object_store_memory"):
             totals["object_store_memory"] = round(options["object_store_memory"] * UNIT)
-        name = options.get("name") or f"node-{len(node.specs)}"
+        name = options.get("name") or f"node-{len(self._nodes.specs)}"
         totals[f"node:{name}"] = UNIT
         labels = {"ray.io/node-id": node_id.hex(), **offered.labels, **(options.get("labels") or {})}
         self.environ[node_id] = options.get("environ") or {}
-        self._head.lineage.active = True
-        node.add(NodeSpec(node_id, name, totals, device_specs(offered), labels), offered)
+        self._lineage.active = True
+        self._nodes.add(NodeSpec(node_id, name, totals, device_specs(offered), labels), offered)
         return node_id.hex()
 
     def remove(self, node_id: str) -> None:
         """Lose a node. Raises ValueError for one that cannot be removed."""
-        node, id = self._head.node, bytes.fromhex(node_id)
-        if id not in node.specs or id in node.gone:
+        id = bytes.fromhex(node_id)
+        if id not in self._nodes.specs or id in self._nodes.gone:
             raise ValueError(f"Node {node_id} is not in this cluster.")
-        if node.specs[id].is_head:
+        if self._nodes.specs[id].is_head:
             raise ValueError("The head's own node cannot be removed: shut the cluster down instead.")
         self.environ.pop(id, None)
-        node.remove(id, "it was removed")
-        lost = self._head.lineage.lose(id)
-        self._head.handle(NodeRemoved(id))
-        self._head.lineage.make_again(lost, f"node {node.specs[id].name}")
+        self._nodes.remove(id, "it was removed")
+        lost = self._lineage.lose(id)
+        self._tell(NodeRemoved(id))
+        self._lineage.make_again(lost, f"node {self._nodes.specs[id].name}")

@@ -138,7 +138,7 @@ class Watchers:
             self.send_picture(peer)
         else:
             self._watching.pop(peer, None)
-        self._head.node.watch.measure(bool(self._watching))
+        self._head.devices.watch.measure(bool(self._watching))
 
     def changed(self) -> None:
         """Something is different from the last picture."""
@@ -197,7 +197,7 @@ class Watchers:
         self._behind.discard(peer)
         if peer in self._watching:
             del self._watching[peer]
-            self._head.node.watch.measure(bool(self._watching))
+            self._head.devices.watch.measure(bool(self._watching))
         job = self._head.jobs.get(peer.job)
         if job is not None and job.news is peer:
             job.news = None

@@ -401,7 +401,7 @@ class WorkerProcesses:
         if hold is None:
             self._head.handle(died)
         else:
-            self._head.node.watch.after_failure(hold.place.node_id, hold.devices, lambda: self._head.handle(died))
+            self._head.devices.watch.after_failure(hold.place.node_id, hold.devices, lambda: self._head.handle(died))
 
     def kill_all(self) -> None:
         process.kill_sessions({worker.pid for worker in self.by_id.values() if worker.pid and worker.status is None})

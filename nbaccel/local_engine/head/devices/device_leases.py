@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nbaccel.accelerators import Device, DeviceKind
@@ -10,20 +10,37 @@ from nbaccel.local_engine.head.devices import leases
 from nbaccel.scheduling.events import UNIT, AssignmentRefused
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.head.loop import Head
+    from nbaccel.local_engine.head.audience import Audience
+    from nbaccel.local_engine.head.decisions import Tell
+    from nbaccel.local_engine.head.devices.nodes import Key, Nodes
+    from nbaccel.local_engine.head.notes import Note
+    from nbaccel.local_engine.head.poll import Timers
     from nbaccel.scheduling.commands import SendTask
 
 LOOK_AGAIN_S = 0.5  # at a device that another head holds, while somebody waits for it
-Assigned = dict[str, list[tuple[int, int]]]
-Key = tuple[bytes, str, int]  # node, resource, index
 
 
 class DeviceLeases:
     """What this head has leased, and what others leave of each device."""
 
-    def __init__(self, head: Head) -> None:
-        self._head = head
-        self._leases = leases.Leases(title=head.config.title or "nbaccel", owner_pid=head.config.owner_pid)
+    def __init__(
+        self,
+        timers: Timers,
+        nodes: Nodes,
+        held: leases.Leases,
+        tell: Tell,
+        audience: Audience,
+        note: Note,
+        *,
+        offer: Callable[[Key], None],
+    ) -> None:
+        self._timers = timers
+        self._nodes = nodes
+        self._leases = held
+        self._tell = tell
+        self._audience = audience
+        self._note = note
+        self._offer = offer  # tells the scheduler what can be had of a device
         self._of_worker: dict[bytes, list[tuple[str, int]]] = {}  # lease keys and amounts
         self._watched: set[Key] = set()
         self._told = ""
@@ -32,7 +49,7 @@ class DeviceLeases:
         """Lease the real devices of an assignment; False when another head was faster (the scheduler is told)."""
         for resource, slots in command.devices.items():
             for index, amount in slots:
-                device = self._head.node.device(command.node_id, resource, index)
+                device = self._nodes.device(command.node_id, resource, index)
                 if device.kind is not DeviceKind.REAL:
                     continue
                 holder = self._leases.take(device.lease_key, amount)
@@ -47,7 +64,7 @@ class DeviceLeases:
     def _refused(self, command: SendTask, device: Device, holder: str) -> None:
         free, _reason = self.left(device)
         self.watch((command.node_id, device.resource, device.index))
-        self._head.handle(AssignmentRefused(command.task.task_id, device.resource, device.index, free, holder))
+        self._tell(AssignmentRefused(command.task.task_id, device.resource, device.index, free, holder))
         self._tell_problem()
 
     def release(self, worker_id: bytes) -> None:
@@ -62,7 +79,7 @@ class DeviceLeases:
             for key, amount in leased:
                 wanted[key] = wanted.get(key, 0) + amount
         if not self._leases.keep(wanted):
-            self._head.poll.at(time.monotonic() + LOOK_AGAIN_S, self._settle)
+            self._timers.after(LOOK_AGAIN_S, self._settle)
 
     def release_all(self) -> None:
         self._leases.release_all()
@@ -72,8 +89,8 @@ class DeviceLeases:
         problem = self._leases.problem or ""
         if problem != self._told:
             self._told = problem
-            self._head.note(problem)
-            self._head.watchers.alert("leases", problem)
+            self._note(problem)
+            self._audience.alert("leases", problem)
 
     # ---- other heads
 
@@ -85,12 +102,12 @@ class DeviceLeases:
 
     def begin(self, node_id: bytes) -> None:
         """A node has joined: what do others hold of its devices?"""
-        for resource, devices in self._head.node.devices[node_id].devices.items():
+        for resource, devices in self._nodes.devices[node_id].devices.items():
             for device in devices:
                 if device.kind is DeviceKind.REAL and self.left(device)[1]:
                     key = (node_id, resource, device.index)
                     self.watch(key)
-                    self._head.node.tell(key)
+                    self._offer(key)
         self._tell_problem()
 
     def watch(self, key: Key) -> None:
@@ -100,12 +117,12 @@ class DeviceLeases:
             self._look_later(key)
 
     def _look_later(self, key: Key) -> None:
-        self._head.poll.at(time.monotonic() + LOOK_AGAIN_S, lambda: self._look_again(key))
+        self._timers.after(LOOK_AGAIN_S, lambda: self._look_again(key))
 
     def _look_again(self, key: Key) -> None:
         if key not in self._watched:
             return
         self._look_later(key)  # first: whatever goes wrong now, somebody may wait for the device
-        self._head.node.tell(key)
-        if not self.left(self._head.node.device(*key))[1]:
+        self._offer(key)
+        if not self.left(self._nodes.device(*key))[1]:
             self._watched.discard(key)

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
-from typing import TYPE_CHECKING
 
 from nbaccel.accelerators import Device
 from nbaccel.accelerators.metrics import DeviceMetrics
+from nbaccel.local_engine.head.poll import Timers
+from nbaccel.local_engine.head.side_process import Helper
 from nbaccel.local_engine.side_processes import prober
-
-if TYPE_CHECKING:
-    from nbaccel.local_engine.head.loop import Head
 
 PATIENCE_S = 0.5  # NVML answers in a millisecond once it is loaded, and may never answer when a driver hangs
 MOST_ASKED = 64  # of a prober that hangs
 Seen = Callable[[list[DeviceMetrics] | None], None]  # None: no answer in time
+Look = Callable[[list[Device], Seen], None]
 
 
 class DeviceLooks:
-    """Questions to the prober that are under way."""
+    """Questions to the prober that are under way. `learned` is called with all that it answers, in time or late."""
 
-    def __init__(self, head: Head) -> None:
-        self._head = head
+    def __init__(
+        self,
+        timers: Timers,
+        prober: Helper,
+        *,
+        learned: Callable[[Sequence[Device], Sequence[DeviceMetrics]], None],
+        is_stopping: Callable[[], bool],
+    ) -> None:
+        self._timers = timers
+        self._prober = prober
+        self._learned = learned
+        self._is_stopping = is_stopping
         self._numbers = count(1)
         self._asked: dict[int, list[Device]] = {}  # also those whose answer is late
         self._waiting: dict[int, Seen] = {}
@@ -34,16 +42,16 @@ class DeviceLooks:
         self._asked[number], self._waiting[number] = devices, then
         if len(self._asked) > MOST_ASKED:
             del self._asked[next(iter(self._asked))]
-        self._head.node.prober.say(prober.encode(prober.Look(number, [device.to_dict() for device in devices])))
-        self._head.poll.at(time.monotonic() + PATIENCE_S, lambda: self._answer(number, None))
+        self._prober.say(prober.encode(prober.Look(number, [device.to_dict() for device in devices])))
+        self._timers.after(PATIENCE_S, lambda: self._answer(number, None))
 
     def came(self, report: prober.Looked) -> None:
         """The prober has answered; what comes too late for who asked is news all the same."""
         metrics = [DeviceMetrics.from_dict(one) for one in report.metrics]
-        self._head.node.watch.seen(self._asked.pop(report.number, []), metrics)
+        self._learned(self._asked.pop(report.number, []), metrics)
         self._answer(report.number, metrics)
 
     def _answer(self, number: int, metrics: list[DeviceMetrics] | None) -> None:
         then = self._waiting.pop(number, None)
-        if then is not None and not self._head.stopping:
+        if then is not None and not self._is_stopping():
             then(metrics)

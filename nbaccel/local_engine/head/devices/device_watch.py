@@ -9,17 +9,18 @@ The prober may hang in a driver or die with it. Then what it would have told is 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from nbaccel.accelerators import Device, DeviceKind
+from nbaccel.accelerators import Device
 from nbaccel.accelerators.metrics import DeviceMetrics, nothing_known
+from nbaccel.local_engine.head.audience import Audience
+from nbaccel.local_engine.head.devices.device_looks import Look
+from nbaccel.local_engine.head.devices.nodes import Assigned, Key, Nodes
+from nbaccel.local_engine.head.notes import Note
+from nbaccel.local_engine.head.poll import Timers
+from nbaccel.local_engine.head.side_process import Helper
 from nbaccel.local_engine.side_processes import prober
-
-if TYPE_CHECKING:
-    from nbaccel.local_engine.head.devices.device_leases import Assigned
-    from nbaccel.local_engine.head.loop import Head
 
 SILENCE_S = 5.0  # a prober that samples once a second and says nothing for so long hangs in a driver
 FRESH_S = 1.0  # what is younger is not asked for again
@@ -30,8 +31,26 @@ LOOK_FOR_LOST_S = 5.0  # a reset may bring a lost device back
 class DeviceWatch:
     """The newest facts of each real device, by its lease key."""
 
-    def __init__(self, head: Head) -> None:
-        self._head = head
+    def __init__(
+        self,
+        timers: Timers,
+        nodes: Nodes,
+        prober: Helper,
+        audience: Audience,
+        note: Note,
+        *,
+        look: Look,
+        look_at_leases: Callable[[], None],
+        offer: Callable[[Key], None],
+    ) -> None:
+        self._timers = timers
+        self._nodes = nodes
+        self._prober = prober
+        self._audience = audience
+        self._note = note
+        self._look = look
+        self._look_at_leases = look_at_leases  # what do other heads hold of this machine's devices now?
+        self._offer = offer  # tells the scheduler what can be had of a device
         self.metrics: dict[str, DeviceMetrics] = {}
         self.lost: dict[str, str] = {}  # why
         self.wanted = False
@@ -47,41 +66,41 @@ class DeviceWatch:
             return
         self.wanted = on
         self._deaths = 0
-        if on or self._head.node.prober.running:
+        if on or self._prober.running:
             self.begin()
 
     def begin(self) -> None:
         """The devices are known, or are wanted to be measured from now on, or no longer."""
-        if self._devices():
+        if self._nodes.real():
             self._order()
             self._expect()
 
     def _order(self) -> None:
-        devices = self._devices() if self.wanted else []
-        self._head.node.prober.say(prober.encode(prober.Sample([device.to_dict() for device in devices])))
+        devices = self._nodes.real() if self.wanted else []
+        self._prober.say(prober.encode(prober.Sample([device.to_dict() for device in devices])))
 
     def _expect(self) -> None:
         """Be called when the prober has been silent for long."""
-        self._heard_at = time.monotonic()
+        self._heard_at = self._timers.now()
         if not self._armed and self.wanted:
             self._armed = True
-            self._head.poll.at(self._heard_at + SILENCE_S, self._heard_nothing)
+            self._timers.at(self._heard_at + SILENCE_S, self._heard_nothing)
 
     def _heard_nothing(self) -> None:
         self._armed = False
         if not self.wanted:
             return
         due = self._heard_at + SILENCE_S
-        if time.monotonic() >= due:
+        if self._timers.now() >= due:
             self._know_nothing(f"the devices have not answered for {SILENCE_S:g} s; their driver may hang.")
-            due = time.monotonic() + SILENCE_S
+            due = self._timers.now() + SILENCE_S
         self._armed = True
-        self._head.poll.at(due, self._heard_nothing)
+        self._timers.at(due, self._heard_nothing)
 
     def _know_nothing(self, why: str) -> None:
-        for device in self._devices():
+        for device in self._nodes.real():
             self.metrics[device.lease_key] = nothing_known(why)
-        self._head.watchers.changed()
+        self._audience.changed()
 
     def prober_died(self) -> None:
         """A new one runs: it measures on, unless that is what kills it."""
@@ -93,41 +112,36 @@ class DeviceWatch:
             return
         why = f"the process that asks the devices has died {self._deaths} times while it did, and is left alone."
         self._know_nothing(why)
-        self._head.watchers.alert("prober", why)
-
-    def _devices(self) -> list[Device]:
-        node = self._head.node.devices.get(self._head.node.node_id)
-        offered = [device for devices in node.devices.values() for device in devices] if node else []
-        return [device for device in offered if device.kind is DeviceKind.REAL]
+        self._audience.alert("prober", why)
 
     def freshen(self, then: Callable[[], None]) -> None:
         """Somebody looks once: `then` is called when leases and metrics are those of now."""
-        devices = self._devices()
+        devices = self._nodes.real()
         if devices:
-            self._head.node.lending.begin(self._head.node.node_id)
-        if not devices or self.wanted or time.monotonic() < self._heard_at + FRESH_S:
+            self._look_at_leases()
+        if not devices or self.wanted or self._timers.now() < self._heard_at + FRESH_S:
             then()
         else:
-            self._head.node.looks.look(devices, lambda seen: then())
+            self._look(devices, lambda seen: then())
 
     # ---- what came
 
     def measured(self, report: prober.Measured) -> None:
         """One sample of all devices."""
         self._deaths = 0
-        self.seen(self._devices(), [DeviceMetrics.from_dict(one) for one in report.metrics])
+        self.seen(self._nodes.real(), [DeviceMetrics.from_dict(one) for one in report.metrics])
 
     def seen(self, devices: Sequence[Device], metrics: Sequence[DeviceMetrics]) -> None:
         """Take note of what was measured, whoever asked for it."""
-        if len(devices) == len(self._devices()):
-            self._heard_at = time.monotonic()
+        if len(devices) == len(self._nodes.real()):
+            self._heard_at = self._timers.now()
         for device, facts in zip(devices, metrics, strict=False):
             self.metrics[device.lease_key] = facts
             if facts.lost:
                 self._is_lost(device, facts.lost)
             elif device.lease_key in self.lost and facts.memory_used_bytes is not None:
                 self._is_back(device)
-        self._head.watchers.changed()
+        self._audience.changed()
 
     # ---- losses
 
@@ -138,31 +152,29 @@ class DeviceWatch:
             self._look_for_lost_later()
         self.lost[device.lease_key] = why
         message = f"{device.family} {device.id} ({device.name}) is lost: {why} Tasks that only it could run fail."
-        self._head.note(message)
-        self._head.watchers.alert("device", message, device=device.id)
-        self._head.node.tell((self._head.node.node_id, device.resource, device.index))
+        self._note(message)
+        self._audience.alert("device", message, device=device.id)
+        self._offer((self._nodes.node_id, device.resource, device.index))
 
     def _is_back(self, device: Device) -> None:
         del self.lost[device.lease_key]
         message = f"{device.family} {device.id} ({device.name}) answers again and is offered as before."
-        self._head.note(message)
-        self._head.watchers.alert("device", message, device=device.id)
-        self._head.node.tell((self._head.node.node_id, device.resource, device.index))
+        self._note(message)
+        self._audience.alert("device", message, device=device.id)
+        self._offer((self._nodes.node_id, device.resource, device.index))
 
     def _look_for_lost_later(self) -> None:
-        self._head.poll.at(time.monotonic() + LOOK_FOR_LOST_S, self._look_for_lost)
+        self._timers.after(LOOK_FOR_LOST_S, self._look_for_lost)
 
     def _look_for_lost(self) -> None:
-        missing = [device for device in self._devices() if device.lease_key in self.lost]
+        missing = [device for device in self._nodes.real() if device.lease_key in self.lost]
         if missing:
-            self._head.node.looks.look(missing, lambda seen: None)
+            self._look(missing, lambda seen: None)
             self._look_for_lost_later()
 
     def after_failure(self, node_id: bytes, assigned: Assigned, then: Callable[[], None]) -> None:
         """A task or its process failed on these devices: see whether they are there, before others get them."""
-        node = self._head.node
-        devices = [node.device(node_id, name, index) for name, slots in assigned.items() for index, _amount in slots]
-        real = [device for device in devices if device.kind is DeviceKind.REAL]
+        real = self._nodes.assigned_real(node_id, assigned)
         if not real:
             then()
             return
@@ -170,4 +182,4 @@ class DeviceWatch:
         def looked(seen: Any) -> None:
             then()
 
-        node.looks.look(real, looked)
+        self._look(real, looked)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nbaccel.accelerators import Device, DeviceKind
+from nbaccel.accelerators import Device
 from nbaccel.accelerators.metrics import DeviceMetrics
 from nbaccel.device_memory import DEFAULT_THRESHOLD_BYTES
 from nbaccel.local_engine import wire
@@ -21,9 +21,12 @@ from nbaccel.scheduling.events import UNIT, Task, TaskKind
 from nbaccel.views import wording
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.head.loop import Head
+    from nbaccel.local_engine.head.audience import Audience
+    from nbaccel.local_engine.head.devices.device_looks import Look
+    from nbaccel.local_engine.head.devices.nodes import Nodes
     from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess
     from nbaccel.scheduling.commands import SendTask
+    from nbaccel.scheduling.scheduler import Scheduler
 
 THRESHOLD_SHARE = 0.02  # of a device's memory: what drivers and libraries keep grows with the device
 CONTEXT_BYTES = 768 << 20  # a driver's context for a process; from outside nothing tells it from the task's own memory
@@ -42,8 +45,14 @@ class Before(NamedTuple):
 class Leftovers:
     """Judges each task's end by the device memory that its process keeps."""
 
-    def __init__(self, head: Head) -> None:
-        self._head = head
+    def __init__(
+        self, nodes: Nodes, look: Look, scheduler: Scheduler, audience: Audience, threshold_bytes: int | None
+    ) -> None:
+        self._nodes = nodes
+        self._look = look
+        self._scheduler = scheduler
+        self._audience = audience
+        self._threshold_bytes = threshold_bytes  # None: what is usual for such devices
         self._before: dict[bytes, dict[str, Before]] = {}  # worker -> device -> what it was like
         self._hinted: set[bytes] = set()
 
@@ -54,7 +63,7 @@ class Leftovers:
         task = command.task
         if task.kind is not TaskKind.TASK or task.max_calls == 1 or command.worker_id in self._before:
             return False
-        devices = self._real(command.node_id, command.devices)
+        devices = self._nodes.assigned_real(command.node_id, command.devices)
         if not devices:
             return False
 
@@ -65,7 +74,7 @@ class Leftovers:
             finally:  # the task waits for it
                 then()
 
-        self._head.node.looks.look(devices, seen)
+        self._look(devices, seen)
         return True
 
     def worker_gone(self, worker_id: bytes) -> None:
@@ -81,7 +90,7 @@ class Leftovers:
             then("")
             return
         entry: TaskEntry = task.payload
-        node_id, devices = hold.place.node_id, self._devices(hold.place.node_id, hold.devices)
+        node_id, devices = hold.place.node_id, self._nodes.assigned(hold.place.node_id, hold.devices)
         if done.peak >= 0:
             entry.peak_memory = done.peak
             self._hint(entry, devices, hold.parts, done.peak)
@@ -89,12 +98,12 @@ class Leftovers:
             then("")
         elif done.memory >= 0:
             then(self._verdict(task, entry, worker, devices, done.memory, done.memory_why))
-        elif not (real := self._real(node_id, hold.devices)):
+        elif not (real := self._nodes.assigned_real(node_id, hold.devices)):
             then("")  # made up or only counted: no memory stands behind it
         elif self._shared(node_id, real, record):
             self._unknown(entry, "several tasks share the device, and nothing tells whose memory it is", then)
         else:
-            self._head.node.looks.look(real, lambda seen: self._compare(task, entry, worker, real, seen, then))
+            self._look(real, lambda seen: self._compare(task, entry, worker, real, seen, then))
 
     def _compare(
         self, task: Task, entry: TaskEntry, worker: WorkerProcess, devices: list[Device],
@@ -134,9 +143,8 @@ class Leftovers:
         return f"it kept {size} of {names} after {task.name}"
 
     def _threshold(self, devices: list[Device]) -> int:
-        asked: Any = self._head.config.options.get("leak_threshold")
-        if asked is not None:
-            return int(asked)
+        if self._threshold_bytes is not None:
+            return self._threshold_bytes
         total = sum(device.memory_bytes or 0 for device in devices)
         return max(DEFAULT_THRESHOLD_BYTES, int(total * THRESHOLD_SHARE))
 
@@ -149,8 +157,8 @@ class Leftovers:
             f"{subject} ended, but its process (pid {worker.pid}) kept {what}: {cause}. The process is replaced before "
             "the next task gets the device. Leave out max_calls=0, or keep data that is to stay in an actor."
         )
-        self._head.watchers.alert("leak", message, task_id=task.task_id.hex(), device=devices[0].id)
-        self._head.watchers.notice(task.job, wire.Notice("leak", message, template.cell, template.parent))
+        self._audience.alert("leak", message, task_id=task.task_id.hex(), device=devices[0].id)
+        self._audience.notice(task.job, wire.Notice("leak", message, template.cell, template.parent))
 
     # --- hints ----------------------------------------------------------------------------------------------------
 
@@ -171,20 +179,13 @@ class Leftovers:
             f"gpu_memory={_rounded(peak)!r} instead of whole devices would let others run beside it."
         )
         notice = wire.Notice("hint", entry.hint, template.cell, template.parent)
-        self._head.watchers.notice(entry.record.pool.job, notice)
+        self._audience.notice(entry.record.pool.job, notice)
 
     # --- devices --------------------------------------------------------------------------------------------------
 
-    def _devices(self, node_id: bytes, assigned: dict[str, list[tuple[int, int]]]) -> list[Device]:
-        node = self._head.node
-        return [node.device(node_id, name, index) for name, slots in assigned.items() for index, _amount in slots]
-
-    def _real(self, node_id: bytes, assigned: dict[str, list[tuple[int, int]]]) -> list[Device]:
-        return [device for device in self._devices(node_id, assigned) if device.kind is DeviceKind.REAL]
-
     def _shared(self, node_id: bytes, devices: list[Device], record: Any) -> bool:
         places = {(device.resource, device.index) for device in devices}
-        rows = self._head.scheduler.device_holders(node_id)
+        rows = self._scheduler.device_holders(node_id)
         return any((row.resource, row.index) in places and row.held_by is not record for row in rows)
 
 

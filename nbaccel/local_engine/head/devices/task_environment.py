@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from nbaccel import accelerators
@@ -11,9 +12,10 @@ from nbaccel.scheduling.events import TaskKind
 from nbaccel.views import wording
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.head.devices.device_leases import Assigned
-    from nbaccel.local_engine.head.loop import Head
-    from nbaccel.local_engine.head.records import TaskEntry
+    from nbaccel.local_engine.head.audience import Audience
+    from nbaccel.local_engine.head.devices.nodes import Assigned, Nodes
+    from nbaccel.local_engine.head.environments import Environments
+    from nbaccel.local_engine.head.records import Job, TaskEntry
     from nbaccel.scheduling.commands import SendTask
 
 MOST_TOLD = 1_000
@@ -24,8 +26,14 @@ Ids = dict[str, list[str]]
 class TaskEnvironments:
     """Gives tasks their devices."""
 
-    def __init__(self, head: Head) -> None:
-        self._head = head
+    def __init__(
+        self, nodes: Nodes, environments: Environments, jobs: Mapping[int, Job], audience: Audience, *, hide: bool
+    ) -> None:
+        self._nodes = nodes
+        self._environments = environments
+        self._jobs = jobs
+        self._audience = audience
+        self._hide = hide  # devices from tasks that have none, where they do not say otherwise
         self._told: set[tuple[int, str, str]] = set()
 
     def of(self, command: SendTask, entry: TaskEntry) -> tuple[Ids | None, Ids | None, Environment | None]:
@@ -38,14 +46,14 @@ class TaskEnvironments:
         if not command.devices and (not hide or command.task.kind is TaskKind.ACTOR_CALL):
             return None, None, None
         own = self._users_own(command.task.job, entry)
-        ids = self._head.node.ids(command.node_id, command.devices)
+        ids = self._nodes.ids(command.node_id, command.devices)
         environ = self._assigned(command.node_id, command.devices, {**os.environ, **own}, hide)
         kept = {name: own[name] for name in environ if name in own}
         for name, value in kept.items():
             if value != environ[name]:
                 self._say_kept(command, entry, ids, name, value)
         told = dict(ids)
-        offered = self._head.node.devices[command.node_id].devices
+        offered = self._nodes.devices[command.node_id].devices
         for resource, slots in command.devices.items():
             devices = [offered[resource][index] for index, _amount in slots]
             variable = accelerators.variable_of(devices[0])
@@ -55,17 +63,17 @@ class TaskEnvironments:
 
     def _hides(self, entry: TaskEntry) -> bool:
         asked = entry.record.template.hide_unassigned
-        return bool(self._head.config.options.get("hide_unassigned")) if asked is None else asked
+        return self._hide if asked is None else asked
 
     def _users_own(self, job: int, entry: TaskEntry) -> dict[str, str]:
         """The env_vars of the job's runtime_env and of the task's."""
-        environments = self._head.environments
-        own = environments.variables(self._head.jobs[job].hello.runtime_env)
+        environments = self._environments
+        own = environments.variables(self._jobs[job].hello.runtime_env)
         template = entry.record.template
         return {**own, **(environments.variables(template.runtime_env) if template.environment else {})}
 
     def _assigned(self, node_id: bytes, assigned: Assigned, environ: dict[str, str], hide: bool) -> Environment:
-        offered = self._head.node.devices[node_id]
+        offered = self._nodes.devices[node_id]
         variables: Environment = accelerators.hidden_environment(offered, environ) if hide else {}
         for resource, slots in assigned.items():
             devices = [offered.devices[resource][index] for index, _amount in sorted(slots)]
@@ -87,4 +95,4 @@ class TaskEnvironments:
             f"{command.task.name} was given {given}, but runs with {name}={value}, as its runtime_env says. "
             f"Leave {name} out of env_vars to run on what was given."
         )
-        self._head.watchers.notice(command.task.job, wire.Notice("devices", message, template.cell, template.parent))
+        self._audience.notice(command.task.job, wire.Notice("devices", message, template.cell, template.parent))

@@ -1,0 +1,114 @@
+"""The devices' room put together: one prober, and those who ask it, hear it and give devices out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from nbaccel.local_engine.head.audience import Audience
+from nbaccel.local_engine.head.boot import Config
+from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.devices.device_leases import DeviceLeases
+from nbaccel.local_engine.head.devices.device_looks import DeviceLooks
+from nbaccel.local_engine.head.devices.device_watch import DeviceWatch
+from nbaccel.local_engine.head.devices.leases import Leases
+from nbaccel.local_engine.head.devices.node_devices import NodeSetup
+from nbaccel.local_engine.head.devices.nodes import Key, Nodes
+from nbaccel.local_engine.head.notes import Note
+from nbaccel.local_engine.head.poll import Timers
+from nbaccel.local_engine.head.side_process import Helpers
+from nbaccel.local_engine.side_processes import prober
+from nbaccel.scheduling.events import DeviceChanged
+
+
+class DeviceRoom:
+    """Nodes, looks, watch, lending and setup of one head."""
+
+    def __init__(
+        self,
+        timers: Timers,
+        helpers: Helpers,
+        config: Config,
+        tell: Tell,
+        audience: Audience,
+        note: Note,
+        *,
+        known: Callable[[], None],
+        refuse: Callable[[str], None],
+        warn: Callable[[str, str], None],
+        is_stopping: Callable[[], bool],
+    ) -> None:
+        self._tell = tell
+        self._audience = audience
+        self._on_known = known
+        self.nodes = Nodes(tell)
+        self.prober = helpers.make("prober", "", decode=prober.decode_report, on_report=self._reported)
+        self.prober.on_restart = self._prober_died
+        self.looks = DeviceLooks(
+            timers,
+            self.prober,
+            learned=lambda devices, metrics: self.watch.seen(devices, metrics),
+            is_stopping=is_stopping,
+        )
+        held = Leases(title=config.title or "nbaccel", owner_pid=config.owner_pid)
+        self.lending = DeviceLeases(timers, self.nodes, held, tell, audience, note, offer=self.offer)
+        self.watch = DeviceWatch(
+            timers,
+            self.nodes,
+            self.prober,
+            audience,
+            note,
+            look=self.looks.look,
+            look_at_leases=self.look_at_leases,
+            offer=self.offer,
+        )
+        self.setup = NodeSetup(
+            timers,
+            self.nodes,
+            self.prober,
+            config.options,
+            note,
+            arena_bytes=config.arena_bytes,
+            known=self._known,
+            refuse=refuse,
+            warn=warn,
+        )
+
+    def offer(self, key: Key) -> None:
+        """Tell the scheduler what can be had of a real device, and why it is not all."""
+        node_id, resource, index = key
+        device = self.nodes.device(node_id, resource, index)
+        lost = self.watch.lost.get(device.lease_key)
+        if lost is not None:
+            self._tell(DeviceChanged(node_id, resource, index, 0, f"lost: {lost}", True))
+            return
+        free, reason = self.lending.left(device)
+        self._tell(DeviceChanged(node_id, resource, index, free, reason))
+
+    def look_at_leases(self) -> None:
+        """Other heads may have taken some of this machine's devices since we last looked."""
+        self.lending.begin(self.nodes.node_id)
+
+    def _known(self) -> None:
+        self.look_at_leases()
+        self._on_known()
+        if self.watch.wanted:
+            self.watch.begin()
+
+    # ---- what the prober says
+
+    def _reported(self, report: Any) -> None:
+        if type(report) is prober.Measured:
+            self.watch.measured(report)
+        elif type(report) is prober.Looked:
+            self.looks.came(report)
+        else:
+            self.setup.found(report)
+            self._audience.changed()
+
+    def _prober_died(self) -> None:
+        """A new one has been started: it is told what to do."""
+        if self.nodes.detection is not None:
+            self.watch.prober_died()
+        else:
+            self.setup.prober_died()
