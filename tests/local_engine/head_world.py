@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import inspect
 import os
 import socket
 import sys
@@ -357,6 +358,8 @@ class _Counter:
             return
         if event == "c_call" and _is_of_memory(argument):
             return
+        if frame.f_code.co_flags & inspect.CO_GENERATOR:
+            return  # it may be the end of one that was left early: what that raises reaches nobody
         if frame.f_code.co_filename.endswith(_GUARDS) or "tests" in frame.f_code.co_filename:
             return
         self._left -= 1
