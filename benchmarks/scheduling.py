@@ -11,12 +11,15 @@ from __future__ import annotations
 import time
 import tracemalloc
 from collections.abc import Callable
+from functools import cache
 from itertools import count
+from typing import Any
 
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.events import UNIT, Choice, DeviceSpec, NodeSpec, Pool, Task, TaskKind
+from nbaccel.scheduling.events import UNIT, DeviceSpec, NodeSpec
 from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.scheduling.terms import ActorTerms, Choice, Pool, Task, TaskKind, Terms
 
 POOL = Pool(1)
 ONE_CPU = (Choice((("CPU", UNIT),)),)
@@ -64,8 +67,14 @@ class Bench:
         return done
 
 
-def task(number: int, choices: tuple[Choice, ...] = ONE_CPU, **options: object) -> Task:
-    return Task(b"t%d" % number, "f", TaskKind.TASK, 1, POOL, choices, function_key=b"f", **options)  # type: ignore[arg-type]
+@cache
+def terms(choices: tuple[Choice, ...] = ONE_CPU, kind: TaskKind = TaskKind.TASK, **options: Any) -> Terms:
+    """As a head has them: once for all tasks of a kind."""
+    return Terms("f", kind, b"f", choices, job=1, pool=POOL, **options)
+
+
+def task(number: int, choices: tuple[Choice, ...] = ONE_CPU, **options: Any) -> Task:
+    return Task(terms(choices, **options), b"t%d" % number)
 
 
 def head(cpus: int = 2, gpus: int = 0) -> NodeSpec:
@@ -104,12 +113,12 @@ def nodes(number: int, tasks: int = 10_000) -> float:
 def calls(number: int = 10_000) -> float:
     """Calls of one actor by one caller."""
     bench = Bench(head())
-    creation = Task(b"c", "A", TaskKind.ACTOR_CREATION, 1, POOL, ONE_CPU, running=(), actor_id=b"a")
+    creation = Task(terms(kind=TaskKind.ACTOR_CREATION, actor=ActorTerms(running=())), b"c", actor_id=b"a")
     bench.tell(ev.TaskSubmitted(creation))
     bench.answer()
     bench.spent_s = 0.0
     for each in range(number):
-        call = Task(b"m%d" % each, "A.f", TaskKind.ACTOR_CALL, 1, POOL, NO_CHOICE, actor_id=b"a", caller=b"d")
+        call = Task(terms(NO_CHOICE, TaskKind.ACTOR_CALL), b"m%d" % each, actor_id=b"a", caller=b"d")
         bench.tell(ev.TaskSubmitted(call))
         bench.answer()
     return bench.spent_s / number

@@ -44,14 +44,16 @@ ARROWS: dict[str, set[str]] = {
     # acting: a room for each process
     "local_engine": HELD
     | {"local_engine.client", "local_engine.driver", "local_engine.head", "local_engine.wire", "proc", "views"},
-    "local_engine.wire": HELD | {"local_engine", "views"},
-    "local_engine.client": HELD | SHARED | {"accelerators", "freshness", "package_environments", "views", "waits"},
+    "local_engine.wire": HELD | {"local_engine", "scheduling", "views"},
+    "local_engine.client": HELD
+    | SHARED
+    | {"accelerators", "freshness", "package_environments", "scheduling", "views", "waits"},
     "local_engine.driver": HELD
     | SHARED
     | {"local_engine.client", "local_engine.head", "roots", "views"},  # of the head only how it is started
     "local_engine.worker": HELD
     | SHARED
-    | {"accelerators", "device_memory", "local_engine.client", "logging_config", "roots", "views"},
+    | {"accelerators", "device_memory", "local_engine.client", "logging_config", "roots", "scheduling", "views"},
     "local_engine.side_processes": SHARED
     | {"accelerators", "local_engine.worker", "package_environments", "proc", "roots"},
     "local_engine.head": SHARED
@@ -145,6 +147,13 @@ def test_imports_follow_the_arrows(path: Path) -> None:
     for closed, openers in CLOSED.items():
         outside = {other.split(".")[0] for other in imported} - {room.split(".")[0]}
         assert closed not in outside or room in openers, f"{room} may not import {closed}"
+
+
+def test_of_scheduling_a_client_and_a_worker_know_the_terms_of_tasks_and_nothing_else() -> None:
+    rooms = ("local_engine.wire", "local_engine.client", "local_engine.driver", "local_engine.worker")
+    imported = {parts for path in OURS if _room(path) in rooms for parts in _imported_modules(path)}
+    assert {parts for parts in imported if parts[0] == "scheduling"} == {("scheduling", "terms")}
+    assert not _imported_modules(PACKAGE / "scheduling" / "terms.py")
 
 
 def test_no_process_of_the_local_engine_reaches_into_a_room_that_it_does_not_have() -> None:

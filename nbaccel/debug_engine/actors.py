@@ -8,8 +8,8 @@ from nbaccel import exceptions
 from nbaccel.handles import option_checks
 from nbaccel.handles.options import ActorOptions
 from nbaccel.handles.remote import ActorHandle, MethodSpec
-from nbaccel.local_engine import wire
 from nbaccel.scheduling.events import ActorKillAsked
+from nbaccel.scheduling.terms import Terms
 
 if TYPE_CHECKING:
     from nbaccel.debug_engine.engine import DebugEngine
@@ -20,7 +20,7 @@ class Actors:
 
     def __init__(self, engine: DebugEngine) -> None:
         self._engine = engine
-        self.templates: dict[bytes, wire.Template] = {}
+        self.terms: dict[bytes, Terms] = {}
         self._methods: dict[bytes, dict[str, MethodSpec]] = {}
         self._names: dict[tuple[str, str], bytes] = {}
 
@@ -34,13 +34,13 @@ class Actors:
 
     def out_of_scope(self, id: bytes) -> None:
         """The last handle has gone, if this is an actor's id."""
-        template = self.templates.get(id)
-        if template is not None and not template.detached:
+        terms = self.terms.get(id)
+        if terms is not None and not terms.actor.detached:
             why = "its last handle went out of scope"
             self._engine.stage.tell(ActorKillAsked(id, graceful=True, why=why))
 
-    def add(self, handle: ActorHandle, template: wire.Template) -> None:
-        self.templates[handle._actor_id_bytes] = template
+    def add(self, handle: ActorHandle, terms: Terms) -> None:
+        self.terms[handle._actor_id_bytes] = terms
         self._methods[handle._actor_id_bytes] = handle._method_specs
 
     def take_name(self, options: ActorOptions, namespace: str, actor_id: bytes) -> ActorHandle | None:
@@ -61,9 +61,9 @@ class Actors:
 
     def check_group(self, actor_id: bytes, group: str) -> None:
         """Raises ValueError for a concurrency group that the actor does not have."""
-        template = self.templates.get(actor_id)
-        if template is not None:
-            option_checks.group_of_calls(group, template.class_name, template.concurrency_groups)
+        terms = self.terms.get(actor_id)
+        if terms is not None:
+            option_checks.group_of_calls(group, terms.class_name, terms.actor.concurrency_groups)
 
     def named(self, name: str, namespace: str, *, counted: bool = False) -> ActorHandle:
         """Raises ValueError."""
@@ -71,7 +71,7 @@ class Actors:
         actor_id = self._names.get((namespace, name))
         if actor_id is None:
             raise ValueError(f"Failed to look up actor with name {name!r} in namespace {namespace!r}.")
-        return self.handle(actor_id, self.templates[actor_id].class_name, self._methods[actor_id], counted=counted)
+        return self.handle(actor_id, self.terms[actor_id].class_name, self._methods[actor_id], counted=counted)
 
     def names(self, namespace: str | None) -> list[Any]:
         """Names in a namespace; all of them with their namespaces."""

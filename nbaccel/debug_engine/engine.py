@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
+
+from msgspec.structs import replace
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
@@ -24,15 +25,15 @@ from nbaccel.handles.options import ActorOptions, InitOptions, MethodOptions, Ta
 from nbaccel.handles.refs import check_pickled_by_hand
 from nbaccel.handles.remote import ActorClass, ActorHandle, ActorMethod, ObjectRef, ObjectRefGenerator, RemoteFunction
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client import environment_spec, templates
+from nbaccel.local_engine.client import environment_spec
 from nbaccel.local_engine.client.pending_calls import PendingCalls
-from nbaccel.local_engine.head.records import TemplateRecord, template_record
+from nbaccel.local_engine.client.terms import actor_terms, inheriting, method_terms, methods_with_limit, task_terms
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire.ids import IdMaker, return_id, task_of
 from nbaccel.local_engine.worker.execution import current_run
 from nbaccel.scheduling import events as ev
+from nbaccel.scheduling.terms import Task, TaskKind, Terms
 
-_KINDS = (ev.TaskKind.TASK, ev.TaskKind.ACTOR_CREATION, ev.TaskKind.ACTOR_CALL)
 JOB = 1
 
 
@@ -55,7 +56,6 @@ class DebugEngine(View):
         self.streams = Streams(self)
         self._environment = environment_spec.spelled_out(options.runtime_env)
         self._keys: dict[int, tuple[bytes, Any]] = {}  # id of a function or class -> (its key, itself, to keep the id)
-        self._numbers = itertools.count(1)
         self.stage = Stage(self, self.machine)
         self.ref_gone = self.values.gone
 
@@ -66,10 +66,10 @@ class DebugEngine(View):
     ) -> Any:
         inherited = self._inheriting(options)
         key = self._key_of(function._function)
-        fallback = [self._key_of(function._fallback)] if function._fallback else []
+        fallback = self._key_of(function._fallback) if function._fallback else b""
         cell, parent = self.cell()
-        template = templates.task_template(function, inherited, key, fallback, cell=cell, parent=parent)
-        return self._send(template, inherited, args, kwargs, b"")
+        terms = task_terms(function, inherited, key, fallback, cell=cell, parent=parent)
+        return self._send(terms, inherited, args, kwargs, b"")
 
     def create_actor(
         self, actor_class: ActorClass, options: ActorOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -77,20 +77,18 @@ class DebugEngine(View):
         inherited = self._inheriting(options)
         namespace = options.namespace or self.namespace
         key = self._key_of(actor_class._class)
-        fallback = [self._key_of(actor_class._fallback)] if actor_class._fallback else []
+        fallback = self._key_of(actor_class._fallback) if actor_class._fallback else b""
         cell, parent = self.cell()
-        template = templates.actor_template(
-            actor_class, inherited, key, fallback, cell=cell, parent=parent, namespace=namespace
-        )
+        terms = actor_terms(actor_class, inherited, namespace, key, fallback, cell=cell, parent=parent)
         actor_id = self.ids.actor_id()
         there = self.actors.take_name(options, namespace, actor_id)
         if there is not None:
             return there
-        methods = templates.methods_with_limit(actor_class, inherited)
+        methods = methods_with_limit(actor_class, inherited)
         handle = self.actors.handle(actor_id, actor_class._name, methods)
-        self.actors.add(handle, template)
+        self.actors.add(handle, terms)
         try:
-            self._send(template, inherited, args, kwargs, actor_id)
+            self._send(terms, inherited, args, kwargs, actor_id)
         except BaseException:
             self.actors.ended(actor_id)
             raise
@@ -98,20 +96,20 @@ class DebugEngine(View):
 
     def call(self, method: ActorMethod, options: MethodOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         cell, parent = self.cell()
-        template = templates.method_template(method, options, cell=cell, parent=parent)
+        terms = method_terms(method, options, cell=cell, parent=parent)
         actor_id = method.handle._actor_id_bytes
-        self.actors.check_group(actor_id, template.concurrency_group)
+        self.actors.check_group(actor_id, terms.concurrency_group)
         if method._spec.max_pending < 0:
-            return self._send(template, None, args, kwargs, actor_id)
+            return self._send(terms, None, args, kwargs, actor_id)
         self._pending_calls.check(method)
-        returned = self._send(template, None, args, kwargs, actor_id)
+        returned = self._send(terms, None, args, kwargs, actor_id)
         self._pending_calls.count(method, returned)
         return returned
 
     def _inheriting(self, options: Any) -> Any:
         running = current_run.get()
         outer = self._environment if running is None else running.environment or {}
-        return templates.inheriting(options, outer, self.groups.captured(running))
+        return inheriting(options, outer, self.groups.captured(running))
 
     def _key_of(self, code: Any) -> bytes:
         known = self._keys.get(id(code))
@@ -122,18 +120,15 @@ class DebugEngine(View):
         self.stage.execution.learn(*known)
         return known[0]
 
-    def _send(
-        self, template: wire.Template, options: Any, args: tuple[Any, ...], kwargs: dict[str, Any], actor_id: bytes
-    ) -> Any:
+    def _send(self, terms: Terms, options: Any, args: tuple[Any, ...], kwargs: dict[str, Any], actor_id: bytes) -> Any:
         self.values.sweep()
-        record = template_record(next(self._numbers), template, JOB, "")
         payload, slots, refs = self._arguments(args, kwargs)
         running = current_run.get()
         parent = running.task_id if running is not None else b""
         submit = wire.Submit(self.ids.task_id(), 0, payload, slots, refs, actor_id, parent)
-        entry = Entry(submit, record, time.time())
+        entry = Entry(submit, self._of_job(terms), time.time())
         entry.environment = (options.runtime_env if options is not None else None) or {}
-        returned = self._returned(submit.task_id, record)
+        returned = self._returned(submit.task_id, terms)
         self._begin(self._task(entry, actor_id), slots)
         return returned
 
@@ -150,12 +145,12 @@ class DebugEngine(View):
         self.values.keep([*refs, *(id for _place, id in slots)])
         return payload if isinstance(payload, bytes) else payload.joined(), slots, refs
 
-    def _returned(self, task_id: bytes, record: TemplateRecord) -> Any:
-        returns = record.template.num_returns
+    def _returned(self, task_id: bytes, terms: Terms) -> Any:
+        returns = terms.num_returns
         if returns == wire.STREAMING:
             return self.streams.open(task_id)
-        refs = [self.ref(return_id(task_id, index)) for index in range(record.returns)]
-        if record.template.kind == 1 or returns == 0:
+        refs = [self.ref(return_id(task_id, index)) for index in range(terms.returns)]
+        if terms.kind is TaskKind.ACTOR_CREATION or returns == 0:
             return None
         return refs if returns > 1 else refs[0]
 
@@ -164,27 +159,24 @@ class DebugEngine(View):
         self.values.hold(id)
         return ObjectRef(id, self)
 
-    def _task(self, entry: Entry, actor_id: bytes) -> ev.Task:
-        record, template, submit = entry.record, entry.record.template, entry.submit
-        actor = self.actors.templates.get(actor_id)
-        retries = template.max_retries
-        if retries == -2:
-            retries = actor.max_task_retries if actor is not None else 0
-        return ev.Task(
-            submit.task_id, template.name, _KINDS[template.kind], JOB, record.pool, record.choices,
-            fallback_after_s=template.fallback_after_s, running=record.running, function_key=template.function_key,
-            retries_left=retries, actor_id=actor_id or None, parent_task_id=submit.parent or None, caller=b"driver",
-            cell=template.cell, submitted_at=entry.submitted_at, payload=entry, max_restarts=template.max_restarts,
-            max_task_retries=template.max_task_retries, max_concurrency=template.max_concurrency,
-            out_of_order=template.out_of_order, detached=template.detached,
-            owner_worker=self.stage.worker_of(submit.parent), refuse_infeasible=self.options.infeasible == "raise",
+    def _of_job(self, terms: Terms) -> Terms:
+        """The scheduler's form; in one process nothing is fresh, and no worker is replaced."""
+        refuses = self.options.infeasible == "raise"
+        return replace(terms.of_job(JOB, refuse_infeasible=refuses), fresh=False, max_calls=0)
+
+    def _task(self, entry: Entry, actor_id: bytes) -> Task:
+        submit = entry.submit
+        return Task(
+            entry.terms, submit.task_id, entry, actor_id=actor_id or None, parent_task_id=submit.parent or None,
+            caller=b"driver", owner_worker=self.stage.worker_of(submit.parent), submitted_at=entry.submitted_at,
+            retries_left=entry.terms.max_retries or 0,
         )  # fmt: skip
 
-    def _begin(self, task: ev.Task, slots: list[tuple[int | str, bytes]]) -> None:
+    def _begin(self, task: Task, slots: list[tuple[int | str, bytes]]) -> None:
         """Hand it to the scheduler: it runs now, or waits for what it lacks."""
         values = {id: self.values.value(id) for _place, id in slots}
         broken = next((value for value in values.values() if value is not None and value.status != wire.OK), None)
-        if broken is not None and task.kind is not ev.TaskKind.ACTOR_CREATION:
+        if broken is not None and task.kind is not TaskKind.ACTOR_CREATION:
             self.stage.fail_for_argument(task, broken)
             return
         task.missing = {id for id, value in values.items() if value is None} or None
@@ -194,13 +186,13 @@ class DebugEngine(View):
     def cell(self) -> tuple[str, bytes]:
         running = current_run.get()
         if running is not None:
-            return running.template.cell, running.template.parent
+            return running.terms.cell, running.terms.parent
         return engines.cell_source() if engines.cell_source is not None else ("", b"")
 
     def cancel(self, ref: ObjectRef[Any] | ObjectRefGenerator, *, force: bool, recursive: bool) -> None:
         task_id = ref._task_id if isinstance(ref, ObjectRefGenerator) else task_of(ref._id)
         record = self.stage.scheduler.task_record(task_id)
-        if force and record is not None and record.task.kind is ev.TaskKind.ACTOR_CALL:
+        if force and record is not None and record.task.kind is TaskKind.ACTOR_CALL:
             raise ValueError("force=True is not supported for actor tasks: kill the actor instead.")
         self.stage.tell(ev.CancelAsked(task_id, False, recursive))
 

@@ -107,9 +107,9 @@ class Groups:
 
     def captured(self, running: Running | None) -> PlacementGroup | None:
         """The group that what this code submits runs in, unless it says where."""
-        if running is None or not running.template.capture or not running.template.choices:
+        if running is None or not running.terms.capture or not running.terms.choices:
             return None
-        group_id = running.template.choices[running.run.choice].group_id
+        group_id = running.terms.choices[running.run.choice].placement.group_id
         if group_id is None:
             return None
         return self._captured.setdefault(group_id, PlacementGroup(PlacementGroupID(group_id)))

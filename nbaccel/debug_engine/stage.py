@@ -26,6 +26,7 @@ from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.commands import Failure
 from nbaccel.scheduling.moves import CANCELLED
 from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.scheduling.terms import Task, TaskKind
 
 if TYPE_CHECKING:
     from nbaccel.debug_engine.engine import DebugEngine
@@ -147,7 +148,7 @@ class Stage:
             return
         self._engine.groups.owner_died(worker.worker_id)
         for actor in list(self.scheduler.living_actors_of(worker.worker_id)):
-            if not actor.task.detached:
+            if not actor.terms.detached:
                 self.tell(ev.ActorKillAsked(actor.actor_id, why=OWNER_DIED))
 
     def _recall(self, command: do.RecallTasks) -> None:
@@ -190,13 +191,13 @@ class Stage:
         worker, task = self.workers[command.worker_id], command.task
         entry: Entry = task.payload
         environment = entry.environment
-        if task.kind is ev.TaskKind.ACTOR_CALL:  # in the surroundings that its actor was made in
+        if task.kind is TaskKind.ACTOR_CALL:  # in the surroundings that its actor was made in
             made = worker.creation
             ids, environ = None, made.run.environ if made is not None else None
             environment = (made.environment if made is not None else None) or environment
         else:
             ids = self._machine.ids(command.devices) or None
-            environ = self._machine.environment(command.devices, entry.record.template.hide_unassigned)
+            environ = self._machine.environment(command.devices, entry.terms.hide_unassigned)
         told = self._machine.told_ids(command.devices, ids, environment) if environ is not None else ids
         entry.worker_id, entry.node_id, entry.device_ids = worker.worker_id, command.node_id, ids
         record = self.scheduler.task_record(task.task_id)
@@ -204,7 +205,7 @@ class Stage:
             task.task_id, 0, entry.submit.args, [], told, environ, record.attempt if record else 0, command.choice,
             task.actor_id or b"",
         )  # fmt: skip
-        running = Running(run, entry.record.template, environment=environment)
+        running = Running(run, entry.terms, environment=environment)
         running.payloads = [(place, self._payload(id)) for place, id in entry.submit.slots]
         worker.waiting.append(running)
         self._go_on(worker)
@@ -221,13 +222,13 @@ class Stage:
             if record is None or record.over:
                 continue  # cancelled since it was sent
             record.task.payload.started_at, record.task.payload.times = time.time(), []
-            if running.template.kind == 2 and worker.loop is not None:
+            if running.terms.kind is TaskKind.ACTOR_CALL and worker.loop is not None:
                 self._call_async(worker, running)
             else:
                 self._run(worker, running)
 
     def _run(self, worker: Worker, running: Running) -> None:
-        worker.busy = running.template.max_concurrency == 1 and not self._is_threaded(worker)
+        worker.busy = running.terms.actor.max_concurrency == 1 and not self._is_threaded(worker)
         worker.under_way[running.task_id] = running
         try:
             done = self._guarded(running, lambda: self._work(worker, running))
@@ -244,7 +245,7 @@ class Stage:
     def _is_threaded(self, worker: Worker) -> bool:
         creation = worker.creation
         return creation is not None and (
-            creation.template.max_concurrency > 1 or bool(creation.template.concurrency_groups)
+            creation.terms.actor.max_concurrency > 1 or bool(creation.terms.actor.concurrency_groups)
         )
 
     def _guarded(self, running: Running, work: Callable[[], wire.Done | None]) -> wire.Done | None:
@@ -273,26 +274,28 @@ class Stage:
         self.tell(ev.WorkerDied(worker.worker_id, how))
 
     def _work(self, worker: Worker, running: Running) -> wire.Done | None:
-        template = running.template
+        terms = running.terms
         why_not = set_up(running.environment or {})
         if why_not:
             value = failures.failed("RuntimeEnvSetupError", why_not)
-            return wire.Done(running.task_id, [wire.Result(value)] * max(template.num_returns, 1), failed=True)
+            return wire.Done(running.task_id, [wire.Result(value)] * max(terms.num_returns, 1), failed=True)
         args, kwargs = self.execution.arguments(running)
-        if template.kind == 1:
+        if terms.kind is TaskKind.ACTOR_CREATION:
             return self._construct(worker, running, args, kwargs)
         code = (
-            worker.method(template.method) if template.kind == 2 else self.execution.code(template, running.run.choice)
+            worker.method(terms.method)
+            if terms.kind is TaskKind.ACTOR_CALL
+            else self.execution.code(terms, running.run.choice)
         )
         value = code(*args, **kwargs)
-        if template.num_returns == wire.STREAMING:
+        if terms.num_returns == wire.STREAMING:
             self._open_stream(worker, running, value)
             return None
         return self.execution.results(running, value)
 
     def _construct(self, worker: Worker, running: Running, args: list[Any], kwargs: dict[str, Any]) -> wire.Done:
         worker.creation = running
-        cls = self.execution.code(running.template, running.run.choice)
+        cls = self.execution.code(running.terms, running.run.choice)
         worker.house(cls, args, kwargs)
         return wire.Done(running.task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
 
@@ -322,10 +325,10 @@ class Stage:
 
     async def _awaited(self, worker: Worker, running: Running) -> wire.Done | None:
         args, kwargs = self.execution.arguments(running)
-        value = worker.method(running.template.method)(*args, **kwargs)
+        value = worker.method(running.terms.method)(*args, **kwargs)
         if is_unfinished(value):
             value = await value
-        if running.template.num_returns == wire.STREAMING:
+        if running.terms.num_returns == wire.STREAMING:
             self._open_stream(worker, running, value)
             return None
         return self.execution.results(running, value)
@@ -393,7 +396,7 @@ class Stage:
             entry.results, entry.failed, entry.note = done.results, done.failed, done.note
             entry.times = running.ended(done).times
             entry.finished_at = time.time()
-            if done.failed and running.template.kind == 1:
+            if done.failed and running.terms.kind is TaskKind.ACTOR_CREATION:
                 self.actor_errors[running.run.actor_id] = done.results[0].value
         if worker.ended:
             return
@@ -414,10 +417,10 @@ class Stage:
         if entry.results is not None:
             self._write(command.task, entry.results)
 
-    def _write(self, task: ev.Task, results: list[wire.Result]) -> None:
+    def _write(self, task: Task, results: list[wire.Result]) -> None:
         values, raised = self._engine.values, self.execution.raised.pop(task.task_id, None)
-        returns = task.payload.record.returns
-        if task.payload.record.template.num_returns == wire.STREAMING and results[0].value.status != wire.OK:
+        returns = task.payload.terms.returns
+        if task.payload.terms.num_returns == wire.STREAMING and results[0].value.status != wire.OK:
             self._engine.streams.failed(task.task_id, results[0].value, raised)
             if results[0].value.status == wire.RAISED:  # that is the last item's; the stream has come to its end
                 results = [wire.Result(wire.Value(wire.OK, codec.NONE))]
@@ -441,23 +444,23 @@ class Stage:
             self.fail_for_argument(task, value)
             self.tell(ev.ArgumentFailed(task.task_id, cancelled))
 
-    def fail_for_argument(self, task: ev.Task, value: wire.Value) -> None:
+    def fail_for_argument(self, task: Task, value: wire.Value) -> None:
         task.payload.failed, task.payload.note = True, "an argument failed"
-        if task.kind is ev.TaskKind.ACTOR_CREATION and task.actor_id is not None:
+        if task.kind is TaskKind.ACTOR_CREATION and task.actor_id is not None:
             self.actor_errors[task.actor_id] = value
-        self._write(task, [wire.Result(value)] * max(task.payload.record.returns, 1))
+        self._write(task, [wire.Result(value)] * max(task.payload.terms.returns, 1))
 
     def _fail(self, command: do.FailTask) -> None:
         task = command.task
         task.payload.failed, task.payload.note = True, command.message
         value = self._failure(command, task)
-        if task.kind is ev.TaskKind.ACTOR_CREATION and command.failure in _OF_ACTORS:
+        if task.kind is TaskKind.ACTOR_CREATION and command.failure in _OF_ACTORS:
             self.actor_errors[task.actor_id or b""] = value  # its calls get the same
-        self._write(task, [wire.Result(value)] * max(task.payload.record.returns, 1))
+        self._write(task, [wire.Result(value)] * max(task.payload.terms.returns, 1))
 
-    def _failure(self, command: do.FailTask, task: ev.Task) -> wire.Value:
+    def _failure(self, command: do.FailTask, task: Task) -> wire.Value:
         kind = _ERRORS.get(command.failure, "WorkerCrashedError")
-        is_task = task.kind is ev.TaskKind.TASK
+        is_task = task.kind is TaskKind.TASK
         kind = kind if is_task else _OF_ACTORS.get(command.failure, kind)
         facts: dict[str, Any] = {"task_id": task.task_id.hex()}
         error = self.actor_errors.get(task.actor_id or b"")
@@ -480,7 +483,7 @@ def _exit_of(running: Running) -> wire.Done:
         "ActorDiedError", "The actor ended itself: exit_actor() was called.", actor_id=running.run.actor_id.hex()
     )
     return wire.Done(
-        running.task_id, [wire.Result(value)] * max(running.template.num_returns, 1), failed=True, exiting=True
+        running.task_id, [wire.Result(value)] * max(running.terms.num_returns, 1), failed=True, exiting=True
     )
 
 

@@ -15,9 +15,7 @@ from nbaccel import __version__
 from nbaccel.handles.options import ACCELERATORS, TaskOptions
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.host_address import host_address
-from nbaccel.local_engine import wire
-from nbaccel.local_engine.client import templates
-from nbaccel.local_engine.head.records import choice_of
+from nbaccel.local_engine.client.terms import asked
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.local_engine.worker import unheard_exits
@@ -26,6 +24,7 @@ from nbaccel.scheduling.events import UNIT
 from nbaccel.scheduling.explain import HolderFact
 from nbaccel.scheduling.moves import CANCELLED, FAILED
 from nbaccel.scheduling.tasks import KEEP_ENDED
+from nbaccel.scheduling.terms import Choice, Terms
 from nbaccel.views import task_filter, trace_events
 from nbaccel.views.snapshot import ActorRow, Alert, DeviceRow, GroupRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
@@ -45,35 +44,35 @@ class View:
 
     def context(self: Any) -> dict[str, Any]:
         running = current_run.get()
-        template = running.template if running is not None else None
+        terms = running.terms if running is not None else None
         worker = self._worker()
         creation = worker.creation if worker is not None else None
         owner = creation or running
-        group_id = _spec(owner).group_id if owner is not None and owner.template.choices else None
+        group_id = _spec(owner).placement.group_id if owner is not None and owner.terms.choices else None
         devices = (owner.run.devices or {}) if owner is not None else {}
         return {
             "job_id": "00000001",
             "node_id": self.machine.node_id.hex(),
             "worker_id": (worker.worker_id if worker is not None else b"\xff" * 28).hex(),
             "task_id": running.task_id.hex() if running is not None else None,
-            "task_name": template.name if template is not None else None,
+            "task_name": terms.name if terms is not None else None,
             "task_function_name": self.stage.execution.function_name(running, creation)
             if running is not None
             else None,
             "actor_id": creation.run.actor_id.hex() if creation is not None else None,
-            "actor_name": creation.template.actor_name if creation is not None else None,
-            "class_name": creation.template.class_name if creation is not None else None,
+            "actor_name": creation.terms.actor.name if creation is not None else None,
+            "class_name": creation.terms.class_name if creation is not None else None,
             "namespace": self.namespace,
             "accelerator_ids": {name: [] for name in ACCELERATORS} | devices,
             "assigned_resources": _assigned(owner),
             "is_canceled": bool(running and running.cancelled),
             "fallback_taken": bool(owner and owner.run.choice),
             "fallback_label": _spec(owner).label if owner is not None and owner.run.choice else "",
-            "runtime_env": (owner.template.runtime_env if owner is not None else b"{}").decode(),
+            "runtime_env": (owner.terms.runtime_env if owner is not None else b"{}").decode(),
             "attempt": running.run.attempt if running is not None else 0,
             "reconstructed": bool(creation and creation.run.attempt),
             "placement_group_id": group_id.hex() if group_id else None,
-            "captures": bool(owner and owner.template.capture),
+            "captures": bool(owner and owner.terms.capture),
             "session_name": "debug",
             "session_dir": os.getcwd(),
             "address": "debug",
@@ -93,9 +92,9 @@ class View:
         worker = self._worker()
         if worker is None or worker.creation is None:
             raise RuntimeError("This code does not run in an actor.")
-        template = worker.creation.template
-        methods = codec.load_code(template.methods)
-        return self.actors.handle(worker.creation.run.actor_id, template.class_name, methods, counted=False)
+        terms = worker.creation.terms
+        methods = codec.load_code(terms.actor.methods)
+        return self.actors.handle(worker.creation.run.actor_id, terms.class_name, methods, counted=False)
 
     def exit_actor(self: Any) -> None:
         worker = self._worker()
@@ -209,15 +208,15 @@ class View:
     def _task_row(self: Any, record: Any) -> TaskRow:
         task, entry = record.task, record.task.payload
         explanation = None if record.over else self.stage.scheduler.explain(task.task_id, time.monotonic())
-        function = task.name if entry.record.template.kind else entry.record.template.method
-        choice = task.choices[record.choice] if task.choices else None
+        function = task.name if entry.terms.kind else entry.terms.method
+        choice = task.terms.choices[record.choice] if task.terms.choices else None
         return TaskRow(
-            task.task_id.hex(), task.name, task.kind.value, record.state.name, task.job,
+            task.task_id.hex(), task.name, task.kind.words, record.state.name, task.job,
             demand={name: amount / UNIT for name, amount in choice.demand} if choice is not None else {},
             device_ids=entry.device_ids or {}, node_id=entry.node_id.hex() or None,
             worker_id=entry.worker_id.hex() or None, pid=os.getpid(),
             actor_id=task.actor_id.hex() if task.actor_id else None,
-            parent_task_id=task.parent_task_id.hex() if task.parent_task_id else None, cell=task.cell,
+            parent_task_id=task.parent_task_id.hex() if task.parent_task_id else None, cell=task.terms.cell,
             submitted_at=entry.submitted_at, started_at=entry.started_at, finished_at=entry.finished_at,
             why=entry.note or (explanation.sentence if explanation is not None else ""), attempt=record.attempt,
             function=function, error_type=_error_type(record) if entry.failed else "",
@@ -228,18 +227,18 @@ class View:
         creations = [worker.creation for worker in self.stage.workers.values() if worker.creation is not None]
         running = {creation.run.actor_id: creation for creation in creations}
         return [
-            self._actor_row(actor_id, template, running.get(actor_id))
-            for actor_id, template in self.actors.templates.items()
+            self._actor_row(actor_id, terms, running.get(actor_id))
+            for actor_id, terms in self.actors.terms.items()
             if actor_id in self.stage.actor_states
         ]
 
-    def _actor_row(self: Any, actor_id: bytes, template: wire.Template, creation: Running | None) -> ActorRow:
+    def _actor_row(self: Any, actor_id: bytes, terms: Terms, creation: Running | None) -> ActorRow:
         state, record = self.stage.actor_states[actor_id], self.stage.scheduler.actor_record(actor_id)
-        choice = template.choices[record.creation.choice] if record is not None and template.choices else None
+        choice = terms.choices[record.creation.choice] if record is not None and terms.choices else None
         return ActorRow(
-            actor_id.hex(), template.class_name, _STATES.get(state, state), 1, template.actor_name, template.namespace,
+            actor_id.hex(), terms.class_name, _STATES.get(state, state), 1, terms.actor.name, terms.actor.namespace,
             demand=_assigned(creation), device_ids=(creation.run.devices if creation is not None else None) or {},
-            node_id=self.machine.node_id.hex(), pid=os.getpid(), cell=template.cell, detached=template.detached,
+            node_id=self.machine.node_id.hex(), pid=os.getpid(), cell=terms.cell, detached=terms.actor.detached,
             choice=choice.label if choice is not None else "",
             choice_why=record.creation.choice_why if record is not None else "",
         )  # fmt: skip
@@ -294,7 +293,7 @@ class View:
         return [_reason(id.hex(), explanation) for id, explanation in found if explanation is not None]
 
     def probe(self: Any, options: TaskOptions) -> Any:
-        choice = choice_of(templates.asked(options))
+        choice = asked(options)
         explanation = self.stage.scheduler.explain_choice(choice, time.monotonic())
         verdict = "now" if explanation.fits_now else "busy" if explanation.ever else "never"
         return _reason("", explanation) | {"verdict": verdict}
@@ -333,7 +332,9 @@ def _holder(held: Any) -> Holder:
         return Holder("placement group", held.amount / UNIT)
     task_id = None if creation is not None else task.task_id.hex()
     actor_id = task.actor_id.hex() if creation is not None else None
-    return Holder(task.name.removesuffix(".__init__"), held.amount / UNIT, task_id, actor_id, os.getpid(), task.cell)
+    return Holder(
+        task.name.removesuffix(".__init__"), held.amount / UNIT, task_id, actor_id, os.getpid(), task.terms.cell
+    )
 
 
 def _reason(id: str, explanation: Any) -> dict[str, Any]:
@@ -356,16 +357,14 @@ def _blocker(fact: HolderFact) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _spec(owner: Running) -> wire.ChoiceSpec:
-    return owner.template.choices[owner.run.choice]
+def _spec(owner: Running) -> Choice:
+    return owner.terms.choices[owner.run.choice]
 
 
 def _assigned(owner: Running | None) -> dict[str, float]:
-    if owner is None or not owner.template.choices:
+    if owner is None or not owner.terms.choices:
         return {}
-    running = owner.template.running if not owner.run.choice else None  # another choice is held as it is
-    demand = running if running is not None else _spec(owner).demand
-    return {name: amount / UNIT for name, amount in demand}
+    return {name: amount / UNIT for name, amount in owner.terms.demand_of(owner.run.choice)}
 
 
 def _events(row: TaskRow, times: Sequence[float]) -> list[dict[str, Any]]:

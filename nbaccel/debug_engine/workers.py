@@ -13,6 +13,7 @@ from nbaccel.debug_engine.idle_loop import IdleLoop
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.worker.actor_host import constructed, method_of
 from nbaccel.local_engine.worker.execution import ActorExit, Running
+from nbaccel.scheduling.terms import Terms
 
 
 class Worker(msgspec.Struct, eq=False):
@@ -30,7 +31,7 @@ class Worker(msgspec.Struct, eq=False):
 
     @property
     def label(self) -> str:
-        return self.creation.template.class_name if self.creation is not None else "worker"
+        return self.creation.terms.class_name if self.creation is not None else "worker"
 
     def method(self, name: str) -> Any:
         """A method of the actor, or one that every actor has."""
@@ -45,7 +46,7 @@ class Worker(msgspec.Struct, eq=False):
     def house(self, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
         """Make the actor; an asyncio one in its loop."""
         assert self.creation is not None
-        if not self.creation.template.is_async:
+        if not self.creation.terms.is_async:
             self.instance = cls(*args, **kwargs)
             return
         self.loop = self.loop or IdleLoop()
@@ -114,7 +115,7 @@ class Entry(msgspec.Struct, eq=False):
     """This engine's part of a task: Task.payload."""
 
     submit: wire.Submit
-    record: Any  # TemplateRecord
+    terms: Terms
     submitted_at: float
     code: Any = None
     results: list[wire.Result] | None = None

@@ -9,7 +9,7 @@ import msgspec
 
 from nbaccel.scheduling.commands import ActorChanged, Command, Failure, FinishTask, ReleaseDevices, SendTask
 from nbaccel.scheduling.dispatch import Dispatcher
-from nbaccel.scheduling.events import Task, TaskReturned
+from nbaccel.scheduling.events import TaskReturned
 from nbaccel.scheduling.ledger import Hold
 from nbaccel.scheduling.moves import (
     ACTOR_MOVES,
@@ -26,6 +26,7 @@ from nbaccel.scheduling.moves import (
 )
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.tasks import TaskRecord, TaskTable
+from nbaccel.scheduling.terms import UNLIMITED, ActorTerms, Task
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
 PENDING, ALIVE, RESTARTING, DEAD = ActorState
@@ -60,13 +61,17 @@ class ActorRecord(msgspec.Struct, eq=False):
         return self.creation.task
 
     @property
+    def terms(self) -> ActorTerms:
+        return self.creation.task.terms.actor
+
+    @property
     def name(self) -> str:
         """Its class's, for sentences."""
         return self.task.name.removesuffix(".__init__")
 
     @property
     def may_restart(self) -> bool:
-        return self.task.max_restarts < 0 or self.restarts < self.task.max_restarts
+        return self.terms.max_restarts == UNLIMITED or self.restarts < self.terms.max_restarts
 
     def __str__(self) -> str:
         return f"actor {self.name} ({self.actor_id.hex()})"
@@ -111,7 +116,7 @@ class ActorTable:
         assert record.task.actor_id is not None
         actor = ActorRecord(record.task.actor_id, record, now)
         record.actor = self.records[actor.actor_id] = actor
-        record.of_detached |= record.task.detached
+        record.of_detached |= record.task.terms.actor.detached
         self._out.append(ActorChanged(actor.actor_id, PENDING.name))
 
     def created(self, worker: WorkerRecord, event: TaskReturned, now: float) -> None:
@@ -122,7 +127,7 @@ class ActorTable:
         if event.fall_back:
             self._construct_otherwise(actor, worker, event.fall_back, now)
             return
-        last = event.failed or not actor.task.max_restarts
+        last = event.failed or not actor.terms.max_restarts
         actor.settled |= last
         self._tasks.finish(record, now, event.failed, event.cancelled, tell=last)
         if event.failed:
@@ -130,8 +135,8 @@ class ActorTable:
             return
         actor.created = True
         self._dispatcher.close_lease(worker)
-        if actor.task.running is not None and actor.hold is not None and not record.choice:
-            self._cluster.shrink(actor.hold, actor.task.running)
+        if actor.terms.running is not None and actor.hold is not None and not record.choice:
+            self._cluster.shrink(actor.hold, actor.terms.running)
         self._move(actor, ALIVE, now)
         for caller in list(actor.lines):
             self._send_ready(actor, caller, now)
@@ -153,9 +158,11 @@ class ActorTable:
             self._refuse(record, actor, now)
             return
         record.actor = actor
+        if task.terms.max_retries is None:
+            task.retries_left = actor.terms.max_task_retries
         pending = actor.waiting + len(actor.sent)
-        if 0 <= actor.task.max_pending_calls <= pending:
-            most = actor.task.max_pending_calls
+        most = actor.terms.max_pending_calls
+        if most is not None and pending >= most:
             message = f"{task.name} was not accepted: {pending} calls are pending and max_pending_calls is {most}."
             self._tasks.fail(record, Failure.PENDING_CALLS_EXCEEDED, message, now)
             return
@@ -182,7 +189,7 @@ class ActorTable:
 
     def _caller(self, actor: ActorRecord, record: TaskRecord) -> bytes:
         """Calls in the same line keep their order; out of order, each has a line of its own."""
-        return record.task.task_id if actor.task.out_of_order else record.task.caller
+        return record.task.task_id if actor.terms.out_of_order else record.task.caller
 
     def arguments_arrived(self, record: TaskRecord, now: float) -> None:
         self._tasks.move(record, WAITING, now)
@@ -223,7 +230,7 @@ class ActorTable:
     def _send(self, actor: ActorRecord, record: TaskRecord, now: float) -> None:
         worker = actor.worker
         assert worker is not None
-        first = actor.busy < actor.task.max_concurrency
+        first = actor.busy < actor.terms.max_concurrency
         self._tasks.move(record, SUBMITTED, now)
         actor.sent[record.task.task_id] = record
         record.worker = worker
@@ -252,7 +259,7 @@ class ActorTable:
             self._run(actor, record, now)
         actor.busy -= 1
         self._conclude(actor, record, event, now)
-        while actor.behind and actor.busy < actor.task.max_concurrency:
+        while actor.behind and actor.busy < actor.terms.max_concurrency:
             self._run(actor, actor.behind.popleft(), now)
         self._close_if_done(actor, now)
 

@@ -6,7 +6,6 @@ from collections import Counter
 from itertools import chain
 
 from nbaccel.scheduling.actors import ActorRecord, ActorTable
-from nbaccel.scheduling.events import TaskKind
 from nbaccel.scheduling.groups import GroupTable
 from nbaccel.scheduling.leases import Leases
 from nbaccel.scheduling.ledger import Place
@@ -27,6 +26,7 @@ from nbaccel.scheduling.moves import (
 )
 from nbaccel.scheduling.placement import Ask, Cluster
 from nbaccel.scheduling.tasks import Shape, TaskRecord, TaskTable
+from nbaccel.scheduling.terms import TaskKind
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
 
@@ -151,7 +151,7 @@ def _check_worker(worker: WorkerRecord, workers: WorkerTable, leases: Leases) ->
         assert (worker in leases.ahead) == (len(worker.queue) > 1), f"{worker} has {len(worker.queue)} tasks"
     if state is STARTING and worker.queue:
         assert len(worker.queue) == 1 and worker.hold is not None, f"{worker} starts for more than one task"
-    if worker.queue and worker.queue[0].task.fresh and state is not STOPPING:
+    if worker.queue and worker.queue[0].task.terms.fresh and state is not STOPPING:
         assert not worker.used, f"{worker} has run code before {worker.queue[0]}"
     if state is ACTOR:
         assert worker.actor is not None and worker.actor.worker is worker, f"{worker} serves no actor"
@@ -163,7 +163,7 @@ def _check_actor(actor: ActorRecord) -> None:
     assert all(actor.lines.values()), f"{actor} keeps an empty line"
     assert all(record.state == SUBMITTED for record in actor.behind), f"{actor}: a call is behind and runs"
     assert len(actor.sent) == actor.busy + len(actor.behind), f"{actor}: {len(actor.sent)} sent, {actor.busy} run"
-    assert actor.busy <= actor.task.max_concurrency or not actor.behind, f"{actor} runs too many calls"
+    assert actor.busy <= actor.task.terms.actor.max_concurrency or not actor.behind, f"{actor} runs too many calls"
     if actor.state is ActorState.ALIVE:
         assert actor.worker is not None and actor.hold is not None, f"{actor} is alive without a process"
         heads = [line[0] for line in actor.lines.values()]

@@ -6,7 +6,7 @@ from enum import Enum
 
 import msgspec
 
-from nbaccel.scheduling.events import Pool, Task
+from nbaccel.scheduling.terms import Pool, Task
 
 
 class Failure(Enum):
@@ -39,7 +39,7 @@ class SendTask(msgspec.Struct):
     task: Task
     node_id: bytes
     devices: dict[str, list[tuple[int, int]]]
-    choice: int = 0  # which of task.choices was taken
+    choice: int = 0  # which of task.terms.choices was taken
     first: bool = True  # the worker starts it at once; False: it queues behind another in the worker
 
 

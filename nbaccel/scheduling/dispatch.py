@@ -7,11 +7,11 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from nbaccel.scheduling.commands import Command, Failure, ReleaseDevices, SendTask
-from nbaccel.scheduling.events import TaskKind
 from nbaccel.scheduling.ledger import Hold
 from nbaccel.scheduling.moves import ACTOR, BUSY, RUNNING, STARTING, SUBMITTED, WAITING
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.tasks import Shape, TaskRecord, TaskTable
+from nbaccel.scheduling.terms import TaskKind
 from nbaccel.scheduling.timers import Timers
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
@@ -133,7 +133,7 @@ class Dispatcher:
         """
         if self._explainer.group_is_gone(shape):
             return Failure.GROUP_REMOVED
-        if record.task.refuse_infeasible and (
+        if record.task.terms.refuse_infeasible and (
             self._explainer.refused_group(shape) or not self._explainer.waits_for_group(shape)
         ):
             return Failure.UNSCHEDULABLE
@@ -159,7 +159,7 @@ class Dispatcher:
         if self._explainer.waits_for_group(shape):
             return
         for each in (record, shape.line[-1]):
-            if each.task.cell not in shape.told and each.state == WAITING:
+            if each.task.terms.cell_in_words not in shape.told and each.state == WAITING:
                 self._tasks.say(shape, each, "infeasible", self._explainer.infeasible(shape, each))
 
     def _notice(self, shape: Shape, now: float) -> None:

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from nbaccel.scheduling.actors import ActorTable
 from nbaccel.scheduling.commands import Command, Failure, InterruptTask
 from nbaccel.scheduling.dispatch import Dispatcher
-from nbaccel.scheduling.events import CancelAsked, TaskKind
+from nbaccel.scheduling.events import CancelAsked
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.leases import Leases
 from nbaccel.scheduling.ledger import Place
 from nbaccel.scheduling.moves import ARGS, STARTING, STOPPING, SUBMITTED, WAITING, ActorState
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.tasks import TaskRecord, TaskTable
+from nbaccel.scheduling.terms import TaskKind
 from nbaccel.scheduling.timers import Timers
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
@@ -198,4 +199,4 @@ def _in_group(record: TaskRecord, group_id: bytes) -> bool:
     hold = record.hold
     if hold is not None:
         return hold.place.group_id == group_id
-    return any(choice.placement.group_id == group_id for choice in record.task.choices)
+    return any(choice.placement.group_id == group_id for choice in record.task.terms.choices)

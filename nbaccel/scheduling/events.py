@@ -6,90 +6,12 @@ caller owns. Ids are opaque bytes. Hot records are slotted, not frozen (making a
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Any
-
 import msgspec
+
+from nbaccel.scheduling.terms import Task
 
 UNIT = 10_000
 Demand = dict[str, int]
-
-
-class TaskKind(Enum):
-    """What a unit of work is: a plain task, an actor's constructor, or a call of an actor's method."""
-
-    TASK = "task"
-    ACTOR_CREATION = "actor creation"
-    ACTOR_CALL = "actor call"
-
-
-class Pool(msgspec.Struct, frozen=True):
-    """Which workers are interchangeable: same job, same runtime environment, same way to start."""
-
-    job: int
-    environment: str = ""  # hash of the runtime environment; "" is the job's own
-    zygote: str = ""  # which interpreter prefix forks it; "" is the head's own
-    how: str = "fork"  # "fork" from the zygote, or "exec" of a new interpreter
-
-
-class Placement(msgspec.Struct, frozen=True):
-    """Where work may go. `strategy`: DEFAULT, SPREAD, NODE (node_id, soft) or GROUP (group_id, bundle)."""
-
-    strategy: str = "DEFAULT"
-    node_id: bytes | None = None
-    soft: bool = False
-    group_id: bytes | None = None
-    bundle: int = -1
-    labels: tuple[
-        tuple[str, str], ...
-    ] = ()  # hard label selector: key, condition ("H100", "!H100", "in(a,b)", "!in(a)")
-    soft_labels: tuple[tuple[str, str], ...] = ()
-
-
-ANYWHERE = Placement()
-
-
-class Choice(msgspec.Struct, frozen=True):
-    """One way to run a task: what it asks (sorted pairs, so that it is hashable) and where."""
-
-    demand: tuple[tuple[str, int], ...]
-    placement: Placement = ANYWHERE
-    label: str = ""  # "" for the first choice; the user's words for a fallback ("cpu", "{'NPU': 1}")
-    gpu_memory_bytes: int = 0  # of one device; 0 means not asked
-
-
-class Task(msgspec.Struct):
-    """One unit of work as the scheduler sees it. `payload` belongs to the head; the scheduler never looks at it."""
-
-    task_id: bytes
-    name: str
-    kind: TaskKind
-    job: int
-    pool: Pool
-    choices: tuple[Choice, ...]  # tried in order; the first is what the user asked
-    fallback_after_s: float | None = None  # None: fall back only from a choice that can never be met
-    skipped: int = 0  # so many of the choices have been tried, and raised what is to be answered by the next
-    refuse_infeasible: bool = False  # fail at once what can never be met here, instead of waiting for a node
-    running: tuple[tuple[str, int], ...] | None = None  # an actor's demand once placed; None: the same as placed
-    fresh: bool = False  # needs a process that never ran user code
-    max_calls: int = 0  # the worker is retired after so many calls of this function; 0: never
-    function_key: bytes = b""  # counts calls for max_calls and learns how short the function's tasks are
-    retries_left: int = 0  # for a dead worker; -1: without end
-    missing: set[bytes] | None = None  # ids of argument objects that are not there yet
-    actor_id: bytes | None = None
-    parent_task_id: bytes | None = None
-    caller: bytes = b""  # the client that submitted it: orders an actor's calls
-    owner_worker: bytes | None = None  # the worker that submitted it, None for a driver
-    cell: str = ""  # "[7] line 3", for sentences
-    submitted_at: float = 0.0
-    payload: Any = None
-    # actors only (kind ACTOR_CREATION)
-    max_restarts: int = 0
-    max_task_retries: int = 0
-    max_concurrency: int = 1
-    out_of_order: bool = False
-    detached: bool = False
-    max_pending_calls: int = -1
 
 
 class DeviceSpec(msgspec.Struct):

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import msgspec
 
 from nbaccel.scheduling.actors import ActorRecord
-from nbaccel.scheduling.events import Choice
 from nbaccel.scheduling.groups import GroupRecord
 from nbaccel.scheduling.ledger import Hold, Place
 from nbaccel.scheduling.moves import ARGS, IN_GET, RUNNING, SUBMITTED, WAITING, ActorState, GroupState
@@ -15,6 +14,7 @@ from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.reasons import Feasibility, choice_text, judge
 from nbaccel.scheduling.resources import amount_of, listed, quantity
 from nbaccel.scheduling.tasks import Shape, TaskRecord
+from nbaccel.scheduling.terms import Choice
 
 CONSTRUCTOR = ".__init__"  # an actor's first task is named for its class
 MAX_NAMED = 4  # holders named in a sentence; the record has them all
@@ -95,7 +95,7 @@ class Explainer:
         return f"{_subject(record)} waits for an earlier call of the same caller, whose arguments are not ready yet."
 
     def _resources(self, record: TaskRecord, answer: Explanation, now: float | None) -> None:
-        choice = record.task.choices[record.task.skipped]
+        choice = record.task.terms.choices[record.task.skipped]
         group = self._groups.get(choice.placement.group_id or b"")
         self._judge(choice, answer)
         if group is not None and group.state is not GroupState.CREATED:
@@ -272,11 +272,11 @@ def _fact(hold: Hold, resource: str, amount: int, index: int | None) -> HolderFa
             resource, amount, str(owner), "", since, node_id, index, group_id=spec.group_id, for_life=True
         )
     task = owner.task
-    fact = HolderFact(resource, amount, task.name, task.cell, since, node_id, index)
+    fact = HolderFact(resource, amount, task.name, task.terms.cell_in_words, since, node_id, index)
     if isinstance(owner, ActorRecord):
         fact.actor_id, fact.for_life = owner.actor_id, owner.created
         fact.name = fact.name.removesuffix(CONSTRUCTOR)
-        fact.detached = task.detached
+        fact.detached = task.terms.actor.detached
         fact.blocked = owner.worker is not None and owner.worker.blocked > 0
         fact.ending = owner.state is ActorState.DEAD
     else:
@@ -334,15 +334,15 @@ def ways_out(resources: list[str]) -> str:
 
 
 def _alternatives(record: TaskRecord) -> str:
-    later = record.task.choices[record.task.skipped + 1 :]
+    later = record.task.terms.choices[record.task.skipped + 1 :]
     if not later:
         return " Ask for less, or give a fallback such as fallback='cpu'."
     return f" It can fall back to {listed([choice_text(choice) for choice in later])}."
 
 
 def _falls_back(record: TaskRecord) -> str:
-    after = record.task.fallback_after_s
-    later = record.task.choices[record.task.skipped + 1 :]
+    after = record.task.terms.fallback_after_s
+    later = record.task.terms.choices[record.task.skipped + 1 :]
     if after is None or not later:
         return ""
     choice = later[0]
@@ -351,7 +351,7 @@ def _falls_back(record: TaskRecord) -> str:
 
 def _subject(record: TaskRecord) -> str:
     name = record.task.name.removesuffix(CONSTRUCTOR)
-    return f"{name} (cell {record.task.cell})" if record.task.cell else name
+    return f"{name} (cell {record.task.terms.cell_in_words})" if record.task.terms.cell_in_words else name
 
 
 def _held(fact: HolderFact, now: float | None) -> str:

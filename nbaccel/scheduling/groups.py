@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import msgspec
 
 from nbaccel.scheduling.commands import Command, GroupChanged, Warn
-from nbaccel.scheduling.events import Choice, GroupAsked, Placement
+from nbaccel.scheduling.events import GroupAsked
 from nbaccel.scheduling.ledger import Asked, Device, Hold, Place
 from nbaccel.scheduling.moves import GROUP_MOVES, GroupState, IllegalEvent, Story, lengthened
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.reasons import judge
+from nbaccel.scheduling.terms import Choice, Placement
 
 PENDING, CREATED, RESCHEDULING, REMOVED = GroupState
 MAX_TRIALS = 5_000  # steps of the search for a packing, before it is called impossible for now

@@ -58,12 +58,12 @@ class Leases:
         task = record.task
         worker.used = True
         started_at = record.started_at
-        average = self._learn(task.function_key, now - started_at if started_at is not None else 0.0)
+        average = self._learn(task.terms.function_key, now - started_at if started_at is not None else 0.0)
         self._conclude(record, event, now)
         if event.retire:
             self._dispatcher.retire(worker, event.retire, now)
-        elif task.max_calls and self._spent(worker, record):
-            self._dispatcher.retire(worker, f"{task.name} has max_calls={task.max_calls}", now)
+        elif task.terms.max_calls and self._spent(worker, record):
+            self._dispatcher.retire(worker, f"{task.name} has max_calls={task.terms.max_calls}", now)
         else:
             self._go_on(worker, record, average, now)
 
@@ -108,9 +108,9 @@ class Leases:
         self._tasks.line_up_first(records, now)
 
     def _spent(self, worker: WorkerRecord, record: TaskRecord) -> bool:
-        calls = worker.calls.get(record.task.function_key, 0) + 1
-        worker.calls[record.task.function_key] = calls
-        return calls >= record.task.max_calls
+        calls = worker.calls.get(record.task.terms.function_key, 0) + 1
+        worker.calls[record.task.terms.function_key] = calls
+        return calls >= record.task.terms.max_calls
 
     def _go_on(self, worker: WorkerRecord, done: TaskRecord, average: float, now: float) -> None:
         """The next of its queue runs now; it is sent more ahead, or its lease ends."""
@@ -170,7 +170,12 @@ class Leases:
         room = min(worker.window, 1 + shape.size // (shape.leases or 1)) - len(queue)
         while room > 0:
             record = shape.first()
-            if record is None or record.pool is not worker.pool or record.task.fresh or record.task.max_calls:
+            if (
+                record is None
+                or record.pool is not worker.pool
+                or record.task.terms.fresh
+                or record.task.terms.max_calls
+            ):
                 break
             if record.actor is not None:
                 break
@@ -220,7 +225,7 @@ class Leases:
         busiest = max(self.ahead, key=lambda worker: len(worker.queue), default=None)
         if busiest is None or len(busiest.queue) < 3:
             return
-        average = self._averages.get(busiest.queue[0].task.function_key, 0.0)
+        average = self._averages.get(busiest.queue[0].task.terms.function_key, 0.0)
         if average * len(busiest.queue) > RECALL_WORTH_S:
             self.recall(busiest)
 

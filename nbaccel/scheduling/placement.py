@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from nbaccel.scheduling.events import Choice, NodeSpec
+from nbaccel.scheduling.events import NodeSpec
 from nbaccel.scheduling.ledger import NO_DEVICES, Asked, Device, Hold, Place
 from nbaccel.scheduling.resources import KNOWN_DEVICE_RESOURCES
+from nbaccel.scheduling.terms import Choice
 
 if TYPE_CHECKING:
     from nbaccel.scheduling.tasks import Shape

@@ -8,7 +8,7 @@ from itertools import islice
 import msgspec
 
 from nbaccel.scheduling.actors import ActorRecord, ActorTable
-from nbaccel.scheduling.events import Choice, Demand, Task, TaskKind
+from nbaccel.scheduling.events import Demand
 from nbaccel.scheduling.explain import Explainer, Explanation
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.ledger import Device, Hold, Place
@@ -16,6 +16,7 @@ from nbaccel.scheduling.moves import FAILED, STOPPING, ActorState, TaskState
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.reasons import Feasibility, judge
 from nbaccel.scheduling.tasks import TaskRecord, TaskTable
+from nbaccel.scheduling.terms import Choice, Task, TaskKind
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
 

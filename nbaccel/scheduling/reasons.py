@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from nbaccel.scheduling.events import UNIT, Choice
+from nbaccel.scheduling.events import UNIT
 from nbaccel.scheduling.ledger import Asked, Device, Place
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.resources import TYPE_PREFIX, amount_of, bytes_text, demand_text, listed, quantity
+from nbaccel.scheduling.terms import Choice
 
 
 class Feasibility(msgspec.Struct):

@@ -29,6 +29,7 @@ from nbaccel.scheduling.moves import (
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.queries import Queries
 from nbaccel.scheduling.tasks import TaskRecord, TaskTable
+from nbaccel.scheduling.terms import TaskKind
 from nbaccel.scheduling.timers import Timers
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
@@ -153,19 +154,19 @@ class Scheduler(Queries):
 
     def _task_submitted(self, event: ev.TaskSubmitted, now: float) -> None:
         task = event.task
-        kind = task.kind
-        if kind is ev.TaskKind.ACTOR_CREATION:
+        kind = task.terms.kind
+        if kind is TaskKind.ACTOR_CREATION:
             self._actors.check_new(task)
         record = self._tasks.admit(task, now)
-        record.pool = self._workers.pool_of(task.pool)
+        record.pool = self._workers.pool_of(task.terms.pool)
         if task.owner_worker is not None:
             owner = self._workers.records.get(task.owner_worker)
             if owner is not None and owner.actor is not None and owner.actor.creation.of_detached:
                 record.of_detached = True
-        if kind is ev.TaskKind.ACTOR_CALL:
+        if kind is TaskKind.ACTOR_CALL:
             self._actors.call(record, now)
             return
-        if kind is ev.TaskKind.ACTOR_CREATION:
+        if kind is TaskKind.ACTOR_CREATION:
             self._actors.create(record, now)
         if task.job in self._ended_jobs and not record.of_detached:
             self._came_too_late(record, now)
@@ -184,7 +185,7 @@ class Scheduler(Queries):
         for record in self._tasks.arrived(event.object_ids):
             if record.over:
                 continue
-            if record.task.kind is ev.TaskKind.ACTOR_CALL:
+            if record.task.kind is TaskKind.ACTOR_CALL:
                 self._actors.arguments_arrived(record, now)
             else:
                 self._tasks.line_up(record, now)
@@ -196,7 +197,7 @@ class Scheduler(Queries):
         if record.state not in (ARGS, WAITING):
             raise IllegalEvent("ArgumentFailed", str(record), record.state.name, record.story, "It has been started.")
         self._tasks.drop(record, now, event.cancelled)
-        if record.task.kind is ev.TaskKind.ACTOR_CALL:
+        if record.task.kind is TaskKind.ACTOR_CALL:
             self._actors.left(record.actor, record, now)
         elif record.actor is not None:
             record.actor.settled = True
@@ -317,7 +318,7 @@ class Scheduler(Queries):
         if record is None or record.over or record.worker is None:
             return
         worker = record.worker
-        if record.task.kind is ev.TaskKind.ACTOR_CALL or record not in worker.queue:
+        if record.task.kind is TaskKind.ACTOR_CALL or record not in worker.queue:
             raise IllegalEvent("ArgumentsLost", str(record), record.state.name, record.story, "It is no queued task.")
         if len(worker.queue) == 1:
             self._unassign(worker, record, now)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nbaccel.scheduling.commands import Command, FailTask, Failure, FinishTask, Warn
-from nbaccel.scheduling.events import CancelAsked, Choice, Task
+from nbaccel.scheduling.events import CancelAsked
 from nbaccel.scheduling.ledger import Hold
 from nbaccel.scheduling.moves import (
     ARGS,
@@ -26,6 +26,7 @@ from nbaccel.scheduling.moves import (
     lengthened,
 )
 from nbaccel.scheduling.placement import Ask, Cluster
+from nbaccel.scheduling.terms import Choice, Task, Terms
 
 if TYPE_CHECKING:
     from nbaccel.scheduling.actors import ActorRecord
@@ -123,7 +124,7 @@ class TaskTable:
         self._failed: deque[TaskRecord] = deque()  # the last that failed, of those that are too old for `_ended`
         self._seq = 0
         self._most_shapes = MAX_SHAPES
-        self._last_choices: tuple[Choice, ...] = ()
+        self._last_terms: Terms | None = None
         self._last_shape: Shape | None = None
 
     # --- coming and going -----------------------------------------------------------------------------------------
@@ -277,32 +278,24 @@ class TaskTable:
     # --- lines ----------------------------------------------------------------------------------------------------
 
     def shape_of(self, task: Task, depth: int) -> Shape:
-        last = self._last_shape
-        if (
-            last is not None
-            and not task.skipped
-            and task.choices is self._last_choices
-            and last.job == task.job
-            and last.depth == depth
-            and last.fallback_after_s == task.fallback_after_s
-            and last.running == task.running
-        ):
+        terms, last = task.terms, self._last_shape
+        if last is not None and terms is self._last_terms and last.depth == depth and not task.skipped:
             return last
-        choices = task.choices[task.skipped :] if task.skipped else task.choices
-        key = (choices, task.fallback_after_s, task.job, depth, task.running)
+        choices = terms.choices[task.skipped :] if task.skipped else terms.choices
+        key = (choices, terms.fallback_after_s, terms.job, depth, terms.actor.running)
         shape = self.shapes.get(key)
         if shape is None:
-            shape = self._new_shape(key, task, choices, depth)
+            shape = self._new_shape(key, terms, choices, depth)
         if not task.skipped:
-            self._last_choices, self._last_shape = choices, shape
+            self._last_terms, self._last_shape = terms, shape
         return shape
 
-    def _new_shape(self, key: object, task: Task, choices: tuple[Choice, ...], depth: int) -> Shape:
+    def _new_shape(self, key: object, terms: Terms, choices: tuple[Choice, ...], depth: int) -> Shape:
         if len(self.shapes) >= self._most_shapes:
             self._forget_empty_shapes()
             self._most_shapes = max(MAX_SHAPES, 2 * len(self.shapes))
         asks = tuple(self._cluster.ask_for(choice) for choice in choices)
-        shape = self.shapes[key] = Shape(choices, asks, task.fallback_after_s, task.job, depth, task.running)
+        shape = self.shapes[key] = Shape(choices, asks, terms.fallback_after_s, terms.job, depth, terms.actor.running)
         for ask in asks:
             ask.shapes[shape] = None
         return shape
@@ -329,13 +322,13 @@ class TaskTable:
 
     def _has_to_be_told(self, shape: Shape, record: TaskRecord) -> bool:
         """Others wait already for what can never be met here, but the cell of this one has not been told."""
-        return record.task.cell not in shape.told and not any(ask.places for ask in shape.asks)
+        return record.task.terms.cell_in_words not in shape.told and not any(ask.places for ask in shape.asks)
 
     def fall_back(self, record: TaskRecord, why: str, now: float) -> None:
         """What it tried raised an error that its next choice is to answer: to the front of that choice's line."""
         task = record.task
         task.skipped = record.choice + 1
-        label = task.choices[task.skipped].label or "the next choice"
+        label = task.terms.choices[task.skipped].label or "the next choice"
         record.fell_because = f"{label} was taken, because the choice before raised {why}"
         record.attempt += 1
         record.shape = None
@@ -388,20 +381,20 @@ class TaskTable:
         first: dict[str, TaskRecord] = {}
         for record in islice(shape.line, MAX_LOOKED_AT):
             if record.state == WAITING and record is not but:
-                first.setdefault(record.task.cell, record)
+                first.setdefault(record.task.terms.cell_in_words, record)
         return first
 
     def say(self, shape: Shape, record: TaskRecord, kind: str, message: str) -> None:
         """One line under the task's cell, in the place of the one that was there."""
-        told = shape.told.get(record.task.cell)
+        told = shape.told.get(record.task.terms.cell_in_words)
         if told is None:
-            told = shape.told[record.task.cell] = Told(record.task.task_id, record)
+            told = shape.told[record.task.terms.cell_in_words] = Told(record.task.task_id, record)
         told.record = record
         self._out.append(Warn(shape.job, kind, told.line_id, message))
 
     def _waits_no_more(self, shape: Shape, left: TaskRecord) -> None:
         """A task left its line: what was said of it is taken away, or belongs to the next of its cell."""
-        told = shape.told.get(left.task.cell)
+        told = shape.told.get(left.task.terms.cell_in_words)
         if shape.size and (told is None or told.record is not left):
             return
         waiting = self.longest_waiting(shape, but=left) if shape.size else {}

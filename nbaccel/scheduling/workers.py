@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nbaccel.scheduling.commands import Command, StartWorker, StopWorker
-from nbaccel.scheduling.events import Pool, TaskKind
 from nbaccel.scheduling.ledger import Hold
 from nbaccel.scheduling.moves import (
     ACTOR,
@@ -24,6 +23,7 @@ from nbaccel.scheduling.moves import (
     WorkerState,
     lengthened,
 )
+from nbaccel.scheduling.terms import Pool, TaskKind
 from nbaccel.scheduling.timers import Timers
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class WorkerTable:
         node_id = hold.place.node_id
         bound = _bound_by(hold)
         creates = record.task.kind is TaskKind.ACTOR_CREATION
-        worker = None if creates or record.task.fresh else self._take_idle(pool, node_id, bound)
+        worker = None if creates or record.task.terms.fresh else self._take_idle(pool, node_id, bound)
         if worker is None:
             worker = self._take_spare(pool) or self._start(pool, node_id)
             worker.pool, worker.node_id, worker.bound = pool, node_id, bound

@@ -33,6 +33,7 @@ from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
 from nbaccel.scheduling.events import UNIT
+from nbaccel.scheduling.terms import ActorTerms, Choice, TaskKind, Terms
 from nbaccel.views.question import Question
 
 FIRST_PID = 5_000_000  # above what the kernel gives
@@ -136,7 +137,7 @@ class HeadWorld:
         task_id = self._ids.task_id()
         slots: list[Any] = [(0, return_id(after, 0))] if after is not None else []
         self.say(wire.Submit(task_id, list(TEMPLATES).index(name), b"", slots, actor_id=actor_id))
-        if TEMPLATES[name].kind == 1:
+        if TEMPLATES[name].kind is CREATION:
             return task_id
         self.submitted.append(task_id)
         self.expected += [return_id(task_id, index) for index in range(max(1, TEMPLATES[name].num_returns))]
@@ -180,7 +181,7 @@ class HeadWorld:
     def returns(self, worker: FakeWorker, *, failed: bool = False) -> None:
         run = worker.runs.pop(0)
         record = self.head.scheduler.task_record(run.task_id)
-        returns = record.task.payload.record.returns if record is not None else 1
+        returns = record.task.terms.returns if record is not None else 1
         value = wire.Value(wire.RAISED if failed else wire.OK, b"x")
         results = [wire.Result(value) for _ in range(max(1, returns))]
         worker.sock.send(wire.frame([wire.Done(run.task_id, results, failed=failed, note="ValueError" * failed)]))
@@ -392,17 +393,18 @@ def _read(sock: socket.socket, reader: framing.FrameReader) -> list[Any] | None:
         messages += reader.feed(data)
 
 
-def _asks(**amounts: float) -> list[wire.ChoiceSpec]:
-    return [wire.ChoiceSpec([(name, round(amount * UNIT)) for name, amount in sorted(amounts.items())])]
+def _asks(**amounts: float) -> tuple[Choice, ...]:
+    return (Choice(tuple((name, round(amount * UNIT)) for name, amount in sorted(amounts.items()))),)
 
 
+TASK, CREATION = TaskKind.TASK, TaskKind.ACTOR_CREATION
 TEMPLATES = {
-    "task": wire.Template("task", 0, b"f", _asks(CPU=1), max_retries=1),
-    "pair": wire.Template("pair", 0, b"f", _asks(CPU=1), num_returns=2, max_retries=0),
-    "train": wire.Template("train", 0, b"f", _asks(CPU=1, GPU=1), fresh=True, max_calls=1, max_retries=0),
-    "half": wire.Template("half", 0, b"f", _asks(GPU=0.5), max_retries=1),
-    "stream": wire.Template("stream", 0, b"f", _asks(CPU=1), num_returns=wire.STREAMING, max_retries=0),
-    "actor": wire.Template("Actor.__init__", 1, b"f", _asks(CPU=1), running=[], max_retries=0, max_restarts=1),
-    "learner": wire.Template("Learner.__init__", 1, b"f", _asks(GPU=1), max_retries=0),
-    "call": wire.Template("Actor.call", 2, b"", _asks(), method="call", max_retries=0),
+    "task": Terms("task", TASK, b"f", _asks(CPU=1), max_retries=1),
+    "pair": Terms("pair", TASK, b"f", _asks(CPU=1), num_returns=2, max_retries=0),
+    "train": Terms("train", TASK, b"f", _asks(CPU=1, GPU=1), fresh=True, max_calls=1, max_retries=0),
+    "half": Terms("half", TASK, b"f", _asks(GPU=0.5), max_retries=1),
+    "stream": Terms("stream", TASK, b"f", _asks(CPU=1), num_returns=wire.STREAMING, max_retries=0),
+    "actor": Terms("Actor.__init__", CREATION, b"f", _asks(CPU=1), actor=ActorTerms(running=(), max_restarts=1)),
+    "learner": Terms("Learner.__init__", CREATION, b"f", _asks(GPU=1)),
+    "call": Terms("Actor.call", TaskKind.ACTOR_CALL, b"", _asks(), method="call"),
 }

@@ -21,6 +21,7 @@ from nbaccel.local_engine.driver import engine as driver
 from nbaccel.local_engine.head.observers import MOST_UNREAD_BYTES, Observers
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.wire.framing import FrameReader, LineReader
+from nbaccel.scheduling.terms import TaskKind, Terms
 from nbaccel.views import observing, sessions
 from nbaccel.views.observer_lines import SnapshotLine
 from nbaccel.views.snapshot import Runtime, Snapshot
@@ -280,8 +281,8 @@ def test_a_driver_that_cannot_be_understood_is_told_and_ended(cluster: Place) ->
 
 def test_a_driver_whose_words_the_head_fails_at_is_told_and_ended(cluster: Place) -> None:
     sock, reader = raw_driver()
-    template = wire.Template("f", 0, b"f", [], environment="e", runtime_env=b"\xff")
-    sock.sendall(wire.frame([wire.DefineTemplate(1, template)]))
+    terms = Terms("f", TaskKind.TASK, b"f", (), environment="e", runtime_env=b"\xff")
+    sock.sendall(wire.frame([wire.DefineTemplate(1, terms)]))
     assert "said something that the head fails at" in last_word(sock, reader).message
     sock.close()
     assert nbaccel.get(misbehaving.echo.remote(7)) == 7
@@ -289,8 +290,8 @@ def test_a_driver_whose_words_the_head_fails_at_is_told_and_ended(cluster: Place
 
 def test_a_task_of_more_results_than_could_ever_be_written_down_ends_who_asks_for_it(cluster: Place) -> None:
     sock, reader = raw_driver()
-    template = wire.Template("f", 0, b"f", [], num_returns=1 << 62)
-    sock.sendall(wire.frame([wire.DefineTemplate(1, template), wire.Submit(b"x" * 24, 1)]))
+    terms = Terms("f", TaskKind.TASK, b"f", (), num_returns=1 << 62)
+    sock.sendall(wire.frame([wire.DefineTemplate(1, terms), wire.Submit(b"x" * 24, 1)]))
     assert "a template of 4611686018427387904 return values" in last_word(sock, reader).message
     sock.close()
 

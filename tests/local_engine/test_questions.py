@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from nbaccel.local_engine.wire import driver_questions
+from nbaccel.scheduling.terms import Choice
 from nbaccel.views import observer_lines
 from nbaccel.views.explanations import Explanation, Probe, Verdict
 from nbaccel.views.observer_lines import QUESTIONS, Explain, ReadLogs, WatchSnapshots, question_of
@@ -57,7 +58,7 @@ def test_answers_come_back_as_what_they_are() -> None:
     rows = table_of(Explain.answered_by(lambda asker, asked: [explanation]))
     assert Explain().read_answer(rows["explain"].encoded_answer(None, Explain().body())) == [explanation]
     probe = driver_questions.ProbeChoice.answered_by(lambda asker, asked: explanation.as_probe())
-    choice = driver_questions.ChoiceSpec([("CPU", 10_000)])
+    choice = Choice((("CPU", 10_000),))
     asked = driver_questions.ProbeChoice(choice)
     assert asked.read_answer(probe.encoded_answer(None, asked.body())) == Probe(Verdict.BUSY, "train waits.")
 

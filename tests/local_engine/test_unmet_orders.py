@@ -13,6 +13,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
+from nbaccel.scheduling.terms import TaskKind
 from tests.local_engine.head_world import KILLED, TEMPLATES, HeadWorld
 
 ORDERS = [
@@ -68,7 +69,7 @@ class AnyFault(RuleBasedStateMachine):
         self.world = HeadWorld()
 
     @rule(
-        name=st.sampled_from([name for name, template in TEMPLATES.items() if template.kind == 0]),
+        name=st.sampled_from([name for name, template in TEMPLATES.items() if template.kind is TaskKind.TASK]),
         order=st.sampled_from(ORDERS),
         call=st.integers(0, 60),
         after=st.booleans(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.events import UNIT
+from nbaccel.scheduling.terms import Choice, Task, TaskKind
 from tests.scheduling.world import World, choice, node
 
 
@@ -12,7 +13,7 @@ def world(cpus: int = 2, gpus: int = 2) -> World:
     return World(node("head", gpus, CPU=cpus))
 
 
-def alive(w: World, *choices: ev.Choice, **options: object) -> ev.Task:
+def alive(w: World, *choices: Choice, **options: object) -> Task:
     creation = w.actor("Counter", *choices, **options)
     w.ready()
     w.returns(creation)
@@ -20,7 +21,7 @@ def alive(w: World, *choices: ev.Choice, **options: object) -> ev.Task:
 
 
 def sent_calls(w: World) -> list[bytes]:
-    return [command.task.task_id for command in w.sent if command.task.kind is ev.TaskKind.ACTOR_CALL]
+    return [command.task.task_id for command in w.sent if command.task.kind is TaskKind.ACTOR_CALL]
 
 
 def test_calls_before_the_constructor_has_returned_wait_and_then_go_in_order() -> None:

@@ -7,6 +7,7 @@ import pytest
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.events import UNIT, DeviceSpec
+from nbaccel.scheduling.terms import Task
 from tests.scheduling.world import HEAD, World, choice, node
 
 GIB = 1 << 30
@@ -16,7 +17,7 @@ def world(gpus: int | list[DeviceSpec] = 2, cpus: int = 8) -> World:
     return World(node("head", gpus, CPU=cpus))
 
 
-def indexes(world: World, task: ev.Task) -> list[int]:
+def indexes(world: World, task: Task) -> list[int]:
     return [index for index, _ in world.devices_of(task)["GPU"]]
 
 

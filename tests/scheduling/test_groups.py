@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.events import UNIT, GroupAsked, Placement
+from nbaccel.scheduling.events import UNIT, GroupAsked
+from nbaccel.scheduling.terms import Choice, Placement
 from tests.scheduling.world import World, choice, demand, node
 
 Bundle = tuple[tuple[str, int], ...]
@@ -22,7 +23,7 @@ def ask(w: World, bundles: list[Bundle], strategy: str = "PACK", group_id: bytes
     return [group.places[index].node_id.decode() for index in sorted(group.places)]
 
 
-def inside(bundle: int = -1, **amounts: float) -> ev.Choice:
+def inside(bundle: int = -1, **amounts: float) -> Choice:
     return choice(Placement("GROUP", group_id=b"g", bundle=bundle), **amounts)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.events import Task
 from nbaccel.scheduling.moves import IllegalEvent
+from nbaccel.scheduling.terms import Task
 from tests.scheduling.world import World, choice, node
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.events import UNIT, DeviceSpec, Task
+from nbaccel.scheduling.events import UNIT, DeviceSpec
+from nbaccel.scheduling.terms import Task
 from tests.scheduling.world import HEAD, World, choice, node
 
 REASON = "lost: the GPU has fallen off the bus (Xid 79)."

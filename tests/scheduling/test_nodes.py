@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.events import Placement
+from nbaccel.scheduling.terms import Placement, Task
 from tests.scheduling.world import World, choice, node
 
 
@@ -13,7 +13,7 @@ def cluster(*, gpus: int = 0) -> World:
     )
 
 
-def nodes_of(w: World, tasks: list[ev.Task]) -> list[str]:
+def nodes_of(w: World, tasks: list[Task]) -> list[str]:
     w.ready()
     return [w.node_of(task) for task in tasks]
 

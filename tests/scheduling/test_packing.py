@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.events import UNIT, DeviceSpec, Task
+from nbaccel.scheduling.events import UNIT, DeviceSpec
+from nbaccel.scheduling.terms import Task
 from tests.scheduling.world import HEAD, World, node
 
 QUANTITIES = [0.0001, 0.1, 0.25, 0.3333, 0.5, 0.6, 0.9999, 1, 2, 3, 5]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.events import UNIT, DeviceSpec
+from nbaccel.scheduling.terms import Choice, Placement, Task
 from tests.scheduling.world import HEAD, World, choice, demand, node
 
 GIB = 1 << 30
@@ -17,7 +18,7 @@ def world(gpus: int | list[DeviceSpec] = 2, cpus: int = 8, **options: object) ->
     return World(node("head", gpus, CPU=cpus), **options)
 
 
-def why(w: World, task: ev.Task) -> str:
+def why(w: World, task: Task) -> str:
     explanation = w.scheduler.explain(task.task_id, w.now)
     assert explanation is not None
     return explanation.sentence
@@ -35,11 +36,11 @@ def why(w: World, task: ev.Task) -> str:
         (choice(CPU=64), "this machine has 8 CPUs in all, not 64 CPUs"),
         (choice(**{"GPU": 1, "accelerator_type:H100": 0.001}), "there is no accelerator of type H100"),
         (choice(gpu_memory_bytes=80 * GIB), "no GPU on this machine has 80 GiB of memory (the largest has 24 GiB)"),
-        (choice(ev.Placement(labels=(("zone", "b"),)), CPU=1), "no node has the labels zone=b"),
+        (choice(Placement(labels=(("zone", "b"),)), CPU=1), "no node has the labels zone=b"),
         (choice(shelf=1), "there is no shelf on this machine"),
     ],
 )
-def test_what_can_never_run_is_known_at_once_with_the_reason(asked: ev.Choice, reason: str) -> None:
+def test_what_can_never_run_is_known_at_once_with_the_reason(asked: Choice, reason: str) -> None:
     w = world([DeviceSpec("GPU", index, type="A10", memory_bytes=24 * GIB) for index in range(2)])
     verdict = w.scheduler.feasibility(asked)
     assert not verdict.ever and reason in verdict.reason
@@ -57,7 +58,7 @@ def test_what_can_never_run_is_known_at_once_with_the_reason(asked: ev.Choice, r
         (choice(CPU=1, GPU=4), "any of the 3 nodes has 2 GPUs, not 4"),
     ],
 )
-def test_of_several_nodes_the_resource_is_named_that_none_has_enough_of(asked: ev.Choice, reason: str) -> None:
+def test_of_several_nodes_the_resource_is_named_that_none_has_enough_of(asked: Choice, reason: str) -> None:
     w = World(node("head", CPU=0), node("wide", CPU=8), node("devices", 2, CPU=0))
     assert reason in w.scheduler.feasibility(asked).reason
 
@@ -282,7 +283,7 @@ def test_a_task_that_will_fall_back_says_when() -> None:
 OR_CPU = (choice(CPU=1, GPU=1), choice(CPU=2, label="cpu"))
 
 
-def taken(w: World, task: ev.Task) -> int:
+def taken(w: World, task: Task) -> int:
     return [command.choice for command in w.sent if command.task is task][-1]
 
 

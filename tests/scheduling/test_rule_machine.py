@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.events import UNIT, DeviceSpec, GroupAsked, Placement, Task, TaskKind
+from nbaccel.scheduling.events import UNIT, DeviceSpec, GroupAsked
 from nbaccel.scheduling.moves import ActorState, IllegalEvent
+from nbaccel.scheduling.terms import Placement, Task, TaskKind
 from tests.scheduling.world import HEAD, FakeWorker, World, choice, demand, node
 
 CHOICES = {
@@ -224,7 +225,7 @@ class AnyOrder(RuleBasedStateMachine):
         found = []
         for worker in self._at_work():
             record = self.world.scheduler.task_record(worker.queue[0].task_id) if worker.queue else None
-            if record is not None and record.choice + 1 < len(record.task.choices):
+            if record is not None and record.choice + 1 < len(record.task.terms.choices):
                 found.append(worker)
         return found
 

@@ -8,6 +8,7 @@ from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.moves import IllegalEvent
 from nbaccel.scheduling.tasks import KEEP_ENDED, KEEP_FAILED
+from nbaccel.scheduling.terms import Pool, Task
 from tests.scheduling.world import World, choice, node
 
 
@@ -125,15 +126,15 @@ def test_an_exec_pool_takes_no_spares() -> None:
     w = world()
     w.tell(ev.PrestartAsked())
     w.ready()
-    task = w.submit("f", pool=ev.Pool(1, environment="abc", how="exec"))
+    task = w.submit("f", pool=Pool(1, environment="abc", how="exec"))
     assert not w.is_sent(task)
-    assert w.of(do.StartWorker)[0].pool == ev.Pool(1, environment="abc", how="exec")
+    assert w.of(do.StartWorker)[0].pool == Pool(1, environment="abc", how="exec")
 
 
 # --- sending ahead -----------------------------------------------------------------------------------------------
 
 
-def short_tasks(w: World, number: int = 40) -> list[ev.Task]:
+def short_tasks(w: World, number: int = 40) -> list[Task]:
     """Submits them; the first few have run, so that the function is known to be short."""
     tasks = [w.submit("short") for _ in range(number)]
     w.ready()

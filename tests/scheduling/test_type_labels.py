@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nbaccel.scheduling.events import UNIT, Choice, DeviceSpec, Placement
+from nbaccel.scheduling.events import UNIT, DeviceSpec
+from nbaccel.scheduling.terms import Choice, Placement
 from tests.scheduling.world import World, choice, node
 
 LABEL = "ray.io/accelerator-type"

@@ -10,10 +10,16 @@ from typing import Any
 
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.events import UNIT, Choice, DeviceSpec, NodeSpec, Placement, Pool, Task, TaskKind
+from nbaccel.scheduling.events import UNIT, DeviceSpec, NodeSpec
 from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.scheduling.terms import ANYWHERE, ActorTerms, Choice, Placement, Pool, Task, TaskKind, Terms
 
 HEAD = b"head"
+
+
+def _taken(options: dict[str, Any], kind: type) -> dict[str, Any]:
+    """Those of the options that are fields of this kind, taken out."""
+    return {name: options.pop(name) for name in list(options) if name in kind.__struct_fields__}  # type: ignore[attr-defined]
 
 
 def demand(**amounts: float) -> tuple[tuple[str, int], ...]:
@@ -21,7 +27,7 @@ def demand(**amounts: float) -> tuple[tuple[str, int], ...]:
     return tuple(sorted((name, round(amount * UNIT)) for name, amount in amounts.items()))
 
 
-def choice(placement: Placement = ev.ANYWHERE, gpu_memory_bytes: int = 0, label: str = "", **amounts: float) -> Choice:
+def choice(placement: Placement = ANYWHERE, gpu_memory_bytes: int = 0, label: str = "", **amounts: float) -> Choice:
     return Choice(demand(**amounts), placement, label, gpu_memory_bytes)
 
 
@@ -87,16 +93,11 @@ class World:
         number = next(self._task_numbers)
         pool = options.pop("pool", Pool(job))
         kind = options.pop("kind", TaskKind.TASK)
-        task = Task(
-            f"t{number}".encode(),
-            name,
-            kind,
-            job,
-            pool,
-            choices or (choice(CPU=1),),
-            function_key=name.encode(),
-            **options,
-        )
+        actor = ActorTerms(**_taken(options, ActorTerms))
+        said = _taken(options, Terms)
+        said["cell_in_words"] = said.pop("cell", "")
+        terms = Terms(name, kind, name.encode(), choices or (choice(CPU=1),), job=job, pool=pool, actor=actor, **said)
+        task = Task(terms, f"t{number}".encode(), **options)
         self.tasks[task.task_id] = task
         return task
 
@@ -200,7 +201,7 @@ class World:
         worker, task = self.workers[command.worker_id], command.task
         assert worker.state == "ready", f"{task.name} was sent to a worker that is {worker.state}"
         assert task.task_id not in self.outcomes or task.kind is TaskKind.ACTOR_CREATION
-        assert not task.fresh or not worker.ran, f"{task.name} was sent to a used process"
+        assert not task.terms.fresh or not worker.ran, f"{task.name} was sent to a used process"
         self.sent.append(command)
         if task.kind is TaskKind.ACTOR_CALL:
             worker.calls[task.task_id] = task

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import random
 import types
@@ -16,7 +17,7 @@ TEXTS = ("", "a", "f", "é", "\u6f22", "\0", "CPU", "GPU", "x" * 300, "../../etc
 INTEGERS = (0, 1, -1, 2, 3, 99, 255, 65_536, 2**31, 2**32 - 1, 2**40, 2**63 - 1, -(2**63))
 # What a driver may ask for by right, and what would end the head or the fuzzer's own work.
 NOT_SENT = {"stop_head", "recycle"}
-_REFERRED = ("number", "template", "kind")
+_REFERRED = ("number", "template")
 
 
 class Cases:
@@ -59,8 +60,12 @@ class Cases:
             return [self.of_type(arguments[0]) for _ in range(rng.choice((0, 1, 1, 2, 5)))]
         if origin is dict:
             return {self.of_type(arguments[0]): self.of_type(arguments[1]) for _ in range(rng.choice((0, 1, 2)))}
+        if origin is tuple and arguments[-1] is Ellipsis:
+            return tuple(self.of_type(arguments[0]) for _ in range(rng.choice((0, 1, 1, 2, 5))))
         if origin is tuple:
             return tuple(self.of_type(argument) for argument in arguments)
+        if isinstance(hint, type) and issubclass(hint, enum.Enum):
+            return rng.choice(list(hint))
         if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
             return self._struct(hint)
         return self._plain(hint)

@@ -1,7 +1,7 @@
 """What a driver and a worker share: submitting tasks and calls, and the values and refs of one process.
 
 ```
-  calls ──► templates, exports ──► link ──► the head
+  calls ──► terms, exports ──► link ──► the head
   object_client ──► values, holdings, rooms, arena_writer ──► the arena
 ```
 A driver's engine and a worker's view of the cluster are both built on this; nothing here knows which of them it serves.

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from nbaccel import exceptions
 from nbaccel.handles.options import ActorOptions, MethodOptions, TaskOptions
 from nbaccel.handles.placement_group_handle import PlacementGroup
@@ -20,11 +22,12 @@ from nbaccel.handles.remote import (
     RemoteFunction,
 )
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client import templates
 from nbaccel.local_engine.client.object_client import INLINE_BYTES, ObjectClient, refuse_to_serialize
+from nbaccel.local_engine.client.terms import actor_terms, inheriting, method_terms, methods_with_limit, task_terms
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import return_id, task_of
+from nbaccel.scheduling.terms import TaskKind, Terms
 
 if TYPE_CHECKING:
     pass
@@ -47,20 +50,20 @@ class Client(ObjectClient):
     ) -> tuple[Any, ...]:
         name = function._short_name
         key = self.exports.key_of(function._function, name, function._cache, cell[1])
-        fallback = [self.exports.key_of(function._fallback, name, {}, cell[1])] if function._fallback else []
-        placed = templates.inheriting(options, self.base_environment(), group)
-        template = templates.task_template(function, placed, key, fallback, cell=cell[0], parent=cell[1])
-        return options, cell, self._define(template), template.num_returns, group
+        fallback = self.exports.key_of(function._fallback, name, {}, cell[1]) if function._fallback else b""
+        placed = inheriting(options, self.base_environment(), group)
+        terms = task_terms(function, placed, key, fallback, cell=cell[0], parent=cell[1])
+        return options, cell, self._define(terms), terms.num_returns, group
 
-    def _define(self, template: wire.Template) -> int:
-        """The number of this template; the head learns equal ones once."""
-        if self.exports.generation and template.kind != 2:
-            template.environment += f"+{self.exports.generation}"
-        body = wire.encode_body(template)
+    def _define(self, terms: Terms) -> int:
+        """The number of a template of these terms; the head learns equal ones once."""
+        if self.exports.generation and terms.kind is not TaskKind.ACTOR_CALL:
+            terms = replace(terms, environment=f"{terms.environment}+{self.exports.generation}")
+        body = wire.encode_body(terms)
         number = self._templates.get(body)
         if number is None:
             number = next(self._template_numbers)
-            self.link.say(wire.DefineTemplate(number, template))
+            self.link.say(wire.DefineTemplate(number, terms))
             self._templates[body] = number  # last: an interrupt before leaves nothing that the head does not know
         return number
 
@@ -184,7 +187,7 @@ class Client(ObjectClient):
                     f"existing actor with get_actor({options.name!r}), kill it, or pass get_if_exists=True."
                 )
         self.holdings.created(actor_id)
-        methods = templates.methods_with_limit(actor_class, options)
+        methods = methods_with_limit(actor_class, options)
         handle = ActorHandle(actor_id, actor_class._name, methods, self, counted=True)
         try:
             self._send(number, 0, args, kwargs, actor_id, b"", actor_class)
@@ -205,11 +208,9 @@ class Client(ObjectClient):
         cell, parent = self.cell()
         name = actor_class._name
         key = self.exports.key_of(actor_class._class, name, actor_class._cache, parent)
-        fallback = [self.exports.key_of(actor_class._fallback, name, {}, parent)] if actor_class._fallback else []
-        options = templates.inheriting(options, self.base_environment(), self.captured_group())
-        return self._define(
-            templates.actor_template(actor_class, options, key, fallback, cell=cell, parent=parent, namespace=namespace)
-        )
+        fallback = self.exports.key_of(actor_class._fallback, name, {}, parent) if actor_class._fallback else b""
+        options = inheriting(options, self.base_environment(), self.captured_group())
+        return self._define(actor_terms(actor_class, options, namespace, key, fallback, cell=cell, parent=parent))
 
     def call(self, method: ActorMethod, options: MethodOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.link.closing:
@@ -222,8 +223,8 @@ class Client(ObjectClient):
         where = (method._spec.name, cell)
         cached = cache.get(where)
         if cached is None or cached[2] is not options:
-            template = templates.method_template(method, options, cell=cell[0], parent=cell[1])
-            cached = cache[where] = (self._define(template), template.num_returns, options)
+            terms = method_terms(method, options, cell=cell[0], parent=cell[1])
+            cached = cache[where] = (self._define(terms), terms.num_returns, options)
         if method._spec.max_pending < 0:
             return self._send(cached[0], cached[1], args, kwargs, method.handle._actor_id_bytes, cell[1], method)
         self._pending_calls.check(method)

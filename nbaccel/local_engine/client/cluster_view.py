@@ -11,7 +11,7 @@ import msgspec
 from nbaccel.handles.options import TaskOptions
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client import templates
+from nbaccel.local_engine.client.terms import asked
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import return_id
@@ -45,7 +45,7 @@ class ClusterView:
         return list(msgspec.to_builtins(self.link.ask(Explain(what))))
 
     def probe(self: Any, options: TaskOptions) -> dict[str, Any]:
-        return dict(msgspec.to_builtins(self.link.ask(asks.ProbeChoice(templates.asked(options)))))
+        return dict(msgspec.to_builtins(self.link.ask(asks.ProbeChoice(asked(options)))))
 
     def recycle(self: Any) -> int:
         return int(self.link.ask(asks.Recycle()))

@@ -36,7 +36,7 @@ def _passing(head: Head, picture: Picture, wanted: TaskFilter) -> Iterator[Any]:
         if task.task_id in seen:
             continue
         seen.add(task.task_id)
-        if wanted.may_pass(record.state.name, task.payload.record.template.cell, task.job) and (
+        if wanted.may_pass(record.state.name, task.payload.terms.cell, task.job) and (
             not wanted.text or wanted.has_text(picture.task(record))
         ):
             yield record

@@ -11,15 +11,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from nbaccel import __version__
+from nbaccel.handles.option_checks import MOST_RETURNS
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import (
     CANCELLED,
     ActorEntry,
     TaskEntry,
-    TemplateRecord,
     WorkerProcess,
-    template_record,
 )
 from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import return_id
@@ -27,19 +26,16 @@ from nbaccel.scheduling.events import (
     ActorKillAsked,
     ArgumentFailed,
     CancelAsked,
-    Task,
-    TaskKind,
     TaskReturned,
     TasksGivenBack,
     TaskSubmitted,
     WorkerBlocked,
     WorkerUnblocked,
 )
+from nbaccel.scheduling.terms import Task, TaskKind
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head
-
-_KINDS = (TaskKind.TASK, TaskKind.ACTOR_CREATION, TaskKind.ACTOR_CALL)
 
 
 class Intake:
@@ -170,29 +166,35 @@ class Intake:
         gone = self._functions_of.pop(job, set())
         gone.difference_update(*self._functions_of.values())
         for actor in self._head.actors.values():
-            gone.difference_update(actor.record.functions)  # one that outlives its job may be started again
+            gone.difference_update(actor.terms.functions)  # one that outlives its job may be started again
         for key in gone:
             del self.functions[key]
 
     def _define_template(self, peer: Peer, message: wire.DefineTemplate) -> None:
         self._template_count += 1
         number = self._template_count
-        template = message.template
+        terms = message.terms
+        if (
+            not 0 <= terms.returns <= MOST_RETURNS
+        ):  # each is written down at the submission: the head would not come back
+            raise ValueError(f"a template of {terms.returns} return values")
         job = self._head.jobs.get(peer.job)
         hello = job.hello if job else None
-        zygote = self._head.zygotes.key_for(hello.prefix, f"{hello.prefix}/bin/python") if hello else ""
-        record = template_record(number, template, peer.job, zygote)
-        record.refuse_infeasible = hello is not None and hello.infeasible == "raise"
-        self._head.environments.learn(template.environment, template.runtime_env)
-        peer.templates[message.number] = record
+        peer.templates[message.number] = terms.of_job(
+            peer.job,
+            number,
+            zygote=self._head.zygotes.key_for(hello.prefix, f"{hello.prefix}/bin/python") if hello else "",
+            cell_in_words=self._cell(terms.cell, peer.job),
+            refuse_infeasible=hello is not None and hello.infeasible == "raise",
+        )
+        self._head.environments.learn(terms.environment, terms.runtime_env)
 
     def _submit(self, peer: Peer, message: wire.Submit) -> None:
-        record = peer.templates[message.template]
-        template = record.template
+        terms = peer.templates[message.template]
         task_id = message.task_id
         objects = self._objects
         client_id = peer.client_id
-        for index in range(record.returns):
+        for index in range(terms.returns):
             objects.promise(return_id(task_id, index), client_id)
         missing: set[bytes] | None = None
         broken: tuple[bytes, wire.Value] | None = None
@@ -208,12 +210,23 @@ class Intake:
             objects.pin(id for _place, id in message.slots)
         if message.refs:
             objects.pin(message.refs)
-        if message.actor_id and template.kind == 2:
+        if message.actor_id and terms.kind is TaskKind.ACTOR_CALL:
             objects.pin((message.actor_id,))  # a call under way is a reason to live
-        entry = TaskEntry(message, record, client_id, time.time())
-        task = self._task(peer, message, record, entry, missing)
-        if template.kind == 1:
-            self._new_actor(peer, message, record, entry, task)
+        entry = TaskEntry(message, terms, client_id, time.time())
+        task = Task(
+            terms,
+            task_id,
+            entry,
+            missing,
+            message.actor_id or None,
+            message.parent or None,
+            client_id.to_bytes(8, "big"),
+            peer.worker.worker_id if peer.worker is not None else None,
+            entry.submitted_at,
+            terms.max_retries or 0,
+        )
+        if terms.kind is TaskKind.ACTOR_CREATION:
+            self._new_actor(peer, entry, task)
         self._head.handle(TaskSubmitted(task))
         if broken is not None and not entry.failed:
             self._head.orders.fail_for_argument(task, *broken)
@@ -221,13 +234,13 @@ class Intake:
 
     def submit_failed(self, peer: Peer, message: wire.Submit, error: Exception) -> None:
         """The head could not take it: whoever waits for the results is told."""
-        record = peer.templates.get(message.template)
+        terms = peer.templates.get(message.template)
         value = failures.failed(
             "RaySystemError",
             "The head could not take this task; `nbaccel doctor` shows the head's notes. Please report it.",
             task_id=message.task_id.hex(),
         )
-        for index in range(record.returns if record is not None else 1):
+        for index in range(terms.returns if terms is not None else 1):
             id = return_id(message.task_id, index)
             self._objects.promise(id, peer.client_id)
             self._head.delivery.fill(id, value, [], peer.client_id)
@@ -248,64 +261,24 @@ class Intake:
         job = self._head.jobs.get(job_number)
         return f"{cell} of {job.name}" if cell and job is not None and self._head.config.shared else cell
 
-    def _task(
-        self, peer: Peer, message: wire.Submit, record: TemplateRecord, entry: TaskEntry, missing: set[bytes] | None
-    ) -> Task:
-        template = record.template
-        retries = template.max_retries
-        if retries == -2:
-            actor = self._head.actors.get(message.actor_id)
-            retries = actor.record.template.max_task_retries if actor is not None else 0
-        return Task(
-            message.task_id,
-            template.name,
-            _KINDS[template.kind],
-            peer.job,
-            record.pool,
-            record.choices,
-            fallback_after_s=template.fallback_after_s,
-            running=record.running,
-            fresh=template.fresh,
-            max_calls=template.max_calls,
-            function_key=template.function_key,
-            retries_left=retries,
-            missing=missing,
-            actor_id=message.actor_id or None,
-            parent_task_id=message.parent or None,
-            caller=peer.client_id.to_bytes(8, "big"),
-            owner_worker=peer.worker.worker_id if peer.worker is not None else None,
-            cell=self._cell(template.cell, peer.job),
-            submitted_at=entry.submitted_at,
-            payload=entry,
-            max_restarts=template.max_restarts,
-            max_task_retries=template.max_task_retries,
-            max_concurrency=template.max_concurrency,
-            out_of_order=template.out_of_order,
-            detached=template.detached,
-            refuse_infeasible=record.refuse_infeasible,
-        )
-
-    def _new_actor(
-        self, peer: Peer, message: wire.Submit, record: TemplateRecord, entry: TaskEntry, task: Task
-    ) -> None:
-        template = record.template
-        actor_id = message.actor_id
+    def _new_actor(self, peer: Peer, entry: TaskEntry, task: Task) -> None:
+        actor_id, terms = entry.submit.actor_id, task.terms
         self._objects.actor_ids.add(actor_id)
         self._objects.promise(actor_id, peer.client_id)
-        if template.detached:
+        if terms.actor.detached:
             self._objects.pin((actor_id,))
         actor = ActorEntry(
             actor_id,
-            record,
+            terms,
             peer.client_id,
             peer.job,
-            template.actor_name,
-            template.namespace,
+            terms.actor.name,
+            terms.actor.namespace,
             since=entry.submitted_at,
             creation=task,
         )
         self._head.actors[actor_id] = actor
-        if template.actor_name:
+        if terms.actor.name:
             self._head.questions.actor_came(actor_id)
 
     def _done(self, peer: Peer, message: wire.Done) -> None:
@@ -320,13 +293,13 @@ class Intake:
             entry.note = message.note
             entry.finished_at, entry.times = time.time(), message.times
             if message.failed and message.results and message.results[0].value.status == wire.FAILED:
-                self._head.environments.failed(entry.record.template.environment, message.note)
+                self._head.environments.failed(entry.terms.environment, message.note)
             if message.failed:
                 entry.error_type = CANCELLED if message.note == "cancelled" else "TASK_EXECUTION_EXCEPTION"
             if entry.started_at is None:
                 entry.started_at = entry.times[0] if entry.times else worker.last_done_at
             worker.last_done_at = entry.finished_at
-            if message.failed and entry.record.template.kind == 1 and message.results:
+            if message.failed and entry.terms.kind is TaskKind.ACTOR_CREATION and message.results:
                 self._head.orders.creation_failed(entry, message.results[0].value)
                 self._head.unread_errors.constructor_failed(entry)
         else:
@@ -397,7 +370,7 @@ class Intake:
 
     def _item_again(self, peer: Peer, entry: TaskEntry, message: wire.Item) -> None:
         """The task runs again and its reader has this one: it is of use only where its value was lost."""
-        if entry.record.template.backpressure > 0:
+        if entry.terms.backpressure is not None:
             self._head.send(peer, wire.Consumed(message.task_id, entry.consumed))  # this process has not heard of it
         id = return_id(message.task_id, message.index + 1)
         record = self._objects.records.get(id)
@@ -417,7 +390,7 @@ class Intake:
         entry.consumed = max(entry.consumed, message.count)
         worker = self._head.workers.by_id.get(entry.worker_id)
         if worker is not None and not worker.ended:
-            if entry.record.template.backpressure > 0 or message.count < 0:
+            if entry.terms.backpressure is not None or message.count < 0:
                 self._head.send(worker.peer, message)
         elif message.count < 0:
             self._head.handle(CancelAsked(message.task_id))

@@ -432,7 +432,7 @@ class Head:
         if entry is None:
             self.objects.records.pop(actor_id, None)
             self.objects.actor_ids.discard(actor_id)
-        elif not entry.scope_ended and not entry.record.template.detached:
+        elif not entry.scope_ended and not entry.terms.actor.detached:
             entry.scope_ended = True
             self.questions.name_free(entry)
             self.handle(ActorKillAsked(actor_id, graceful=True, why="its last handle went out of scope"))

@@ -16,7 +16,8 @@ from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import return_id, task_of
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling.commands import Failure
-from nbaccel.scheduling.events import ArgumentFailed, ArgumentsLost, ObjectsReady, Task, TaskKind, TimePassed
+from nbaccel.scheduling.events import ArgumentFailed, ArgumentsLost, ObjectsReady, TimePassed
+from nbaccel.scheduling.terms import Task, TaskKind
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head
@@ -178,7 +179,7 @@ class Orders:
             peer,
             wire.Run(
                 task.task_id,
-                entry.record.number,
+                entry.terms.number,
                 entry.submit.args,
                 slots,
                 told,
@@ -192,17 +193,17 @@ class Orders:
 
     def _prepare(self, peer: Peer, worker: WorkerProcess, entry: TaskEntry, task: Task) -> None:
         """Make sure that the worker knows its job, the template and the functions."""
-        head, record = self._head, entry.record
+        head, terms = self._head, entry.terms
         if worker.setup_job != task.job:
             self._set_up(peer, worker, task.job)
-        if record.number in peer.defined:
+        if terms.number in peer.defined:
             return
-        for key in record.functions:
+        for key in terms.functions:
             if key not in peer.functions:
                 peer.functions.add(key)
                 peer.out.append(head.intake.functions[key])
-        peer.defined.add(record.number)
-        peer.out.append(wire.DefineTemplate(record.number, record.template))
+        peer.defined.add(terms.number)
+        peer.out.append(wire.DefineTemplate(terms.number, terms))
 
     def _set_up(self, peer: Peer, worker: WorkerProcess, job_number: int) -> None:
         head = self._head
@@ -212,7 +213,6 @@ class Orders:
         hello = job.hello
         own = head.environments.variables(hello.runtime_env)
         of_node = head.questions.nodes.environ.get(worker.node_id, {})
-        threshold: Any = head.config.options.get("leak_threshold")
         head.send(
             peer,
             wire.Setup(
@@ -227,7 +227,7 @@ class Orders:
                 head.config.directory,
                 hello.main_path,
                 hello.runtime_env,
-                leak_threshold=-1 if threshold is None else int(threshold),
+                leak_threshold=head.config.options.get("leak_threshold"),  # type: ignore[arg-type]
             ),
         )
 
@@ -250,13 +250,13 @@ class Orders:
         self._let_go(entry, task)
 
     def _write_results(self, task: Task, entry: TaskEntry, results: list[wire.Result]) -> None:
-        record = entry.record
-        if record.returns == 0:
+        terms = entry.terms
+        if terms.returns == 0:
             if task.kind is not TaskKind.ACTOR_CREATION:
                 self._head.unread_errors.tell(entry)
             return
         task_id = task.task_id
-        if record.template.num_returns == wire.STREAMING:
+        if terms.num_returns == wire.STREAMING:
             value = results[0].value
             # What the generator raised is its last item; the stream itself has come to its end all the same.
             self._write_result(task_id, 0, entry, wire.Result(_NOTHING if value.status == wire.RAISED else value))
@@ -317,7 +317,7 @@ class Orders:
         if task.kind is TaskKind.ACTOR_CREATION:
             self.creation_failed(entry, value)
             self._head.unread_errors.constructor_failed(entry)
-        self._write_results(task, entry, [wire.Result(value)] * max(entry.record.returns, 1))
+        self._write_results(task, entry, [wire.Result(value)] * max(entry.terms.returns, 1))
         self._let_go(entry, task)
 
     def _fail_task(self, command: do.FailTask) -> None:
@@ -328,7 +328,7 @@ class Orders:
         if task.kind is TaskKind.ACTOR_CREATION:
             self._head.unread_errors.constructor_failed(entry)
         value = self._failure(command, task, entry)
-        self._write_results(task, entry, [wire.Result(value)] * max(entry.record.returns, 1))
+        self._write_results(task, entry, [wire.Result(value)] * max(entry.terms.returns, 1))
         entry.results = None
         self._let_go(entry, task)
 
@@ -359,7 +359,7 @@ class Orders:
         """The task is over: its arguments need no longer be held for it."""
         if not entry.pinned:
             return
-        if task.kind is TaskKind.ACTOR_CREATION and task.max_restarts and not entry.failed:
+        if task.kind is TaskKind.ACTOR_CREATION and task.terms.actor.max_restarts and not entry.failed:
             return  # a restart needs them again: let go when the actor dies
         self.unpin(entry, task)
 

@@ -31,14 +31,14 @@ def end_work_of(head: Head, worker: WorkerProcess, intended: bool) -> None:
         if not record.over and not _is_wanted(head, record):
             head.handle(CancelAsked(record.task.task_id))
     for actor in list(head.scheduler.living_actors_of(worker_id)):
-        if not actor.task.detached:
+        if not actor.terms.detached:
             head.handle(ActorKillAsked(actor.actor_id, why=OWNER_DIED))
 
 
 def _is_wanted(head: Head, record: TaskRecord) -> bool:
     """Whether another process, or other work, holds one of its results."""
     objects = head.objects
-    ids = (return_id(record.task.task_id, index) for index in range(max(1, record.task.payload.record.returns)))
+    ids = (return_id(record.task.task_id, index) for index in range(max(1, record.task.payload.terms.returns)))
     return any(id in objects.records and objects.is_held(objects.records[id]) for id in ids)
 
 

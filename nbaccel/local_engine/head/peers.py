@@ -44,7 +44,7 @@ class Peer:
         self.wants_write = False
         self.closed = False
         self.job = 0
-        self.templates: dict[int, Any] = {}  # the client's numbers -> TemplateRecord
+        self.templates: dict[int, Any] = {}  # the client's numbers -> Terms
         self.defined: set[int] = set()  # the head's numbers that this worker knows
         self.functions: set[bytes] = set()
         self.worker: Any = None

@@ -17,6 +17,7 @@ from nbaccel.accelerators.report import unoffered
 from nbaccel.local_engine.head.records import ActorEntry, TaskEntry
 from nbaccel.scheduling.events import UNIT
 from nbaccel.scheduling.moves import FAILED
+from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views.snapshot import (
     ActorRow,
     Alert,
@@ -202,16 +203,16 @@ class Picture:
             name = f"placement group {spec.name or spec.group_id.hex()[:8]}"
             return Holder(name, row.amount / UNIT, job=spec.job)
         entry: TaskEntry = task.payload
-        template = entry.record.template
+        terms = entry.terms
         worker = self._head.workers.by_id.get(entry.worker_id)
-        is_actor = template.kind == 1
+        is_actor = terms.kind is TaskKind.ACTOR_CREATION
         return Holder(
-            template.class_name if is_actor else template.name,
+            terms.class_name if is_actor else terms.name,
             row.amount / UNIT,
             None if is_actor else task.task_id.hex(),
             task.actor_id.hex() if is_actor and task.actor_id else None,
             worker.pid if worker is not None else None,
-            template.cell,
+            terms.cell,
             entry.started_at or entry.submitted_at,
             task.job,
         )
@@ -256,13 +257,13 @@ class Picture:
     def task(self, record: Any) -> TaskRow:
         task = record.task
         entry: TaskEntry = task.payload
-        template = entry.record.template
+        terms = entry.terms
         worker = self._head.workers.by_id.get(entry.worker_id)
-        choice = task.choices[record.choice] if task.choices else None
+        choice = terms.choices[record.choice] if terms.choices else None
         return TaskRow(
             task_id=task.task_id.hex(),
-            name=template.name,
-            kind=task.kind.value,
+            name=terms.name,
+            kind=task.kind.words,
             state=record.state.name,
             job=task.job,
             demand={name: amount / UNIT for name, amount in choice.demand} if choice is not None else {},
@@ -272,7 +273,7 @@ class Picture:
             pid=worker.pid if worker is not None else None,
             actor_id=task.actor_id.hex() if task.actor_id else None,
             parent_task_id=task.parent_task_id.hex() if task.parent_task_id else None,
-            cell=template.cell,
+            cell=terms.cell,
             submitted_at=entry.submitted_at,
             started_at=entry.started_at,
             finished_at=entry.finished_at,
@@ -283,9 +284,9 @@ class Picture:
             peak_memory_bytes=entry.peak_memory,
             hint=entry.hint,
             progress=entry.progress,
-            function=template.name
-            if template.kind == 1
-            else ".".join(filter(None, (template.class_name, template.method))),
+            function=terms.name
+            if terms.kind is TaskKind.ACTOR_CREATION
+            else ".".join(filter(None, (terms.class_name, terms.method))),
             error_type=entry.error_type,
         )
 
@@ -296,31 +297,28 @@ class Picture:
 
     def actor(self, entry: ActorEntry) -> ActorRow:
         record = self._head.scheduler.actor_record(entry.actor_id)
-        template = entry.record.template
+        terms = entry.terms
         worker = self._head.workers.by_id.get(entry.worker_id)
         made: TaskEntry = entry.creation.payload
-        choice = entry.record.choices[made.choice]
-        as_asked = entry.record.running is not None and not made.choice
-        demand = entry.record.running if as_asked and entry.record.running is not None else choice.demand
         return ActorRow(
             actor_id=entry.actor_id.hex(),
-            class_name=template.class_name,
+            class_name=terms.class_name,
             state=entry.state,
             job=entry.job,
             name=entry.name,
             namespace=entry.namespace,
-            demand={name: amount / UNIT for name, amount in demand},
+            demand={name: amount / UNIT for name, amount in terms.demand_of(made.choice)},
             device_ids=entry.device_ids or {},
             node_id=entry.node_id.hex() or None,
             worker_id=entry.worker_id.hex() or None,
             pid=worker.pid if worker is not None else None,
-            cell=template.cell,
+            cell=terms.cell,
             since=entry.since,
             restarts=entry.restarts,
             pending_calls=record.waiting + len(record.sent) if record is not None else 0,
             why=entry.why or self._why_it_waits(entry),
-            detached=template.detached,
-            choice=choice.label,
+            detached=terms.actor.detached,
+            choice=terms.choices[made.choice].label,
             choice_why=made.choice_why,
         )
 

@@ -12,13 +12,13 @@ from nbaccel.local_engine.head.groups import GroupNameTaken, Groups
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.picture import Picture
 from nbaccel.local_engine.head.reasons import Reasons
-from nbaccel.local_engine.head.records import choice_of
 from nbaccel.local_engine.head.spoiled_workers import SpoiledWorkers
 from nbaccel.local_engine.head.state_rows import StateRows
 from nbaccel.local_engine.head.virtual_nodes import VirtualNodes
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling.events import ActorKillAsked, CancelAsked
+from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views import observer_lines, sinks
 from nbaccel.views.observer_lines import ErrorLine, ObserverLine, ObserverQuestion
 from nbaccel.views.question import table_of
@@ -77,7 +77,7 @@ class Questions:
             asks.ListNodes.answered_by(lambda peer, asked: self._picture.nodes_as_dicts()),
             asks.TotalResources.answered_by(lambda peer, asked: self._sum("totals")),
             asks.FreeResources.answered_by(lambda peer, asked: self._sum("available")),
-            asks.ProbeChoice.answered_by(lambda peer, asked: self.reasons.probe(choice_of(asked.choice))),
+            asks.ProbeChoice.answered_by(lambda peer, asked: self.reasons.probe(asked.choice)),
             asks.ReadState.answered_by(lambda peer, asked: self._rows.of(asked.kind, asked.limit)),
             asks.ReadTimeline.answered_by(lambda peer, asked: self._rows.timeline()),
             asks.Recycle.answered_by(self._recycle),
@@ -148,7 +148,7 @@ class Questions:
 
     def _is_actor_task(self, peer: Peer, asked: asks.IsActorTask) -> bool:
         record = self._head.scheduler.task_record(asked.task_id)
-        return record is not None and record.task.actor_id is not None and record.task.kind.value == "actor call"
+        return record is not None and record.task.kind is TaskKind.ACTOR_CALL
 
     def _reserve_name(self, peer: Peer, asked: asks.ReserveName) -> bool:
         key = (asked.namespace, asked.name)
@@ -203,8 +203,8 @@ class Questions:
             raise Refusal(
                 "ValueError", f"Failed to look up actor with name {name!r} in namespace {namespace!r}.{known}"
             )
-        template = actor.record.template
-        return asks.NamedActor(actor.actor_id, template.class_name, template.methods)
+        terms = actor.terms
+        return asks.NamedActor(actor.actor_id, terms.class_name, terms.actor.methods)
 
     def _list_named_actors(self, peer: Peer, asked: asks.ListNamedActors) -> list[tuple[str, str]]:
         alive = [(n, s) for (s, n), id in self._head.names.items() if id in self._head.actors]
@@ -215,7 +215,7 @@ class Questions:
         self._head.objects.unpin(self._pinned.pop(job, ()))
         for (namespace, name), actor_id in list(self._head.names.items()):
             actor = self._head.actors.get(actor_id)
-            if actor is not None and actor.job == job and not actor.record.template.detached:
+            if actor is not None and actor.job == job and not actor.terms.actor.detached:
                 del self._head.names[(namespace, name)]
 
     # ---- cluster

@@ -16,8 +16,9 @@ import msgspec
 from nbaccel import proc
 from nbaccel.accelerators import Device, DeviceKind
 from nbaccel.accelerators.metrics import DeviceMetrics
-from nbaccel.scheduling.events import UNIT, Choice
+from nbaccel.scheduling.events import UNIT
 from nbaccel.scheduling.explain import Explanation, HolderFact
+from nbaccel.scheduling.terms import Choice
 from nbaccel.views import explanations, wording
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Reasons:
         creation = self._head.scheduler.explain(entry.creation.task_id, time.monotonic())
         if creation is not None and entry.state in ("PENDING_CREATION", "RESTARTING"):
             return msgspec.structs.replace(self._row(actor_id.hex(), creation), state=entry.state)
-        name = entry.record.template.class_name
+        name = entry.terms.class_name
         where = wording.device_ids(entry.device_ids or {})
         on, why = (f" on {where}" if where else ""), (f": {entry.why}" if entry.why else "")
         sentence = f"Actor {name} is {entry.state}{on}{why}."

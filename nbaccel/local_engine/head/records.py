@@ -6,9 +6,8 @@ from typing import Any
 
 import msgspec
 
-from nbaccel.handles.option_checks import MOST_RETURNS
 from nbaccel.local_engine import wire
-from nbaccel.scheduling.events import Choice, Placement, Pool
+from nbaccel.scheduling.terms import Pool, Terms
 
 
 class Job(msgspec.Struct):
@@ -27,19 +26,6 @@ class Job(msgspec.Struct):
     leaving: bool = False
 
 
-class TemplateRecord(msgspec.Struct):
-    """A template as the head uses it: numbered for all workers, with the scheduler's records made once."""
-
-    number: int
-    template: wire.Template
-    pool: Pool
-    choices: tuple[Choice, ...]
-    running: tuple[tuple[str, int], ...] | None
-    functions: tuple[bytes, ...]
-    returns: int  # objects that a task of it makes
-    refuse_infeasible: bool = False  # its user wants an error for what can never be met here
-
-
 CANCELLED = "TASK_CANCELLED"  # Ray's word for the error of a task that was asked to stop
 
 
@@ -47,7 +33,7 @@ class TaskEntry(msgspec.Struct):
     """The head's part of a task: Task.payload."""
 
     submit: wire.Submit
-    record: TemplateRecord
+    terms: Terms
     client_id: int
     submitted_at: float  # Unix seconds, as all below
     started_at: float | None = None
@@ -81,7 +67,7 @@ class ActorEntry(msgspec.Struct):
     """The head's part of an actor."""
 
     actor_id: bytes
-    record: TemplateRecord
+    terms: Terms
     client_id: int
     job: int
     name: str
@@ -122,33 +108,3 @@ class WorkerProcess(msgspec.Struct):
     held: list[Any] = []  # SendTasks that wait for arguments to come back from disk
     keeps: wire.Submit | None = None  # the first of them: those of its arguments that are in the arena stay there
     refused: dict[bytes, str] = {}  # arguments that cannot come back, and why
-
-
-def choice_of(spec: wire.ChoiceSpec) -> Choice:
-    """The scheduler's form of a choice."""
-    placement = Placement(
-        spec.strategy, spec.node_id, spec.soft, spec.group_id, spec.bundle, tuple(spec.labels), tuple(spec.soft_labels)
-    )
-    return Choice(tuple(spec.demand), placement, spec.label, spec.gpu_memory_bytes)
-
-
-def template_record(number: int, template: wire.Template, job: int, zygote: str) -> TemplateRecord:
-    pool = Pool(job, template.environment, zygote, template.how)
-    functions = tuple(key for key in (template.function_key, *(c.function_key for c in template.choices)) if key)
-    if template.kind == 1:
-        returns = 0
-    elif template.num_returns in (wire.STREAMING, wire.DYNAMIC):
-        returns = 1
-    else:
-        returns = template.num_returns
-    if not 0 <= returns <= MOST_RETURNS:  # each is written down at the submission: the head would not come back
-        raise ValueError(f"a template of {returns} return values")
-    return TemplateRecord(
-        number,
-        template,
-        pool,
-        tuple(choice_of(spec) for spec in template.choices),
-        tuple(template.running) if template.running is not None else None,
-        functions,
-        returns,
-    )

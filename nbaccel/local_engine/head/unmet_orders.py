@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling import commands as do
-from nbaccel.scheduling.events import Task, TaskKind, TaskReturned, TasksGivenBack
+from nbaccel.scheduling.events import TaskReturned, TasksGivenBack
+from nbaccel.scheduling.terms import Task, TaskKind
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head
@@ -71,7 +72,7 @@ class UnmetOrders:
             return
         entry: TaskEntry = task.payload
         value = _failed(task, f"{task.name} could not be started, because the head failed to send it: {why}")
-        entry.results = [wire.Result(value)] * max(entry.record.returns, 1)
+        entry.results = [wire.Result(value)] * max(entry.terms.returns, 1)
         self._has_failed(entry, f"the head failed to send it: {why}")
         if task.kind is TaskKind.ACTOR_CREATION:
             self._orders.creation_failed(entry, value)
@@ -88,7 +89,7 @@ class UnmetOrders:
             said = f"{command.message} " if type(command) is do.FailTask else ""
             value = _failed(task, f"{said}The head failed to write the result of {task.name}: {why}")
             self._has_failed(entry, f"the head failed to write its result: {why}")
-            self._orders.conclude(task, entry, [wire.Result(value)] * max(entry.record.returns, 1))
+            self._orders.conclude(task, entry, [wire.Result(value)] * max(entry.terms.returns, 1))
 
     def _has_failed(self, entry: TaskEntry, note: str) -> None:
         entry.failed, entry.note = True, note

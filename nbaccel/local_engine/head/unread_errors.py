@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.records import CANCELLED, TaskEntry
 from nbaccel.local_engine.wire.ids import return_id, task_of
+from nbaccel.scheduling.terms import TaskKind
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head
@@ -50,7 +51,7 @@ class UnreadErrors:
                 self.tell(entry)
 
     def _is_held(self, task_id: bytes, entry: TaskEntry) -> bool:
-        return any(return_id(task_id, index) in self._head.objects.records for index in range(entry.record.returns))
+        return any(return_id(task_id, index) in self._head.objects.records for index in range(entry.terms.returns))
 
     def _entry(self, task_id: bytes) -> TaskEntry | None:
         record = self._head.scheduler.task_record(task_id)
@@ -67,7 +68,7 @@ class UnreadErrors:
         if entry.error_was_read or not entry.failed or _is_no_news(entry):
             return
         entry.error_was_read = True
-        kind = (entry.record.pool.job, entry.record.template.name, entry.note.partition(":")[0])
+        kind = (entry.terms.job, entry.terms.name, entry.note.partition(":")[0])
         if kind in self._more:
             self._more[kind] = self._more[kind][0] + 1, entry
             return
@@ -76,10 +77,10 @@ class UnreadErrors:
         self._say(kind, entry, f" (pid {pid}) failed" if pid else " failed", "its result")
 
     def _say(self, kind: _Kind, entry: TaskEntry, failed: str, result: str) -> None:
-        template = entry.record.template
-        unasked = "" if template.kind == 1 else f" and nobody asked for {result}"
-        words = f"{template.name}{failed}{unasked}: {entry.note}"
-        self._head.watchers.notice(kind[0], wire.Notice(wire.UNREAD, words, template.cell, template.parent))
+        terms = entry.terms
+        unasked = "" if terms.kind is TaskKind.ACTOR_CREATION else f" and nobody asked for {result}"
+        words = f"{terms.name}{failed}{unasked}: {entry.note}"
+        self._head.watchers.notice(kind[0], wire.Notice(wire.UNREAD, words, terms.cell, terms.parent))
         self._more[kind] = 0, entry
         self._head.poll.at(time.monotonic() + MORE_EVERY_S, lambda: self._say_more(kind))
 

@@ -116,8 +116,8 @@ class Watchers:
     def warned(self, command: Warn) -> None:
         """The scheduler has something to say about a task that waits, or takes it back."""
         record = self._head.scheduler.task_record(command.task_id) if command.task_id else None
-        template = record.task.payload.record.template if record is not None else None
-        cell, parent = (template.cell, template.parent) if template else ("", b"")
+        terms = record.task.payload.terms if record is not None else None
+        cell, parent = (terms.cell, terms.parent) if terms else ("", b"")
         self.notice(command.job, wire.Notice(command.kind, command.message, cell, parent, command.task_id or b""))
         task_id = command.task_id.hex() if command.task_id else None
         self.alerts = [alert for alert in self.alerts if alert.task_id != task_id or alert.kind not in _OF_WAITING]

@@ -4,11 +4,9 @@
 """
 
 from nbaccel.local_engine.wire.messages import (
-    DYNAMIC,
     FAILED,
     OK,
     RAISED,
-    STREAMING,
     UNREAD,
     VERSION,
     Allocate,
@@ -19,7 +17,6 @@ from nbaccel.local_engine.wire.messages import (
     Blocked,
     Bye,
     Cancel,
-    ChoiceSpec,
     CollectGarbage,
     Consumed,
     DefineFunction,
@@ -51,7 +48,6 @@ from nbaccel.local_engine.wire.messages import (
     StreamEnd,
     StreamItem,
     Submit,
-    Template,
     ToClient,
     ToHead,
     Unblocked,
@@ -69,6 +65,7 @@ from nbaccel.local_engine.wire.messages import (
     pack,
     unpack,
 )
+from nbaccel.scheduling.terms import DYNAMIC, STREAMING
 
 __all__ = [
     "DYNAMIC",
@@ -86,7 +83,6 @@ __all__ = [
     "Blocked",
     "Bye",
     "Cancel",
-    "ChoiceSpec",
     "CollectGarbage",
     "Consumed",
     "DefineFunction",
@@ -118,7 +114,6 @@ __all__ = [
     "StreamEnd",
     "StreamItem",
     "Submit",
-    "Template",
     "ToClient",
     "ToHead",
     "Unblocked",

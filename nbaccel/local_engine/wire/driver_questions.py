@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from nbaccel.local_engine.wire.messages import Ask, ChoiceSpec
+from nbaccel.local_engine.wire.messages import Ask
+from nbaccel.scheduling.terms import Choice
 from nbaccel.views.explanations import Probe
 from nbaccel.views.question import Question
 
@@ -130,7 +131,7 @@ class FreeResources(Question[dict[str, float]], tag="available_resources"):
 class ProbeChoice(Question[Probe], tag="probe"):
     """Ask what a task with this demand would meet, were it submitted now."""
 
-    choice: ChoiceSpec
+    choice: Choice
 
 
 class ReadState(Question[list[dict[str, Any]]], tag="state"):

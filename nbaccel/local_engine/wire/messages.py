@@ -17,8 +17,9 @@ from typing import Any
 import msgspec
 
 from nbaccel.local_engine.wire.plain_values import plain
+from nbaccel.scheduling.terms import Terms
 
-VERSION = 1
+VERSION = 2
 OK, RAISED, FAILED = 0, 1, 2  # a value, a pickled RayTaskError, a SystemFailure (msgpack)
 UNREAD = "unread error"  # the kind of a Notice
 _LENGTH = Pack("<I")
@@ -42,66 +43,6 @@ class Result(msgspec.Struct, array_like=True):
 
     value: Value
     refs: list[bytes] = []
-
-
-class ChoiceSpec(msgspec.Struct, array_like=True):
-    """One way to run a task; see scheduling.events.Choice."""
-
-    demand: list[tuple[str, int]]
-    strategy: str = "DEFAULT"
-    node_id: bytes | None = None
-    soft: bool = False
-    group_id: bytes | None = None
-    bundle: int = -1
-    labels: list[tuple[str, str]] = []
-    soft_labels: list[tuple[str, str]] = []
-    label: str = ""
-    gpu_memory_bytes: int = 0
-    function_key: bytes = b""  # the fallback's own function; empty: the task's
-
-
-class Template(msgspec.Struct, array_like=True):
-    """All of a task that stays the same from call to call: sent once, then named by its number."""
-
-    name: str
-    kind: int  # 0 task, 1 actor creation, 2 actor call
-    function_key: bytes
-    choices: list[ChoiceSpec]
-    num_returns: int = 1  # STREAMING for generators
-    running: list[tuple[str, int]] | None = None
-    fallback_after_s: float | None = None
-    fresh: bool = False
-    max_calls: int = 0
-    max_retries: int = 3
-    retry_exceptions: bytes | bool = False  # pickled tuple of types
-    fallback_on: bytes = b""
-    environment: str = ""  # hash of runtime_env, "" for the job's own
-    runtime_env: bytes = b"{}"  # JSON
-    how: str = "fork"
-    cell: str = ""
-    parent: bytes = b""  # the notebook message that ran the cell (opaque to the head)
-    threads: int = 1  # OMP_NUM_THREADS
-    class_name: str = ""
-    method: str = ""
-    actor_name: str = ""
-    namespace: str = ""
-    get_if_exists: bool = False
-    detached: bool = False
-    max_restarts: int = 0
-    max_task_retries: int = 0
-    max_concurrency: int = 1
-    is_async: bool = False
-    concurrency_groups: dict[str, int] = {}
-    concurrency_group: str = ""
-    out_of_order: bool = False
-    methods: bytes = b""  # pickled description of the class's methods, for get_actor
-    hide_unassigned: bool | None = None
-    backpressure: int = -1  # a streaming generator may be so many items ahead of its consumer
-    capture: bool = False  # what it submits runs in its placement group
-
-
-STREAMING = -1
-DYNAMIC = -2
 
 
 # ---- from clients (drivers and workers) to the head -------------------------------------------------------------
@@ -138,8 +79,10 @@ class DefineFunction(Message):
 
 
 class DefineTemplate(Message):
+    """From here on this number names these terms. Clients and the head number theirs each for themselves."""
+
     number: int
-    template: Template
+    terms: Terms
 
 
 class Submit(Message):
@@ -351,7 +294,7 @@ class Setup(Message):
     main_path: str = ""
     runtime_env: bytes = b"{}"
     working_dir: str = ""
-    leak_threshold: int = -1  # bytes of device memory that a process may keep after a task; -1: the default
+    leak_threshold: int | None = None  # bytes of device memory that a process may keep after a task; None: the default
 
 
 class Run(Message):

@@ -40,18 +40,18 @@ class ActorHost:
         self.worker = worker
         self.creation = creation
         self.instance: Any = None
-        self._template = creation.template
+        self._terms = creation.terms
         self._calls: dict[bytes, Running] = {}
         self._pools: dict[str, ThreadPoolExecutor] = {}
         self._loops: dict[str, GroupLoop] = {}
-        self._label = self._template.class_name
+        self._label = self._terms.class_name
         self._ending = False
 
     def construct(self, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
         """Make the instance, and the threads or the loop that its calls run in. Raises what the constructor raises."""
-        template = self._template
-        groups = {_DEFAULT_GROUP: template.max_concurrency, **template.concurrency_groups}
-        if template.is_async:
+        terms = self._terms
+        groups = {_DEFAULT_GROUP: terms.actor.max_concurrency, **terms.actor.concurrency_groups}
+        if terms.is_async:
             self._loops = {
                 name: GroupLoop(name, size, self._call_async, self.worker._exit) for name, size in groups.items()
             }
@@ -61,7 +61,7 @@ class ActorHost:
         own_repr: Any = type(self.instance).__repr__
         if own_repr is not object.__repr__:
             self._label = _first_line_of(self.instance) or self._label
-        if not template.is_async and (template.max_concurrency > 1 or template.concurrency_groups):
+        if not terms.is_async and (terms.actor.max_concurrency > 1 or terms.actor.concurrency_groups):
             self._pools = {
                 name: ThreadPoolExecutor(size, thread_name_prefix=f"nbaccel-{name or 'call'}")
                 for name, size in groups.items()
@@ -86,8 +86,8 @@ class ActorHost:
         """
         self._ending = True
         instance, self.instance = self.instance, None
-        template = self._template
-        self.worker.output.begin(self._label, template.cell, template.parent, self.creation.task_id)
+        terms = self._terms
+        self.worker.output.begin(self._label, terms.cell, terms.parent, self.creation.task_id)
         try:
             last_wish = getattr(type(instance), "__ray_shutdown__", None)
             if instance is not None and last_wish is not None:
@@ -116,7 +116,7 @@ class ActorHost:
         return running.task_id in self._calls or (running is self.creation and self.instance is None)
 
     def _loop_of(self, running: Running) -> GroupLoop:
-        return self._loops.get(running.template.concurrency_group) or self._loops[_DEFAULT_GROUP]
+        return self._loops.get(running.terms.concurrency_group) or self._loops[_DEFAULT_GROUP]
 
     # ---- calls
 
@@ -126,7 +126,7 @@ class ActorHost:
         if self._loops:
             self._loop_of(running).take(running)
         elif self._pools:
-            self._pools.get(running.template.concurrency_group, self._pools[_DEFAULT_GROUP]).submit(
+            self._pools.get(running.terms.concurrency_group, self._pools[_DEFAULT_GROUP]).submit(
                 self._call_in_thread, running
             )
         else:
@@ -137,18 +137,18 @@ class ActorHost:
         self._finish(running, done)
 
     def _call_sync(self, running: Running) -> None:
-        template = running.template
-        self.worker.output.begin(self._label, template.cell, template.parent, running.task_id)
+        terms = running.terms
+        self.worker.output.begin(self._label, terms.cell, terms.parent, running.task_id)
         done = self.worker.guarded(running, self._work)
         self.worker.output.end()
         self._finish(running, done)
 
     def _work(self, running: Running) -> wire.Done:
-        known = self._template.concurrency_groups
-        option_checks.group_of_calls(running.template.concurrency_group, self._template.class_name, known)
+        known = self._terms.actor.concurrency_groups
+        option_checks.group_of_calls(running.terms.concurrency_group, self._terms.class_name, known)
         args, kwargs = self.worker.execution.arguments(running)
-        value = self._method(running.template.method)(*args, **kwargs)
-        if running.template.num_returns == wire.STREAMING:
+        value = self._method(running.terms.method)(*args, **kwargs)
+        if running.terms.num_returns == wire.STREAMING:
             self.worker.execution.stream(running, value, self.worker.link.say, self.worker.blocked)
             return _ended(running)
         _raise_if_cancelled(running)
@@ -169,8 +169,8 @@ class ActorHost:
         token = current_run.set(running)
         try:
             async with loop.limit:
-                template = running.template
-                self.worker.output.begin(self._label, template.cell, template.parent, running.task_id)
+                terms = running.terms
+                self.worker.output.begin(self._label, terms.cell, terms.parent, running.task_id)
                 done = await self._await(running)
         except ActorExit:
             done = self.worker._exit_of_actor(running)
@@ -186,15 +186,15 @@ class ActorHost:
     async def _await(self, running: Running) -> wire.Done:
         if running.cancelled:
             raise asyncio.CancelledError
-        known = self._template.concurrency_groups
-        option_checks.group_of_calls(running.template.concurrency_group, self._template.class_name, known)
+        known = self._terms.actor.concurrency_groups
+        option_checks.group_of_calls(running.terms.concurrency_group, self._terms.class_name, known)
         args, kwargs = self.worker.execution.arguments(running)
-        value = self._method(running.template.method)(*args, **kwargs)
+        value = self._method(running.terms.method)(*args, **kwargs)
         if inspect.isasyncgen(value):
             return await self._stream_async(running, value)
         if is_unfinished(value):
             value = await value
-        if running.template.num_returns == wire.STREAMING:
+        if running.terms.num_returns == wire.STREAMING:
             loop = asyncio.get_running_loop()
             execution, worker = self.worker.execution, self.worker
             await loop.run_in_executor(None, execution.stream, running, value, worker.link.say, worker.blocked)
@@ -204,12 +204,12 @@ class ActorHost:
 
     async def _stream_async(self, running: Running, items: Any) -> wire.Done:
         index = 0
-        limit = running.template.backpressure
+        limit = running.terms.backpressure
         async for value in items:
             self.worker.link.say(self.worker.execution.item(running, index, value))
             self.worker.execution.told(running)
             index += 1
-            if limit > 0:
+            if limit is not None:
                 await _reader_has_room(running, index - limit)
             if running.abandoned:
                 await items.aclose()

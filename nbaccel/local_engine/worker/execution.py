@@ -35,6 +35,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.rooms import Room
 from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.worker.impatience import TooLate
+from nbaccel.scheduling.terms import TaskKind, Terms
 
 _OUR_DIRECTORIES = (
     os.path.join(roots.PACKAGE, "local_engine") + os.sep,
@@ -49,7 +50,7 @@ class Running(msgspec.Struct):
     """A task that this process runs, and what it may ask about itself."""
 
     run: wire.Run
-    template: wire.Template
+    terms: Terms
     cancelled: bool = False
     begun: bool = False  # its arguments are there: what comes next is the user's code
     asyncio_task: asyncio.Task[Any] | None = None
@@ -85,7 +86,7 @@ class Execution:
     def __init__(self, client: Any) -> None:
         self._client = client
         self.functions: dict[bytes, tuple[bytes, str]] = {}
-        self.templates: dict[int, wire.Template] = {}
+        self.templates: dict[int, Terms] = {}
         self._loaded: dict[bytes, Any] = {}
         self.answer = self.failure  # a worker's own, which limits the time that an error's words take
         self._threads = 0
@@ -93,23 +94,21 @@ class Execution:
 
     # ---- what is asked
 
-    def code(self, template: wire.Template, choice: int) -> Any:
+    def code(self, terms: Terms, choice: int) -> Any:
         """The function or class, unpickled once."""
-        key = template.function_key
-        if choice and template.choices[choice].function_key:
-            key = template.choices[choice].function_key
+        key = terms.function_of(choice)
         code = self._loaded.get(key)
         if code is None:
-            with _saying(f"This was raised while {template.name} itself was unpickled in the worker."):
+            with _saying(f"This was raised while {terms.name} itself was unpickled in the worker."):
                 code = self._loaded[key] = codec.load_code(self.functions[key][0])
         return code
 
     def function_name(self, running: Running, actor: Running | None) -> str:
         """What runs, with its module: "train.fit", and "train.Model.step" in an actor that `actor` has made."""
-        template = running.template
-        code = self._loaded.get((actor or running).template.function_key)
+        terms = running.terms
+        code = self._loaded.get((actor or running).terms.function_key)
         module = getattr(code, "__module__", None) or "__main__"
-        words = [module, template.class_name, template.method or template.name.rpartition(".")[2]]
+        words = [module, terms.class_name, terms.method or terms.name.rpartition(".")[2]]
         return ".".join(word for word in words if word)
 
     def begin(self, run: wire.Run) -> Running:
@@ -131,7 +130,7 @@ class Execution:
         payloads, running.payloads = running.payloads, []
         if not running.run.args:
             return [], {}
-        name = running.template.name
+        name = running.terms.name
         with _saying(f"This was raised while the arguments of {name} were unpickled in the worker."):
             args, kwargs = codec.load(running.run.args)
             for place, payload in payloads:
@@ -147,15 +146,17 @@ class Execution:
 
         Not a function under `contextmanager`, which sets attributes of what the user's code raises.
         """
-        template, environ = running.template, running.run.environ
-        if self._may_set_threads and template.kind != 2 and template.threads != self._threads:  # an actor keeps its own
-            self._limit_threads(template.threads)
+        terms, environ = running.terms, running.run.environ
+        if (
+            self._may_set_threads and terms.kind is not TaskKind.ACTOR_CALL and terms.threads != self._threads
+        ):  # an actor keeps its own
+            self._limit_threads(terms.threads)
         if not environ:
             return _NOTHING
         before = {name: os.environ.get(name) for name in environ}
         set_variables(environ)
         stack = ExitStack()
-        if template.kind == 0:  # an actor keeps its devices, so it keeps its variables
+        if terms.kind is TaskKind.TASK:  # an actor keeps its devices, so it keeps its variables
             stack.callback(set_variables, before)
         return stack
 
@@ -172,8 +173,8 @@ class Execution:
     def results(self, running: Running, value: Any) -> wire.Done:
         """The Done of a task that returned this value."""
         running.times.append(time.time())
-        template, task_id = running.template, running.run.task_id
-        count = template.num_returns
+        terms, task_id = running.terms, running.run.task_id
+        count = terms.num_returns
         if count == 1:
             if inspect.isgenerator(value):  # a generator function that was told to return one value: its first
                 value = next(value, None)
@@ -188,11 +189,11 @@ class Execution:
             values = list(value)
         except TypeError:
             raise TypeError(
-                f"Task {template.name} was to return {count} values (num_returns={count}), but it returned "
+                f"Task {terms.name} was to return {count} values (num_returns={count}), but it returned "
                 f"{with_article(type(value).__name__)}, which has no parts."
             ) from None
         if len(values) != count:
-            raise ValueError(f"Task {template.name} returned {len(values)} values, but num_returns={count}.")
+            raise ValueError(f"Task {terms.name} returned {len(values)} values, but num_returns={count}.")
         return wire.Done(task_id, [self._result(running, part) for part in values])
 
     def _yielded(self, running: Running, items: Any, count: int) -> wire.Done:
@@ -203,7 +204,7 @@ class Execution:
                 made.append(self._result(running, item, is_over=False))
             if len(made) < count:
                 raise ValueError(
-                    f"Task {running.template.name} yielded {len(made)} values, but num_returns={count}: get() of the "
+                    f"Task {running.terms.name} yielded {len(made)} values, but num_returns={count}: get() of the "
                     "others raises this."
                 )
         except Exception as error:  # the user's generator may raise anything; it belongs to the reader
@@ -222,7 +223,7 @@ class Execution:
             for item in items:
                 refs.append(self._client.put(item))
         except Exception as error:  # the user's generator may raise anything; it belongs to the reader
-            if self._is_retryable(running.template, error) or self._is_answered_by_fallback(running, error):
+            if self._is_retryable(running.terms, error) or self._is_answered_by_fallback(running, error):
                 raise
             raised = self._raised(running, error)
             refs.append(self._client.put_raised(raised.value, raised.refs))
@@ -234,7 +235,7 @@ class Execution:
             payload = codec.dump(value, refs)
         except Exception as error:  # whatever a user's __reduce__ raises
             culprit = codec.find_unpicklable(value, "it")
-            words = f"Could not serialize the return value of {running.template.name}: {culprit} cannot be pickled"
+            words = f"Could not serialize the return value of {running.terms.name}: {culprit} cannot be pickled"
             advice = "Return plain data, or keep the object in an actor."
             if isinstance(error, TypeError):
                 raise TypeError(f"{words} ({type(error).__name__}: {error}). {advice}") from error
@@ -259,28 +260,28 @@ class Execution:
 
     def failure(self, running: Running, error: BaseException) -> wire.Done:
         """The Done of a task that raised."""
-        template = running.template
+        terms = running.terms
         running.rooms.clear()  # what it had stored for results is not sent: the room goes back
         if running.cancelled and isinstance(error, (KeyboardInterrupt, asyncio.CancelledError)):
             result, note, fall_back, retry = self._cancelled(running, error), "cancelled", False, False
         else:
             fall_back, retry, error = self._next_step(running, error)
             result, note = self._raised(running, error), _first_line(error)
-        count = template.num_returns if template.num_returns > 0 else 1
+        count = terms.num_returns if terms.num_returns > 0 else 1
         return wire.Done(running.task_id, [result] * count, failed=True, retry=retry, note=note, fall_back=fall_back)
 
     def plain_failure(self, running: Running, error: BaseException, problem: BaseException) -> wire.Done:
         """The Done of a task whose error cannot speak for itself. Runs no code of the user's."""
         running.rooms.clear()
-        template, kind = running.template, type(error).__name__
+        terms, kind = running.terms, type(error).__name__
         frames = "".join(traceback.format_tb(_users_part(error.__traceback__)))
         said = f"{kind} (it could not be asked for its words or be pickled: {type(problem).__name__}"
         said += f", {problem})" if isinstance(problem, TooLate) else ")"
         text = f"Traceback (most recent call last):\n{frames}{said}"
-        name = template.method or template.name.removeprefix(f"{template.class_name}.")
+        name = terms.method or terms.name.removeprefix(f"{terms.class_name}.")
         failed = exceptions.RayTaskError(name, text, RuntimeError(said), **self._where(running))
-        count = template.num_returns if template.num_returns > 0 else 1
-        retry = template.retry_exceptions is True and isinstance(error, Exception)
+        count = terms.num_returns if terms.num_returns > 0 else 1
+        retry = terms.retry_exceptions is True and isinstance(error, Exception)
         return wire.Done(running.task_id, [_inline(failed)] * count, failed=True, retry=retry, note=said)
 
     def _next_step(self, running: Running, error: BaseException) -> tuple[bool, bool, BaseException]:
@@ -288,16 +289,16 @@ class Execution:
         try:
             with _saying(
                 f"This was raised while the classes in retry_exceptions or fallback_on of "
-                f"{running.template.name} were loaded in the worker, after it had raised {_first_line(error)}."
+                f"{running.terms.name} were loaded in the worker, after it had raised {_first_line(error)}."
             ):
                 fall_back = self._is_answered_by_fallback(running, error)
-                return fall_back, not fall_back and self._is_retryable(running.template, error), error
+                return fall_back, not fall_back and self._is_retryable(running.terms, error), error
         except Exception as problem:  # their module is not here, or raises whatever it does when it is imported
             return False, False, problem
 
     def _cancelled(self, running: Running, error: BaseException) -> wire.Result:
         """Of code that was interrupted: an error of the task, which says where that was. Else the bare error."""
-        message, task_id = f"Task {running.template.name} was cancelled.", running.task_id.hex()
+        message, task_id = f"Task {running.terms.name} was cancelled.", running.task_id.hex()
         if not running.begun or _users_part(error.__traceback__) is None:
             return wire.Result(failures.failed("TaskCancelledError", message, task_id=task_id))
         cancelled = exceptions.TaskCancelledError(message, task_id=task_id)
@@ -305,13 +306,13 @@ class Execution:
 
     def _raised(self, running: Running, error: BaseException) -> wire.Result:
         """An error as a result. It is never put into the arena: other objects may come to be the same error."""
-        template = running.template
+        terms = running.terms
         if type(error) is KeyError and error.args:
             _add_hint(error)
         text = user_traceback(error)
         where = self._where(running)
         cause = error if isinstance(error, BaseException) else None
-        name = template.method or template.name.removeprefix(f"{template.class_name}.")
+        name = terms.method or terms.name.removeprefix(f"{terms.class_name}.")
         failed = exceptions.RayTaskError(name, text, cause, **where)
         self._let_go_of(running, error)
         try:
@@ -323,13 +324,13 @@ class Execution:
             return _inline(exceptions.RayTaskError(name, text, exceptions.RayError(said), **where))
 
     def _where(self, running: Running) -> dict[str, Any]:
-        template, run = running.template, running.run
+        terms, run = running.terms, running.run
         return {
             "task_id": run.task_id.hex(),
             "pid": os.getpid(),
             "device_ids": run.devices or self._client.actor_devices(),
-            "cell": template.cell or None,
-            "actor": template.class_name or None,
+            "cell": terms.cell or None,
+            "actor": terms.class_name or None,
         }
 
     def _let_go_of(self, running: Running, error: BaseException) -> None:
@@ -340,28 +341,26 @@ class Execution:
         """Whether it raised one of `fallback_on`, and there is another choice. What has streamed items goes on no
         more: its consumer would see them twice.
         """
-        template = running.template
-        if not template.fallback_on or running.run.choice + 1 >= len(template.choices) or running.streamed:
+        terms = running.terms
+        if not terms.fallback_on or running.run.choice + 1 >= len(terms.choices) or running.streamed:
             return False
-        kinds: tuple[type[BaseException], ...] = codec.load_code(template.fallback_on)
+        kinds: tuple[type[BaseException], ...] = codec.load_code(terms.fallback_on)
         return isinstance(error, kinds)
 
-    def _is_retryable(self, template: wire.Template, error: BaseException) -> bool:
-        if template.retry_exceptions is True:
+    def _is_retryable(self, terms: Terms, error: BaseException) -> bool:
+        if terms.retry_exceptions is True:
             return isinstance(error, Exception)
-        if not template.retry_exceptions:
+        if not terms.retry_exceptions:
             return False
-        return isinstance(error, codec.load_code(template.retry_exceptions))
+        return isinstance(error, codec.load_code(terms.retry_exceptions))
 
     def stream(self, running: Running, items: Any, send: Callable[[Any], None], blocked: Any) -> int:
         """Send each item of a generator as it comes; returns how many."""
         if not inspect.isgenerator(items) and not hasattr(items, "__iter__"):
-            raise TypeError(
-                f"Task {running.template.name} streams (num_returns='streaming'), but returned no generator."
-            )
+            raise TypeError(f"Task {running.terms.name} streams (num_returns='streaming'), but returned no generator.")
         iterator = iter(items)
         index = 0
-        limit = running.template.backpressure
+        limit = running.terms.backpressure
         while not running.abandoned:
             try:
                 value = next(iterator)
@@ -371,7 +370,7 @@ class Execution:
             self.told(running)
             running.streamed = True
             index += 1
-            if limit > 0 and index - running.consumed >= limit:
+            if limit is not None and index - running.consumed >= limit:
                 with blocked(), running.progress:
                     running.progress.wait_for(partial(_may_go_on, running, index - limit))
         close = getattr(iterator, "close", None)

@@ -39,6 +39,7 @@ from nbaccel.local_engine.worker.worker_link import WorkerLink
 from nbaccel.local_engine.worker.worker_output import WorkerOutput
 from nbaccel.local_engine.worker.worker_setup import apply_runtime_env, apply_setup
 from nbaccel.local_engine.worker.worker_view import WorkerView
+from nbaccel.scheduling.terms import TaskKind, Terms
 
 INSIST_S = 0.05  # between two signals to a task that is to be interrupted
 LONG_S = 0.001  # a task that ran for longer may pay for a look at everything that it may have changed
@@ -68,7 +69,7 @@ class Worker(WorkerView, Client):
         ours = {1: "its stdout", 2: "its stderr", arena_fd: "nbaccel's shared memory", sock.fileno(): "nbaccel's own"}
         self._state = ProcessState(ours)
         self._in_doubt = False  # a task has run since everything was looked at
-        self._last: wire.Template | None = None
+        self._last: Terms | None = None
         receivers = link.receivers
         receivers[wire.Run] = self._queue.put
         receivers[wire.Setup] = self._queue.put
@@ -85,7 +86,7 @@ class Worker(WorkerView, Client):
         self.execution.functions[message.key] = (message.blob, message.name)
 
     def _template_came(self, message: wire.DefineTemplate) -> None:
-        self.execution.templates[message.number] = message.template
+        self.execution.templates[message.number] = message.terms
 
     def _interrupt_came(self, message: wire.Interrupt) -> None:
         if self.actor is not None and self.actor.cancel(message.task_id):
@@ -96,7 +97,7 @@ class Worker(WorkerView, Client):
             return
         self._skip.discard(message.task_id)
         running.cancelled = True
-        if running.template.kind != 2:  # a call of a sync actor only sees is_canceled()
+        if running.terms.kind is not TaskKind.ACTOR_CALL:  # a call of a sync actor only sees is_canceled()
             self._to_interrupt = running
             threading.Thread(target=self._insist, args=(running,), name="nbaccel-interrupt", daemon=True).start()
 
@@ -189,7 +190,7 @@ class Worker(WorkerView, Client):
             if item.task_id in self._skip:  # cancelled while it was queued here
                 self._skip.discard(item.task_id)
                 running.cancelled = True
-            if running.template.kind == 2 and self.actor is not None:
+            if running.terms.kind is TaskKind.ACTOR_CALL and self.actor is not None:
                 self.actor.call(running)
             else:
                 self._run(running)
@@ -204,13 +205,13 @@ class Worker(WorkerView, Client):
 
     def _run(self, running: Running) -> None:
         """A plain task, or an actor's constructor."""
-        template = running.template
-        setproctitle.setproctitle(f"nbaccel::{template.name}")
+        terms = running.terms
+        setproctitle.setproctitle(f"nbaccel::{terms.name}")
         self.output.restore()
-        self.output.begin(template.class_name or template.name, template.cell, template.parent, running.task_id)
+        self.output.begin(terms.class_name or terms.name, terms.cell, terms.parent, running.task_id)
         self._running = running
         began = time.monotonic()
-        if self._blocked_count and template.kind == 0:  # an interrupt cut the last task's wait in two
+        if self._blocked_count and terms.kind is TaskKind.TASK:  # an interrupt cut the last task's wait in two
             self._blocked_count = 0
             self.link.say(wire.Unblocked())
         if running.task_id in self._skip:
@@ -223,21 +224,21 @@ class Worker(WorkerView, Client):
             self.actor.leave(self._exit_of_actor(running))
         self._running = None
         self._state.lift_recursion_limit()
-        if running.run.devices and template.kind == 0:
-            self._report_memory(done, template)
+        if running.run.devices and terms.kind is TaskKind.TASK:
+            self._report_memory(done, terms)
         self.output.end()
         self.finish(done)
         self.execution.told(running)
-        if template.kind == 0:
+        if terms.kind is TaskKind.TASK:
             setproctitle.setproctitle("nbaccel::IDLE")
-            self._last = template
+            self._last = terms
             self._in_doubt = True
             if done.failed or time.monotonic() - began > LONG_S or self._state.is_disturbed():
                 self._put_back()
 
     def prepare_to_store(self, running: Running) -> None:
         """The task's code is over: limits that it has set must not keep its result from being written."""
-        if running.template.kind == 0 and self._state.is_disturbed():
+        if running.terms.kind is TaskKind.TASK and self._state.is_disturbed():
             self._state.restore()
 
     def _put_back(self) -> None:
@@ -249,25 +250,26 @@ class Worker(WorkerView, Client):
             left = [f"left a signal handler that raised {type(error).__name__}"]
         if not left:
             return
-        template = self._last
-        assert template is not None
+        terms = self._last
+        assert terms is not None
         self.output.flush()
         advice = "Do this in a subprocess or in an actor, or ask for max_calls=1."
-        self._say_spoiled(template, " and ".join(left), f"The task's own result is not touched. {advice}")
+        self._say_spoiled(terms, " and ".join(left), f"The task's own result is not touched. {advice}")
         self.link.flush()
         os._exit(0)
 
-    def _say_spoiled(self, template: wire.Template, why: str, advice: str) -> None:
+    def _say_spoiled(self, terms: Terms, why: str, advice: str) -> None:
         """Tasks that were sent ahead to this process are to run elsewhere."""
-        changed = asks.ProcessChanged(template.name, why, advice, template.cell, template.parent)
+        changed = asks.ProcessChanged(terms.name, why, advice, terms.cell, terms.parent)
         self.link.say(asks.told(changed))
 
-    def _report_memory(self, done: wire.Done, template: wire.Template) -> None:
+    def _report_memory(self, done: wire.Done, terms: Terms) -> None:
         """What the frameworks of this process say of the devices' memory, now that the task's own values are gone."""
-        asked = self.setup.leak_threshold if self.setup is not None else -1
-        threshold = asked if asked >= 0 else device_memory.DEFAULT_THRESHOLD_BYTES
+        threshold = self.setup.leak_threshold if self.setup is not None else None
+        if threshold is None:
+            threshold = device_memory.DEFAULT_THRESHOLD_BYTES
         # A process that ends after its task has nothing to tidy up.
-        report = device_memory.measure(threshold if template.max_calls != 1 else sys.maxsize)
+        report = device_memory.measure(threshold if terms.max_calls != 1 else sys.maxsize)
         done.memory_why = report.why
         done.memory = -1 if report.held_bytes is None else report.held_bytes
         done.peak = -1 if report.peak_bytes is None else report.peak_bytes
@@ -302,7 +304,7 @@ class Worker(WorkerView, Client):
 
     def failure(self, running: Running, error: BaseException) -> wire.Done:
         """The Done of a task that raised. An error's words and pickling are the user's code: they may end or hang."""
-        may_end = running.template.kind != 2  # an actor may have its own alarm
+        may_end = running.terms.kind is not TaskKind.ACTOR_CALL  # an actor may have its own alarm
         try:
             with impatience.limited(partial(self._give_up, running, error)) if may_end else nullcontext():
                 return self.execution.failure(running, error)
@@ -315,9 +317,9 @@ class Worker(WorkerView, Client):
             done = self.execution.plain_failure(running, error, problem)
             self.leave_fork(running, done)
             self.link.say(done)
-            if running.template.kind == 0:
+            if running.terms.kind is TaskKind.TASK:
                 why = f"raised {type(error).__name__}, whose words or pickling (__str__, __reduce__) do not end"
-                self._say_spoiled(running.template, why, "Look at these methods of the class, and at what they call.")
+                self._say_spoiled(running.terms, why, "Look at these methods of the class, and at what they call.")
             self.output.flush()
             self.link.flush()
         finally:
@@ -328,46 +330,46 @@ class Worker(WorkerView, Client):
         if self.link.lost is None:
             return
         if done.failed:
-            sys.stderr.write(f"A process that {running.template.name} forked ends (pid {os.getpid()}): {done.note}\n")
+            sys.stderr.write(f"A process that {running.terms.name} forked ends (pid {os.getpid()}): {done.note}\n")
         self.output.flush()
         os._exit(int(done.failed))
 
     def _work(self, running: Running) -> wire.Done:
-        run, template = running.run, running.template
-        if template.environment != self._environment:
+        run, terms = running.run, running.terms
+        if terms.environment != self._environment:
             try:
-                self._take_on(template)
+                self._take_on(terms)
                 set_variables(run.environ or {})  # its env_vars may have named the devices more widely
             except exceptions.RuntimeEnvSetupError as error:
                 return self._not_set_up(running, error)
-        code = self.execution.code(template, run.choice)
+        code = self.execution.code(terms, run.choice)
         args, kwargs = self.execution.arguments(running)
-        if template.kind == 1:
+        if terms.kind is TaskKind.ACTOR_CREATION:
             return self._construct(running, code, args, kwargs)
         value = code(*args, **kwargs)
-        if template.num_returns == wire.STREAMING:
+        if terms.num_returns == wire.STREAMING:
             self.execution.stream(running, value, self.link.say, self.blocked)
             return wire.Done(run.task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
         return self.execution.results(running, value)
 
-    def _take_on(self, template: wire.Template) -> None:
+    def _take_on(self, terms: Terms) -> None:
         """The runtime environment, once: a process serves one only."""
         assert self.setup is not None
-        apply_runtime_env(json.loads(template.runtime_env), self.setup.directory)
-        self._environment = template.environment
+        apply_runtime_env(json.loads(terms.runtime_env), self.setup.directory)
+        self._environment = terms.environment
         self._state.accept(self.setup.directory)
 
     def _not_set_up(self, running: Running, error: exceptions.RuntimeEnvSetupError) -> wire.Done:
         """The task cannot run here or anywhere: that is not an error of its own code."""
         value = failures.failed("RuntimeEnvSetupError", str(error), task_id=running.task_id.hex())
-        count = max(running.template.num_returns, 1)
+        count = max(running.terms.num_returns, 1)
         return wire.Done(running.task_id, [wire.Result(value)] * count, failed=True, note=str(error).splitlines()[0])
 
     def _construct(self, running: Running, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> wire.Done:
         run = running.run
         self.actor = ActorHost(self, running)  # before the constructor: it may ask who it is
         self.actor.construct(cls, args, kwargs)
-        setproctitle.setproctitle(f"nbaccel::{running.template.class_name}")
+        setproctitle.setproctitle(f"nbaccel::{running.terms.class_name}")
         return wire.Done(run.task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
 
     def _end_of_actor(self) -> NoReturn:
@@ -381,7 +383,7 @@ class Worker(WorkerView, Client):
         value = failures.failed(
             "ActorDiedError", "The actor ended itself: exit_actor() was called.", actor_id=running.run.actor_id.hex()
         )
-        count = max(running.template.num_returns, 1)
+        count = max(running.terms.num_returns, 1)
         return wire.Done(running.task_id, [wire.Result(value)] * count, failed=True, exiting=True)
 
     def _exit(self, exit: SystemExit) -> NoReturn:

@@ -36,20 +36,20 @@ class WorkerView(ClusterView):
 
     def cell(self: Any) -> tuple[str, bytes]:
         running = self._now()
-        return (running.template.cell, running.template.parent) if running is not None else ("", b"")
+        return (running.terms.cell, running.terms.parent) if running is not None else ("", b"")
 
     def base_environment(self: Any) -> environment_spec.Environment:
         """What this code itself runs with: its tasks get it too."""
         owner = self.actor.creation if self.actor is not None else current_run.get() or self._running
-        if owner is None or not owner.template.environment:
+        if owner is None or not owner.terms.environment:
             return {}
         if owner.environment is None:
-            owner.environment = json.loads(owner.template.runtime_env)
+            owner.environment = json.loads(owner.terms.runtime_env)
         return owner.environment
 
     def captured_group(self: Any) -> PlacementGroup | None:
         owner = self.actor.creation if self.actor is not None else current_run.get() or self._running
-        if owner is None or not owner.template.capture:
+        if owner is None or not owner.terms.capture:
             return None
         if owner.captured is None:
             owner.captured = PlacementGroup(PlacementGroupID.from_hex(_group(owner) or ""))
@@ -66,7 +66,7 @@ class WorkerView(ClusterView):
 
     def context(self: Any) -> dict[str, Any]:
         running = self._now()
-        template = running.template if running else None
+        terms = running.terms if running else None
         creation = self.actor.creation if self.actor is not None else None
         owner = creation or running
         ids = {name: [] for name in ACCELERATORS} | self.actor_devices()
@@ -75,22 +75,22 @@ class WorkerView(ClusterView):
             "node_id": self.setup.node_id.hex() if self.setup else None,
             "worker_id": self.worker_id.hex(),
             "task_id": running.task_id.hex() if running else None,
-            "task_name": template.name if template else None,
+            "task_name": terms.name if terms else None,
             "task_function_name": self.execution.function_name(running, creation) if running else None,
             "actor_id": creation.run.actor_id.hex() if creation else None,
-            "actor_name": creation.template.actor_name if creation else None,
-            "class_name": creation.template.class_name if creation else None,
+            "actor_name": creation.terms.actor.name if creation else None,
+            "class_name": creation.terms.class_name if creation else None,
             "namespace": self.namespace,
             "accelerator_ids": ids,
             "assigned_resources": _assigned(owner),
             "is_canceled": bool(running and running.cancelled),
             "fallback_taken": bool(owner and owner.run.choice),
-            "fallback_label": owner.template.choices[owner.run.choice].label if owner and owner.run.choice else "",
-            "runtime_env": (owner.template.runtime_env if owner else b"{}").decode(),
+            "fallback_label": owner.terms.choices[owner.run.choice].label if owner and owner.run.choice else "",
+            "runtime_env": (owner.terms.runtime_env if owner else b"{}").decode(),
             "attempt": running.run.attempt if running else 0,
             "reconstructed": bool(creation and creation.run.attempt),
             "placement_group_id": _group(owner),
-            "captures": bool(owner and owner.template.capture),
+            "captures": bool(owner and owner.terms.capture),
             "session_name": self.setup.session if self.setup else "",
             "session_dir": self.setup.directory if self.setup else "",
             "address": os.path.join(self.setup.directory, "head.sock") if self.setup else "",
@@ -100,9 +100,9 @@ class WorkerView(ClusterView):
     def current_actor(self: Any) -> Any:
         if self.actor is None:
             raise RuntimeError("This code does not run in an actor.")
-        run, template = self.actor.creation.run, self.actor.creation.template
-        methods = codec.load_code(template.methods)
-        return self.actor_handle(run.actor_id, template.class_name, methods, counted=False)
+        run, terms = self.actor.creation.run, self.actor.creation.terms
+        methods = codec.load_code(terms.actor.methods)
+        return self.actor_handle(run.actor_id, terms.class_name, methods, counted=False)
 
     def exit_actor(self: Any) -> None:
         if self.actor is None:
@@ -130,16 +130,13 @@ class WorkerView(ClusterView):
 
 
 def _assigned(running: Running | None) -> dict[str, float]:
-    if running is None or not running.template.choices:
+    if running is None or not running.terms.choices:
         return {}
-    demand = running.template.choices[running.run.choice].demand
-    if running.template.running is not None and not running.run.choice:
-        demand = running.template.running
-    return {name: amount / 10_000 for name, amount in demand}
+    return {name: amount / 10_000 for name, amount in running.terms.demand_of(running.run.choice)}
 
 
 def _group(running: Running | None) -> str | None:
-    if running is None or not running.template.choices:
+    if running is None or not running.terms.choices:
         return None
-    group_id = running.template.choices[running.run.choice].group_id
+    group_id = running.terms.choices[running.run.choice].placement.group_id
     return group_id.hex() if group_id else None

@@ -10,11 +10,12 @@ from typing import Any
 import msgspec
 
 from nbaccel.handles.options import ACCELERATORS, UNIT, TaskOptions, demand_of_task
-from nbaccel.scheduling.events import Choice, DeviceSpec, NodeSpec, Placement
+from nbaccel.scheduling.events import DeviceSpec, NodeSpec
 from nbaccel.scheduling.explain import until_when, ways_out
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.reasons import Feasibility, choice_text, judge
 from nbaccel.scheduling.resources import listed
+from nbaccel.scheduling.terms import Choice, Placement
 from nbaccel.views.snapshot import DeviceRow, NodeRow, Snapshot, TaskRow
 
 MOST_NAMED = 4

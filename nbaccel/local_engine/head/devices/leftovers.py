@@ -17,7 +17,8 @@ from nbaccel.accelerators import Device
 from nbaccel.accelerators.metrics import DeviceMetrics
 from nbaccel.device_memory import DEFAULT_THRESHOLD_BYTES
 from nbaccel.local_engine import wire
-from nbaccel.scheduling.events import UNIT, Task, TaskKind
+from nbaccel.scheduling.events import UNIT
+from nbaccel.scheduling.terms import Task, TaskKind
 from nbaccel.views import wording
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Leftovers:
     def look_first(self, command: SendTask, then: Callable[[], None]) -> bool:
         """Whether the devices are looked at before this task starts; `then` follows."""
         task = command.task
-        if task.kind is not TaskKind.TASK or task.max_calls == 1 or command.worker_id in self._before:
+        if task.kind is not TaskKind.TASK or task.terms.max_calls == 1 or command.worker_id in self._before:
             return False
         devices = self._nodes.assigned_real(command.node_id, command.devices)
         if not devices:
@@ -94,7 +95,7 @@ class Leftovers:
         if done.peak >= 0:
             entry.peak_memory = done.peak
             self._hint(entry, devices, hold.parts, done.peak)
-        if task.kind is not TaskKind.TASK or task.max_calls == 1:
+        if task.kind is not TaskKind.TASK or task.terms.max_calls == 1:
             then("")
         elif done.memory >= 0:
             then(self._verdict(task, entry, worker, devices, done.memory, done.memory_why))
@@ -151,35 +152,35 @@ class Leftovers:
     def _alert(
         self, task: Task, entry: TaskEntry, worker: WorkerProcess, devices: list[Device], what: str, cause: str
     ) -> None:
-        template = entry.record.template
-        subject = f"{task.name} (cell {task.cell})" if task.cell else task.name
+        terms = entry.terms
+        subject = f"{task.name} (cell {task.terms.cell_in_words})" if task.terms.cell_in_words else task.name
         message = (
             f"{subject} ended, but its process (pid {worker.pid}) kept {what}: {cause}. The process is replaced before "
             "the next task gets the device. Leave out max_calls=0, or keep data that is to stay in an actor."
         )
         self._audience.alert("leak", message, task_id=task.task_id.hex(), device=devices[0].id)
-        self._audience.notice(task.job, wire.Notice("leak", message, template.cell, template.parent))
+        self._audience.notice(task.job, wire.Notice("leak", message, terms.cell, terms.parent))
 
     # --- hints ----------------------------------------------------------------------------------------------------
 
     def _hint(self, entry: TaskEntry, devices: list[Device], parts: Any, peak: int) -> None:
         """A whole device was asked for, and little of it used: said once for each function."""
-        template = entry.record.template
+        terms = entry.terms
         total = sum(device.memory_bytes or 0 for device in devices)
         whole = all(amount == UNIT for _device, amount in parts)
         known = all(device.memory_bytes for device in devices)
-        if not (whole and known and 0 < peak <= LITTLE_SHARE * total) or template.function_key in self._hinted:
+        if not (whole and known and 0 < peak <= LITTLE_SHARE * total) or terms.function_key in self._hinted:
             return
         if len(self._hinted) >= MOST_HINTS:
             self._hinted.clear()
-        self._hinted.add(template.function_key)
+        self._hinted.add(terms.function_key)
         asks = f"{wording.amount(len(devices))} {devices[0].resource}"
         entry.hint = (
-            f"{template.name} held {asks} ({wording.size(total)}) and used {wording.size(peak)} of it at most: "
+            f"{terms.name} held {asks} ({wording.size(total)}) and used {wording.size(peak)} of it at most: "
             f"gpu_memory={_rounded(peak)!r} instead of whole devices would let others run beside it."
         )
-        notice = wire.Notice("hint", entry.hint, template.cell, template.parent)
-        self._audience.notice(entry.record.pool.job, notice)
+        notice = wire.Notice("hint", entry.hint, terms.cell, terms.parent)
+        self._audience.notice(entry.terms.job, notice)
 
     # --- devices --------------------------------------------------------------------------------------------------
 

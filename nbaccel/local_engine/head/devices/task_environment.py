@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nbaccel import accelerators
 from nbaccel.local_engine import wire
-from nbaccel.scheduling.events import TaskKind
+from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views import wording
 
 if TYPE_CHECKING:
@@ -62,15 +62,15 @@ class TaskEnvironments:
         return ids, told, {**environ, **kept}
 
     def _hides(self, entry: TaskEntry) -> bool:
-        asked = entry.record.template.hide_unassigned
+        asked = entry.terms.hide_unassigned
         return self._hide if asked is None else asked
 
     def _users_own(self, job: int, entry: TaskEntry) -> dict[str, str]:
         """The env_vars of the job's runtime_env and of the task's."""
         environments = self._environments
         own = environments.variables(self._jobs[job].hello.runtime_env)
-        template = entry.record.template
-        return {**own, **(environments.variables(template.runtime_env) if template.environment else {})}
+        terms = entry.terms
+        return {**own, **(environments.variables(terms.runtime_env) if terms.environment else {})}
 
     def _assigned(self, node_id: bytes, assigned: Assigned, environ: dict[str, str], hide: bool) -> Environment:
         offered = self._nodes.devices[node_id]
@@ -83,8 +83,8 @@ class TaskEnvironments:
 
     def _say_kept(self, command: SendTask, entry: TaskEntry, ids: dict[str, list[str]], name: str, value: str) -> None:
         """Once for each function and variable: the user's word counts, and may name another device."""
-        template = entry.record.template
-        key = (entry.record.number, name, value)
+        terms = entry.terms
+        key = (entry.terms.number, name, value)
         if key in self._told:
             return
         if len(self._told) >= MOST_TOLD:
@@ -95,4 +95,4 @@ class TaskEnvironments:
             f"{command.task.name} was given {given}, but runs with {name}={value}, as its runtime_env says. "
             f"Leave {name} out of env_vars to run on what was given."
         )
-        self._audience.notice(command.task.job, wire.Notice("devices", message, template.cell, template.parent))
+        self._audience.notice(command.task.job, wire.Notice("devices", message, terms.cell, terms.parent))

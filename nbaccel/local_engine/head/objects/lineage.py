@@ -15,8 +15,9 @@ import msgspec
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import PUT_INDEX, index_of, return_id, task_of
-from nbaccel.scheduling.events import Task, TaskKind, TaskSubmitted
+from nbaccel.scheduling.events import TaskSubmitted
 from nbaccel.scheduling.moves import TaskState
+from nbaccel.scheduling.terms import Task, TaskKind, Terms
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.decisions import Tell
@@ -77,8 +78,8 @@ class Lineage:
 
     def made(self, task: Task, entry: TaskEntry) -> bool:
         """A task has returned; whether its arguments must be kept, because it may have to run again."""
-        streams = entry.record.template.num_returns == wire.STREAMING
-        indices = range(1, entry.items + 1) if streams else range(entry.record.returns)
+        streams = entry.terms.num_returns == wire.STREAMING
+        indices = range(1, entry.items + 1) if streams else range(entry.terms.returns)
         ids = {return_id(task.task_id, index) for index in indices}
         if not streams:  # where items lie was noted as each of them came
             for id in ids:
@@ -87,7 +88,7 @@ class Lineage:
         large = {id for id in ids if id in records and records[id].nodes is not None}
         if not large or entry.failed:
             return False
-        why_not = _why_not_again(task, entry.record.template)
+        why_not = _why_not_again(task, entry.terms)
         self._makers[task.task_id] = Maker(task, large, why_not)
         return not why_not
 
@@ -174,12 +175,12 @@ class Lineage:
         return {id for _place, id in submit.slots if id in records and records[id].value is None}
 
 
-def _why_not_again(task: Task, template: wire.Template) -> str:
+def _why_not_again(task: Task, terms: Terms) -> str:
     """Why this task is not run a second time to make its results again; "" when it is."""
     if task.kind is TaskKind.ACTOR_CALL:
-        return f"{template.name} is a call of an actor, which is not made again: the actor may be another by now"
-    if template.num_returns < 0 and template.num_returns != wire.STREAMING:
-        return f"{template.name} gives a list of refs that it makes as it runs, which are others the next time"
-    if template.max_retries == 0:
-        return f"the task that made it, {template.name}, cannot run again (max_retries=0)"
+        return f"{terms.name} is a call of an actor, which is not made again: the actor may be another by now"
+    if terms.num_returns < 0 and terms.num_returns != wire.STREAMING:
+        return f"{terms.name} gives a list of refs that it makes as it runs, which are others the next time"
+    if terms.max_retries == 0:
+        return f"the task that made it, {terms.name}, cannot run again (max_retries=0)"
     return ""

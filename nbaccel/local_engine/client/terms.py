@@ -1,4 +1,4 @@
-"""Options to templates: what of a call stays the same is worked out once and then named by a number."""
+"""Options to terms: what stays the same from call to call is worked out once and then named by a number."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.client import environment_spec
 from nbaccel.local_engine.client.environment_spec import Environment
 from nbaccel.local_engine.wire import codec
+from nbaccel.scheduling.terms import ActorTerms, Choice, Pairs, Placement, TaskKind, Terms
 
-Pairs = list[tuple[str, int]]
 Options = TypeVar("Options", bound=ResourceOptions)
 
 
-def task_template(
-    function: RemoteFunction, options: TaskOptions, key: bytes, fallback_keys: list[bytes], **common: Any
-) -> wire.Template:
-    """The template of a remote function with these options."""
+def task_terms(function: RemoteFunction, options: TaskOptions, key: bytes, fallback_key: bytes, **common: Any) -> Terms:
+    """The terms of a remote function with these options."""
     demand = demand_of_task(options)
     _check_group(options, demand, function._name)
-    return wire.Template(
+    choices = _choices(options, demand)
+    return Terms(
         name=options.name or function._short_name,
-        kind=0,
+        kind=TaskKind.TASK,
         function_key=key,
-        choices=_choices(options, fallback_keys, demand),
+        choices=choices,
+        other_functions=_other_functions(options, fallback_key, choices),
         num_returns=_num_returns(options.num_returns, function._is_generator),
         fresh=options.asks_accelerator() and options.calls_of_a_worker() == 1,
         max_calls=options.calls_of_a_worker(),
         max_retries=options.max_retries,
         retry_exceptions=_pickled_types(options.retry_exceptions),
         threads=max(int(options.num_cpus if options.num_cpus is not None else 1), 1),
-        backpressure=_or(options.generator_backpressure_num_objects, -1),
+        backpressure=options.generator_backpressure_num_objects,
         method=function._short_name,
         capture=_captures(options),
         **_shared(options),
@@ -50,12 +50,13 @@ def task_template(
     )
 
 
-def actor_template(
-    actor_class: ActorClass, options: ActorOptions, key: bytes, fallback_keys: list[bytes], **common: Any
-) -> wire.Template:
-    """The template of an actor's constructor."""
+def actor_terms(
+    actor_class: ActorClass, options: ActorOptions, namespace: str, key: bytes, fallback_key: bytes, **common: Any
+) -> Terms:
+    """The terms of an actor's constructor."""
     placed, held = demand_of_actor(options)
     _check_group(options, held, actor_class._name)
+    choices = _choices(options, placed, actor=True)
     concurrency = options.max_concurrency or (1000 if actor_class._is_async else 1)
     out_of_order = options.allow_out_of_order_execution
     if out_of_order is None:
@@ -66,28 +67,31 @@ def actor_template(
             f"{actor_class._name} is {kind} actor, whose calls cannot be kept in order: set "
             "`allow_out_of_order_execution=True`, or leave it out."
         )
-    return wire.Template(
+    return Terms(
         name=f"{actor_class._name}.__init__",
-        kind=1,
+        kind=TaskKind.ACTOR_CREATION,
         num_returns=0,
         function_key=key,
-        choices=_choices(options, fallback_keys, placed, actor=True),
-        running=sorted(held.items()) if held != placed else None,
+        choices=choices,
+        other_functions=_other_functions(options, fallback_key, choices),
         fresh=options.asks_accelerator(),
         max_retries=0,
         threads=max(int(options.num_cpus or 1), 1),
         class_name=actor_class._name,
-        actor_name=options.name or "",
-        get_if_exists=options.get_if_exists,
-        detached=options.detached(),
-        max_restarts=options.max_restarts,
-        max_task_retries=options.max_task_retries,
-        max_concurrency=concurrency,
         is_async=actor_class._is_async,
-        concurrency_groups=options.concurrency_groups,
-        out_of_order=out_of_order,
-        methods=codec.code_bytes(methods_with_limit(actor_class, options)),
-        backpressure=_or(options.actor_generator_backpressure_num_objects, -1),
+        actor=ActorTerms(
+            name=options.name or "",
+            namespace=namespace,
+            detached=options.detached(),
+            running=_pairs(held) if held != placed else None,
+            max_restarts=options.max_restarts,
+            max_task_retries=options.max_task_retries,
+            max_concurrency=concurrency,
+            concurrency_groups=options.concurrency_groups,
+            out_of_order=out_of_order,
+            methods=codec.code_bytes(methods_with_limit(actor_class, options)),
+        ),
+        backpressure=options.actor_generator_backpressure_num_objects,
         capture=_captures(options),
         **_shared(options),
         **common,
@@ -102,34 +106,29 @@ def methods_with_limit(actor_class: ActorClass, options: ActorOptions) -> dict[s
     return {name: replace(spec, max_pending=limit) for name, spec in actor_class._methods.items()}
 
 
-def method_template(method: ActorMethod, options: MethodOptions, **common: Any) -> wire.Template:
-    """The template of calls of one method."""
+def method_terms(method: ActorMethod, options: MethodOptions, **common: Any) -> Terms:
+    """The terms of calls of one method."""
     spec = method._spec
-    retries = options.max_task_retries
-    return wire.Template(
+    return Terms(
         name=options.name or f"{method.handle._class_name}.{spec.name}",
-        kind=2,
+        kind=TaskKind.ACTOR_CALL,
         function_key=b"",
-        choices=[],
+        choices=(),
         num_returns=_num_returns(options.num_returns, spec.is_generator),
-        max_retries=-2 if retries is None else retries,  # -2: as the actor says
+        max_retries=options.max_task_retries,
         retry_exceptions=_pickled_types(options.retry_exceptions or False),
         class_name=method.handle._class_name,
         method=spec.name,
         concurrency_group=options.concurrency_group or "",
         is_async=spec.is_async,
-        backpressure=_or(options.generator_backpressure_num_objects, -1),
+        backpressure=options.generator_backpressure_num_objects,
         **common,
     )
 
 
-def asked(options: TaskOptions) -> wire.ChoiceSpec:
+def asked(options: TaskOptions) -> Choice:
     """What a task with these options asks first, and where. Raises ValueError for what a family does not give out."""
     return _choice(options, demand_of_task(options))
-
-
-def _or(value: int | None, default: int) -> int:
-    return default if value is None else value
 
 
 def _shared(options: ResourceOptions) -> dict[str, Any]:
@@ -158,38 +157,37 @@ def _pickled_types(types: Any) -> bytes | bool:
     return types if isinstance(types, bool) else codec.code_bytes(tuple(types))
 
 
-def _choices(
-    options: ResourceOptions, fallback_keys: list[bytes], demand: dict[str, int], *, actor: bool = False
-) -> list[wire.ChoiceSpec]:
+def _choices(options: ResourceOptions, demand: dict[str, int], *, actor: bool = False) -> tuple[Choice, ...]:
     """What is asked first, then Ray's soft label alternatives, then the fallbacks."""
-    choices = [_choice(options, demand)]
+    first = _choice(options, demand)
+    choices = [first]
     for strategy in options.fallback_strategy:
-        spec = _choice(options, demand)
-        spec.labels = sorted((strategy.get("label_selector") or {}).items())
-        spec.label = f"label_selector={dict(spec.labels)}"
-        choices.append(spec)
+        labels = tuple(sorted((strategy.get("label_selector") or {}).items()))
+        placement = replace(first.placement, labels=labels)
+        choices.append(replace(first, placement=placement, label=f"label_selector={dict(labels)}"))
     for position, fallback in enumerate(options.fallbacks()):
         fallback_demand = demand_of_actor(fallback)[0] if actor else demand_of_task(fallback)  # type: ignore[arg-type]
-        spec = _choice(fallback, fallback_demand)
-        spec.label = _words(options, position)
-        spec.function_key = fallback_keys[0] if fallback_keys else b""
-        choices.append(spec)
-    return choices
+        choices.append(_choice(fallback, fallback_demand, _words(options, position)))
+    return tuple(choices)
+
+
+def _other_functions(options: ResourceOptions, key: bytes, choices: tuple[Choice, ...]) -> tuple[bytes, ...]:
+    """The fallback's own function where a fallback was taken; all other choices run what was submitted."""
+    same = len(choices) - len(options.fallbacks())
+    return (b"",) * same + (key,) * (len(choices) - same) if key else ()
 
 
 def _words(options: ResourceOptions, position: int) -> str:
     return "cpu" if options.fallback == "cpu" else str((options.fallback or ())[position])
 
 
-def _choice(options: ResourceOptions, demand: dict[str, int]) -> wire.ChoiceSpec:
+def _pairs(demand: dict[str, int]) -> Pairs:
+    return tuple(sorted(demand.items()))
+
+
+def _choice(options: ResourceOptions, demand: dict[str, int], label: str = "") -> Choice:
     check_demand_quantities(demand, _refusal)
-    spec = wire.ChoiceSpec(
-        demand=sorted(demand.items()),
-        labels=sorted(options.label_selector.items()),
-        gpu_memory_bytes=options.gpu_memory or 0,
-    )
-    _place(spec, options)
-    return spec
+    return Choice(_pairs(demand), _placement(options), label, options.gpu_memory or 0)
 
 
 def _refusal(resource: str, quantity: float) -> str | None:
@@ -202,19 +200,21 @@ def _refusal(resource: str, quantity: float) -> str | None:
     return None
 
 
-def _place(spec: wire.ChoiceSpec, options: ResourceOptions) -> None:
+def _placement(options: ResourceOptions) -> Placement:
     """Ray's ways to say where: placement_group=, or scheduling_strategy= with a word or an object."""
+    labels = tuple(sorted(options.label_selector.items()))
     group, bundle = _group_of(options)
     strategy = options.scheduling_strategy
     if group is not None:
-        spec.strategy, spec.group_id, spec.bundle = "GROUP", group.id.binary(), bundle
-    elif strategy == "SPREAD":
-        spec.strategy = "SPREAD"
-    elif hasattr(strategy, "node_id"):
-        spec.strategy, spec.node_id, spec.soft = "NODE", bytes.fromhex(strategy.node_id), bool(strategy.soft)
-    elif hasattr(strategy, "hard"):
-        spec.labels = [*spec.labels, *strategy.hard_pairs()]
-        spec.soft_labels = strategy.soft_pairs()
+        return Placement("GROUP", group_id=group.id.binary(), bundle=bundle, labels=labels)
+    if strategy == "SPREAD":
+        return Placement("SPREAD", labels=labels)
+    if hasattr(strategy, "node_id"):
+        return Placement("NODE", bytes.fromhex(strategy.node_id), bool(strategy.soft), labels=labels)
+    if hasattr(strategy, "hard"):
+        hard, soft = strategy.hard_pairs(), strategy.soft_pairs()
+        return Placement(labels=(*labels, *hard), soft_labels=tuple(soft))
+    return Placement(labels=labels)
 
 
 def _group_of(options: ResourceOptions) -> tuple[Any, int]:

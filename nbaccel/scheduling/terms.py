@@ -1,0 +1,193 @@
+"""One description of a task: its terms, which stay the same from call to call, and what each call adds to them.
+
+```
+  options ──► Terms ── sent once, as a numbered template ──► the head adds what only it knows (`of_job`)
+                                                                │
+              Task = Terms + an id + facts of its arguments ────┴──► scheduler, workers, views
+```
+A field that is added to `Terms` is therefore known in every process. Quantities are in 1/10_000 of a resource.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import msgspec
+
+Pairs = tuple[tuple[str, int], ...]
+
+UNLIMITED = -1  # of retries and restarts: as many as it takes
+STREAMING, DYNAMIC = -1, -2  # num_returns of a generator: items as they come, or one list of refs at the end
+
+
+class TaskKind(IntEnum):
+    """What a unit of work is: a plain task, an actor's constructor, or a call of an actor's method."""
+
+    TASK = 0
+    ACTOR_CREATION = 1
+    ACTOR_CALL = 2
+
+    @property
+    def words(self) -> str:
+        """As snapshots say it: `actor call`."""
+        return self.name.lower().replace("_", " ")
+
+
+class Pool(msgspec.Struct, frozen=True, array_like=True):
+    """Which workers are interchangeable: same job, same runtime environment, same way to start."""
+
+    job: int
+    environment: str = ""  # hash of the runtime environment; "" is the job's own
+    zygote: str = ""  # which interpreter prefix forks it; "" is the head's own
+    how: str = "fork"  # "fork" from the zygote, or "exec" of a new interpreter
+
+
+class Placement(msgspec.Struct, frozen=True, array_like=True):
+    """Where work may go. `strategy`: DEFAULT, SPREAD, NODE (node_id, soft) or GROUP (group_id, bundle)."""
+
+    strategy: str = "DEFAULT"
+    node_id: bytes | None = None
+    soft: bool = False
+    group_id: bytes | None = None
+    bundle: int = -1  # Ray's number for any bundle of the group
+    labels: tuple[tuple[str, str], ...] = ()  # key, condition ("H100", "!H100", "in(a,b)", "!in(a)"): all must hold
+    soft_labels: tuple[tuple[str, str], ...] = ()
+
+
+ANYWHERE = Placement()
+
+
+class Choice(msgspec.Struct, frozen=True, array_like=True):
+    """One way to run a task: what it asks (sorted pairs, so that it is hashable) and where."""
+
+    demand: Pairs
+    placement: Placement = ANYWHERE
+    label: str = ""  # "" for the first choice; the user's words for a fallback ("cpu", "{'NPU': 1}")
+    gpu_memory_bytes: int = 0  # of one device; 0 means not asked
+
+
+class ActorTerms(msgspec.Struct, frozen=True, array_like=True):
+    """What an actor's creation says beside what every task says."""
+
+    name: str = ""
+    namespace: str = ""
+    detached: bool = False
+    running: Pairs | None = None  # what the actor holds once it is placed; None: all that it asked for
+    max_restarts: int = 0
+    max_task_retries: int = 0  # of its calls, where they do not say
+    max_concurrency: int = 1
+    concurrency_groups: dict[str, int] = {}
+    out_of_order: bool = False
+    max_pending_calls: int | None = None  # None: without limit
+    methods: bytes = b""  # pickled description of the class's methods, for get_actor
+
+
+NO_ACTOR = ActorTerms()
+NO_POOL = Pool(0)
+
+
+class Terms(msgspec.Struct, frozen=True, array_like=True):
+    """All of a task that stays the same from call to call."""
+
+    name: str
+    kind: TaskKind
+    function_key: bytes  # of a call: empty, its actor has the class. Counts calls for max_calls, learns their length
+    choices: tuple[Choice, ...]  # tried in order; the first is what the user asked
+    num_returns: int = 1  # or STREAMING, or DYNAMIC
+    actor: ActorTerms = NO_ACTOR  # of a creation
+    other_functions: tuple[bytes, ...] = ()  # by choice: what runs there in place of function_key; b"": nothing else
+    fallback_after_s: float | None = None  # None: fall back only from a choice that can never be met
+    fallback_on: bytes = b""  # pickled tuple of error types that the next choice answers
+    fresh: bool = False  # needs a process that never ran user code
+    max_calls: int = 0  # the worker is retired after so many calls of this function; 0: never
+    max_retries: int | None = 0  # for a dead worker, or UNLIMITED; None: as the actor says
+    retry_exceptions: bytes | bool = False  # pickled tuple of types
+    environment: str = ""  # hash of runtime_env, "" for the job's own
+    runtime_env: bytes = b"{}"  # JSON
+    how: str = "fork"
+    cell: str = ""  # "[7] line 3"
+    parent: bytes = b""  # the notebook message that ran the cell (opaque to the head)
+    threads: int = 1  # OMP_NUM_THREADS
+    class_name: str = ""
+    method: str = ""
+    is_async: bool = False
+    concurrency_group: str = ""
+    hide_unassigned: bool | None = None  # None: as init() says
+    backpressure: int | None = None  # a stream may be so many items ahead of its reader; None: without limit
+    capture: bool = False  # what it submits runs in its placement group
+    # What only the head knows: whatever a client writes here, `of_job` writes over.
+    number: int = 0  # the head's number for these terms, by which workers know them
+    job: int = 0
+    pool: Pool = NO_POOL
+    cell_in_words: str = ""  # the cell for sentences: with its notebook where the head serves several
+    refuse_infeasible: bool = False  # fail at once what can never be met here, instead of waiting for a node
+
+    @property
+    def returns(self) -> int:
+        """How many objects a task makes when it is submitted."""
+        if self.kind is TaskKind.ACTOR_CREATION:
+            return 0
+        return 1 if self.num_returns in (STREAMING, DYNAMIC) else self.num_returns
+
+    @property
+    def functions(self) -> tuple[bytes, ...]:
+        """The keys of all code that a task may run."""
+        return tuple(key for key in (self.function_key, *self.other_functions) if key)
+
+    def function_of(self, choice: int) -> bytes:
+        """The key of the code that runs when this choice was taken."""
+        others = self.other_functions
+        return (others[choice] if choice < len(others) else b"") or self.function_key
+
+    def demand_of(self, choice: int) -> Pairs:
+        """What is held when this choice was taken; an actor may hold less of its first one than it asked for."""
+        running = self.actor.running if not choice else None
+        return self.choices[choice].demand if running is None else running
+
+    def of_job(
+        self,
+        job: int,
+        number: int = 0,
+        *,
+        zygote: str = "",
+        cell_in_words: str | None = None,
+        refuse_infeasible: bool = False,
+    ) -> Terms:
+        """These terms with what only the head knows; `cell_in_words` is the cell itself where it is not given."""
+        return msgspec.structs.replace(
+            self,
+            number=number,
+            job=job,
+            pool=Pool(job, self.environment, zygote, self.how),
+            cell_in_words=self.cell if cell_in_words is None else cell_in_words,
+            refuse_infeasible=refuse_infeasible,
+        )
+
+
+class Task(msgspec.Struct):
+    """One unit of work as the scheduler sees it. `payload` belongs to the head; the scheduler never looks at it."""
+
+    terms: Terms
+    task_id: bytes
+    payload: Any = None
+    missing: set[bytes] | None = None  # ids of argument objects that are not there yet
+    actor_id: bytes | None = None
+    parent_task_id: bytes | None = None
+    caller: bytes = b""  # the client that submitted it: orders an actor's calls
+    owner_worker: bytes | None = None  # the worker that submitted it, None for a driver
+    submitted_at: float = 0.0
+    retries_left: int = 0  # for a dead worker, or UNLIMITED
+    skipped: int = 0  # so many of the choices have been tried, and raised what is to be answered by the next
+
+    @property
+    def name(self) -> str:
+        return self.terms.name
+
+    @property
+    def kind(self) -> TaskKind:
+        return self.terms.kind
+
+    @property
+    def job(self) -> int:
+        return self.terms.job
