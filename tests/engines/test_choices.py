@@ -81,3 +81,36 @@ def test_a_probe_proves_that_the_device_works(nb):
 
     answer = nb.probe(num_gpus=1, verify=broken)
     assert (answer.verdict.name, isinstance(answer.error, NoRoom)) == ("BROKEN", True)
+
+
+@nbaccel.remote(num_gpus=3, fallback="cpu")
+class Kept:
+    def held(self):
+        return nbaccel.get_runtime_context().get_assigned_resources()
+
+
+def test_the_snapshot_says_which_choice_was_taken_and_what_an_actor_holds_on_it(nb):
+    kept = Kept.remote()
+    held = nb.get(kept.held.remote())
+
+    def row():
+        return next((row for row in nb.snapshot().actors if row.class_name == "Kept" and row.state == "ALIVE"), None)
+
+    assert wait_until(lambda: row() is not None and row().choice == "cpu")
+    assert "GPU" in row().choice_why
+    assert row().demand == held
+    nb.kill(kept)
+
+
+def test_the_snapshot_says_which_choice_a_task_took(nb):
+    @nb.remote(num_gpus=3, fallback="cpu")
+    def falls():
+        return nbaccel.get_runtime_context().fallback_choice
+
+    assert nb.get(falls.remote()) == "cpu"
+
+    def row():
+        return next((row for row in nb.snapshot().tasks if row.name == "falls"), None)
+
+    assert wait_until(lambda: row() is not None and row().choice == "cpu")
+    assert "GPU" in row().choice_why
