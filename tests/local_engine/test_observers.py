@@ -326,6 +326,21 @@ def test_a_driver_that_tells_of_room_it_was_not_granted_is_told_and_ended(cluste
     assert int(nbaccel.get(ours).sum()) == 1_000_000
 
 
+def test_room_that_a_driver_waited_for_when_it_ended_stays_free(cluster: Place) -> None:
+    everything = int(nbaccel.cluster_resources()["object_store_memory"])
+    first, reader = raw_driver()
+    second, _reader = raw_driver()
+    with first, second:
+        first.sendall(wire.frame([wire.Allocate(1, everything)]))
+        while not any(type(message) is wire.Allocated for message in reader.feed(first.recv(1 << 16))):
+            pass
+        second.sendall(wire.frame([wire.Allocate(1, 100)]))
+        second.shutdown(socket.SHUT_WR)
+        while second.recv(1 << 16):  # the head has read all of it, and lets the driver go
+            pass
+    wait_until(lambda: nbaccel.available_resources() == nbaccel.cluster_resources(), "the room to be free")
+
+
 def test_a_value_larger_than_the_room_that_was_granted_is_not_taken(cluster: Place) -> None:
     sock, reader = raw_driver()
     sock.sendall(wire.frame([wire.Allocate(1, 100)]))

@@ -30,6 +30,7 @@ class _Asked:
     grant: Grant
     asked_at: float
     until: float
+    for_new_value: bool  # else to bring one back, which others may wait for as well
 
 
 class Looks(Protocol):
@@ -75,12 +76,12 @@ class Store:
                 self.granted[offset] = (client, request)
             answer(offset, why)
 
-        self._take(size, client, grant)
+        self._take(size, client, grant, for_new_value=True)
 
     def close(self) -> None:
         self._mover.close()
 
-    def _take(self, size: int, client: int, grant: Grant) -> None:
+    def _take(self, size: int, client: int, grant: Grant, *, for_new_value: bool = False) -> None:
         if size > self.arena.capacity:
             grant(
                 -1,
@@ -95,7 +96,7 @@ class Store:
             grant(offset, "")
             return
         until = now + FULL_PATIENCE_S
-        self._waiting.append(_Asked(size, client, grant, now, until))
+        self._waiting.append(_Asked(size, client, grant, now, until, for_new_value))
         self._timers.at(until, self.make_room)
         self.make_room()
 
@@ -273,6 +274,7 @@ class Store:
 
     def client_gone(self, client_id: int) -> None:
         """What it was given and had not filled is free again; what it waited for is not given."""
+        self._waiting = [asked for asked in self._waiting if asked.client != client_id or not asked.for_new_value]
         for offset, (owner, _request) in list(self.granted.items()):
             if owner == client_id:
                 del self.granted[offset]
