@@ -1,6 +1,7 @@
 """Joins the cockpit's sources into the one file that the widget sends: `python tools/join_cockpit.py [--check]`.
 
 ```
+  nbaccel/views/palette.json ──► nbaccel/notebook/cockpit/palette.js
   nbaccel/notebook/cockpit/*.js ── in the order of imports, comments left out ──► nbaccel/notebook/static/cockpit.js
 ```
 The output is committed, so that installing nbaccel needs no Node; `--check` (and a test) says when it is not what the
@@ -9,6 +10,7 @@ sources make. The sources are one namespace once they are joined: a name that tw
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -16,8 +18,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "nbaccel" / "notebook" / "cockpit"
 JOINED = ROOT / "nbaccel" / "notebook" / "static" / "cockpit.js"
+PALETTE = ROOT / "nbaccel" / "views" / "palette.json"
+COLOURS = SOURCES / "palette.js"
 ENTRY = "widget.js"
-MOST_BYTES = 64_000  # it is sent to every page
+MOST_BYTES = 90_000  # it is sent to every page
 HEADER = "// nbaccel's cockpit, joined from nbaccel/notebook/cockpit/ by tools/join_cockpit.py. Change it there.\n"
 
 _IMPORT = re.compile(r'^import .*?from "\./([\w.]+)";\n', re.MULTILINE)
@@ -27,6 +31,15 @@ _INLINE_TYPE = re.compile(r"/\*\* @\w+ (?:(?!\*/).)*\*/ ?")
 _LINE_COMMENT = re.compile(r"^[ \t]*//.*\n", re.MULTILINE)
 _INDENT = re.compile(r"^(?:  )+", re.MULTILINE)  # a tab instead of two spaces: less to send
 _TRAILING_COMMENT = re.compile(r"(?<=[;{]) // .*$", re.MULTILINE)
+
+
+def palette() -> str:
+    """The palette as a source of the cockpit."""
+    colours = json.loads(PALETTE.read_text())
+    rows = "".join(f"    {json.dumps(shades)},\n" for shades in colours.pop("hues"))
+    others = "".join(f"  {name}: {json.dumps(value)},\n" for name, value in colours.items())
+    head = "// Written by tools/join_cockpit.py from nbaccel/views/palette.json. Change it there.\n\n"
+    return f"{head}export const PALETTE = {{\n  hues: [\n{rows}  ],\n{others}}};\n"
 
 
 def joined(folder: Path = SOURCES) -> str:
@@ -65,10 +78,12 @@ def _stripped(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the joined file, or compares it."""
+    """Writes the palette and the joined file, or compares them."""
+    if "--check" not in arguments:
+        COLOURS.write_text(palette())
     text = joined()
     if "--check" in arguments:
-        same = JOINED.exists() and JOINED.read_text() == text
+        same = JOINED.exists() and JOINED.read_text() == text and COLOURS.read_text() == palette()
         sys.stdout.write("" if same else f"{JOINED} is not what its sources make: run python tools/join_cockpit.py\n")
         return 0 if same else 1
     JOINED.parent.mkdir(exist_ok=True)

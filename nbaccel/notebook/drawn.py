@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import msgspec
 
+from nbaccel.views import palette
+from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import Alert, Snapshot
 from nbaccel.views.tables import ENDED
 from nbaccel.views.task_filter import FoundTasks
@@ -26,6 +28,7 @@ class DrawnHolder(msgspec.Struct, omit_defaults=True):
     cell: str = ""
     since: float | None = None
     job: int = 0
+    function: str = ""  # or class, where it is not the name: its hue
 
 
 class DrawnMetrics(msgspec.Struct, omit_defaults=True):
@@ -69,6 +72,7 @@ class DrawnTask(msgspec.Struct, omit_defaults=True):
     name: str
     state: str
     kind: str = "task"
+    function: str = ""  # where it is not the name: its hue
     job: int = 0  # 0 for the notebook's own
     demand: dict[str, float] = {}
     device_ids: dict[str, list[str]] = {}
@@ -123,6 +127,7 @@ class Drawn(msgspec.Struct, omit_defaults=True):
     devices: list[DrawnDevice] = []
     tasks: list[DrawnTask] = []
     reasons: list[str] = []
+    hues: dict[str, int] = {}  # of functions and classes, where it is not what their name makes it
     actors: list[DrawnActor] = []
     alerts: list[Alert] = []
     counts: dict[str, int] = {}
@@ -136,6 +141,7 @@ def of_snapshot(snapshot: Snapshot) -> Drawn:
     """The part of a snapshot that is drawn."""
     drawn = msgspec.convert(snapshot, Drawn, from_attributes=True)
     _name_strangers(drawn, snapshot.runtime.job)
+    drawn.hues = HUES.unusual(_name_subjects(drawn, snapshot))
     one_node = len(drawn.nodes) == 1
     for device in drawn.devices:
         _shorten_device(device, one_node)
@@ -168,6 +174,18 @@ def of_found(found: FoundTasks, key: str, own_job: int) -> FoundDrawn:
     return FoundDrawn(key, tasks, list(reasons), found.total)
 
 
+def _name_subjects(drawn: Drawn, snapshot: Snapshot) -> list[str]:
+    """Tells holders of whose function or class they are, where that is not their name; gives all, in order."""
+    subjects = {row.task_id: palette.subject(row.name, row.function, row.kind) for row in snapshot.tasks}
+    subjects |= {row.actor_id: row.class_name for row in snapshot.actors}
+    for device in drawn.devices:
+        for holder in device.holders:
+            subject = subjects.get(holder.actor_id or holder.task_id or "", holder.name)
+            subjects.setdefault(holder.name, subject)
+            holder.function = "" if subject == holder.name else subject
+    return list(dict.fromkeys(subjects.values()))
+
+
 def _name_strangers(drawn: Drawn, own_job: int) -> None:
     """The notebook's own rows say nothing of whose they are."""
     drawn.jobs = [job for job in drawn.jobs if job.number != own_job]  # all others: those found later may be theirs
@@ -193,6 +211,8 @@ def _shorten_device(device: DrawnDevice, one_node: bool) -> None:
 
 
 def _shorten_task(task: DrawnTask, one_node: bool, reasons: dict[str, int]) -> None:
+    if task.function == task.name:
+        task.function = ""
     if one_node:
         task.node_id = None
     if task.device_ids:

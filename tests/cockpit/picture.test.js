@@ -28,11 +28,16 @@ test("an actor that holds a device is killed, a task is cancelled", () => {
   assert.deepEqual([actor.taskId, actor.actorId], ["", "c1"]);
 });
 
-test("holders of one device have different colours", () => {
-  const holders = Array.from({ length: 8 }, (_, index) => ({ name: "x", amount: 0.1, task_id: `same${index}` }));
+test("tasks of one function have one hue in several shades, on the device and in the timeline", () => {
+  const holders = Array.from({ length: 8 }, (_, index) => ({ name: `task ${index}`, function: "x", amount: 0.1, task_id: `same${index}` }));
   const device = { ...busy().devices[0], holders };
-  const colours = picture({ devices: [device] }).devices[0].holders.map((holder) => holder.colour);
-  assert.equal(new Set(colours).size, 8);
+  const tasks = holders.map(({ name, task_id }) => ({ ...busy().tasks[0], name, function: "x", task_id }));
+  const shown = picture({ devices: [device], tasks, hues: { x: 3 } }, { tab: "timeline" });
+  const byName = (rows) => Object.fromEntries(rows.map((row) => [row.name, row.colour]));
+  const colours = Object.values(byName(shown.devices[0].holders));
+  assert.deepEqual([...new Set(colours)].sort((a, b) => a - b), [9, 10, 11]);
+  const lane = shown.timeline.lanes.find((each) => each.label === "GPU 0");
+  assert.deepEqual(byName(lane.bars.filter((bar) => !bar.wait)), byName(shown.devices[0].holders));
 });
 
 test("what is unknown is not shown as nothing", () => {

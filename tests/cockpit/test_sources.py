@@ -11,6 +11,8 @@ from types import ModuleType
 
 import pytest
 
+from nbaccel.views import palette
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 SOURCES = ROOT / "nbaccel" / "notebook" / "cockpit"
@@ -38,7 +40,7 @@ def test_the_committed_file_is_what_the_sources_make(joining: ModuleType) -> Non
 
 def test_the_joined_file_is_small_and_asks_no_network(joining: ModuleType) -> None:
     text = joining.JOINED.read_text()
-    assert len(text.encode()) <= 64_000
+    assert len(text.encode()) <= 90_000
     for word in ("https:", "fetch(", "WebSocket", "XMLHttpRequest", "innerHTML", "eval(", "import "):
         assert word not in text, word
 
@@ -55,6 +57,19 @@ def test_every_source_is_part_of_it_and_small(joining: ModuleType) -> None:
     assert {path.name for path in SOURCES.glob("*.js")} - used == {"types.js"}  # types alone: nothing to run
     for path in SOURCES.glob("*.js"):
         assert len(path.read_text().splitlines()) <= 200, path.name
+
+
+def test_names_have_the_same_hue_and_ids_the_same_shade_in_both_languages() -> None:
+    if shutil.which("node") is None:
+        pytest.skip("no node here; the committed file needs none")
+    texts = ["train", "infer", "Zähler", "😀 smile", "", "9b9fa58bf929ef71cdc852a5"]
+    imported = f"const {{ numberOf }} = await import('file://{SOURCES}/colours.js')"
+    said = run("node", "--input-type=module", "-e", f"{imported}; console.log({texts!r}.map(numberOf).join())")
+    assert said.strip().split(",") == [str(palette.number_of(each)) for each in texts]
+
+
+def test_the_palette_of_the_page_is_pythons(joining: ModuleType) -> None:
+    assert joining.COLOURS.read_text() == joining.palette(), "run python tools/join_cockpit.py"
 
 
 def test_the_view_model_passes_its_tests_in_node() -> None:

@@ -1,22 +1,34 @@
-// A holder keeps its colour everywhere and for all its life: it is made of its id, not of its place.
+// A function or class keeps its hue in every view, each of its tasks or actors has a shade of it: the same in Python.
 
-export const COLOURS = 8;
+import { PALETTE } from "./palette.js";
 
-/** A number from 0 to COLOURS - 1. @param {string} id */
-export function colourOf(id) {
+/** @typedef {import("./types.js").Snapshot} Snapshot */
+
+const HUES = PALETTE.hues.length;
+const SHADES = PALETTE.hues[0].length;
+
+/** The same number as in Python, for the same text (FNV-1a over its UTF-16 units). @param {string} text */
+export function numberOf(text) {
   let hash = 2166136261;
-  for (let i = 0; i < id.length; i++) hash = Math.imul(hash ^ id.charCodeAt(i), 16777619);
-  return ((hash ^ (hash >>> 15)) >>> 0) % COLOURS;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
+  return (hash ^ (hash >>> 15)) >>> 0;
 }
 
-/** Colours for holders side by side: two of one device never share one while there are enough.
- * @param {string[]} ids @returns {number[]} */
-export function coloursFor(ids) {
-  const taken = new Set();
-  return ids.map((id) => {
-    let colour = colourOf(id);
-    while (taken.size < COLOURS && taken.has(colour)) colour = (colour + 1) % COLOURS;
-    taken.add(colour);
-    return colour;
-  });
+/** The number of a colour, as its CSS class has it: of an instance of a function or class.
+ * @param {Snapshot} snapshot @param {string} subject @param {string} [id] */
+export function colourOf(snapshot, subject, id) {
+  const hue = snapshot.hues?.[subject] ?? numberOf(subject) % HUES;
+  return hue * SHADES + (id ? numberOf(id) % SHADES : 0);
+}
+
+/** Whose hue a task has: its function's, whatever it is called, or its actor's class.
+ * @param {{name: string, function?: string, kind?: string}} row */
+export function subjectOf(row) {
+  const whole = row.function || row.name;
+  return (row.kind ?? "task") === "task" ? whole : whole.split(".", 1)[0];
+}
+
+/** A rule for each colour. @param {string} scope */
+export function colourRules(scope) {
+  return PALETTE.hues.flat().map((colour, number) => `${scope} .c${number}{background:${colour};fill:${colour};--c:${colour}}`).join("\n");
 }

@@ -1,6 +1,6 @@
 // Devices as a person reads them: which, how full, whose task, which cell.
 
-import { coloursFor } from "./colours.js";
+import { colourOf } from "./colours.js";
 import { ownerOf } from "./owners.js";
 import { age, amount, plain, size } from "./words.js";
 
@@ -87,7 +87,6 @@ function deviceState(row) {
 /** @param {Holder[]} holders @param {Snapshot} snapshot @param {number} now @returns {HolderView[]} */
 function holderViews(holders, snapshot, now) {
   const ids = holders.map((holder) => holder.task_id ?? holder.actor_id ?? holder.name);
-  const colours = coloursFor(ids);
   return holders.map((holder, index) => ({
     key: ids[index],
     name: plain(holder.name),
@@ -96,7 +95,7 @@ function holderViews(holders, snapshot, now) {
     owner: ownerOf(snapshot, holder),
     age: holder.since ? age(now - holder.since) : "",
     pid: holder.pid ? `pid ${holder.pid}` : "",
-    colour: colours[index],
+    colour: colourOf(snapshot, holder.function || holder.name, holder.actor_id ?? ids[index]),
     fraction: Math.min(1, Math.max(0, holder.amount ?? 1)),
     taskId: holder.task_id ?? "",
     actorId: holder.task_id ? "" : (holder.actor_id ?? ""),

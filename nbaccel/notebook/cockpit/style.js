@@ -1,5 +1,8 @@
 // The look: the colours of JupyterLab and Notebook, of VS Code, or of the system, in this order.
 
+import { colourRules } from "./colours.js";
+import { PALETTE } from "./palette.js";
+
 export const STYLE = `
 .nbaccel-cockpit{
 --ink:var(--jp-ui-font-color1,var(--vscode-foreground,CanvasText));
@@ -9,8 +12,8 @@ export const STYLE = `
 --line:var(--jp-border-color2,var(--vscode-panel-border,color-mix(in srgb,CanvasText 22%,Canvas)));
 --edge:color-mix(in srgb,var(--ink) 55%,transparent);
 --focus:var(--jp-brand-color1,var(--vscode-focusBorder,Highlight));
---warn:var(--jp-warn-color1,var(--vscode-editorWarning-foreground,#b35900));
---c0:#3b7fc4;--c1:#b8691d;--c2:#2f8f5b;--c3:#8566c9;--c4:#21868f;--c5:#bd5288;--c6:#83812a;--c7:#b65548;
+--warn:${PALETTE.attention};
+--failed:color-mix(in srgb,${PALETTE.failure} 65%,var(--ink));
 color:var(--ink);background:var(--ground);border:1px solid var(--line);border-radius:6px;
 padding:10px 14px;margin:2px 0;box-sizing:border-box;max-width:100%;container-type:inline-size;
 font:var(--jp-ui-font-size1,13px)/1.45 var(--jp-ui-font-family,var(--vscode-font-family,system-ui,sans-serif));
@@ -82,10 +85,6 @@ outline:1px solid var(--edge);outline-offset:-1px}
 .nbaccel-cockpit .log{margin-top:8px;border-top:1px solid var(--line);padding-top:6px}
 .nbaccel-cockpit pre{margin:6px 0 0;padding:8px;max-height:240px;overflow:auto;background:var(--raised);color:var(--ink);border-radius:4px;
 font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));white-space:pre-wrap}
-.nbaccel-cockpit .c0{background:var(--c0);fill:var(--c0)}.nbaccel-cockpit .c1{background:var(--c1);fill:var(--c1)}
-.nbaccel-cockpit .c2{background:var(--c2);fill:var(--c2)}.nbaccel-cockpit .c3{background:var(--c3);fill:var(--c3)}
-.nbaccel-cockpit .c4{background:var(--c4);fill:var(--c4)}.nbaccel-cockpit .c5{background:var(--c5);fill:var(--c5)}
-.nbaccel-cockpit .c6{background:var(--c6);fill:var(--c6)}.nbaccel-cockpit .c7{background:var(--c7);fill:var(--c7)}
 .nbaccel-cockpit .timeline{display:block;width:100%;min-width:560px;height:auto}
 .nbaccel-cockpit .timeline text{font-size:12px;fill:var(--ink)}
 .nbaccel-cockpit .timeline .tick-label{fill:var(--quiet);font-size:11px}
@@ -105,4 +104,5 @@ background:repeating-linear-gradient(135deg,var(--edge) 0 2px,transparent 2px 5p
 .nbaccel-cockpit .swatch{forced-color-adjust:none}
 .nbaccel-cockpit [role=tab][aria-selected=true]{border-bottom-color:Highlight}
 .nbaccel-cockpit .timeline .run{fill:Highlight;stroke:CanvasText}.nbaccel-cockpit .timeline .bar-name{fill:HighlightText}}
+${colourRules(".nbaccel-cockpit")}
 `.replaceAll(".nbaccel-cockpit", ".nbaccel-cockpit.nbaccel-cockpit"); // twice: it outweighs JupyterLab's rules for HTML outputs

@@ -1,6 +1,6 @@
 // Lanes for each device: who ran on it when, and how long it had waited before.
 
-import { colourOf } from "./colours.js";
+import { colourOf, subjectOf } from "./colours.js";
 import { deviceLabel } from "./devices.js";
 import { ownerOf } from "./owners.js";
 import { age, plain, stateWord } from "./words.js";
@@ -20,6 +20,7 @@ import { age, plain, stateWord } from "./words.js";
  * @property {string} name
  * @property {string} words what a pointer resting on it says
  *
+ * @typedef {TaskRow & {colour: number}} Coloured
  * @typedef {{key: string, label: string, tracks: number, bars: Bar[], leftOut: number}} Lane
  * @typedef {{start: number, seconds: number, lanes: Lane[], ticks: {at: number, label: string}[], words: string}} Timeline
  */
@@ -35,7 +36,7 @@ export function timelineOf(snapshot, window, now) {
   const rows = [...tasks, ...holdingActors(snapshot)].map((row) => ({ ...row, cell: [plain(row.cell), ownerOf(snapshot, row)].filter(Boolean).join(" of ") }));
   const first = Math.min(now - 1, ...rows.map((row) => row.submitted_at ?? row.started_at ?? now));
   const start = window === WHOLE_RUN ? first : now - window;
-  const lanes = lanesOf(snapshot, rows).map(({ key, label, rows }) => lane(key, label, rows, start, now));
+  const lanes = lanesOf(snapshot, rows).map(({ key, label, rows }) => lane(key, label, rows.map((row) => ({ ...row, colour: colourOf(snapshot, subjectOf(row), row.actor_id || row.task_id) })), start, now));
   const shown = lanes.reduce((sum, each) => sum + each.bars.filter((bar) => !bar.wait).length, 0);
   const words = `${shown} task runs on ${lanes.length} lanes in the last ${age(now - start)}`;
   return { start, seconds: now - start, lanes, ticks: ticksOf(now - start), words };
@@ -47,7 +48,7 @@ function holdingActors(snapshot) {
   return (snapshot.actors ?? [])
     .filter((row) => row.state === "ALIVE" && row.since != null && Object.keys(row.device_ids ?? {}).length)
     .map((row) => ({
-      task_id: row.actor_id, name: row.class_name, state: "ALIVE", started_at: row.since, device_ids: row.device_ids, cell: row.cell, job: row.job,
+      task_id: row.actor_id, actor_id: row.actor_id, name: row.class_name, state: "ALIVE", started_at: row.since, device_ids: row.device_ids, cell: row.cell, job: row.job,
     }));
 }
 
@@ -75,7 +76,7 @@ function lanesOf(snapshot, rows) {
   return lanes;
 }
 
-/** @param {string} key @param {string} label @param {TaskRow[]} rows @param {number} start @param {number} now @returns {Lane} */
+/** @param {string} key @param {string} label @param {Coloured[]} rows @param {number} start @param {number} now @returns {Lane} */
 function lane(key, label, rows, start, now) {
   const ordered = rows
     .filter((row) => (row.finished_at ?? now) >= start)
@@ -102,10 +103,10 @@ function trackFor(row, ends, now) {
   return track;
 }
 
-/** @param {TaskRow} row @param {number} track @param {number} start @param {number} now @returns {Bar[]} */
+/** @param {Coloured} row @param {number} track @param {number} start @param {number} now @returns {Bar[]} */
 function barsOf(row, track, start, now) {
   const state = stateWord(row.state);
-  const shared = { track, colour: colourOf(row.task_id), state, name: plain(row.name) };
+  const shared = { track, colour: row.colour, state, name: plain(row.name) };
   const from = row.started_at;
   const until = row.finished_at ?? now;
   const bars = [];

@@ -11,6 +11,7 @@
  * @property {string} [cell]
  * @property {number | null} [since]
  * @property {number} [job] missing for the reader's own
+ * @property {string} [function] or class, where it is not the name
  *
  * @typedef {object} Metrics
  * @property {number | null} [utilisation_percent]
@@ -53,6 +54,7 @@
  * @property {string} state
  * @property {number} [job] missing for the reader's own
  * @property {string} [kind]
+ * @property {string} [function] where it is not the name
  * @property {Record<string, number>} [demand]
  * @property {Record<string, string[]>} [device_ids]
  * @property {string | null} [node_id]
@@ -106,6 +108,7 @@
  * @property {DeviceRow[]} [devices]
  * @property {TaskRow[]} [tasks]
  * @property {string[]} [reasons]
+ * @property {Record<string, number>} [hues] of functions and classes whose hue is not the usual one
  * @property {ActorRow[]} [actors]
  * @property {Alert[]} [alerts]
  * @property {Record<string, number>} [counts]

@@ -587,20 +587,39 @@ function drawNodes(picture) {
 	);
 	return [table("Nodes", ["Node", "State", "Role", "Resources", "Why"], rows)];
 }
-const COLOURS = 8;
-function colourOf(id) {
+const PALETTE = {
+	hues: [
+		["#2f96e3", "#288dd6", "#1a83cc"],
+		["#da7360", "#ce6b59", "#c46250"],
+		["#05948b", "#008a82", "#269d94"],
+		["#af80c0", "#a578b5", "#9b6fac"],
+		["#899500", "#808c00", "#778200"],
+		["#7672c9", "#6e6abd", "#7f7cd1"],
+		["#317f40", "#3d884a", "#479153"],
+		["#9d5599", "#a35b9f", "#a962a4"],
+	],
+	failure: "#ec1c24",
+	attention: "#c77700",
+	waiting: "#808080",
+	grounds: ["#ffffff", "#212121"],
+};
+const HUES = PALETTE.hues.length;
+const SHADES = PALETTE.hues[0].length;
+function numberOf(text) {
 	let hash = 2166136261;
-	for (let i = 0; i < id.length; i++) hash = Math.imul(hash ^ id.charCodeAt(i), 16777619);
-	return ((hash ^ (hash >>> 15)) >>> 0) % COLOURS;
+	for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
+	return (hash ^ (hash >>> 15)) >>> 0;
 }
-function coloursFor(ids) {
-	const taken = new Set();
-	return ids.map((id) => {
-		let colour = colourOf(id);
-		while (taken.size < COLOURS && taken.has(colour)) colour = (colour + 1) % COLOURS;
-		taken.add(colour);
-		return colour;
-	});
+function colourOf(snapshot, subject, id) {
+	const hue = snapshot.hues?.[subject] ?? numberOf(subject) % HUES;
+	return hue * SHADES + (id ? numberOf(id) % SHADES : 0);
+}
+function subjectOf(row) {
+	const whole = row.function || row.name;
+	return (row.kind ?? "task") === "task" ? whole : whole.split(".", 1)[0];
+}
+function colourRules(scope) {
+	return PALETTE.hues.flat().map((colour, number) => `${scope} .c${number}{background:${colour};fill:${colour};--c:${colour}}`).join("\n");
 }
 function deviceViews(snapshot, now) {
 	const rows = (snapshot.devices ?? []).filter((row) => row.offered !== false);
@@ -640,7 +659,6 @@ function deviceState(row) {
 }
 function holderViews(holders, snapshot, now) {
 	const ids = holders.map((holder) => holder.task_id ?? holder.actor_id ?? holder.name);
-	const colours = coloursFor(ids);
 	return holders.map((holder, index) => ({
 		key: ids[index],
 		name: plain(holder.name),
@@ -649,7 +667,7 @@ function holderViews(holders, snapshot, now) {
 		owner: ownerOf(snapshot, holder),
 		age: holder.since ? age(now - holder.since) : "",
 		pid: holder.pid ? `pid ${holder.pid}` : "",
-		colour: colours[index],
+		colour: colourOf(snapshot, holder.function || holder.name, holder.actor_id ?? ids[index]),
 		fraction: Math.min(1, Math.max(0, holder.amount ?? 1)),
 		taskId: holder.task_id ?? "",
 		actorId: holder.task_id ? "" : (holder.actor_id ?? ""),
@@ -684,7 +702,7 @@ function timelineOf(snapshot, window, now) {
 	const rows = [...tasks, ...holdingActors(snapshot)].map((row) => ({ ...row, cell: [plain(row.cell), ownerOf(snapshot, row)].filter(Boolean).join(" of ") }));
 	const first = Math.min(now - 1, ...rows.map((row) => row.submitted_at ?? row.started_at ?? now));
 	const start = window === WHOLE_RUN ? first : now - window;
-	const lanes = lanesOf(snapshot, rows).map(({ key, label, rows }) => lane(key, label, rows, start, now));
+	const lanes = lanesOf(snapshot, rows).map(({ key, label, rows }) => lane(key, label, rows.map((row) => ({ ...row, colour: colourOf(snapshot, subjectOf(row), row.actor_id || row.task_id) })), start, now));
 	const shown = lanes.reduce((sum, each) => sum + each.bars.filter((bar) => !bar.wait).length, 0);
 	const words = `${shown} task runs on ${lanes.length} lanes in the last ${age(now - start)}`;
 	return { start, seconds: now - start, lanes, ticks: ticksOf(now - start), words };
@@ -693,7 +711,7 @@ function holdingActors(snapshot) {
 	return (snapshot.actors ?? [])
 		.filter((row) => row.state === "ALIVE" && row.since != null && Object.keys(row.device_ids ?? {}).length)
 		.map((row) => ({
-			task_id: row.actor_id, name: row.class_name, state: "ALIVE", started_at: row.since, device_ids: row.device_ids, cell: row.cell, job: row.job,
+			task_id: row.actor_id, actor_id: row.actor_id, name: row.class_name, state: "ALIVE", started_at: row.since, device_ids: row.device_ids, cell: row.cell, job: row.job,
 		}));
 }
 function lanesOf(snapshot, rows) {
@@ -738,7 +756,7 @@ function trackFor(row, ends, now) {
 }
 function barsOf(row, track, start, now) {
 	const state = stateWord(row.state);
-	const shared = { track, colour: colourOf(row.task_id), state, name: plain(row.name) };
+	const shared = { track, colour: row.colour, state, name: plain(row.name) };
 	const from = row.started_at;
 	const until = row.finished_at ?? now;
 	const bars = [];
@@ -1029,8 +1047,8 @@ const STYLE = `
 --line:var(--jp-border-color2,var(--vscode-panel-border,color-mix(in srgb,CanvasText 22%,Canvas)));
 --edge:color-mix(in srgb,var(--ink) 55%,transparent);
 --focus:var(--jp-brand-color1,var(--vscode-focusBorder,Highlight));
---warn:var(--jp-warn-color1,var(--vscode-editorWarning-foreground,#b35900));
---c0:#3b7fc4;--c1:#b8691d;--c2:#2f8f5b;--c3:#8566c9;--c4:#21868f;--c5:#bd5288;--c6:#83812a;--c7:#b65548;
+--warn:${PALETTE.attention};
+--failed:color-mix(in srgb,${PALETTE.failure} 65%,var(--ink));
 color:var(--ink);background:var(--ground);border:1px solid var(--line);border-radius:6px;
 padding:10px 14px;margin:2px 0;box-sizing:border-box;max-width:100%;container-type:inline-size;
 font:var(--jp-ui-font-size1,13px)/1.45 var(--jp-ui-font-family,var(--vscode-font-family,system-ui,sans-serif));
@@ -1102,10 +1120,6 @@ outline:1px solid var(--edge);outline-offset:-1px}
 .nbaccel-cockpit .log{margin-top:8px;border-top:1px solid var(--line);padding-top:6px}
 .nbaccel-cockpit pre{margin:6px 0 0;padding:8px;max-height:240px;overflow:auto;background:var(--raised);color:var(--ink);border-radius:4px;
 font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));white-space:pre-wrap}
-.nbaccel-cockpit .c0{background:var(--c0);fill:var(--c0)}.nbaccel-cockpit .c1{background:var(--c1);fill:var(--c1)}
-.nbaccel-cockpit .c2{background:var(--c2);fill:var(--c2)}.nbaccel-cockpit .c3{background:var(--c3);fill:var(--c3)}
-.nbaccel-cockpit .c4{background:var(--c4);fill:var(--c4)}.nbaccel-cockpit .c5{background:var(--c5);fill:var(--c5)}
-.nbaccel-cockpit .c6{background:var(--c6);fill:var(--c6)}.nbaccel-cockpit .c7{background:var(--c7);fill:var(--c7)}
 .nbaccel-cockpit .timeline{display:block;width:100%;min-width:560px;height:auto}
 .nbaccel-cockpit .timeline text{font-size:12px;fill:var(--ink)}
 .nbaccel-cockpit .timeline .tick-label{fill:var(--quiet);font-size:11px}
@@ -1125,6 +1139,7 @@ background:repeating-linear-gradient(135deg,var(--edge) 0 2px,transparent 2px 5p
 .nbaccel-cockpit .swatch{forced-color-adjust:none}
 .nbaccel-cockpit [role=tab][aria-selected=true]{border-bottom-color:Highlight}
 .nbaccel-cockpit .timeline .run{fill:Highlight;stroke:CanvasText}.nbaccel-cockpit .timeline .bar-name{fill:HighlightText}}
+${colourRules(".nbaccel-cockpit")}
 `.replaceAll(".nbaccel-cockpit", ".nbaccel-cockpit.nbaccel-cockpit");
 function watchVisibility(element, changed) {
 	const page = element.ownerDocument;

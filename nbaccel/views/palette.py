@@ -1,0 +1,89 @@
+"""The colours of every picture: a hue for each function or class, a shade for each of its instances, three for states.
+
+They stand in `palette.json`, which `tools/join_cockpit.py` writes into the cockpit's sources too, so that Python and
+JavaScript draw the same ([design](../../docs/design.md)). Each colour has a contrast of at least 3:1 against the white
+and the dark ground, and the eight hues can be told apart with each of the three kinds of colour blindness.
+
+Example::
+
+    palette.colour(palette.HUES.of("train"), "9b9f…")     # "#2489d3"
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+_FILE: dict[str, Any] = json.loads((Path(__file__).parent / "palette.json").read_text())
+COLOURS: tuple[tuple[str, ...], ...] = tuple(tuple(shades) for shades in _FILE["hues"])  # of a hue, its shades
+FAILURE: str = _FILE["failure"]  # red: something failed, and nothing else
+ATTENTION: str = _FILE["attention"]  # amber: a person should look
+WAITING: str = _FILE["waiting"]  # grey: it waits, or was cancelled
+GROUNDS: tuple[str, str] = tuple(_FILE["grounds"])  # the light page and the dark one
+
+
+def number_of(text: str) -> int:
+    """A number that the cockpit finds for this text as well (FNV-1a over its UTF-16 units)."""
+    number = 2166136261
+    units = text.encode("utf-16-le", "surrogatepass")
+    for low, high in zip(units[::2], units[1::2], strict=True):
+        number = ((number ^ (low | high << 8)) * 16777619) & 0xFFFFFFFF
+    return number ^ (number >> 15)
+
+
+def usual_hue(name: str) -> int:
+    """The hue that a function or class has where no other took it before."""
+    return number_of(name) % len(COLOURS)
+
+
+def shade_of(id: str) -> int:
+    """The shade of one instance: of a task, an actor, a rank."""
+    return number_of(id) % len(COLOURS[0])
+
+
+def colour(hue: int, id: str = "") -> str:
+    """The colour of an instance, or of the function itself: "#2f96e3"."""
+    return COLOURS[hue][shade_of(id) if id else 0]
+
+
+class Hues:
+    """Which function or class has which hue while this process lives; two share one if there are more than eight.
+
+    A name keeps its hue once it has been drawn. The usual hue follows from the name alone, so that a page is told only
+    of those that had to take another.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[str, int] = {}
+        self._lock = threading.Lock()  # cards are drawn in the main thread, pictures of the cockpit in another
+
+    def of(self, name: str) -> int:
+        """The hue of this function or class, from now on."""
+        with self._lock:
+            known = self._of.get(name)
+            return self._taken(name) if known is None else known
+
+    def _taken(self, name: str) -> int:
+        hue, taken = usual_hue(name), set(self._of.values())
+        if len(taken) < len(COLOURS):
+            while hue in taken:
+                hue = (hue + 1) % len(COLOURS)
+            self._of[name] = hue
+        return hue
+
+    def unusual(self, names: Iterable[str]) -> dict[str, int]:
+        """Of these names, in their order, those whose hue is not the usual one."""
+        hues = {name: self.of(name) for name in names}
+        return {name: hue for name, hue in hues.items() if hue != usual_hue(name)}
+
+
+HUES = Hues()  # of this process, so that card, cockpit and every table agree
+
+
+def subject(name: str, function: str = "", kind: str = "task") -> str:
+    """Whose hue a task has: its function's, whatever the task is called, or its actor's class."""
+    whole = function or name
+    return whole if kind == "task" else whole.split(".", 1)[0]
