@@ -8,7 +8,8 @@
         nbaccel.init(), nbaccel.snapshot()     public names only; this room decides nothing about devices
             │
             ▼
-        views ► view ► card, markup, theme         a Snapshot becomes text/plain and text/html, nothing else is asked
+        views ► view ► card, static_tables, …      a Snapshot becomes text/plain and text/html, nothing else is asked
+                             └► parts, curves ► theme       what all HTML is made of (docs/design.md)
         dashboards ► widget ► publishing ► drawn   the same, live: cockpit/*.js draws it, joined in static/cockpit.js
                             └► places              over the saved card, so that a file names no widget
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from nbaccel.notebook import markup
+from nbaccel.notebook import parts, static_tables
 from nbaccel.views import tables, wording
 from nbaccel.views.snapshot import Snapshot
 
@@ -29,8 +29,9 @@ def last_mimebundle(snapshot: Snapshot, *, left: bool = False) -> dict[str, str]
     lines = [*head, "", tables.as_text(devices)] if devices.rows else head
     lines += [f"attention: {wording.plain(alert)}" for alert in alerts]
     first, *rest = head
-    shown = [markup.title(first), *map(markup.paragraph, rest), markup.table(devices) if devices.rows else ""]
-    return {"text/plain": "\n".join(lines), "text/html": markup.box([*shown, *map(markup.alert, alerts)])}
+    shown = [parts.paragraph(parts.words(first, strong=True), kind="header"), *map(parts.line, rest)]
+    shown += [static_tables.of_table(devices)] if devices.rows else []
+    return {"text/plain": "\n".join(lines), "text/html": parts.box([*shown, *map(parts.attention, alerts)])}
 
 
 def _last_lines(snapshot: Snapshot, left: bool) -> list[str]:
@@ -59,38 +60,39 @@ def text(snapshot: Snapshot) -> str:
 
     Example::
 
-        nbaccel 0.1.0 · local engine · Python 3.11.7 · head pid 4711
-        CPU 1 of 2 free · GPU 0 of 2 free
+        1 of 2 GPUs busy · 1 running
+        CPU 1 of 2 free · GPU 1 of 2 free
 
         Device  Model                 State   In use  Held by
         GPU 0   NVIDIA GPU (logical)  ● held  1       GPUActor (pid 52420, cell [3] line 14)
+
+        nbaccel 0.1.0 · local engine · Python 3.11.7 · head pid 4711
     """
-    head = [tables.headline(snapshot), tables.resources(snapshot), tables.task_counts(snapshot)]
-    lines = [line for line in head if line]
+    lines = [line for line in (tables.first_line(snapshot), tables.resources(snapshot)) if line]
     lines += ["", tables.as_text(tables.devices(snapshot))]
     lines += [f"waiting: {line}" for line in _waiting_lines(snapshot)]
     lines += [f"attention: {wording.plain(alert.message)}" for alert in snapshot.alerts]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", tables.headline(snapshot)])
 
 
 def html(snapshot: Snapshot, said: str = "") -> str:
     """The card as HTML, with a quiet last line: complete in itself, true when it is saved, without a script."""
-    return markup.box(
+    return parts.box(
         [
-            markup.title(tables.headline(snapshot)),
-            markup.paragraph(tables.resources(snapshot)),
-            markup.paragraph(tables.task_counts(snapshot)),
-            markup.table(tables.devices(snapshot)),
-            *(markup.paragraph(f"waiting: {line}") for line in _waiting_lines(snapshot)),
-            *(markup.alert(alert.message) for alert in snapshot.alerts),
-            markup.paragraph(said, quiet=True),
+            parts.header(tables.busy(snapshot), tables.counted(snapshot), tables.headline(snapshot)),
+            parts.note(tables.resources(snapshot)),
+            static_tables.devices(snapshot, tiled=True),
+            *(parts.line(f"waiting: {line}") for line in _waiting_lines(snapshot)),
+            *(parts.attention(wording.plain(alert.message)) for alert in snapshot.alerts),
+            parts.note(said),
         ]
     )
 
 
 def _waiting_lines(snapshot: Snapshot) -> list[str]:
-    waiting = tables.waiting(snapshot)
-    lines = [tables.waiting_line(row) for row in waiting[:WAITING_SHOWN]]
-    number = sum(count for state, count in snapshot.counts.items() if tables.state_word(state) == "waiting")
-    more = max(number, len(waiting)) - len(lines)
+    """Why tasks wait, once for those that are alike, and how many more there are."""
+    groups = tables.waiting_alike(snapshot)[:WAITING_SHOWN]
+    lines = [tables.waiting_line(row, number) for row, number in groups]
+    waiting = tables.counted(snapshot).get("waiting", 0)
+    more = max(waiting, len(tables.waiting(snapshot))) - sum(number for _, number in groups)
     return [*lines, f"and {wording.count(more, 'more task')}"] if more > 0 else lines

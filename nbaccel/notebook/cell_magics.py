@@ -18,7 +18,7 @@ from IPython.display import publish_display_data
 import nbaccel
 from nbaccel import api
 from nbaccel.exceptions import GetTimeoutError, RayError, RayTaskError
-from nbaccel.notebook import arguments, cell_items, cell_run, cells, options, view
+from nbaccel.notebook import arguments, cell_items, cell_run, cells, options, parts, view
 from nbaccel.notebook.cell_body import prepare
 from nbaccel.notebook.cell_run import Body, Outcome
 from nbaccel.notebook.one_line import said_in_one_line
@@ -69,7 +69,7 @@ class CellMagics(Magics):
         self._bind(asked, [outcome])
         self._say_what_is_covered(asked, body)
         rows = [row for row in api.snapshot().tasks if row.task_id == ref.task_id().hex()]
-        view.show(view.of_message(timing(wall_s, rows[0] if rows else None)))
+        view.show(timing_view(wall_s, rows[0] if rows else None))
 
     @said_in_one_line
     def _parse(self, magic: str, line: str) -> dict[str, Any]:
@@ -204,15 +204,21 @@ def _publish(outcome: Outcome) -> None:
         publish_display_data(data, metadata)  # type: ignore[no-untyped-call]
 
 
+def timing_view(wall_s: float, row: TaskRow | None) -> view.View:
+    """How long a task took, and what it used."""
+    said = timing(wall_s, row)
+    return view.View(said, parts.box([parts.paragraph(parts.words(said, strong=True))]))
+
+
 def timing(wall_s: float, row: TaskRow | None) -> str:
     """ "3.2 s, of which 0.1 s waiting; 3.1 device seconds; peak memory 1.2 GiB"."""
-    parts = [f"{wall_s:.2f} s"]
+    facts = [f"{wall_s:.2f} s"]
     if row is None or row.started_at is None or row.finished_at is None:
-        return f"{parts[0]} (the task is not in the picture any more, so what it used is unknown)"
+        return f"{facts[0]} (the task is not in the picture any more, so what it used is unknown)"
     if row.submitted_at is not None:
-        parts.append(f"waited {row.started_at - row.submitted_at:.2f} s")
+        facts.append(f"waited {row.started_at - row.submitted_at:.2f} s")
     devices = sum(row.demand.get(name, 0.0) for name in row.device_ids)
-    parts.append(f"{(row.finished_at - row.started_at) * devices:.2f} device seconds" if devices else "no device")
+    facts.append(f"{(row.finished_at - row.started_at) * devices:.2f} device seconds" if devices else "no device")
     peak = row.peak_memory_bytes
-    parts.append("peak memory unknown" if peak is None else f"peak memory {wording.size(peak)}")
-    return wording.sentence(parts)
+    facts.append("peak memory unknown" if peak is None else f"peak memory {wording.size(peak)}")
+    return wording.sentence(facts)

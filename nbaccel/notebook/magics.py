@@ -73,6 +73,14 @@ class ClusterMagics(Magics):
     @line_magic
     @no_var_expand
     @said_in_one_line
+    @documented("Show every actor that lives: its devices, process and cell, and how many calls wait for it.")
+    def accel_actors(self, line: str) -> None:
+        self._parse("accel_actors", line)
+        view.show(views.actors())
+
+    @line_magic
+    @no_var_expand
+    @said_in_one_line
     @documented("End this notebook's cluster, or leave the shared one; nothing is left running.")
     def accel_shutdown(self, line: str) -> None:
         self._parse("accel_shutdown", line)

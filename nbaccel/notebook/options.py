@@ -132,6 +132,7 @@ MAGICS: dict[str, tuple[Option, ...]] = {
         CELL_OF_TASKS,
         Option("limit", read.whole, "at most so many, the newest", "limit=20", ("20", "100")),
     ),
+    "accel_actors": (),
     "accel_why": (),
     "accel_probe": (
         *TASK[:7],

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbaccel.notebook import markup
+from nbaccel.notebook import parts
 from nbaccel.notebook.settings import NotebookSettings
 from nbaccel.notebook.task_bar import TaskBar
 from nbaccel.views import wording
@@ -173,7 +173,7 @@ class CellOutput:
             return
         self._waiting ^= {task_id} if told != bool(text) else set()
         content = {
-            "data": {"text/plain": text, "text/html": markup.box([markup.paragraph(text)]) if text else ""},
+            "data": {"text/plain": text, "text/html": parts.box([parts.line(text)]) if text else ""},
             "metadata": {},
             "transient": {"display_id": f"nbaccel-waits-{task_id.hex()}"},
         }

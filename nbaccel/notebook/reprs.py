@@ -1,4 +1,4 @@
-"""What a ref, an actor or a placement group at the end of a cell shows: its state and device as they are then.
+"""What a ref, a list of refs, an actor, a placement group or an answer at the end of a cell shows, as it is then.
 
 The plain text stays Ray's (`ObjectRef(…)`); the HTML is added for this shell only, by IPython's own table of
 formatters, so that the classes know nothing of notebooks.
@@ -6,7 +6,8 @@ formatters, so that the classes know nothing of notebooks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -15,25 +16,32 @@ import nbaccel
 from nbaccel import ObjectRef, api, engine
 from nbaccel.actor import ActorHandle
 from nbaccel.handles.placement_group_handle import PlacementGroup
-from nbaccel.notebook import markup, views
+from nbaccel.notebook import answers_html, parts, static_tables, views
+from nbaccel.notebook.parts import Html
 from nbaccel.views import tables, wording
-from nbaccel.views.snapshot import ActorRow, Snapshot, TaskRow
+from nbaccel.views.answers import Explanation, Probe
+from nbaccel.views.snapshot import Snapshot, TaskRow
 
 _BUNDLES_SHOWN = 4
+_ROWS_SHOWN = 8  # of a list of refs
+_MOST_REFS = 10_000  # a longer list is not looked through for a picture
 
 
 def install(shell: InteractiveShell) -> None:
-    """Adds HTML to refs, actors and placement groups in this shell."""
+    """Adds HTML to what this shell shows of refs, actors, placement groups and answers, and to lists of them."""
     if shell.display_formatter is None:
         return
     html = shell.display_formatter.formatters["text/html"]
     html.for_type(ObjectRef, ref_html)
     html.for_type(ActorHandle, actor_html)
     html.for_type(PlacementGroup, group_html)
+    html.for_type(Explanation, lambda answer: parts.box([answers_html.explanations([answer])]))
+    html.for_type(Probe, lambda answer: parts.box([answers_html.probe(answer)]))
+    html.for_type(list, list_html)
 
 
 def ref_html(ref: Any) -> str | None:
-    """The card of the task behind a ref, or whether its value is there, where the picture has no such task.
+    """The row of the task behind a ref, or whether its value is there, where the picture has no such task.
 
     None (plain text only) where nothing runs that could know of it.
     """
@@ -42,8 +50,10 @@ def ref_html(ref: Any) -> str | None:
     picture = views.seen()
     task_id = ref.task_id().hex()
     row = next((row for row in picture.tasks if row.task_id == task_id), None)
-    line = task_line(row, picture) if row is not None else _value_line(ref)
-    return markup.box([markup.paragraph(line)]) if line else None
+    if row is not None:
+        return parts.box([static_tables.tasks(picture, [row])])
+    line = _value_line(ref)
+    return parts.box([parts.line(line)]) if line else None
 
 
 def _value_line(ref: Any) -> str:
@@ -54,73 +64,71 @@ def _value_line(ref: Any) -> str:
     return "value · ready" if ready else "value · not ready"
 
 
+def list_html(values: list[Any]) -> str | None:
+    """Of a list of refs, what came of their tasks; of a list of explanations, their table; None for any other."""
+    if not values or len(values) > _MOST_REFS:
+        return None
+    if all(isinstance(each, Explanation) for each in values):
+        return parts.box([answers_html.explanations(values)])
+    if not all(isinstance(each, ObjectRef) for each in values) or not api.is_initialized():
+        return None
+    return refs_html(values, views.seen())
+
+
+def refs_html(refs: Sequence[Any], picture: Snapshot) -> str:
+    """How many of the tasks are in which state, and the first rows."""
+    known = {row.task_id: row for row in picture.tasks}
+    rows = list({id: known[id] for ref in refs if (id := ref.task_id().hex()) in known}.values())
+    return parts.box([_counts(len(refs), rows), static_tables.tasks(picture, rows[:_ROWS_SHOWN], empty="")])
+
+
+def _counts(number: int, rows: Sequence[TaskRow]) -> Html:
+    found = Counter(tables.state_word(row.state) for row in rows)
+    states = {word: found[word] for word in tables.STATE_WORDS if found[word]}
+    more = [f"the first {_ROWS_SHOWN} tasks are shown"] if len(rows) > _ROWS_SHOWN else []
+    more += ["their tasks ended long ago, or they are values that were put"] if not rows else []
+    said = wording.sentence(
+        [wording.count(number, "ref"), *(f"{count} {word}" for word, count in states.items()), *more]
+    )
+    return parts.line(said)
+
+
 def actor_html(actor: Any) -> str | None:
-    """The card of an actor; None where the picture has no such actor."""
+    """The row of an actor; None where the picture has no such actor."""
     if not api.is_initialized():
         return None
     picture = views.seen()
     actor_id = actor._actor_id.hex()
     row = next((row for row in picture.actors if row.actor_id == actor_id), None)
-    return None if row is None else markup.box([markup.paragraph(actor_line(row, picture))])
+    return None if row is None else parts.box([static_tables.actors(picture, [row])])
 
 
 def group_html(group: Any) -> str | None:
-    """The card of a placement group; None where nobody knows it."""
+    """The row of a placement group; None where nobody knows it."""
     if not api.is_initialized() or group.is_empty:
         return None
     row = engine.current().group_table(group.id.binary())
     if not row:
         return None
     why = nbaccel.explain(group).sentence if row["state"] in ("PENDING", "RESCHEDULING") else ""
-    return markup.box([markup.paragraph(group_line(row, why))])
+    return parts.box([group_table(row, why)])
 
 
-def task_line(row: TaskRow, picture: Snapshot) -> str:
-    """ "train · running · GPU 1 · pid 4711 · cell [7] line 3 · 8 s"."""
-    why = row.why if row.state not in tables.RUNNING else ""
-    return wording.sentence(
-        [
-            wording.plain(row.name),
-            tables.state_word(row.state),
-            wording.device_ids(row.device_ids),
-            f"pid {row.pid}" if row.pid else "",
-            wording.cell(row.cell),
-            tables.task_age(row, picture.time),
-            wording.plain(why),
-        ]
-    )
-
-
-def actor_line(row: ActorRow, picture: Snapshot) -> str:
-    """ "Trainer 'main' · alive · GPU 0 · pid 4711 · cell [3] line 2 · 3 calls waiting"."""
-    name = f" '{wording.plain(row.name)}'" if row.name else ""
-    return wording.sentence(
-        [
-            f"{wording.plain(row.class_name)}{name}",
-            tables.state_word(row.state),
-            wording.device_ids(row.device_ids),
-            f"pid {row.pid}" if row.pid else "",
-            wording.cell(row.cell),
-            f"{wording.count(row.pending_calls, 'call')} waiting" if row.pending_calls else "",
-            wording.count(row.restarts, "restart") if row.restarts else "",
-            wording.age(picture.time - row.since) if row.since else "",
-            wording.plain(row.why),
-        ]
-    )
-
-
-def group_line(row: Mapping[str, Any], why: str = "") -> str:
-    """ "placement group 'main' · created · PACK · 2 bundles: 1 GPU; 1 CPU"."""
+def group_table(row: Mapping[str, Any], why: str = "") -> Html:
+    """Its state, strategy and bundles, and why it waits."""
     bundles = [wording.demand(bundle) for _, bundle in sorted(row["bundles"].items())]
-    more = len(bundles) - _BUNDLES_SHOWN
-    shown = "; ".join([*bundles[:_BUNDLES_SHOWN], *([f"and {more} more"] if more > 0 else [])])
-    name = f" '{wording.plain(row['name'])}'" if row["name"] else ""
-    return wording.sentence(
-        [
-            f"placement group{name}",
-            tables.state_word(row["state"]),
-            str(row["strategy"]),
-            f"{wording.count(len(bundles), 'bundle')}: {shown}" if bundles else "",
-            wording.plain(why),
-        ]
+    alike = [f"{said} × {number}" if number > 1 else said for said, number in Counter(bundles).items()]
+    more = len(alike) - _BUNDLES_SHOWN
+    shown = "; ".join([*alike[:_BUNDLES_SHOWN], *([f"and {more} more"] if more > 0 else [])])
+    held = f"{wording.count(len(bundles), 'bundle')}: {shown}" if bundles else ""
+    name = wording.plain(row["name"]) or "placement group"
+    cells = [
+        parts.name_cell(name),
+        parts.pill(tables.state_word(row["state"])),
+        parts.words(str(row["strategy"])),
+        parts.words(held),
+    ]
+    columns = ["Placement group", "State", "Strategy", "Bundles"]
+    return parts.table(
+        "Placement group", columns + ["Why"] * bool(why), [cells + [parts.words(wording.plain(why))] * bool(why)]
     )

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from nbaccel.notebook import markup
+from nbaccel.notebook import parts
 from nbaccel.views import wording
 
 STEPS = 200  # a bar is drawn so often at most: thousands of tasks are no thousands of messages
@@ -52,7 +52,7 @@ class TaskBar:
         self._drawn = step
         words = self._words()
         label = f"{self._description}: " if self._description else ""
-        html = markup.box([markup.progress(label, self._done, self._total, words)])
+        html = parts.box([parts.progress(label, self._done, self._total, words)])
         data = {"text/plain": f"{label}{words}", "text/html": html}
         self._send(kind, {"data": data, "metadata": {}, "transient": {"display_id": self._id}})
 

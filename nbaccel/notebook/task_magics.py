@@ -10,10 +10,11 @@ from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
 import nbaccel
 from nbaccel import api, engine
-from nbaccel.notebook import arguments, cells, options, settings, task_names, timeline, view, views
+from nbaccel.notebook import answers_html, arguments, cells, options, parts, settings, task_names, timeline, view, views
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
+from nbaccel.notebook.view import View
 from nbaccel.views import tables, wording
 from nbaccel.views.snapshot import Snapshot, TaskRow
 from nbaccel.views.task_filter import TaskFilter
@@ -56,7 +57,7 @@ class TaskMagics(Magics):
         picture = views.seen()
         ids = [task_names.explained_id(word, picture, self.shell.user_ns, _having) for word in words]
         answers = [nbaccel.explain(id) for id in ids] if words else nbaccel.explain()
-        view.show(view.of_message(*([answer.sentence for answer in answers] or ["No task waits."])))
+        view.show(View("\n".join(answers_html.sentences(answers)), parts.box([answers_html.explanations(answers)])))
 
     @line_magic
     @no_var_expand
@@ -64,7 +65,7 @@ class TaskMagics(Magics):
     @documented("Say whether a task with these options could start now, later or never, without starting one.")
     def accel_probe(self, line: str) -> None:
         answer = nbaccel.probe(**self._parse("accel_probe", line))
-        view.show(view.of_message(f"{answer.verdict.name}: {answer.sentence}"))
+        view.show(View(f"{answer.verdict.name}: {answer.sentence}", parts.box([answers_html.probe(answer)])))
 
     @line_magic
     @no_var_expand

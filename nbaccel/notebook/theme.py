@@ -2,25 +2,67 @@
 
 JupyterLab and Notebook define `--jp-*`, VS Code defines `--vscode-*`, and a page that has neither (nbconvert, GitHub)
 falls back to the system's colours, which follow its light or dark mode. The class stands twice in each rule, so that it
-outweighs JupyterLab's own rules for HTML outputs, which set tables to the right.
+outweighs JupyterLab's own rules for HTML outputs, which set tables to the right. The cockpit's own sheet
+(`cockpit/style.js`) has the same sizes; docs/design.md says which.
 """
 
-STYLE = """
-.nbaccel.nbaccel{color:var(--jp-ui-font-color1,var(--vscode-foreground,CanvasText));
-background:var(--jp-layout-color1,var(--vscode-editor-background,Canvas));
-border:1px solid var(--jp-border-color1,var(--vscode-panel-border,GrayText));border-radius:4px;
-padding:8px 12px;margin:2px 0;max-width:100%;overflow-x:auto;
-font:var(--jp-ui-font-size1,13px)/1.4 var(--jp-ui-font-family,var(--vscode-font-family,system-ui,sans-serif))}
-.nbaccel.nbaccel p{margin:0 0 4px}
-.nbaccel.nbaccel .nbaccel-quiet{color:var(--jp-ui-font-color2,var(--vscode-descriptionForeground,inherit))}
-.nbaccel.nbaccel table{border-collapse:collapse;margin:6px 0;font-variant-numeric:tabular-nums;color:inherit}
-.nbaccel.nbaccel caption{text-align:left;font-weight:600;padding:2px 0;color:inherit}
-.nbaccel.nbaccel th,.nbaccel.nbaccel td{text-align:left;vertical-align:top;padding:2px 14px 2px 0;border:0;
-white-space:normal;background:transparent;color:inherit}
-.nbaccel.nbaccel tbody tr:nth-child(n){background:transparent}
-.nbaccel.nbaccel thead th{font-weight:600;
-border-bottom:1px solid var(--jp-border-color2,var(--vscode-panel-border,GrayText))}
-.nbaccel.nbaccel .nbaccel-alert{padding-left:8px;
-border-left:4px solid var(--jp-warn-color1,var(--vscode-editorWarning-foreground,#b35900))}
-@media (forced-colors:active){.nbaccel.nbaccel,.nbaccel.nbaccel .nbaccel-alert{border-color:CanvasText}}
-""".strip()
+from __future__ import annotations
+
+from nbaccel.views import palette
+
+_RULES = """
+.nbaccel{--ink:var(--jp-ui-font-color1,var(--vscode-foreground,CanvasText));
+--quiet:var(--jp-ui-font-color2,var(--vscode-descriptionForeground,color-mix(in srgb,CanvasText 72%,Canvas)));
+--ground:var(--jp-layout-color1,var(--vscode-editor-background,Canvas));
+--raised:var(--jp-layout-color2,var(--vscode-editorWidget-background,color-mix(in srgb,CanvasText 7%,Canvas)));
+--line:var(--jp-border-color2,var(--vscode-panel-border,color-mix(in srgb,CanvasText 22%,Canvas)));
+--edge:color-mix(in srgb,var(--ink) 55%,transparent);--failed:color-mix(in srgb,FAILURE 65%,var(--ink));
+color:var(--ink);background:var(--ground);border:1px solid var(--line);border-radius:6px;
+padding:8px 12px;margin:2px 0;box-sizing:border-box;max-width:100%;overflow-x:auto;font-variant-numeric:tabular-nums;
+font:var(--jp-ui-font-size1,13px)/1.45 var(--jp-ui-font-family,var(--vscode-font-family,system-ui,sans-serif))}
+.nbaccel p{margin:0 0 4px}
+.nbaccel p:last-child{margin-bottom:0}
+.nbaccel .nbaccel-header{font-size:1.08em}
+.nbaccel .nbaccel-quiet{color:var(--quiet)}
+.nbaccel .nbaccel-small{font-size:.92em}
+.nbaccel .nbaccel-unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+.nbaccel .nbaccel-failed{color:var(--failed)}
+.nbaccel .nbaccel-pill{white-space:nowrap}
+.nbaccel .nbaccel-name{display:inline-block;max-width:24ch;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;
+vertical-align:bottom;font-weight:600}
+.nbaccel .nbaccel-chip{border:1px solid var(--line);border-radius:9px;padding:0 7px;font-size:.88em;color:var(--quiet);
+white-space:nowrap}
+.nbaccel .nbaccel-urgent{border-color:ATTENTION;color:var(--ink);font-weight:600}
+.nbaccel .nbaccel-bar{border-radius:3px;background:var(--raised);outline:1px solid var(--edge);outline-offset:-1px;
+vertical-align:baseline}
+.nbaccel .nbaccel-swatch{vertical-align:baseline}
+.nbaccel table{border-collapse:collapse;margin:6px 0;color:inherit;font-size:inherit;table-layout:auto}
+.nbaccel caption{text-align:left;font-weight:600;padding:2px 0;color:inherit;caption-side:top}
+.nbaccel th,.nbaccel td{text-align:left;vertical-align:top;padding:4px 16px 4px 0;border:0;font-weight:400;
+white-space:normal;background:transparent;color:inherit;line-height:inherit;max-width:none}
+.nbaccel tbody tr:nth-child(n),.nbaccel tbody tr:hover{background:transparent}
+.nbaccel thead th{color:var(--quiet);font-size:.92em;border-bottom:1px solid var(--line);white-space:nowrap}
+.nbaccel tbody tr+tr th,.nbaccel tbody tr+tr td{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)}
+.nbaccel .nbaccel-tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(64px,1fr));gap:4px;list-style:none;
+margin:6px 0;padding:0}
+.nbaccel .nbaccel-tiles li{border:1px solid var(--line);border-radius:4px;padding:2px 6px;margin:0;line-height:1.35}
+.nbaccel .nbaccel-tiles li>strong{display:block;font-weight:400;white-space:nowrap}
+.nbaccel .nbaccel-tiles li>span:last-child{display:block;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;
+color:var(--quiet);font-size:.92em}
+.nbaccel .nbaccel-attention{padding-left:8px;border-left:4px solid ATTENTION}
+.nbaccel code{font-family:var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));padding:0 3px;
+background:var(--raised);color:var(--ink);border-radius:3px}
+.nbaccel .nbaccel-plot{display:block;width:100%;max-width:560px;height:auto;fill:currentColor}
+.nbaccel .nbaccel-plot text{font-size:11px;fill:var(--quiet)}
+@media (forced-colors:active){.nbaccel,.nbaccel .nbaccel-attention{border-color:CanvasText}
+.nbaccel .nbaccel-bar,.nbaccel .nbaccel-swatch{forced-color-adjust:none}}
+"""
+STYLE = (
+    _RULES.strip()
+    .replace("\n", "")
+    .replace("FAILURE", palette.FAILURE)
+    .replace("ATTENTION", palette.ATTENTION)
+    .replace(".nbaccel{", ".nbaccel.nbaccel{")
+    .replace(".nbaccel ", ".nbaccel.nbaccel ")
+    .replace(".nbaccel,", ".nbaccel.nbaccel,")
+)

@@ -1,23 +1,27 @@
 """What each device has done, as lanes: from Chrome's trace events to a drawing that a saved notebook keeps.
 
-The drawing is plain SVG without scripts. Colours tell names apart and nothing else: every bar has its words as a
-tooltip, a failed or cancelled one is outlined and marked, and the text form has the same facts.
+The drawing is plain SVG without scripts. A bar has its function's colour and its words as a tooltip; a failed or
+cancelled one is outlined and marked. The text form has the same facts, and a table beside the drawing has them for
+whoever does not see it: screen readers, and pages that remove drawings.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from nbaccel.notebook import markup
+from nbaccel.notebook import parts
+from nbaccel.notebook.parts import Html
 from nbaccel.notebook.view import View
-from nbaccel.views import tables, wording
+from nbaccel.views import palette, tables, wording
+from nbaccel.views.palette import HUES
 
+MOST_TABLE_ROWS = 40  # of the table that stands beside the drawing
 MOST_BARS = 200  # a page with thousands of elements is slow; the newest are drawn and the rest is counted
 _WIDTH, _LANE, _LABEL = 720, 22, 90
+_NOTHING = "No task has ended yet."
 _SIGNS = {"FAILED": "✕", "CANCELLED": "⊘"}  # of a task that did not return
 
 
@@ -27,6 +31,7 @@ class Bar:
 
     lane: str
     name: str
+    function: str
     cell: str
     state: str
     start_s: float
@@ -52,6 +57,7 @@ def _bar(event: dict[str, Any]) -> Bar:
     return Bar(
         lane=wording.plain(str(event["tid"])),
         name=wording.plain(str(event["name"])),
+        function=wording.plain(str(facts.get("function") or event["name"])),
         cell=wording.plain(str(facts.get("cell", ""))),
         state=str(facts.get("state", "")),
         start_s=event["ts"] / 1e6,
@@ -62,12 +68,32 @@ def _bar(event: dict[str, Any]) -> Bar:
 def view(shown: Sequence[Bar]) -> View:
     """Both forms of the lanes."""
     if not shown:
-        return View("No task has ended yet.", markup.box([markup.paragraph("No task has ended yet.", quiet=True)]))
-    return View(_text(shown), markup.box([_drawing(shown[-MOST_BARS:]), _left_out(len(shown))]))
+        return View(_NOTHING, parts.box([parts.empty(_NOTHING)]))
+    drawing = Html(_drawing(shown[-MOST_BARS:]))
+    return View(_text(shown), parts.box([drawing, _left_out(len(shown)), parts.for_ears(_table(shown))]))
 
 
-def _left_out(count: int) -> str:
-    return markup.paragraph(f"{count - MOST_BARS} older ones are not drawn.", quiet=True) if count > MOST_BARS else ""
+def _left_out(count: int) -> Html:
+    return parts.note(f"{count - MOST_BARS} older ones are not drawn." if count > MOST_BARS else "")
+
+
+def _table(shown: Sequence[Bar]) -> Html:
+    """What the drawing says, for whoever does not see it: the runs of each function on each lane."""
+    runs: dict[tuple[str, str, str], list[float]] = {}
+    for bar in shown:
+        runs.setdefault((bar.lane, bar.name, tables.state_word(bar.state)), []).append(bar.duration_s)
+    rows = sorted(runs.items())
+    cells = [
+        [parts.words(lane, strong=True), parts.words(name), parts.pill(state), *map(parts.words, _number(took))]
+        for (lane, name, state), took in rows[:MOST_TABLE_ROWS]
+    ]
+    table = parts.table("Timeline", ["Lane", "Task", "State", "Runs", "Took in all"], cells)
+    more = len(rows) - MOST_TABLE_ROWS
+    return Html(table + parts.note(f"and {wording.count(more, 'more row')}" if more > 0 else ""))
+
+
+def _number(took: Sequence[float]) -> tuple[str, str]:
+    return str(len(took)), f"{sum(took):.2f} s"
 
 
 def _text(shown: Sequence[Bar]) -> str:
@@ -113,10 +139,10 @@ def _rectangle(bar: Bar, lane: int, began: float, length_s: float) -> str:
     width = max(bar.duration_s / length_s * _WIDTH, 1.5)
     words = wording.sentence([bar.name, wording.cell(bar.cell), f"{bar.duration_s:.2f} s"])
     outline = ' stroke="currentColor" stroke-width="2" stroke-dasharray="3 2"' if _end_word(bar) else ""
-    hue = zlib.crc32(bar.name.encode()) % 360
+    fill = palette.FAILURE if bar.state == "FAILED" else palette.colour(HUES.of(bar.function), bar.name)
     sign = _SIGNS.get(bar.state, "")
     mark = f'<text x="{left + 3:.1f}" y="{lane * _LANE + 15}">{sign}</text>' if sign else ""
     return (
         f'<rect x="{left:.1f}" y="{lane * _LANE + 3}" width="{width:.1f}" height="{_LANE - 6}" rx="2" '
-        f'fill="hsl({hue} 55% 55%)"{outline}><title>{escape(words)}{_end_word(bar)}</title></rect>{mark}'
+        f'fill="{fill}"{outline}><title>{escape(words)}{_end_word(bar)}</title></rect>{mark}'
     )

@@ -7,7 +7,8 @@ from typing import Any
 
 from IPython.display import display
 
-from nbaccel.notebook import card, markup
+from nbaccel.notebook import card, parts, static_tables
+from nbaccel.notebook.parts import Html
 from nbaccel.views import tables
 from nbaccel.views.snapshot import Snapshot
 
@@ -33,12 +34,18 @@ def of_cluster(snapshot: Snapshot) -> View:
 
 def of_table(table: tables.Table) -> View:
     """One table by itself."""
-    return View(tables.as_text(table), markup.box([markup.table(table)]))
+    return View(tables.as_text(table), parts.box([static_tables.of_table(table)]))
+
+
+def of_picture(snapshot: Snapshot, table: tables.Table, drawn: Html) -> View:
+    """A table that is drawn, below the line that says what is busy."""
+    header = parts.header(tables.busy(snapshot), tables.counted(snapshot), tables.headline(snapshot))
+    return View(tables.as_text(table), parts.box([header, drawn]))
 
 
 def of_message(*lines: str) -> View:
     """Plain sentences."""
-    return View("\n".join(lines), markup.box(markup.paragraph(line) for line in lines))
+    return View("\n".join(lines), parts.box(parts.line(line) for line in lines))
 
 
 def show(shown: View) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from nbaccel import api, engine
-from nbaccel.notebook import view
+from nbaccel.notebook import static_tables, view
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.view import View
 from nbaccel.views import tables
@@ -56,7 +56,9 @@ def devices(*, everything: bool = False) -> View:
     """Every offered device and who holds it, `everything` for the others too; as `%accel_devices`."""
     if not api.is_initialized():
         return view.of_message(NOT_RUNNING)
-    return view.of_table(tables.devices(seen(), everything=everything))
+    picture = seen()
+    drawn = static_tables.devices(picture, everything=everything)
+    return view.of_picture(picture, tables.devices(picture, everything=everything), drawn)
 
 
 def tasks(*, state: Collection[str] = (), cell: str = "", limit: int = 20) -> View:
@@ -68,8 +70,17 @@ def tasks(*, state: Collection[str] = (), cell: str = "", limit: int = 20) -> Vi
     picture = seen()
     states = _known([state] if isinstance(state, str) else state, picture)
     found = engine.current().tasks(TaskFilter(list(states), cell, picture.runtime.job if cell else 0, limit=limit))
-    table = tables.tasks(picture, found.rows[::-1])
-    return view.of_table(replace(table, empty=_no_such(states, cell, picture)) if picture.tasks else table)
+    empty = _no_such(states, cell, picture) if picture.tasks else tables.NO_TASK
+    table = replace(tables.tasks(picture, found.rows[::-1]), empty=empty)
+    return view.of_picture(picture, table, static_tables.tasks(picture, found.rows[::-1], empty))
+
+
+def actors() -> View:
+    """Every actor that is not dead; as `%accel_actors`."""
+    if not api.is_initialized():
+        return view.of_message(NOT_RUNNING)
+    picture = seen()
+    return view.of_picture(picture, tables.actors(picture), static_tables.actors(picture))
 
 
 def _known(states: Collection[str], picture: Snapshot) -> Collection[str]:

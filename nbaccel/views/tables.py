@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from nbaccel.views import wording
+from nbaccel.views import device_labels, wording
+from nbaccel.views.device_labels import Labels
 from nbaccel.views.snapshot import ActorRow, DeviceRow, Holder, Snapshot, TaskRow
 
 RUNNING = frozenset({"RUNNING", "RUNNING_IN_RAY_GET", "RUNNING_IN_RAY_WAIT", "SUBMITTED_TO_WORKER"})
 ENDED = frozenset({"FINISHED", "FAILED", "CANCELLED"})
-STATE_WORDS = ("running", "waiting", "finished", "failed", "cancelled")  # as people say them, in this order
+STATE_WORDS = ("running", "waiting", "failed", "cancelled", "finished")  # as people say them, in this order
+NO_TASK = "No task yet. A remote function that is called makes one: f.remote()"
+NO_ACTOR = "No actor. A remote class that is called makes one: Counter.remote()"
 _NOT_RESOURCES = ("node:", "accelerator_type:", "memory", "object_store_memory")
 
 
@@ -37,7 +40,8 @@ def devices(snapshot: Snapshot, *, everything: bool = False) -> Table:
     many_nodes = len({row.node_id for row in shown}) > 1
     columns = ("Node", "Device", "Model", "State", "In use", "Memory", "Held by")
     names = {node.node_id: node.name for node in snapshot.nodes}
-    rows = [(wording.plain(names.get(row.node_id, row.node_id)), *_device_cells(row, snapshot)) for row in shown]
+    named = device_labels.labels(snapshot.devices)
+    rows = [(wording.plain(names.get(row.node_id, row.node_id)), *_device_cells(row, snapshot, named)) for row in shown]
     table = Table("Devices", columns, rows, empty=_no_device(snapshot))
     hidden = {"Node"} if not many_nodes else set()
     hidden |= {"Memory"} if all(not row[5] for row in rows) else set()
@@ -47,39 +51,42 @@ def devices(snapshot: Snapshot, *, everything: bool = False) -> Table:
 def tasks(snapshot: Snapshot, shown: Iterable[TaskRow] | None = None) -> Table:
     """One row for each task, actor constructor and call; the reason stands where a task waits or failed."""
     chosen = list(snapshot.tasks if shown is None else shown)
+    named = device_labels.labels(snapshot.devices)
     rows = [
         (
             wording.short_id(row.task_id),
             wording.plain(row.name),
             state_word(row.state),
-            wording.device_ids(row.device_ids) or wording.demand(row.demand),
+            device_labels.of_task(row.device_ids, row.node_id, named) or wording.demand(row.demand),
             str(row.pid or ""),
             cell_words(row, snapshot),
-            task_age(row, snapshot.time),
+            started(row, snapshot.time),
+            took(row, snapshot.time),
             wording.plain(row.why),
         )
         for row in chosen
     ]
-    columns = ("Id", "Name", "State", "Devices", "Pid", "Cell", "Age", "Why")
-    return Table("Tasks", columns, rows, empty="No task yet.")
+    columns = ("Id", "Name", "State", "Devices", "Pid", "Cell", "Started", "Took", "Why")
+    return Table("Tasks", columns, rows, empty=NO_TASK)
 
 
 def actors(snapshot: Snapshot) -> Table:
     """One row for each actor that is not dead."""
+    named = device_labels.labels(snapshot.devices)
     rows = [
         (
             row.actor_id[:12],
             wording.plain(row.class_name),
             wording.plain(row.name),
             state_word(row.state),
-            wording.device_ids(row.device_ids),
+            device_labels.of_task(row.device_ids, row.node_id, named),
             str(row.pid or ""),
             cell_words(row, snapshot),
         )
         for row in snapshot.actors
         if row.state != "DEAD"
     ]
-    return Table("Actors", ("Id", "Class", "Name", "State", "Devices", "Pid", "Cell"), rows, empty="No actor.")
+    return Table("Actors", ("Id", "Class", "Name", "State", "Devices", "Pid", "Cell"), rows, empty=NO_ACTOR)
 
 
 def without_columns(table: Table, names: set[str]) -> Table:
@@ -89,8 +96,28 @@ def without_columns(table: Table, names: set[str]) -> Table:
     return Table(table.title, tuple(table.columns[index] for index in keep), rows, table.empty)
 
 
+def first_line(snapshot: Snapshot) -> str:
+    """What one wants to know first: "2 of 2 GPUs busy · 3 running · 2 waiting · 1 failed"."""
+    counts = [f"{number} {word}" for word, number in counted(snapshot).items()]
+    return wording.sentence([*busy(snapshot), *(counts or ["no task yet"])])
+
+
+def busy(snapshot: Snapshot) -> list[str]:
+    """How many devices of each kind are held; the CPUs where there is no device: ["2 of 2 GPUs busy"]."""
+    held: dict[str, list[bool]] = {}
+    for row in snapshot.devices:
+        if row.offered:
+            held.setdefault(wording.plain(row.resource), []).append(bool(row.holders or row.free_reason))
+    if held:
+        return [f"{sum(each)} of {wording.count(len(each), name)} busy" for name, each in held.items()]
+    alive = [node for node in snapshot.nodes if node.alive]
+    total = sum(node.totals.get("CPU", 0) for node in alive)
+    free = sum(node.available.get("CPU", 0) for node in alive)
+    return [f"{wording.amount(total - free)} of {wording.amount(total)} CPUs busy"] if total else []
+
+
 def headline(snapshot: Snapshot) -> str:
-    """The first line of every view: what runs, and where."""
+    """What runs, and where: the engine, its versions and its process."""
     runtime = snapshot.runtime
     nodes = sum(node.alive for node in snapshot.nodes)
     return wording.sentence(
@@ -125,11 +152,16 @@ def resources(snapshot: Snapshot, *, ended: bool = False) -> str:
 
 
 def task_counts(snapshot: Snapshot) -> str:
-    """How many tasks run, wait, are done, have failed and were cancelled: "2 running · 1 waiting"."""
+    """How many tasks there are of each state: "2 running · 1 waiting"."""
+    return wording.sentence(f"{number} {word}" for word, number in counted(snapshot).items())
+
+
+def counted(snapshot: Snapshot) -> dict[str, int]:
+    """The number of tasks of each state that there is one of, in the order of STATE_WORDS."""
     numbers = dict.fromkeys(STATE_WORDS, 0)
     for state, number in snapshot.counts.items():
         numbers[state_word(state)] = numbers.get(state_word(state), 0) + number
-    return wording.sentence(f"{number} {word}" for word, number in numbers.items() if number)
+    return {word: number for word, number in numbers.items() if number}
 
 
 def waiting(snapshot: Snapshot) -> list[TaskRow]:
@@ -137,11 +169,20 @@ def waiting(snapshot: Snapshot) -> list[TaskRow]:
     return [row for row in snapshot.tasks if row.state not in RUNNING and row.state not in ENDED]
 
 
-def waiting_line(row: TaskRow) -> str:
-    """Why a task waits: "train asks for 1 GPU: 0 of 2 GPUs are free"."""
+def waiting_alike(snapshot: Snapshot) -> list[tuple[TaskRow, int]]:
+    """The tasks that wait, once for each name and reason, with how many are alike; those that have most come first."""
+    groups: dict[tuple[str, str], list[TaskRow]] = {}
+    for row in waiting(snapshot):
+        groups.setdefault((row.name, row.why), []).append(row)
+    return sorted(((rows[0], len(rows)) for rows in groups.values()), key=lambda group: -group[1])
+
+
+def waiting_line(row: TaskRow, number: int = 1) -> str:
+    """Why a task waits: "train asks for 1 GPU: 0 of 2 GPUs are free", and "× 3 " before it for three that are alike."""
     why = wording.plain(row.why) or f"asks for {wording.demand(row.demand)}"
     name = wording.plain(row.name)
-    return why if why.startswith(name) else f"{name}: {why}"
+    said = why if why.startswith(name) else f"{name}: {why}"
+    return said if number == 1 else f"× {number} {said}"
 
 
 def state_word(state: str) -> str:
@@ -157,6 +198,20 @@ def task_age(row: TaskRow, now: float) -> str:
     """How long a task has been in what it does: waiting, running, or how long it ran."""
     start = row.started_at or row.submitted_at
     return "" if start is None else wording.age((row.finished_at or now) - start)
+
+
+def started(row: TaskRow, now: float) -> str:
+    """When a task began to run, by this machine's clock; "" of one that has not."""
+    return "" if row.started_at is None else wording.clock(row.started_at, now)
+
+
+def took(row: TaskRow, now: float) -> str:
+    """How long a task has run, or ran; "waits 5 s" of one that has not begun."""
+    if row.started_at is not None:
+        return wording.age((row.finished_at or now) - row.started_at)
+    if row.submitted_at is None or row.state in ENDED:
+        return ""
+    return f"waits {wording.age(now - row.submitted_at)}"
 
 
 def device_state(row: DeviceRow) -> str:
@@ -178,12 +233,12 @@ def device_model(row: DeviceRow) -> str:
     return f"{name}{profile}" if marked else f"{name}{profile} ({row.kind})"
 
 
-def _device_cells(row: DeviceRow, snapshot: Snapshot) -> tuple[str, ...]:
+def _device_cells(row: DeviceRow, snapshot: Snapshot, named: Labels) -> tuple[str, ...]:
     used = sum(holder.amount for holder in row.holders)
     held_by = [holder_words(holder, snapshot, whole=len(row.holders) == 1) for holder in row.holders]
     held_by += [wording.plain(row.free_reason)] if row.free_reason else []
     return (
-        f"{wording.plain(row.resource)} {wording.plain(row.id)}",
+        named[row.node_id, row.resource, row.id],
         device_model(row),
         device_state(row),
         wording.amount(used) if row.offered else "",

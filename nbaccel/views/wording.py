@@ -40,6 +40,12 @@ def moment(time_s: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time_s))
 
 
+def clock(time_s: float, now_s: float) -> str:
+    """A moment of today as "14:03:22", of another day as "11-22 14:03", by this machine's clock."""
+    at, today = time.localtime(time_s), time.localtime(now_s)
+    return time.strftime("%H:%M:%S" if at[:3] == today[:3] else "%m-%d %H:%M", at)
+
+
 def plain(name: str) -> str:
     """A user's text on one line, with control characters visible: a name must not be able to draw on a terminal."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
@@ -76,5 +82,5 @@ def sentence(parts: Iterable[str]) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """`count(2, "node")` is "2 nodes"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """`count(2, "node")` is "2 nodes"; a noun that ends in s stays as it is."""
+    return f"{number} {noun}" if number == 1 or noun.endswith("s") else f"{number} {noun}s"

@@ -14,6 +14,7 @@ from nbaccel import engine
 from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.notebook import magics, views
 from nbaccel.views import wording
+from tests.notebook.levels import Reading
 
 Run = Callable[[str], str]
 
@@ -159,7 +160,7 @@ def test_a_limit_below_one_row_is_refused_in_one_line(run: Run, limit: str) -> N
 
 
 def test_no_task_in_a_state_is_something_else_than_no_task(run: Run) -> None:
-    assert run("%accel_tasks state=failed") == "No task yet.\n"
+    assert run("%accel_tasks state=failed").startswith("No task yet. ")
     run("ref = nbaccel.remote(lambda: 1).remote()\nassert nbaccel.get(ref) == 1")
     assert run("%accel_tasks state=failed,running") == "No task is failed or running.\n"
     assert run("%accel_tasks state=RUNNING") == "No task is RUNNING.\n"
@@ -214,13 +215,18 @@ def _card(text: str) -> str:
     return f'<div class="nbaccel"><p>{text}</p></div>'
 
 
+def _row(shell: InteractiveShell, name: str) -> list[str]:
+    """The cells of the one row that the notebook shows of a variable."""
+    return Reading(_html(shell, name) or "").rows[1]
+
+
 def test_a_placement_group_shows_its_state_and_why_it_waits(shell: InteractiveShell, run: Run) -> None:
     run(GROUPS.replace('"held"', '"<b>"'))
-    assert _html(shell, "held") == _card("placement group &#x27;&lt;b&gt;&#x27; · created · PACK · 1 bundle: 1 GPU")
+    assert _row(shell, "held") == ["<b>", "● created", "PACK", "1 bundle: 1 GPU"]
     assert "0 of 1 GPU is free" in (_html(shell, "late") or "")
     assert run("late").startswith("Out[2]: PlacementGroup(")
     run("nbaccel.util.remove_placement_group(late)")
-    assert _html(shell, "late") == _card("placement group &#x27;late&#x27; · removed · PACK · 1 bundle: 1 GPU")
+    assert _row(shell, "late") == ["late", "– removed", "PACK", "1 bundle: 1 GPU"]
     shell.user_ns["nobodys"] = PlacementGroup(nbaccel.PlacementGroupID.from_random())
     assert _html(shell, "nobodys") is None
 
@@ -236,7 +242,11 @@ def test_a_ref_without_a_task_in_the_picture_says_whether_its_value_is_there(she
 
 def test_a_finished_tasks_ref_shows_the_task(shell: InteractiveShell, run: Run) -> None:
     run("@nbaccel.remote\ndef train():\n    return 1\nref = train.remote()\nvalue = nbaccel.get(ref)")
-    assert "<p>train · finished · " in (_html(shell, "ref") or "")
+    assert _row(shell, "ref")[1] == "✓ finished"
+    run("%accel_actors")
+    run("refs = [ref, train.remote()]\nvalue = nbaccel.get(refs)")
+    assert "2 refs · 2 finished" in (_html(shell, "refs") or "")
+    assert _html(shell, "value") is None
 
 
 def _tab(shell: InteractiveShell, line: str) -> set[str]:

@@ -1,0 +1,48 @@
+"""The answers of `explain` and `probe` as HTML: what was asked about, its state, and the sentence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from nbaccel.notebook import parts
+from nbaccel.notebook.parts import Html
+from nbaccel.views import tables, wording
+from nbaccel.views.answers import Explanation, Probe
+
+NOTHING_WAITS = "No task waits."
+
+
+def explanations(answers: Sequence[Explanation]) -> Html:
+    """One row for each; those of one name that wait for one reason are one row with their number."""
+    if not answers:
+        return parts.empty(NOTHING_WAITS)
+    numbers = Counter(_alike(answer) for answer in answers)
+    first = {_alike(answer): answer for answer in reversed(answers)}
+    rows = [_row(first[key], number) for key, number in numbers.items()]
+    return parts.table("Why", ["Task", "State", "Asks for", "Why"], rows)
+
+
+def sentences(answers: Sequence[Explanation]) -> list[str]:
+    """The same as text: equal sentences once, with their number."""
+    numbers = Counter(answer.sentence for answer in answers)
+    return [f"{said} (× {number})" if number > 1 else said for said, number in numbers.items()] or [NOTHING_WAITS]
+
+
+def _alike(answer: Explanation) -> tuple[str, str, str]:
+    return answer.name, answer.state, answer.sentence
+
+
+def _row(answer: Explanation, number: int) -> list[Html]:
+    name = wording.plain(answer.name) or "task"
+    below = f"× {number}" if number > 1 else f"#{wording.short_id(answer.id)}"
+    sentence = parts.words(wording.plain(answer.sentence))
+    state = parts.pill(tables.state_word(answer.state))
+    return [parts.name_cell(name, below), state, parts.words(wording.plain(answer.asks)), sentence]
+
+
+def probe(answer: Probe) -> Html:
+    """The verdict as a chip, and the sentence."""
+    urgent = answer.verdict.name in ("NEVER", "BROKEN")
+    said = [parts.chip(answer.verdict.name, urgent=urgent), parts.words(wording.plain(answer.sentence))]
+    return parts.paragraph(parts.join(said))

@@ -1,0 +1,126 @@
+"""A curve over time or steps as a static part: lines in the palette's colours, and the same as a small table.
+
+Example::
+
+    curves.curve("loss", [Series("trial 1", points, palette.colour(hue, "trial 1"))], x="step")
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from nbaccel.notebook import parts
+from nbaccel.notebook.parts import Html
+from nbaccel.views import wording
+
+TABLE_ROWS = 8  # moments of each curve in its table
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 560, 180, 56, 22
+_TICKS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line: its name, its points in the order of x, and its colour. A y that is None or no number is a gap."""
+
+    name: str
+    points: Sequence[tuple[float, float | None]]
+    colour: str
+
+    def known(self) -> list[tuple[float, float]]:
+        return [(x, y) for x, y in self.points if y is not None and math.isfinite(y) and math.isfinite(x)]
+
+
+def curve(title: str, series: Sequence[Series], *, x: str = "step", empty: str = "Nothing was reported yet.") -> Html:
+    """The lines with axes, their names and last values beside swatches, and a table of some of their points."""
+    known = [each for each in series if each.known()]
+    if not known:
+        return parts.empty(f"{title}: {empty}")
+    names = [_named(each) for each in known]
+    table = parts.table(title, [x, *(each.name for each in known)], _rows(known))
+    return Html(
+        parts.paragraph(parts.join([parts.words(title, strong=True), *names]))
+        + _drawing(title, known, x)
+        + parts.for_ears(table)
+    )
+
+
+def _named(series: Series) -> Html:
+    return Html(f"{parts.swatch(series.colour)} {parts.words(f'{series.name} {number(series.known()[-1][1])}')}")
+
+
+def _rows(known: Sequence[Series]) -> list[list[Html]]:
+    """Every curve at a few moments, the last among them; a curve without a point there says nothing."""
+    values = [dict(each.known()) for each in known]
+    moments = sorted({x for each in values for x in each})
+    count = min(TABLE_ROWS, len(moments))
+    chosen = sorted({moments[round(place * (len(moments) - 1) / max(1, count - 1))] for place in range(count)})
+    return [
+        [parts.words(number(x)), *(parts.words(number(each[x]) if x in each else "") for each in values)]
+        for x in chosen
+    ]
+
+
+def number(value: float) -> str:
+    """A reading with four digits that count: "0.03217", "12500"."""
+    return f"{value:.4g}" if abs(value) < 1e4 or abs(value) >= 1e9 else f"{value:.0f}"
+
+
+def ticks(low: float, high: float, count: int = _TICKS) -> list[float]:
+    """Round numbers within these bounds, about so many; the one bound where both are equal."""
+    if not high > low:
+        return [low]
+    rough = (high - low) / count
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * each for each in (1, 2, 5, 10) if power * each >= rough * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    return [round(place * step, 12) for place in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def _drawing(title: str, known: Sequence[Series], x: str) -> Html:
+    all_points = [point for each in known for point in each.known()]
+    left, right = min(p[0] for p in all_points), max(p[0] for p in all_points)
+    low, high = min(p[1] for p in all_points), max(p[1] for p in all_points)
+
+    def at_x(value: float) -> float:
+        return _LEFT + (value - left) / ((right - left) or 1) * (_WIDTH - _LEFT - 8)
+
+    def at_y(value: float) -> float:
+        share = (value - low) / (high - low) if high > low else 0.5
+        return 8 + (1 - share) * (_HEIGHT - _BOTTOM - 16)
+
+    grid = "".join(
+        f'<path d="M{_LEFT} {at_y(y):.1f}H{_WIDTH - 8}" stroke="currentColor" opacity=".15"/>'
+        f'<text x="{_LEFT - 6}" y="{at_y(y) + 4:.1f}" text-anchor="end">{number(y)}</text>'
+        for y in ticks(low, high)
+    )
+    grid += "".join(
+        f'<text x="{at_x(value):.1f}" y="{_HEIGHT - 6}" text-anchor="middle">{number(value)}</text>'
+        for value in ticks(left, right)
+    )
+    lines = "".join(_line(each, at_x, at_y) for each in known)
+    label = escape(f"{title} over {x}: {wording.count(len(known), 'curve')}")
+    size = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" style="max-width:100%;width:{_WIDTH}px;font-size:11px;fill:currentColor"'
+    return Html(f'<svg role="img" class="nbaccel-plot" aria-label="{label}" {size}>{grid}{lines}</svg>')
+
+
+def _line(series: Series, at_x: Callable[[float], float], at_y: Callable[[float], float]) -> str:
+    """Its runs between gaps; a single point is a dot."""
+    runs: list[list[tuple[float, float]]] = [[]]
+    for x, y in series.points:
+        if y is None or not math.isfinite(y) or not math.isfinite(x):
+            runs.append([])
+        else:
+            runs[-1].append((x, y))
+    drawn = []
+    for run in filter(None, runs):
+        if len(run) == 1:
+            drawn.append(
+                f'<circle cx="{at_x(run[0][0]):.1f}" cy="{at_y(run[0][1]):.1f}" r="2.5" fill="{series.colour}"/>'
+            )
+        else:
+            points = " ".join(f"{at_x(x):.1f},{at_y(y):.1f}" for x, y in run)
+            drawn.append(f'<polyline points="{points}" fill="none" stroke="{series.colour}" stroke-width="2"/>')
+    return f"<g><title>{escape(series.name)}</title>{''.join(drawn)}</g>"

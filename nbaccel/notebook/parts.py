@@ -1,0 +1,197 @@
+"""The parts that everything nbaccel shows as HTML is made of, each complete without its looks.
+
+What a part says, it says as words in the right order. Its style sheet adds the looks; without it, the colours and sizes
+that stand in `style` attributes are left; without those too, rows, signs and words are left (docs/design.md says who
+removes what). Every text is escaped here and nowhere else, so none can be forgotten.
+
+```
+  box ── header        first line: what is busy, how many tasks of each state
+      ├─ table ── row ── name_cell, pill, bar, meter, chip, words
+      ├─ tiles ── tile one for each of many devices
+      ├─ note          a quiet line         attention   one that should not be missed
+      └─ empty         what would be here, and the line that makes it appear
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import NewType
+
+from nbaccel.notebook.theme import STYLE
+from nbaccel.views import palette
+
+Html = NewType("Html", str)
+
+SIGNS = {
+    "running": "●",
+    "waiting": "◌",
+    "failed": "✕",
+    "cancelled": "⊘",
+    "finished": "✓",
+    "alive": "●",
+    "dead": "✕",
+    "created": "●",
+    "removed": "–",
+}
+_SIGN_COLOURS = {"failed": palette.FAILURE, "waiting": palette.WAITING, "cancelled": palette.WAITING}
+_LEFT = ' style="text-align:left"'  # without our style sheet Jupyter's own sets cells to the right
+NOTHING = Html("")
+
+
+def words(text: str, *, quiet: bool = False, strong: bool = False, title: str = "") -> Html:
+    """Some words, escaped; `title` is what a pointer resting on them says."""
+    shown = escape(text)
+    if quiet or title:
+        kind = ' class="nbaccel-quiet"' if quiet else ""
+        about = f' title="{escape(title)}"' if title else ""
+        shown = f"<span{kind}{about}>{shown}</span>"
+    return Html(f"<strong>{shown}</strong>" if strong else shown)
+
+
+def join(parts: Iterable[Html], between: str = " ") -> Html:
+    """Parts side by side, the empty ones left out."""
+    return Html(escape(between).join(part for part in parts if part))
+
+
+def two_lines(first: Html, second: str) -> Html:
+    """What matters, and below it what is looked up."""
+    return Html(f'{first}<br><span class="nbaccel-quiet nbaccel-small">{escape(second)}</span>') if second else first
+
+
+def name_cell(name: str, below: str = "") -> Html:
+    """A name, which the style sheet cuts at some 24 characters with the whole in a title, over what identifies it."""
+    whole = escape(name)
+    return two_lines(Html(f'<strong class="nbaccel-name" title="{whole}">{whole}</strong>'), below)
+
+
+def swatch(colour: str) -> Html:
+    """A spot in the colour of a function; its name stands beside it."""
+    style = f"display:inline-block;width:10px;height:10px;border-radius:3px;background:{colour}"
+    return Html(f'<span class="nbaccel-swatch" aria-hidden="true" style="{style}"></span>')
+
+
+def sign(shape: str, colour: str = "") -> Html:
+    """A shape that says a state beside its word."""
+    style = f' style="color:{colour}"' if colour else ""
+    return Html(f'<span aria-hidden="true"{style}>{escape(shape)}</span>')
+
+
+def pill(state: str, colour: str = "") -> Html:
+    """A state: its shape and its word, red if it failed, grey if it waits or was cancelled, else in `colour`."""
+    shape = sign(SIGNS.get(state, "◌"), _SIGN_COLOURS.get(state, colour))
+    failed = " nbaccel-failed" if state == "failed" else ""
+    return Html(f'<span class="nbaccel-pill{failed}">{shape} {escape(state)}</span>')
+
+
+def chip(text: str, *, urgent: bool = False) -> Html:
+    """A short mark, such as "logical"."""
+    kind = "nbaccel-chip nbaccel-urgent" if urgent else "nbaccel-chip"
+    return Html(f'<span class="{kind}">{escape(text)}</span>')
+
+
+def bar(shares: Sequence[tuple[float, str]], *, width_px: int = 84) -> Html:
+    """How much of a device is held, in (share from 0 to 1, colour); who holds it is said in words beside it."""
+    look = "display:inline-block;height:100%;box-sizing:border-box;border-right:1px solid transparent"
+    drawn = "".join(
+        f'<span style="{look};width:{100 * min(1.0, max(0.0, share)):.4g}%;background:{colour};'
+        'background-clip:padding-box"></span>'
+        for share, colour in shares
+    )
+    style = f"display:inline-block;width:{width_px}px;height:10px;font-size:0;line-height:0;white-space:nowrap"
+    return Html(f'<span class="nbaccel-bar" aria-hidden="true" style="{style};overflow:hidden">{drawn}</span>')
+
+
+def meter(percent: float, text: str) -> Html:
+    """A measured share: a thin grey bar with its words."""
+    return join([bar([(percent / 100, palette.WAITING)], width_px=52), words(text)])
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Html]]) -> Html:
+    """A real table with caption and column heads, for eyes and for screen readers; the first cell heads its row."""
+    head = "".join(f'<th scope="col"{_LEFT}>{escape(name)}</th>' for name in columns)
+    body = "".join(f"<tr>{_row(row)}</tr>" for row in rows)
+    caption = f"<caption{_LEFT}>{escape(title)}</caption>"
+    return Html(f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+
+
+def _row(row: Sequence[Html]) -> str:
+    first, *others = row
+    cells = "".join(f"<td{_LEFT}>{cell}</td>" for cell in others)
+    return f'<th scope="row"{_LEFT}>{first}</th>{cells}'
+
+
+def tile(label: str, said: str, shares: Sequence[tuple[float, str]]) -> Html:
+    """One of many devices: its number, what is held of it, and in words by whom."""
+    drawn = bar(shares, width_px=44)
+    return Html(f'<li title="{escape(said)}"><strong>{escape(label)}</strong> {drawn} <span>{escape(said)}</span></li>')
+
+
+def tiles(title: str, shown: Iterable[Html]) -> Html:
+    """A grid of tiles; a plain list where it has lost its looks."""
+    return Html(f'<ul class="nbaccel-tiles" aria-label="{escape(title)}">{"".join(shown)}</ul>')
+
+
+def paragraph(content: Html, *, kind: str = "") -> Html:
+    """One line; nothing for an empty one."""
+    if not content:
+        return NOTHING
+    return Html(f'<p class="nbaccel-{kind}">{content}</p>' if kind else f"<p>{content}</p>")
+
+
+def note(text: str) -> Html:
+    """A quiet line."""
+    return paragraph(Html(escape(text)), kind="quiet")
+
+
+def line(text: str) -> Html:
+    """A plain line."""
+    return paragraph(Html(escape(text)))
+
+
+def attention(text: str) -> Html:
+    """A line that a person should not miss; the word says it, the colour only helps."""
+    drawn = f"{sign('⚠', palette.ATTENTION)} <strong>Attention:</strong> {escape(text)}"
+    return paragraph(Html(drawn), kind="attention")
+
+
+def header(busy: Sequence[str], counts: Mapping[str, int], about: str) -> Html:
+    """The first line, "2 of 2 GPUs busy · 3 running · 1 failed", with what runs it as its title."""
+    states = [_count(word, number) for word, number in counts.items()]
+    shown = join([words(each, strong=True) for each in busy] + (states or [words("no task yet", quiet=True)]), " · ")
+    return Html(f'<p class="nbaccel-header" title="{escape(about)}">{shown}</p>')
+
+
+def _count(word: str, number: int) -> Html:
+    said = f"{number} {word}"
+    if word != "failed":
+        return words(said, quiet=word in ("cancelled", "finished"))
+    return Html(f'<span class="nbaccel-failed">{sign(SIGNS[word], palette.FAILURE)} {said}</span>')
+
+
+def empty(text: str, code: str = "") -> Html:
+    """What would be here, and the line of code that makes it appear."""
+    shown = escape(text) + (f" <code>{escape(code)}</code>" if code else "")
+    return paragraph(Html(shown), kind="quiet")
+
+
+def for_ears(content: Html) -> Html:
+    """What a drawing says, as a table: hidden from eyes, and left where the drawing and the style sheet are removed."""
+    return Html(f'<div class="nbaccel-unseen">{content}</div>')
+
+
+def progress(label: str, done: int, total: int, said: str) -> Html:
+    """A bar with its words behind it; what cannot draw the bar shows the words alone."""
+    drawn = f'<progress max="{total}" value="{done}"></progress> ' if total else ""
+    return Html(f"<p>{escape(label)}{drawn}{escape(said)}</p>")
+
+
+def details(summary: str, content: Html) -> Html:
+    """Something that is folded until asked for."""
+    return Html(f"<details><summary>{escape(summary)}</summary>{content}</details>")
+
+
+def box(shown: Iterable[Html]) -> str:
+    """The frame around what one display shows, with the style it needs: a saved notebook has nothing else."""
+    return f'<style>{STYLE}</style><div class="nbaccel">{"".join(shown)}</div>'

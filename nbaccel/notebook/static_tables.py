@@ -1,0 +1,198 @@
+"""Devices, tasks and actors as static HTML, with the cockpit's columns, words and colours: a saved notebook keeps it.
+
+The text of every cell comes from `views`, as it does for terminals; here it only gets its shape.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from nbaccel.notebook import parts
+from nbaccel.notebook.parts import Html
+from nbaccel.views import device_labels, palette, tables, wording
+from nbaccel.views.device_labels import Labels
+from nbaccel.views.palette import HUES
+from nbaccel.views.snapshot import ActorRow, DeviceRow, Holder, Snapshot, TaskRow
+
+MOST_ROWS = 8  # devices with a row each; more are tiles
+GROUPS_SHOWN = 8  # holders that are named below tiles
+
+
+def devices(snapshot: Snapshot, *, everything: bool = False, tiled: bool = False) -> Html:
+    """One row for each device; where `tiled` allows it and there are more than eight, one tile each."""
+    shown = [row for row in snapshot.devices if everything or row.offered]
+    if not shown:
+        return parts.empty(tables.devices(snapshot).empty)
+    named = device_labels.labels(snapshot.devices)
+    if tiled and len(shown) > MOST_ROWS:
+        return _tiles(shown, snapshot, named)
+    several = len({row.node_id for row in shown}) > 1
+    measured = any(row.metrics is not None or row.memory_bytes for row in shown)
+    columns = [
+        "Device",
+        *(["Node"] if several else []),
+        "In use",
+        *(["Load and memory"] if measured else []),
+        "Held by",
+    ]
+    nodes = {node.node_id: node.name for node in snapshot.nodes}
+    rows = []
+    for row in shown:
+        model = parts.two_lines(_label(row, named), tables.device_model(row))
+        node = [parts.words(wording.plain(nodes.get(row.node_id, row.node_id)), quiet=True)] if several else []
+        load = [parts.words(tables.device_memory(row))] if measured else []
+        rows.append([model, *node, _use(row, snapshot), *load, _held_by(row, snapshot)])
+    return parts.table("Devices", columns, rows)
+
+
+def _label(row: DeviceRow, named: Labels) -> Html:
+    label = named[row.node_id, row.resource, row.id]
+    return parts.words(label, strong=True, title=wording.plain(row.uuid or row.id) if row.parent else "")
+
+
+def _use(row: DeviceRow, snapshot: Snapshot) -> Html:
+    used = sum(holder.amount for holder in row.holders)
+    state = tables.device_state(row)
+    amount = f" {wording.amount(used)}" if row.offered and row.holders else ""
+    return parts.join([parts.bar(_shares(row, snapshot)), parts.words(f"{state}{amount}")])
+
+
+def _shares(row: DeviceRow, snapshot: Snapshot) -> list[tuple[float, str]]:
+    shares = [(holder.amount, holder_colour(holder, snapshot)) for holder in row.holders]
+    return shares or ([(1.0, palette.WAITING)] if row.offered and row.free_reason else [])
+
+
+def _held_by(row: DeviceRow, snapshot: Snapshot) -> Html:
+    whole = len(row.holders) == 1
+    held = [
+        parts.join(
+            [parts.swatch(holder_colour(h, snapshot)), parts.words(tables.holder_words(h, snapshot, whole=whole))]
+        )
+        for h in row.holders
+    ]
+    held += [parts.words(wording.plain(row.free_reason), quiet=True)] if row.free_reason else []
+    return Html("<br>".join(held))
+
+
+def _tiles(shown: Sequence[DeviceRow], snapshot: Snapshot, named: Labels) -> Html:
+    """Many devices: the models once, a tile each, and the holders that are alike on one line."""
+    models = Counter(tables.device_model(row) for row in shown)
+    drawn = [
+        parts.tile(named[row.node_id, row.resource, row.id], _tile_words(row), _shares(row, snapshot)) for row in shown
+    ]
+    held = Counter(wording.plain(holder.name) for row in shown for holder in row.holders)
+    names = [name if number == 1 else f"{name} × {number}" for name, number in held.most_common(GROUPS_SHOWN)]
+    more = [f"and {len(held) - GROUPS_SHOWN} more"] if len(held) > GROUPS_SHOWN else []
+    return Html(
+        parts.note(wording.sentence(model if n == 1 else f"{n} × {model}" for model, n in models.items()))
+        + parts.tiles("Devices", drawn)
+        + parts.line(f"Held by {', '.join([*names, *more])}" if names else "")
+    )
+
+
+def _tile_words(row: DeviceRow) -> str:
+    if not row.holders:
+        return tables.device_state(row).partition(" ")[2]
+    return ", ".join(
+        wording.plain(holder.name) + ("" if holder.amount == 1 else f" {wording.amount(holder.amount)}")
+        for holder in row.holders
+    )
+
+
+def tasks(snapshot: Snapshot, shown: Iterable[TaskRow], empty: str = tables.NO_TASK) -> Html:
+    """One row for each task, actor constructor and call; a column that no row fills is left out."""
+    rows = list(shown)
+    if not rows:
+        return _nothing(empty)
+    named = device_labels.labels(snapshot.devices)
+    peak, why = any(row.peak_memory_bytes is not None for row in rows), any(row.why for row in rows)
+    columns = ["Task", "State", "Devices", "Cell", "Started", "Took", *(["Peak memory"] if peak else [])]
+    columns += ["Why"] if why else []
+    cells = []
+    for row in rows:
+        on = device_labels.of_task(row.device_ids, row.node_id, named)
+        below = wording.sentence([f"#{wording.short_id(row.task_id)}", f"pid {row.pid}" if row.pid else ""])
+        texts = [tables.cell_words(row, snapshot), tables.started(row, snapshot.time), tables.took(row, snapshot.time)]
+        texts += [wording.size(row.peak_memory_bytes) if row.peak_memory_bytes is not None else ""] if peak else []
+        texts += [wording.plain(row.why)] if why else []
+        cells.append(
+            [
+                parts.name_cell(wording.plain(row.name), below),
+                parts.pill(tables.state_word(row.state), task_colour(row)),
+                parts.words(on) if on else parts.words(wording.demand(row.demand), quiet=True),
+                *map(parts.words, texts),
+            ]
+        )
+    return parts.table("Tasks", columns, cells)
+
+
+def actors(snapshot: Snapshot, shown: Iterable[ActorRow] | None = None) -> Html:
+    """One row for each actor that is not dead, or for each of those that are to be shown."""
+    rows = [row for row in snapshot.actors if row.state != "DEAD"] if shown is None else list(shown)
+    if not rows:
+        return _nothing(tables.NO_ACTOR)
+    named = device_labels.labels(snapshot.devices)
+    calls, why = any(row.pending_calls for row in rows), any(row.why or row.restarts for row in rows)
+    columns = ["Actor", "State", "Devices", "Cell", *(["Calls waiting"] if calls else []), *(["Why"] if why else [])]
+    cells = [
+        [
+            parts.name_cell(
+                actor_name(row), wording.sentence([f"#{row.actor_id[:12]}", f"pid {row.pid}" if row.pid else ""])
+            ),
+            parts.pill(tables.state_word(row.state), actor_colour(row)),
+            parts.words(device_labels.of_task(row.device_ids, row.node_id, named)),
+            parts.words(tables.cell_words(row, snapshot)),
+            *([parts.words(str(row.pending_calls or ""))] if calls else []),
+            *([parts.words(_actor_why(row))] if why else []),
+        ]
+        for row in rows
+    ]
+    return parts.table("Actors", columns, cells)
+
+
+def _actor_why(row: ActorRow) -> str:
+    restarts = f"restarted {row.restarts} ×" if row.restarts else ""
+    return wording.sentence([restarts, wording.plain(row.why)])
+
+
+def of_table(table: tables.Table) -> Html:
+    """Any other table of text."""
+    if not table.rows:
+        return _nothing(table.empty)
+    rows = [[parts.words(row[0], strong=True), *map(parts.words, row[1:])] for row in table.rows]
+    return parts.table(table.title, table.columns, rows)
+
+
+def _nothing(text: str) -> Html:
+    """An empty state; what stands behind its colon is code."""
+    said, _, code = text.partition(": ")
+    return parts.empty(f"{said}:" if code else said, code)
+
+
+def actor_name(row: ActorRow) -> str:
+    """ "Trainer 'main'"."""
+    return wording.plain(row.class_name) + (f" '{wording.plain(row.name)}'" if row.name else "")
+
+
+def task_colour(row: TaskRow) -> str:
+    """Its function's hue, in its own shade; a call has its actor's class's."""
+    return palette.colour(HUES.of(palette.subject(row.name, row.function, row.kind)), row.actor_id or row.task_id)
+
+
+def actor_colour(row: ActorRow) -> str:
+    """Its class's hue, in its own shade."""
+    return palette.colour(HUES.of(row.class_name), row.actor_id)
+
+
+def holder_colour(holder: Holder, snapshot: Snapshot) -> str:
+    """The colour of the task or actor that holds a device."""
+    return palette.colour(HUES.of(holder_subject(holder, snapshot)), holder.actor_id or holder.task_id or holder.name)
+
+
+def holder_subject(holder: Holder, snapshot: Snapshot) -> str:
+    """The function of the task that holds a device, however it is called, or the actor's class."""
+    if holder.actor_id:
+        return next((row.class_name for row in snapshot.actors if row.actor_id == holder.actor_id), holder.name)
+    found = next((row for row in snapshot.tasks if row.task_id == holder.task_id), None)
+    return holder.name if found is None else palette.subject(found.name, found.function, found.kind)

@@ -1,0 +1,128 @@
+"""Every part says the same with its looks, without style sheets, and with nothing but words and tables left."""
+
+from __future__ import annotations
+
+import pytest
+
+from nbaccel.notebook import answers_html, card, curves, parts, reprs, static_tables, timeline, view
+from nbaccel.notebook.curves import Series
+from nbaccel.views import palette, tables
+from nbaccel.views.answers import Explanation, Probe, Verdict
+from nbaccel.views.snapshot import ActorRow, Snapshot
+from tests.notebook.levels import LEVELS, Reading, bare, without_style_sheets
+from tests.notebook.test_timeline import EVENTS
+
+
+def _shown(snapshot: Snapshot) -> dict[str, str]:
+    """Everything that is shown as HTML, once."""
+    snapshot.actors = [ActorRow("a1", "GPUActor", "ALIVE", name="main", device_ids={"GPU": ["0"]}, pid=52420)]
+    waits = Explanation("t2", "infer", "PENDING_NODE_ASSIGNMENT", "infer asks for 1 GPU: 0 of 2 are free", "1 GPU")
+    losses = Series("trial 1", [(step, 1 / (step + 1)) for step in range(20)], palette.COLOURS[0][0])
+    group = {"name": "", "state": "CREATED", "strategy": "SPREAD", "bundles": {n: {"GPU": 1.0} for n in range(6)}}
+    return {
+        "card": card.html(snapshot, "as of 2026-11-22 14:03:22"),
+        "last card": card.last_mimebundle(snapshot)["text/html"],
+        "devices": parts.box([static_tables.devices(snapshot)]),
+        "tiles": parts.box([static_tables.devices(_many(snapshot), tiled=True)]),
+        "tasks": parts.box([static_tables.tasks(snapshot, snapshot.tasks)]),
+        "actors": parts.box([static_tables.actors(snapshot)]),
+        "settings": view.of_table(tables.Table("Settings", ("Setting", "Value"), [("burst_lines", "60")])).html,
+        "timeline": timeline.view(timeline.bars(EVENTS)).html,
+        "why": parts.box([answers_html.explanations([waits, waits])]),
+        "probe": parts.box([answers_html.probe(Probe(Verdict.BUSY, "1 GPU: 0 of 2 are free."))]),
+        "group": parts.box([reprs.group_table(group)]),
+        "curve": parts.box([curves.curve("loss", [losses])]),
+    }
+
+
+def _many(snapshot: Snapshot) -> Snapshot:
+    import msgspec
+
+    devices = [msgspec.structs.replace(snapshot.devices[0], id=str(number)) for number in range(64)]
+    return msgspec.structs.replace(snapshot, devices=devices)
+
+
+def test_all_words_and_rows_are_left_at_every_level_in_the_same_order(busy_snapshot: Snapshot) -> None:
+    for name, html in _shown(busy_snapshot).items():
+        full, *others = (Reading(level(html)) for level in LEVELS.values())
+        assert full.words and (full.rows or name in ("tiles", "probe")), name
+        for other in others:
+            assert (other.words, other.rows) == (full.words, full.rows), name
+
+
+def test_a_bare_page_has_no_looks_left_and_a_mail_keeps_the_colours(busy_snapshot: Snapshot) -> None:
+    for name, html in _shown(busy_snapshot).items():
+        page = Reading(bare(html))
+        assert not {"style", "svg", "script"} & set(page.tags) and not {"style", "class"} & set(page.attributes), name
+    mail = without_style_sheets(_shown(busy_snapshot)["card"])
+    assert "background:#" in mail and "text-align:left" in mail
+
+
+def test_the_bare_card_reads_as_a_person_would_tell_it(busy_snapshot: Snapshot) -> None:
+    page = Reading(bare(card.html(busy_snapshot)))
+    assert page.words.startswith("2 of 2 GPUs busy · 2 running · 1 waiting · 40 finished")
+    assert page.rows[0] == ["Device", "In use", "Load and memory", "Held by"]
+    assert page.rows[1] == ["GPU 0 NVIDIA GPU (logical)", "● held 1", "", "GPUActor (pid 52420, cell [3] line 14, 8 s)"]
+    assert page.rows[2][1:3] == ["◐ shared 0.5", "12 GiB of 80 GiB, 83 % busy"]
+
+
+def test_a_curve_becomes_a_small_table(busy_snapshot: Snapshot) -> None:
+    rows = Reading(bare(_shown(busy_snapshot)["curve"])).rows
+    assert rows[0] == ["step", "trial 1"]
+    assert rows[1] == ["0", "1"] and rows[-1] == ["19", "0.05"]
+    assert len(rows) == 1 + curves.TABLE_ROWS
+
+
+def test_sixty_four_devices_are_tiles_and_holders_that_are_alike_one_line(busy_snapshot: Snapshot) -> None:
+    page = Reading(bare(_shown(busy_snapshot)["tiles"]))
+    assert page.tags.count("li") == 64
+    assert page.words.startswith("64 × NVIDIA GPU (logical) GPU 0 GPUActor GPU 1 GPUActor")
+    assert page.words.endswith("Held by GPUActor × 64")
+
+
+def test_a_failure_alone_is_red(busy_snapshot: Snapshot) -> None:
+    assert palette.FAILURE not in without_style_sheets(card.html(busy_snapshot))
+    busy_snapshot.counts["FAILED"] = 1
+    html = without_style_sheets(card.html(busy_snapshot))
+    assert f'color:{palette.FAILURE}">✕</span> 1 failed' in html
+    assert palette.FAILURE in parts.pill("failed", palette.COLOURS[0][0])
+    assert palette.WAITING in parts.pill("waiting", palette.COLOURS[0][0])
+    assert palette.COLOURS[0][0] in parts.pill("running", palette.COLOURS[0][0])
+
+
+def test_the_engine_its_process_and_version_are_the_first_lines_title(busy_snapshot: Snapshot) -> None:
+    assert 'title="nbaccel 0.1.0 · local engine · Python 3.11.7 · head pid 4711"' in card.html(busy_snapshot)
+
+
+def test_a_task_has_one_colour_on_its_device_and_in_its_row(busy_snapshot: Snapshot) -> None:
+    row, holder = busy_snapshot.tasks[0], busy_snapshot.devices[1].holders[0]
+    row.name, row.function, holder.name, holder.task_id = "alpha", "train", "alpha", row.task_id
+    assert static_tables.task_colour(row) == static_tables.holder_colour(holder, busy_snapshot)
+
+
+def test_a_long_name_is_cut_by_looks_alone(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.tasks[0].name = "a_function_with_a_name_of_forty_characters"
+    html = static_tables.tasks(busy_snapshot, busy_snapshot.tasks)
+    assert html.count("a_function_with_a_name_of_forty_characters") == 2, "as text and as title"
+
+
+def test_nothing_says_what_would_be_here_and_what_makes_it_appear(busy_snapshot: Snapshot) -> None:
+    assert "<code>f.remote()</code>" in static_tables.tasks(busy_snapshot, [])
+    assert "<code>Counter.remote()</code>" in static_tables.actors(busy_snapshot, [])
+
+
+def test_equal_waits_are_one_line(busy_snapshot: Snapshot) -> None:
+    import msgspec
+
+    busy_snapshot.tasks += [msgspec.structs.replace(busy_snapshot.tasks[1], task_id=f"t{n}") for n in range(3, 5)]
+    busy_snapshot.counts["PENDING_NODE_ASSIGNMENT"] = 3
+    lines = [line for line in card.text(busy_snapshot).splitlines() if line.startswith("waiting")]
+    assert lines == ["waiting: × 3 infer: waits for 1 GPU; both held"]
+
+
+@pytest.mark.parametrize("hostile", ["<img src=x onerror=alert(1)>", '"><script>alert(1)</script>'])
+def test_no_name_breaks_out_of_any_part(busy_snapshot: Snapshot, hostile: str) -> None:
+    busy_snapshot.tasks[0].name = busy_snapshot.tasks[0].why = hostile
+    busy_snapshot.devices[0].holders[0].name = busy_snapshot.devices[1].name = hostile
+    for name, html in _shown(busy_snapshot).items():
+        assert not {"img", "script"} & set(Reading(html).tags), name
