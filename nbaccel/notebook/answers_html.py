@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from nbaccel.notebook import parts
 from nbaccel.notebook.parts import Html
 from nbaccel.views import tables, wording
-from nbaccel.views.answers import Explanation, Probe
+from nbaccel.views.explanations import Explanation, Probe
 
 NOTHING_WAITS = "No task waits."
 

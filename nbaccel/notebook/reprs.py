@@ -19,7 +19,7 @@ from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.notebook import answers_html, parts, static_tables, views
 from nbaccel.notebook.parts import Html
 from nbaccel.views import tables, wording
-from nbaccel.views.answers import Explanation, Probe
+from nbaccel.views.explanations import Explanation, Probe
 from nbaccel.views.snapshot import Snapshot, TaskRow
 
 _BUNDLES_SHOWN = 4

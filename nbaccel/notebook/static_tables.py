@@ -110,21 +110,28 @@ def tasks(snapshot: Snapshot, shown: Iterable[TaskRow], empty: str = tables.NO_T
     columns = ["Task", "State", "Devices", "Cell", "Started", "Took", *(["Peak memory"] if peak else [])]
     columns += ["Why"] if why else []
     cells = []
+    said = ""  # the reason of the row before
     for row in rows:
         on = device_labels.of_task(row.device_ids, row.node_id, named)
         below = wording.sentence([f"#{wording.short_id(row.task_id)}", f"pid {row.pid}" if row.pid else ""])
         texts = [tables.cell_words(row, snapshot), tables.started(row, snapshot.time), tables.took(row, snapshot.time)]
         texts += [wording.size(row.peak_memory_bytes) if row.peak_memory_bytes is not None else ""] if peak else []
-        texts += [wording.plain(row.why)] if why else []
         cells.append(
             [
                 parts.name_cell(wording.plain(row.name), below),
                 parts.pill(tables.state_word(row.state), task_colour(row)),
                 parts.words(on) if on else parts.words(wording.demand(row.demand), quiet=True),
                 *map(parts.words, texts),
+                *([_why(row.why, said)] if why else []),
             ]
         )
+        said = row.why
     return parts.table("Tasks", columns, cells)
+
+
+def _why(why: str, before: str) -> Html:
+    """The reason, in full for the first of those that share it."""
+    return parts.words("the same", quiet=True) if why and why == before else parts.words(wording.plain(why))
 
 
 def actors(snapshot: Snapshot, shown: Iterable[ActorRow] | None = None) -> Html:

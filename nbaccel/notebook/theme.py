@@ -40,6 +40,7 @@ vertical-align:baseline}
 .nbaccel caption{text-align:left;font-weight:600;padding:2px 0;color:inherit;caption-side:top}
 .nbaccel th,.nbaccel td{text-align:left;vertical-align:top;padding:4px 16px 4px 0;border:0;font-weight:400;
 white-space:normal;background:transparent;color:inherit;line-height:inherit;max-width:none}
+.nbaccel th,.nbaccel td:not(:last-child){white-space:nowrap}
 .nbaccel tbody tr:nth-child(n),.nbaccel tbody tr:hover{background:transparent}
 .nbaccel thead th{color:var(--quiet);font-size:.92em;border-bottom:1px solid var(--line);white-space:nowrap}
 .nbaccel tbody tr+tr th,.nbaccel tbody tr+tr td{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)}

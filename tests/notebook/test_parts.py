@@ -7,7 +7,7 @@ import pytest
 from nbaccel.notebook import answers_html, card, curves, parts, reprs, static_tables, timeline, view
 from nbaccel.notebook.curves import Series
 from nbaccel.views import palette, tables
-from nbaccel.views.answers import Explanation, Probe, Verdict
+from nbaccel.views.explanations import Explanation, Probe, Verdict
 from nbaccel.views.snapshot import ActorRow, Snapshot
 from tests.notebook.levels import LEVELS, Reading, bare, without_style_sheets
 from tests.notebook.test_timeline import EVENTS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nbaccel.notebook import parts, reprs, static_tables
-from nbaccel.views.answers import Explanation
+from nbaccel.views.explanations import Explanation
 from nbaccel.views.snapshot import ActorRow, Snapshot
 from tests.notebook.levels import Reading
 
