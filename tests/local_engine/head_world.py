@@ -40,6 +40,7 @@ FIRST_PID = 5_000_000  # above what the kernel gives
 KILLED, LEFT = 9, 0  # wait statuses
 _ABOUT_PROCESSES = ("kill_sessions", "kill_group", "kill_orphans", "descends_from")
 _GUARDS = ("until_done.py", "unmet_orders.py")  # what catches, and what answers
+_HERE = str(Path(__file__).parent)
 
 
 class Fault(Exception):
@@ -361,7 +362,7 @@ class _Counter:
             return
         if frame.f_code.co_flags & inspect.CO_GENERATOR:
             return  # it may be the end of one that was left early: what that raises reaches nobody
-        if frame.f_code.co_filename.endswith(_GUARDS) or "tests" in frame.f_code.co_filename:
+        if frame.f_code.co_filename.endswith(_GUARDS) or frame.f_code.co_filename.startswith(_HERE):
             return
         self._left -= 1
         if self._left < 0:
