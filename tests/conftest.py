@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nbaccel.ray_engine.startup import light_imports
 from nbaccel.views.snapshot import Alert, DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
 from tests.accelerators.fake_nvml import FakeNvml, build
 from tests.census import Place
 from tests.engines.skips import SKIPS
 from tests.heads import inside
-
-# Ray and JupyterLab start in half the time; that all works without is shown by test_light_imports and by `make demo`.
-sys.path.insert(0, str(light_imports.FOLDER))
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(light_imports.FOLDER), os.environ.get("PYTHONPATH")]))
 
 # A shell script's `&` lets its programs ignore Ctrl-C, and what they start; the tests of Ctrl-C need one that does not.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from nbaccel.ray_engine.startup.light_imports import lighter_imports
+
 pytest.importorskip("ray")
 pytest.importorskip("grpc", reason="Ray Client needs grpcio: pip install 'ray[client]'")
 
@@ -95,7 +97,8 @@ def client_port():
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--num-cpus=2"]
         command += [f"--port={ports[0]}", f"--ray-client-server-port={ports[1]}"]
         command += ["--include-dashboard=false", "--dashboard-agent-listen-port=0"]
-        process = subprocess.Popen(command, start_new_session=True, **quiet)
+        with lighter_imports():
+            process = subprocess.Popen(command, start_new_session=True, **quiet)
         try:
             if _listens(ports[1], process):
                 yield ports[1]

@@ -14,6 +14,7 @@ import pytest
 
 import nbaccel
 from nbaccel import exceptions
+from nbaccel.ray_engine.startup.light_imports import lighter_imports
 from nbaccel.util.accelerators import GOOGLE_TPU_V4, NVIDIA_A100
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from tests.rig import DEADLINE_S, wait_until
@@ -27,7 +28,8 @@ def _patiently(start):
     """Ray gives the processes of a node 15 s to start, which a busy machine may miss: then again."""
     for _ in range(3):
         try:
-            return start()
+            with lighter_imports():
+                return start()
         except Exception as error:  # Ray raises nothing narrower
             late = error
     raise late
