@@ -327,3 +327,45 @@ def test_refs_are_not_pickled_by_hand_where_that_is_forbidden(monkeypatch: pytes
     with pytest.raises(nbaccel.exceptions.OufOfBandObjectRefSerializationException, match=ref.hex()):
         nbaccel.cloudpickle.dumps(ref)
     assert nbaccel.get(nbaccel.get(nbaccel.put([ref]))) == [1]
+
+
+# ---- calls that are wrong
+
+
+class Animal:
+    """Not decorated: the remote class below derives from it."""
+
+    def sound(self) -> str:
+        return "none"
+
+
+@nbaccel.remote
+class Dog(Animal):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @staticmethod
+    def double(number: int) -> int:
+        return 2 * number
+
+
+def test_wrong_calls_raise_where_they_are_made() -> None:
+    dog = Dog.remote("Rex")
+    with pytest.raises(TypeError, match="missing a required argument: 'number'"):
+        dog.double.remote()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'y'"):
+        dog.double.remote(1, y=2)
+    with pytest.raises(TypeError):
+        Dog.remote()
+    with pytest.raises(TypeError, match="cannot be called directly"):
+        dog.sound()
+    with pytest.raises(TypeError, match="cannot be instantiated directly"):
+        Dog("Rex")
+    with pytest.raises(AssertionError, match="takes keyword options"):
+        nbaccel.method(3)
+
+
+def test_handles_and_classes_can_be_annotated() -> None:
+    def use(actor: nbaccel.actor.ActorHandle[int], made: nbaccel.actor.ActorClass[int]) -> nbaccel.ObjectRef[int]: ...
+
+    assert len(use.__annotations__) == 3

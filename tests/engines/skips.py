@@ -40,7 +40,7 @@ SKIPS: dict[tuple[str, str], str] = (
             "test_a_custom_resource_limits_how_many_run",
             "test_a_running_task_is_cancelled",
             "test_a_running_task_is_killed_by_force",
-            "test_a_waiting_task_is_cancelled",
+            "test_a_waiting_task_is_cancelled_and_never_runs",
             "test_an_actor_keeps_the_cpus_that_it_asked_for_while_it_waits",
             "test_fractions_are_packed_before_the_next_device_is_opened",
             "test_get_times_out",

@@ -9,7 +9,7 @@ import pytest
 
 import nbaccel
 from nbaccel import exceptions
-from tests.rig import wait_until
+from tests.rig import is_alive, wait_until
 
 
 @nbaccel.remote
@@ -61,6 +61,26 @@ def test_the_options_of_a_method_hold(nb):
 def test_a_generator_method_streams(nb):
     counter = Counter.remote()
     assert [nb.get(ref) for ref in counter.numbers.remote(3)] == [0, 1, 2]
+
+
+def test_a_method_may_return_nothing(nb):
+    assert Counter.remote().add.options(num_returns=0).remote() is None
+
+
+def test_a_coroutine_that_raises_reaches_its_caller_only(nb):
+    @nb.remote
+    class Clerk:
+        async def fail(self):
+            raise KeyError("missing")
+
+        async def work(self):
+            return "worked"
+
+    clerk = Clerk.remote()
+    failed, worked = clerk.fail.remote(), clerk.work.remote()
+    with pytest.raises(KeyError, match="missing"):
+        nb.get(failed)
+    assert nb.get([worked, clerk.work.remote()]) == ["worked", "worked"]
 
 
 def test_a_method_that_raises_leaves_the_actor_alive(nb):
@@ -153,6 +173,13 @@ def test_a_name_is_given_once(nb):
     assert nb.get(same.add.remote()) == 2
 
 
+def test_options_that_are_refused_take_no_name(nb):
+    with pytest.raises(ValueError):
+        Counter.options(name="unused", num_gpus=1.5).remote()
+    with pytest.raises(ValueError, match="unused"):
+        nb.get_actor("unused")
+
+
 def test_a_killed_actor_fails_its_calls(nb):
     counter = Counter.remote()
     nb.get(counter.add.remote())
@@ -213,12 +240,10 @@ def test_an_actor_that_fails_to_start_names_the_cause(nb):
 
 
 def test_an_actor_ends_with_its_last_handle(nb):
-    import psutil
-
     counter = Counter.remote()
     pid = nb.get(counter.pid.remote())
     del counter
-    wait_until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    wait_until(lambda: not is_alive(pid))
 
 
 def test_an_actor_knows_its_own_handle(nb):
@@ -280,6 +305,7 @@ def test_an_async_call_is_cancelled(nb):
     with pytest.raises(exceptions.TaskCancelledError) as caught:
         nb.get(ref)
     assert isinstance(caught.value, exceptions.RayTaskError)
+    assert nb.get(waits.has_begun.remote())
 
 
 def test_the_older_spelling_of_a_start_and_a_call_takes_its_options_beside_its_arguments(nb):

@@ -9,6 +9,7 @@ import pytest
 
 import nbaccel
 from nbaccel import exceptions
+from nbaccel.actor import ActorClassInheritanceException
 from tests.rig import wait_until
 
 
@@ -50,7 +51,7 @@ def test_a_derived_class_keeps_what_it_inherits(nb):
 
 
 def test_an_actor_class_is_not_derived_from(nb):
-    with pytest.raises(TypeError, match="Inherit"):
+    with pytest.raises(ActorClassInheritanceException):
 
         class Derived(nb.remote(Plain)):
             pass
@@ -98,6 +99,7 @@ def test_names_belong_to_a_namespace(nb):
     with pytest.raises(ValueError, match="here"):
         nb.get_actor("here", namespace="two")
     assert {"name": "here", "namespace": "one"} in nb.util.list_named_actors(all_namespaces=True)
+    assert "here" not in nb.util.list_named_actors()
     nb.kill(actor)
 
 
@@ -313,6 +315,17 @@ def test_a_name_is_free_when_its_actor_went_out_of_scope(nb):
 def test_the_plain_class_is_there_for_tests_without_an_actor(nb):
     assert Speaker.__ray_metadata__.modified_class is Speaker.__ray_actor_class__
     assert Speaker.__ray_actor_class__("alone").read() == "alone"
+    assert nb.remote(Plain).kind == "plain" and nb.remote(Plain).double(3) == 6
+
+
+def test_a_method_may_be_marked_bare(nb):
+    @nb.remote
+    class Marked:
+        @nb.method
+        def answer(self):
+            return 42
+
+    assert nb.get(Marked.remote().answer.remote()) == 42
 
 
 class Shadowed:

@@ -452,3 +452,5 @@ def test_an_actor_leaves_wherever_it_says_so(nb, tmp_path, cls, call):
         nb.get(getattr(actor, call).remote(), timeout=60)
     with pytest.raises(exceptions.ActorDiedError):
         nb.get(actor.__ray_ready__.remote(), timeout=60)
+    if nb.engine.current().name == "local":  # its process ends as a program ends
+        wait_until((tmp_path / "left").exists)

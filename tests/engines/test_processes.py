@@ -16,7 +16,7 @@ import pytest
 import nbaccel
 from nbaccel import exceptions
 from tests.engines.conftest import ON_RAY
-from tests.rig import wait_until
+from tests.rig import is_alive, wait_until
 
 pytestmark = pytest.mark.parametrize("engine", ["local", pytest.param("ray", marks=ON_RAY)], indirect=True)
 
@@ -234,6 +234,52 @@ def test_an_actor_that_is_not_killed_says_its_last_words(nb, tmp_path, end):
         getattr(diarist, end).remote()
     del diarist
     wait_until((tmp_path / "goodbye").exists)
+
+
+def test_an_async_actor_says_its_last_words_too(nb, tmp_path):
+    @nb.remote
+    class Diarist:
+        async def ready(self):
+            return True
+
+        def __ray_shutdown__(self):
+            (tmp_path / "goodbye").touch()
+
+    diarist = Diarist.remote()
+    nb.get(diarist.ready.remote())
+    del diarist
+    wait_until((tmp_path / "goodbye").exists)
+
+
+def test_last_words_that_fail_do_not_keep_an_actor_from_ending(nb):
+    @nb.remote
+    class Grumpy:
+        def pid(self):
+            return os.getpid()
+
+        def __ray_shutdown__(self):
+            raise ValueError("not yet")
+
+    grumpy = Grumpy.remote()
+    pid = nb.get(grumpy.pid.remote())
+    del grumpy
+    wait_until(lambda: not is_alive(pid))
+
+
+def test_a_killed_actor_has_no_last_words(nb, tmp_path):
+    @nb.remote
+    class Diarist:
+        def pid(self):
+            return os.getpid()
+
+        def __ray_shutdown__(self):
+            (tmp_path / "goodbye").touch()
+
+    diarist = Diarist.remote()
+    pid = nb.get(diarist.pid.remote())
+    nb.kill(diarist)
+    wait_until(lambda: not is_alive(pid))
+    assert not (tmp_path / "goodbye").exists()
 
 
 @pytest.mark.parametrize("end", ["killed", "crashed", "crashed task"])

@@ -73,6 +73,28 @@ def test_a_dynamic_task_returns_a_list_of_refs_and_an_error_is_its_last(nb):
         nb.get(failed)
 
 
+def test_a_generator_that_ends_before_its_refs_are_filled_is_an_error_of_the_others(nb):
+    first, second = count.options(num_returns=2).remote(1)
+    assert nb.get(first) == 0
+    with pytest.raises(ValueError, match="num_returns=2"):
+        nb.get(second)
+
+
+# Ray 2.60 runs such a task once.
+@pytest.mark.parametrize("engine", ["local", "debug"], indirect=True)
+def test_a_generator_with_refs_to_fill_may_be_run_again(nb, tmp_path):
+    @nb.remote(num_returns=2, retry_exceptions=True, max_retries=1)
+    def second_time_lucky():
+        yield "x" * 200_000
+        if not (tmp_path / "ran").exists():
+            (tmp_path / "ran").touch()
+            raise ValueError("the first time")
+        yield "y"
+
+    first, second = nb.get(second_time_lucky.remote())
+    assert (len(first), second) == (200_000, "y")
+
+
 # ---- streams
 
 
@@ -176,14 +198,35 @@ def test_a_generator_of_an_async_actor_streams_too(nb):
         def plain(self):
             yield from range(3)
 
-        async def later(self):
+        async def later(self, fail_at=None):
+            for number in range(3):
+                if number == fail_at:
+                    raise ValueError("in the middle")
+                yield number
+
+    source = Source.remote()
+
+    async def read():
+        return [await ref async for ref in source.later.remote()]
+
+    assert _values(nb, source.plain.remote()) == asyncio.run(read()) == [0, 1, 2]
+    assert _values(nb, source.later.remote(fail_at=1)) == [0, "in the middle"]
+    nested = source.plain.options(num_returns="dynamic").remote()
+    assert nb.get(list(nb.get(nested))) == [0, 1, 2]
+
+
+def test_many_streams_of_an_actor_wait_for_their_readers_at_the_same_time(nb):
+    @nb.remote
+    class Source:
+        @nb.method(_generator_backpressure_num_objects=1)
+        async def count(self):
             for number in range(3):
                 yield number
 
     source = Source.remote()
-    assert _values(nb, source.plain.remote()) == _values(nb, source.later.remote()) == [0, 1, 2]
-    nested = source.plain.options(num_returns="dynamic").remote()
-    assert nb.get(list(nb.get(nested))) == [0, 1, 2]
+    streams = [source.count.remote() for _ in range(50)]
+    assert [nb.get(next(stream)) for stream in streams] == [0] * 50
+    assert [_values(nb, stream) for stream in streams] == [[1, 2]] * 50
 
 
 def test_the_end_of_a_stream_that_was_let_go_comes_all_the_same(nb):

@@ -150,10 +150,10 @@ def test_a_task_whose_worker_dies_is_retried(nb, tmp_path):
     assert nb.get(second_time.remote()) == "done"
 
 
-def test_a_waiting_task_is_cancelled(nb, gate):
+def test_a_waiting_task_is_cancelled_and_never_runs(nb, gate, tmp_path):
     @nb.remote
     def never():
-        return 1
+        (tmp_path / "ran").touch()
 
     @nb.remote(num_cpus=4)
     def hold(gate):
@@ -169,6 +169,8 @@ def test_a_waiting_task_is_cancelled(nb, gate):
     assert not isinstance(caught.value, exceptions.RayTaskError)
     nb.get(gate.open.remote())
     nb.get(blocked)
+    nb.get(add.options(resources={"blue": 2}).remote(1))  # what it waited for is free
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_running_task_is_cancelled(nb, tmp_path):

@@ -10,16 +10,20 @@ from nbaccel.cluster_utils import Cluster
 from tests.rig import wait_until
 
 
-@pytest.fixture(scope="module", autouse=True)
-def engine():
-    """No embedded head here: each test joins the shared one."""
-
-
-@pytest.fixture
-def cluster():
+@pytest.fixture(scope="module")
+def shared():
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "num_gpus": 1})
     yield cluster
     cluster.shutdown()
+
+
+@pytest.fixture
+def cluster(shared):
+    """The shared head; what the test leaves on it is ended."""
+    yield shared
+    for row in nbaccel.util.list_named_actors(all_namespaces=True):
+        nbaccel.kill(nbaccel.get_actor(row["name"], row["namespace"]))
+    nbaccel.shutdown()
 
 
 @nbaccel.remote
