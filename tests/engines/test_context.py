@@ -161,7 +161,7 @@ def test_what_ran_is_on_the_timeline(nb):
     wait_until(lambda: any(event["name"] in ("on the timeline", "facts") for event in nb.timeline()))
 
 
-def test_the_timeline_has_the_phases_of_a_task(nb, wait_until):
+def test_the_timeline_has_the_phases_of_a_task(nb):
     nb.snapshot()
     ref = facts.remote()
     nb.get(ref)
@@ -177,7 +177,7 @@ def test_the_timeline_has_the_phases_of_a_task(nb, wait_until):
         inside = [event for event in events if whole is not None and _is_inside(event, whole)]
         return inside if len(inside) == 3 else None
 
-    found = wait_until(phases)
+    found = wait_until(phases, "all three phases")
     assert [event["cat"] for event in found] == ["task:deserialize_arguments", "task:execute", "task:store_outputs"]
 
 
