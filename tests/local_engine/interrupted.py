@@ -1,7 +1,8 @@
 """A program that is interrupted thousands of times while it talks to its head; then everything must still work.
 
 Run with the number of interrupts. A child of it sends them at random moments; the program gets, puts, submits and
-waits all the while, and checks every answer that it gets.
+waits all the while, and checks every answer that it gets. It goes on until half as many have cut a call short: how many
+come while the last one is still being raised depends on how busy the machine is.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ class Calls:
         assert (len(ready), len(waiting)) == (2, 0)
 
 
-def pester(pid: int, count: int) -> None:
-    """Send so many SIGINTs, at random moments; the next one when the last was seen (a byte on stdin)."""
-    for _ in range(count):
+def pester(pid: int) -> None:
+    """Send SIGINTs without end, at random moments; the next one when the last was seen (a byte on stdin)."""
+    while True:
         for _pause in range(random.randrange(random.choice((50, 1_000, 30_000)))):
             pass
         os.kill(pid, signal.SIGINT)
@@ -92,11 +93,10 @@ def main(wanted: int) -> None:
     if child == 0:
         os.dup2(read, 0)
         os.close(write)
-        pester(me, wanted)
+        pester(me)
         os._exit(0)
-    os.close(read)
     done = 0
-    while interrupts.count < wanted:
+    while interrupts.count < wanted or interrupts.raised < wanted // 2 or done < 100:
         try:
             interrupts.armed = True
             random.choice(calls.kinds)()
@@ -105,11 +105,11 @@ def main(wanted: int) -> None:
         except KeyboardInterrupt:
             continue
     interrupts.armed = False
+    os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     for kind in calls.kinds * 10:
         kind()
-    few = interrupts.raised < wanted // 2 or done < 100
-    print("too few" if few else "all well", interrupts.count, interrupts.raised, done, threading.active_count())
+    print("all well", interrupts.count, interrupts.raised, done, threading.active_count())
 
 
 if __name__ == "__main__":
