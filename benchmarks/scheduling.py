@@ -113,7 +113,8 @@ def nodes(number: int, tasks: int = 10_000) -> float:
 def calls(number: int = 10_000) -> float:
     """Calls of one actor by one caller."""
     bench = Bench(head())
-    creation = Task(terms(kind=TaskKind.ACTOR_CREATION, actor=ActorTerms(running=())), b"c", actor_id=b"a")
+    of_actor = Terms("A", TaskKind.ACTOR_CREATION, b"f", ONE_CPU, job=1, pool=POOL, actor=ActorTerms(running=()))
+    creation = Task(of_actor, b"c", actor_id=b"a")
     bench.tell(ev.TaskSubmitted(creation))
     bench.answer()
     bench.spent_s = 0.0
