@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nbaccel import __version__
 from nbaccel.handles.option_checks import MOST_RETURNS
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head import outcomes
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import (
     CANCELLED,
@@ -288,14 +289,9 @@ class Intake:
         record = self._head.scheduler.task_record(message.task_id)
         if record is not None and not record.over and not message.fall_back:
             entry: TaskEntry = record.task.payload
-            entry.results = message.results
-            entry.failed = message.failed
-            entry.note = message.note
-            entry.finished_at, entry.times = time.time(), message.times
+            outcomes.note_done(entry, message, time.time())
             if message.failed and message.results and message.results[0].value.status == wire.FAILED:
                 self._head.environments.failed(entry.terms.environment, message.note)
-            if message.failed:
-                entry.error_type = CANCELLED if message.note == "cancelled" else "TASK_EXECUTION_EXCEPTION"
             if entry.started_at is None:
                 entry.started_at = entry.times[0] if entry.times else worker.last_done_at
             worker.last_done_at = entry.finished_at

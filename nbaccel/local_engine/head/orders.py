@@ -2,54 +2,24 @@
 
 from __future__ import annotations
 
-import pickle
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head import outcomes
 from nbaccel.local_engine.head.objects.held_sends import HeldSends
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import CANCELLED, TaskEntry, WorkerProcess
 from nbaccel.local_engine.head.unmet_orders import UnmetOrders
-from nbaccel.local_engine.wire import failures
-from nbaccel.local_engine.wire.ids import return_id, task_of
+from nbaccel.local_engine.wire.ids import task_of
 from nbaccel.scheduling import commands as do
-from nbaccel.scheduling.commands import Failure
 from nbaccel.scheduling.events import ArgumentFailed, ArgumentsLost, ObjectsReady, TimePassed
 from nbaccel.scheduling.terms import Task, TaskKind
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head
 
-_ERRORS = {
-    Failure.WORKER_CRASHED: "WorkerCrashedError",
-    Failure.CANCELLED: "TaskCancelledError",
-    Failure.ACTOR_DIED: "ActorDiedError",
-    Failure.ACTOR_UNAVAILABLE: "ActorUnavailableError",
-    Failure.UNSCHEDULABLE: "TaskUnschedulableError",
-    Failure.JOB_ENDED: "WorkerCrashedError",
-    Failure.NODE_DIED: "NodeDiedError",
-    Failure.GROUP_REMOVED: "TaskPlacementGroupRemoved",
-    Failure.PENDING_CALLS_EXCEEDED: "PendingCallsLimitExceeded",
-}
-_NOTHING = wire.Value(wire.OK, b"\x00" + pickle.dumps(None, 5))  # the value None, as codec writes it
-_ERROR_TYPES = {
-    Failure.WORKER_CRASHED: "WORKER_DIED",
-    Failure.CANCELLED: CANCELLED,
-    Failure.ACTOR_DIED: "ACTOR_DIED",
-    Failure.ACTOR_UNAVAILABLE: "ACTOR_UNAVAILABLE",
-    Failure.UNSCHEDULABLE: "TASK_UNSCHEDULABLE_ERROR",
-    Failure.JOB_ENDED: "WORKER_DIED",
-    Failure.NODE_DIED: "NODE_DIED",
-    Failure.GROUP_REMOVED: "TASK_PLACEMENT_GROUP_REMOVED",
-    Failure.PENDING_CALLS_EXCEEDED: "PENDING_CALLS_LIMIT_EXCEEDED",
-}
-# What the calls of an actor get that never found a place; one that lived before is simply dead.
-_NEVER_PLACED = {
-    Failure.UNSCHEDULABLE: "ActorUnschedulableError",
-    Failure.GROUP_REMOVED: "ActorUnschedulableError",  # as in Ray
-}
 _ACTOR_STATES = {"PENDING": "PENDING_CREATION"}
 
 
@@ -251,25 +221,18 @@ class Orders:
 
     def _write_results(self, task: Task, entry: TaskEntry, results: list[wire.Result]) -> None:
         terms = entry.terms
-        if terms.returns == 0:
-            if task.kind is not TaskKind.ACTOR_CREATION:
-                self._head.unread_errors.tell(entry)
-            return
-        task_id = task.task_id
-        if terms.num_returns == wire.STREAMING:
-            value = results[0].value
-            # What the generator raised is its last item; the stream itself has come to its end all the same.
-            self._write_result(task_id, 0, entry, wire.Result(_NOTHING if value.status == wire.RAISED else value))
+        if terms.returns == 0 and task.kind is not TaskKind.ACTOR_CREATION:
+            self._head.unread_errors.tell(entry)
+        streams = terms.returns and terms.num_returns == wire.STREAMING
+        for index, (id, result) in enumerate(outcomes.objects_of(task, results)):
+            self._write_result(id, index, entry, result)
+        if streams:
             if not entry.is_made_again and not entry.stream_over:
-                self._end_stream(task_id, entry, value)
-            self._head.lineage.stream_ended(task_id, entry, value)
-            return
-        for index, result in enumerate(results):
-            self._write_result(task_id, index, entry, result)
+                self._end_stream(task, entry, results)
+            self._head.lineage.stream_ended(task.task_id, entry, results[0].value)
 
-    def _write_result(self, task_id: bytes, index: int, entry: TaskEntry, result: wire.Result) -> None:
+    def _write_result(self, id: bytes, index: int, entry: TaskEntry, result: wire.Result) -> None:
         """One result; of one that is there already everybody is told once more."""
-        id = return_id(task_id, index)
         if index < entry.written:
             self._head.delivery.announce_again(id, entry.client_id)
         else:
@@ -277,18 +240,20 @@ class Orders:
             entry.written = index + 1
             self._head.delivery.filled(id, filled, result.value, entry.client_id)
 
-    def _end_stream(self, task_id: bytes, entry: TaskEntry, value: wire.Value) -> None:
+    def _end_stream(self, task: Task, entry: TaskEntry, results: list[wire.Result]) -> None:
         """The stream's reader gets the error, if there was one, as the last item."""
         peer = self._head.peers.get(entry.client_id)
         if peer is None:
             return
-        if value.status != wire.OK:
-            id = return_id(task_id, entry.items + 1)
+        last = outcomes.last_item(task, entry.items, results)
+        if last is not None:
+            id, value = last
             self._objects.promise(id, entry.client_id)
             self._objects.fill(id, value, [])
-            self._head.send(peer, wire.StreamItem(task_id, entry.items, value if value.data is not None else None))
+            shown = value if value.data is not None else None
+            self._head.send(peer, wire.StreamItem(task.task_id, entry.items, shown))
             entry.items += 1
-        self._head.send(peer, wire.StreamEnd(task_id, entry.items))
+        self._head.send(peer, wire.StreamEnd(task.task_id, entry.items))
         entry.stream_over = True
 
     def arrived(self, id: bytes, value: wire.Value) -> None:
@@ -308,52 +273,24 @@ class Orders:
     def fail_for_argument(self, task: Task, id: bytes, value: wire.Value) -> None:
         """Write an argument's error as the results of a task that never ran."""
         entry: TaskEntry = task.payload
-        source = self._head.scheduler.task_record(task_of(id))
-        entry.failed, entry.note = True, "an argument failed"
-        if source is not None and source.task.payload.failed:
-            entry.error_type = source.task.payload.error_type
-            entry.note = f"an argument failed: {source.task.payload.note.removeprefix('an argument failed: ')}"
-        entry.finished_at = time.time()
+        outcomes.note_failed_argument(entry, self._head.scheduler.task_record(task_of(id)), time.time())
         if task.kind is TaskKind.ACTOR_CREATION:
             self.creation_failed(entry, value)
             self._head.unread_errors.constructor_failed(entry)
-        self._write_results(task, entry, [wire.Result(value)] * max(entry.terms.returns, 1))
+        self._write_results(task, entry, outcomes.same_for_all(entry, value))
         self._let_go(entry, task)
 
     def _fail_task(self, command: do.FailTask) -> None:
         task, entry = command.task, command.task.payload
-        entry.failed, entry.note = True, command.message
-        entry.error_type = _ERROR_TYPES[command.failure]
-        entry.finished_at = time.time()
+        outcomes.note_failure(entry, command, time.time())
         if task.kind is TaskKind.ACTOR_CREATION:
             self._head.unread_errors.constructor_failed(entry)
-        value = self._failure(command, task, entry)
-        self._write_results(task, entry, [wire.Result(value)] * max(entry.terms.returns, 1))
+        actor = self._head.actors.get(command.actor_id or task.actor_id or b"")
+        ending = self._head.workers.endings.get(entry.worker_id, outcomes.UNKNOWN_ENDING)
+        value = outcomes.failure_value(command, actor, ending)
+        self._write_results(task, entry, outcomes.same_for_all(entry, value))
         entry.results = None
         self._let_go(entry, task)
-
-    def _failure(self, command: do.FailTask, task: Task, entry: TaskEntry) -> wire.Value:
-        kind = _ERRORS[command.failure]
-        facts: dict[str, Any] = {"task_id": task.task_id.hex()}
-        if command.failure in (Failure.ACTOR_DIED, Failure.ACTOR_UNAVAILABLE):
-            actor = self._head.actors.get(command.actor_id or task.actor_id or b"")
-            facts["actor_id"] = (command.actor_id or task.actor_id or b"").hex()
-            if actor is not None and actor.creation_failure is not None:
-                failure: wire.Value = actor.creation_failure
-                return failure
-            if actor is not None:
-                facts["cause"] = actor.creation_error
-                kind = actor.never_placed or kind
-        elif command.failure is Failure.WORKER_CRASHED:
-            pid, code, number = self._head.workers.endings.get(entry.worker_id, (None, None, None))
-            facts |= {"pid": pid, "exit_code": code, "signal_number": number}
-        elif command.failure in _NEVER_PLACED and task.kind is not TaskKind.TASK:
-            actor = self._head.actors.get(task.actor_id or b"")
-            was_placed = actor is not None and bool(actor.worker_id)
-            kind = "ActorDiedError" if was_placed else _NEVER_PLACED[command.failure]
-            if actor is not None and not was_placed:
-                actor.never_placed = kind
-        return failures.failed(kind, command.message, **facts)
 
     def _let_go(self, entry: TaskEntry, task: Task) -> None:
         """The task is over: its arguments need no longer be held for it."""
@@ -378,12 +315,8 @@ class Orders:
 
     def creation_failed(self, entry: TaskEntry, value: wire.Value) -> None:
         actor = self._head.actors.get(entry.submit.actor_id)
-        if actor is None or value.data is None:
-            return
-        if value.status == wire.RAISED:
-            actor.creation_error = value.data
-        else:
-            actor.creation_failure = value
+        if actor is not None:
+            outcomes.note_failed_creation(actor, value)
 
     def _actor_placed(
         self, task: Task, worker: WorkerProcess, command: do.SendTask, ids: dict[str, list[str]] | None

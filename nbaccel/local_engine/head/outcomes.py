@@ -1,0 +1,125 @@
+"""What becomes of tasks: results as objects, the end of a stream, and a failure as the error that its user meets.
+
+Nothing here acts: books are handed in, values come back. The head and the debug engine share it.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.records import CANCELLED, ActorEntry, TaskEntry
+from nbaccel.local_engine.wire import failures
+from nbaccel.local_engine.wire.ids import return_id
+from nbaccel.scheduling.commands import FailTask, Failure
+from nbaccel.scheduling.tasks import TaskRecord
+from nbaccel.scheduling.terms import Task, TaskKind
+
+NOTHING = wire.Value(wire.OK, b"\x00" + pickle.dumps(None, 5))  # the value None, as codec writes it
+RAISED = "TASK_EXECUTION_EXCEPTION"  # Ray's word for an error of the user's code
+
+_ERRORS = {
+    Failure.WORKER_CRASHED: ("WorkerCrashedError", "WORKER_DIED"),
+    Failure.CANCELLED: ("TaskCancelledError", CANCELLED),
+    Failure.ACTOR_DIED: ("ActorDiedError", "ACTOR_DIED"),
+    Failure.ACTOR_UNAVAILABLE: ("ActorUnavailableError", "ACTOR_UNAVAILABLE"),
+    Failure.UNSCHEDULABLE: ("TaskUnschedulableError", "TASK_UNSCHEDULABLE_ERROR"),
+    Failure.JOB_ENDED: ("WorkerCrashedError", "WORKER_DIED"),
+    Failure.NODE_DIED: ("NodeDiedError", "NODE_DIED"),
+    Failure.GROUP_REMOVED: ("TaskPlacementGroupRemoved", "TASK_PLACEMENT_GROUP_REMOVED"),
+    Failure.PENDING_CALLS_EXCEEDED: ("PendingCallsLimitExceeded", "PENDING_CALLS_LIMIT_EXCEEDED"),
+}  # the exception, and Ray's word for it in the state of a task
+# What the calls of an actor get that never found a place; one that lived before is simply dead.
+_NEVER_PLACED = {
+    Failure.UNSCHEDULABLE: "ActorUnschedulableError",
+    Failure.GROUP_REMOVED: "ActorUnschedulableError",  # as in Ray
+}
+_ABOUT_ACTORS = (Failure.ACTOR_DIED, Failure.ACTOR_UNAVAILABLE)
+_OF_AN_ARGUMENT = "an argument failed"
+
+Ending = tuple[int | None, int | None, int | None]  # of a process: pid, exit code, signal
+UNKNOWN_ENDING: Ending = (None, None, None)
+
+
+# ---- what a task's entry says once it is over
+
+
+def note_done(entry: TaskEntry, done: wire.Done, now: float) -> None:
+    """The task returned, or raised."""
+    entry.results, entry.failed, entry.note = done.results, done.failed, done.note
+    entry.finished_at, entry.times = now, done.times
+    if done.failed:
+        entry.error_type = CANCELLED if done.note == "cancelled" else RAISED
+
+
+def note_failure(entry: TaskEntry, command: FailTask, now: float) -> None:
+    """The task ends without having returned."""
+    entry.failed, entry.note = True, command.message
+    entry.error_type = _ERRORS[command.failure][1]
+    entry.finished_at = now
+
+
+def note_failed_argument(entry: TaskEntry, source: TaskRecord | None, now: float) -> None:
+    """The task never runs, because `source`, which was to make its argument, has failed."""
+    entry.failed, entry.note = True, _OF_AN_ARGUMENT
+    if source is not None and source.task.payload.failed:
+        first = source.task.payload
+        entry.error_type = first.error_type
+        entry.note = f"{_OF_AN_ARGUMENT}: {first.note.removeprefix(f'{_OF_AN_ARGUMENT}: ')}"
+    entry.finished_at = now
+
+
+def note_failed_creation(actor: ActorEntry, value: wire.Value) -> None:
+    """The constructor of an actor did not return: its calls will tell why."""
+    if value.status == wire.RAISED:
+        actor.creation_error = value.data
+    elif value.data is not None:
+        actor.creation_failure = value
+
+
+# ---- values
+
+
+def failure_value(command: FailTask, actor: ActorEntry | None, ending: Ending = UNKNOWN_ENDING) -> wire.Value:
+    """The error of a task that did not return; `actor` is the one that it creates or calls, `ending` its process's."""
+    task = command.task
+    kind = _ERRORS[command.failure][0]
+    facts: dict[str, Any] = {"task_id": task.task_id.hex()}
+    if command.failure in _ABOUT_ACTORS:
+        facts["actor_id"] = (command.actor_id or task.actor_id or b"").hex()
+        if actor is not None and actor.creation_failure is not None:
+            known: wire.Value = actor.creation_failure
+            return known
+        if actor is not None:
+            facts["cause"] = actor.creation_error
+            kind = actor.never_placed or kind
+    elif command.failure is Failure.WORKER_CRASHED:
+        facts["pid"], facts["exit_code"], facts["signal_number"] = ending
+    elif command.failure in _NEVER_PLACED and task.kind is not TaskKind.TASK:
+        was_placed = actor is not None and bool(actor.worker_id)
+        kind = "ActorDiedError" if was_placed else _NEVER_PLACED[command.failure]
+        if actor is not None and not was_placed:
+            actor.never_placed = kind
+    return failures.failed(kind, command.message, **facts)
+
+
+def same_for_all(entry: TaskEntry, value: wire.Value) -> list[wire.Result]:
+    """An error as the results of a task: each of its objects is the error."""
+    return [wire.Result(value)] * max(entry.terms.returns, 1)
+
+
+def objects_of(task: Task, results: list[wire.Result]) -> list[tuple[bytes, wire.Result]]:
+    """The objects that the results of a task become, by id."""
+    terms = task.terms
+    if terms.returns and terms.num_returns == wire.STREAMING:
+        value = results[0].value
+        # What the generator raised is its last item; the stream itself has come to its end all the same.
+        return [(return_id(task.task_id, 0), wire.Result(NOTHING if value.status == wire.RAISED else value))]
+    return [(return_id(task.task_id, index), result) for index, result in enumerate(results[: terms.returns])]
+
+
+def last_item(task: Task, items: int, results: list[wire.Result]) -> tuple[bytes, wire.Value] | None:
+    """The error that ends a stream of so many items, as the item after them; None where it ended well."""
+    value = results[0].value
+    return (return_id(task.task_id, items + 1), value) if value.status != wire.OK else None
