@@ -7,29 +7,20 @@ import time
 from collections import Counter
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from nbaccel import __version__
-from nbaccel.accelerators import Device
-from nbaccel.accelerators.metrics import DeviceMetrics as DeviceFacts
 from nbaccel.accelerators.report import unoffered
-from nbaccel.local_engine.head.records import ActorEntry, TaskEntry
+from nbaccel.local_engine.head.records import ActorEntry
+from nbaccel.local_engine.head.rows import Rows, device_row
 from nbaccel.scheduling.events import UNIT
-from nbaccel.scheduling.moves import FAILED
-from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views.snapshot import (
-    ActorRow,
-    Alert,
-    DeviceMetrics,
     DeviceRow,
     GroupRow,
-    Holder,
     JobRow,
     NodeRow,
     Runtime,
     Snapshot,
-    TaskRow,
     WorkerRow,
 )
 
@@ -37,10 +28,8 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head
 
 MOST_WAITING, MOST_RUNNING, MOST_ENDED = 20, 50, 20
-MOST_FAILED = 50  # the newest failures, however much has ended since
 MOST_JOBS = 100
 MOST_ALERTS = 20
-MOST_EXPLAINED = 50  # a reason costs some 20 µs of the head's loop
 
 
 class Picture:
@@ -48,6 +37,7 @@ class Picture:
 
     def __init__(self, head: Head) -> None:
         self._head = head
+        self.rows = Rows(head.scheduler, head.workers.pid_of)
 
     def snapshot(self, seq: int, rows: int = 0) -> Snapshot:
         """The picture; `rows` asks for more tasks of each kind than usual."""
@@ -60,21 +50,16 @@ class Picture:
             time=time.time(),
             nodes=self.node_rows(),
             devices=self.device_rows(),
-            tasks=self.task_rows(max(MOST_RUNNING, rows), max(MOST_WAITING, rows), max(MOST_ENDED, rows)),
-            actors=[self.actor(entry) for entry in self._actors_shown(actors)],
+            tasks=self.rows.tasks(max(MOST_RUNNING, rows), max(MOST_WAITING, rows), max(MOST_ENDED, rows)),
+            actors=[self.rows.actor(entry) for entry in self._actors_shown(actors)],
             actor_counts=Counter(entry.state for entry in actors),
             workers=self.worker_rows(),
             groups=[GroupRow.from_table(row) for row in head.questions.groups.rows()][-50:],
             jobs=self.job_rows(),
-            alerts=[*head.watchers.alerts[-MOST_ALERTS:], *self._failures(counts)],
+            alerts=[*head.watchers.alerts[-MOST_ALERTS:], *self.rows.failures(counts, head.started_at)],
             counts=counts,
             found=self._found(),
         )
-
-    def _failures(self, counts: dict[str, int]) -> list[Alert]:
-        ended = self._head.scheduler.ended() if counts[FAILED.name] else ()
-        last = next((self.task(record) for record in ended if record.state is FAILED), None)
-        return Alert.of_failures(counts, last, self._head.started_at)
 
     def _runtime(self) -> Runtime:
         import os
@@ -165,14 +150,8 @@ class Picture:
     def device_rows(self) -> list[DeviceRow]:
         head, rows = self._head, []
         for node_id, offered in head.nodes.devices.items():
-            if node_id in head.nodes.gone:
-                continue
-            holders = self._holders(node_id)
-            states = {(device.spec.resource, device.spec.index): device for device in head.scheduler.devices(node_id)}
-            for resource, devices in offered.devices.items():
-                for device in devices:
-                    state = states.get((resource, device.index))
-                    rows.append(self._device(node_id, device, state, holders.get((resource, device.index), [])))
+            if node_id not in head.nodes.gone:
+                rows += self.rows.devices(node_id, offered, head.devices.watch.metrics)
         return rows + self._unoffered_rows()
 
     def _unoffered_rows(self) -> list[DeviceRow]:
@@ -183,150 +162,17 @@ class Picture:
             return []
         rows = []
         for device, why in unoffered(node.detection, offered):
-            row = self._device(node.node_id, device, None, [])
+            row = device_row(node.node_id, device, self._head.devices.watch.metrics.get(device.lease_key))
             row.offered, row.free_reason = False, why
             rows.append(row)
         return rows
 
-    def _holders(self, node_id: bytes) -> dict[tuple[str, int], list[Holder]]:
-        found: dict[tuple[str, int], list[Holder]] = {}
-        for row in self._head.scheduler.device_holders(node_id):
-            found.setdefault((row.resource, row.index), []).append(self._holder(row))
-        return found
-
-    def _holder(self, row: Any) -> Holder:
-        held_by = row.held_by
-        actor = getattr(held_by, "creation", None)
-        task = (actor.task if actor is not None else getattr(held_by, "task", None)) or None
-        if task is None:
-            spec = held_by.spec
-            name = f"placement group {spec.name or spec.group_id.hex()[:8]}"
-            return Holder(name, row.amount / UNIT, job=spec.job)
-        entry: TaskEntry = task.payload
-        terms = entry.terms
-        worker = self._head.workers.by_id.get(entry.worker_id)
-        is_actor = terms.kind is TaskKind.ACTOR_CREATION
-        return Holder(
-            terms.class_name if is_actor else terms.name,
-            row.amount / UNIT,
-            None if is_actor else task.task_id.hex(),
-            task.actor_id.hex() if is_actor and task.actor_id else None,
-            worker.pid if worker is not None else None,
-            terms.cell,
-            entry.started_at or entry.submitted_at,
-            task.job,
-        )
-
-    def _device(self, node_id: bytes, device: Device, state: Any, holders: list[Holder]) -> DeviceRow:
-        metrics = self._head.devices.watch.metrics.get(device.lease_key)
-        return DeviceRow(
-            node_id=node_id.hex(),
-            resource=device.resource,
-            index=device.index,
-            id=device.id,
-            vendor=device.vendor,
-            family=device.family,
-            kind=device.kind.value,
-            type=device.type,
-            name=device.name,
-            uuid=device.uuid,
-            parent=device.parent,
-            profile=device.profile,
-            offered=device.offered,
-            memory_bytes=device.memory_bytes,
-            free=max(state.room(), 0) / UNIT if state is not None else 0.0,
-            free_reason=state.reason if state is not None else "",
-            holders=holders,
-            metrics=_measured(metrics) if metrics is not None else None,
-        )
-
     # ---- tasks, actors, workers
-
-    def task_rows(self, most_running: int, most_waiting: int, most_ended: int) -> list[TaskRow]:
-        scheduler = self._head.scheduler
-        rows = [self.task(record) for record in islice(scheduler.running(), most_running)]
-        now = time.monotonic()
-        for number, record in enumerate(islice(scheduler.waiting(), most_waiting)):
-            row = self.task(record)
-            explanation = scheduler.explain(record.task.task_id, now) if number < MOST_EXPLAINED else None
-            row.why = explanation.sentence if explanation is not None else ""
-            rows.append(row)
-        rows += [self.task(record) for record in scheduler.ended_and_failed(most_ended, MOST_FAILED)]
-        return rows
-
-    def task(self, record: Any) -> TaskRow:
-        task = record.task
-        entry: TaskEntry = task.payload
-        terms = entry.terms
-        worker = self._head.workers.by_id.get(entry.worker_id)
-        choice = terms.choices[record.choice] if terms.choices else None
-        return TaskRow(
-            task_id=task.task_id.hex(),
-            name=terms.name,
-            kind=task.kind.words,
-            state=record.state.name,
-            job=task.job,
-            demand={name: amount / UNIT for name, amount in choice.demand} if choice is not None else {},
-            device_ids=entry.device_ids or {},
-            node_id=entry.node_id.hex() or None,
-            worker_id=entry.worker_id.hex() or None,
-            pid=worker.pid if worker is not None else None,
-            actor_id=task.actor_id.hex() if task.actor_id else None,
-            parent_task_id=task.parent_task_id.hex() if task.parent_task_id else None,
-            cell=terms.cell,
-            submitted_at=entry.submitted_at,
-            started_at=entry.started_at,
-            finished_at=entry.finished_at,
-            why=entry.note,
-            choice=choice.label if choice is not None else "",
-            choice_why=record.choice_why,
-            attempt=record.attempt,
-            peak_memory_bytes=entry.peak_memory,
-            hint=entry.hint,
-            progress=entry.progress,
-            function=terms.name
-            if terms.kind is TaskKind.ACTOR_CREATION
-            else ".".join(filter(None, (terms.class_name, terms.method))),
-            error_type=entry.error_type,
-        )
 
     def _actors_shown(self, actors: list[ActorEntry]) -> list[ActorEntry]:
         alive = [actor for actor in actors if actor.state != "DEAD"]
         dead = [actor for actor in actors if actor.state == "DEAD"]
         return alive[-100:] + dead[-10:]
-
-    def actor(self, entry: ActorEntry) -> ActorRow:
-        record = self._head.scheduler.actor_record(entry.actor_id)
-        terms = entry.terms
-        worker = self._head.workers.by_id.get(entry.worker_id)
-        made: TaskEntry = entry.creation.payload
-        return ActorRow(
-            actor_id=entry.actor_id.hex(),
-            class_name=terms.class_name,
-            state=entry.state,
-            job=entry.job,
-            name=entry.name,
-            namespace=entry.namespace,
-            demand={name: amount / UNIT for name, amount in terms.demand_of(made.choice)},
-            device_ids=entry.device_ids or {},
-            node_id=entry.node_id.hex() or None,
-            worker_id=entry.worker_id.hex() or None,
-            pid=worker.pid if worker is not None else None,
-            cell=terms.cell,
-            since=entry.since,
-            restarts=entry.restarts,
-            pending_calls=record.waiting + len(record.sent) if record is not None else 0,
-            why=entry.why or self._why_it_waits(entry),
-            detached=terms.actor.detached,
-            choice=terms.choices[made.choice].label,
-            choice_why=made.choice_why,
-        )
-
-    def _why_it_waits(self, entry: ActorEntry) -> str:
-        if entry.state not in ("PENDING_CREATION", "RESTARTING") or entry.creation is None:
-            return ""
-        explanation = self._head.scheduler.explain(entry.creation.task_id, time.monotonic())
-        return explanation.sentence if explanation is not None else ""
 
     def worker_rows(self) -> list[WorkerRow]:
         rows = []
@@ -338,19 +184,6 @@ class Picture:
                 WorkerRow(worker.worker_id.hex(), worker.pid, worker.node_id.hex(), state, running, worker.used)
             )
         return rows
-
-
-def _measured(metrics: DeviceFacts) -> DeviceMetrics:
-    return DeviceMetrics(
-        metrics.utilisation_percent,
-        metrics.memory_used_bytes,
-        metrics.memory_total_bytes,
-        metrics.temperature_celsius,
-        metrics.power_watts,
-        metrics.processes or [],
-        metrics.reasons,
-        metrics.sampled_at,
-    )
 
 
 def _quantities(demand: dict[str, int]) -> dict[str, float]:

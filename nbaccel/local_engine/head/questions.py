@@ -7,7 +7,6 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.found_tasks import found_tasks
 from nbaccel.local_engine.head.groups import GroupNameTaken, Groups
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.picture import Picture
@@ -88,7 +87,7 @@ class Questions:
             asks.FindGroup.answered_by(self.groups.find),
             observer_lines.TakeSnapshot.answered_by(lambda peer, asked: self.picture()),
             observer_lines.Explain.answered_by(lambda peer, asked: self.reasons.explain(asked.task_id)),
-            observer_lines.FindTasks.answered_by(lambda peer, asked: found_tasks(head, self._picture, asked.filter)),
+            observer_lines.FindTasks.answered_by(lambda peer, asked: self._picture.rows.found(asked.filter)),
             observer_lines.ReadLogs.answered_by(self._logs),
             observer_lines.ReadNotes.answered_by(lambda peer, asked: list(head.note.lines)),
             observer_lines.CancelTask.answered_by(self._cancel),

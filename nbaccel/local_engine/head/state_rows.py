@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from nbaccel.local_engine.head.picture import Picture, plain
-from nbaccel.views import trace_events
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head
     from nbaccel.local_engine.head.records import Job
-    from nbaccel.views.snapshot import TaskRow
 
 MOST_IN_TIMELINE = 10_000
 
@@ -25,8 +22,8 @@ class StateRows:
         self._head = head
         self._picture = picture
         self._table: dict[str, Callable[[int], list[Any]]] = {
-            "tasks": lambda most: [plain(row) for row in picture.task_rows(most, most, most)],
-            "actors": lambda most: [plain(picture.actor(entry)) for entry in islice(head.actors.values(), most)],
+            "tasks": lambda most: [plain(row) for row in picture.rows.tasks(most, most, most)],
+            "actors": lambda most: [plain(picture.rows.actor(entry)) for entry in islice(head.actors.values(), most)],
             "workers": lambda most: [plain(row) for row in picture.worker_rows()],
             "nodes": lambda most: [plain(row) for row in picture.node_rows()],
             "groups": lambda most: head.questions.groups.rows(),
@@ -69,19 +66,8 @@ class StateRows:
 
     def timeline(self) -> list[dict[str, Any]]:
         """Chrome trace events of the tasks that are known, on lanes of workers and of devices."""
-        events: list[dict[str, Any]] = []
-        for row in self._picture.task_rows(MOST_IN_TIMELINE, 0, MOST_IN_TIMELINE):
-            if row.started_at is None:
-                continue
-            end = row.finished_at or time.time()
-            facts = {"task_id": row.task_id, "cell": row.cell, "state": row.state}
-            lane = f"worker {row.pid or (row.worker_id or '')[:8]}"
-            events += trace_events.of_task(row.name, row.started_at, end, lane, row.device_ids, facts, self._times(row))
-        return events
-
-    def _times(self, row: TaskRow) -> list[float]:
-        record = self._head.scheduler.task_record(bytes.fromhex(row.task_id))
-        return list(record.task.payload.times) if record is not None else []
+        rows = self._picture.rows
+        return rows.timeline(MOST_IN_TIMELINE, lambda row: f"worker {row.pid or (row.worker_id or '')[:8]}")
 
 
 def _object(id: bytes, record: Any) -> dict[str, Any]:

@@ -199,6 +199,11 @@ class WorkerProcesses:
             bytes, tuple[int | None, int | None, int | None]
         ] = {}  # (pid, exit code, signal) of the dead
 
+    def pid_of(self, worker_id: bytes) -> int | None:
+        """The process of a worker; None before it has come up, and when it is gone."""
+        worker = self.by_id.get(worker_id)
+        return worker.pid if worker is not None else None
+
     def start(self, command: StartWorker) -> None:
         worker = WorkerProcess(command.worker_id, command.node_id, None, command.pool)
         self.by_id[command.worker_id] = worker

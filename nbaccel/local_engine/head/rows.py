@@ -1,0 +1,247 @@
+"""Rows of tasks, actors and devices from books that are handed in: the head and the debug engine draw the same ones."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain, islice
+from typing import Any
+
+from nbaccel.accelerators import Device, NodeDevices
+from nbaccel.accelerators.metrics import DeviceMetrics as DeviceFacts
+from nbaccel.local_engine.head.records import ActorEntry, TaskEntry
+from nbaccel.scheduling.events import UNIT
+from nbaccel.scheduling.moves import FAILED
+from nbaccel.scheduling.queries import DeviceHolder
+from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.scheduling.tasks import TaskRecord
+from nbaccel.scheduling.terms import TaskKind
+from nbaccel.views import trace_events
+from nbaccel.views.snapshot import ActorRow, Alert, DeviceMetrics, DeviceRow, Holder, TaskRow
+from nbaccel.views.task_filter import FoundTasks, TaskFilter
+
+MOST_FAILED = 50  # the newest failures, however much has ended since
+MOST_EXPLAINED = 50  # a reason costs some 20 µs of the head's loop
+
+PidOf = Callable[[bytes], int | None]  # the process of a worker, by the worker's id
+
+
+class Rows:
+    """Reads the scheduler's records and the entries that belong to them."""
+
+    def __init__(self, scheduler: Scheduler, pid_of: PidOf) -> None:
+        self._scheduler = scheduler
+        self._pid_of = pid_of
+
+    # ---- devices
+
+    def devices(
+        self, node_id: bytes, offered: NodeDevices, metrics: Mapping[str, DeviceFacts] | None = None
+    ) -> list[DeviceRow]:
+        """The devices that a node offers, with who holds them; `metrics` are what was measured, by lease key."""
+        holders = self._holders(node_id)
+        states = {(device.spec.resource, device.spec.index): device for device in self._scheduler.devices(node_id)}
+        rows = []
+        for resource, devices in offered.devices.items():
+            for device in devices:
+                row = device_row(node_id, device, (metrics or {}).get(device.lease_key))
+                state = states.get((resource, device.index))
+                if state is not None:
+                    row.free, row.free_reason = max(state.room(), 0) / UNIT, state.reason
+                row.holders = holders.get((resource, device.index), [])
+                rows.append(row)
+        return rows
+
+    def _holders(self, node_id: bytes) -> dict[tuple[str, int], list[Holder]]:
+        found: dict[tuple[str, int], list[Holder]] = {}
+        for row in self._scheduler.device_holders(node_id):
+            found.setdefault((row.resource, row.index), []).append(self._holder(row))
+        return found
+
+    def _holder(self, row: DeviceHolder) -> Holder:
+        held_by: Any = row.held_by
+        actor = getattr(held_by, "creation", None)
+        task = (actor.task if actor is not None else getattr(held_by, "task", None)) or None
+        if task is None:
+            spec = held_by.spec
+            name = f"placement group {spec.name or spec.group_id.hex()[:8]}"
+            return Holder(name, row.amount / UNIT, job=spec.job)
+        entry: TaskEntry = task.payload
+        terms = entry.terms
+        is_actor = terms.kind is TaskKind.ACTOR_CREATION
+        return Holder(
+            terms.class_name if is_actor else terms.name,
+            row.amount / UNIT,
+            None if is_actor else task.task_id.hex(),
+            task.actor_id.hex() if is_actor and task.actor_id else None,
+            self._pid_of(entry.worker_id),
+            terms.cell,
+            entry.started_at or entry.submitted_at,
+            task.job,
+        )
+
+    # ---- tasks
+
+    def tasks(self, most_running: int, most_waiting: int, most_ended: int) -> list[TaskRow]:
+        """So many of each kind; those that wait with the reason."""
+        scheduler = self._scheduler
+        rows = [self.task(record) for record in islice(scheduler.running(), most_running)]
+        waiting = [(record, self.task(record)) for record in islice(scheduler.waiting(), most_waiting)]
+        self._say_why(waiting)
+        rows += [row for _record, row in waiting]
+        rows += [self.task(record) for record in scheduler.ended_and_failed(most_ended, MOST_FAILED)]
+        return rows
+
+    def _say_why(self, waiting: list[tuple[TaskRecord, TaskRow]]) -> None:
+        now = time.monotonic()
+        for record, row in waiting[:MOST_EXPLAINED]:
+            explanation = self._scheduler.explain(record.task.task_id, now)
+            row.why = explanation.sentence if explanation is not None else ""
+
+    def task(self, record: TaskRecord) -> TaskRow:
+        task = record.task
+        entry: TaskEntry = task.payload
+        terms = task.terms
+        choice = terms.choices[record.choice] if terms.choices else None
+        code = (terms.class_name, terms.method) if terms.kind is not TaskKind.ACTOR_CREATION else (terms.name,)
+        return TaskRow(
+            task_id=task.task_id.hex(),
+            name=terms.name,
+            kind=terms.kind.words,
+            state=record.state.name,
+            job=task.job,
+            demand={name: amount / UNIT for name, amount in choice.demand} if choice is not None else {},
+            device_ids=entry.device_ids or {},
+            node_id=entry.node_id.hex() or None,
+            worker_id=entry.worker_id.hex() or None,
+            pid=self._pid_of(entry.worker_id),
+            actor_id=task.actor_id.hex() if task.actor_id else None,
+            parent_task_id=task.parent_task_id.hex() if task.parent_task_id else None,
+            cell=terms.cell,
+            submitted_at=entry.submitted_at,
+            started_at=entry.started_at,
+            finished_at=entry.finished_at,
+            why=entry.note,
+            choice=choice.label if choice is not None else "",
+            choice_why=record.choice_why,
+            attempt=record.attempt,
+            peak_memory_bytes=entry.peak_memory,
+            hint=entry.hint,
+            progress=entry.progress,
+            function=".".join(filter(None, code)),
+            error_type=entry.error_type,
+        )
+
+    def failures(self, counts: dict[str, int], started_at: float) -> list[Alert]:
+        """What a picture says of the tasks that failed."""
+        ended = self._scheduler.ended() if counts[FAILED.name] else ()
+        last = next((self.task(record) for record in ended if record.state is FAILED), None)
+        return Alert.of_failures(counts, last, started_at)
+
+    def found(self, wanted: TaskFilter) -> FoundTasks:
+        """The newest that pass a filter, with the reason of those that wait, and how many pass.
+
+        A row is made only for those that are shown.
+        """
+        passing = list(self._passing(wanted))
+        most = wanted.limit or len(passing)
+        newest = heapq.nlargest(most, passing, key=lambda record: record.task.payload.submitted_at)
+        rows = [(record, self.task(record)) for record in newest]
+        self._say_why([(record, row) for record, row in rows if row.state.startswith("PENDING")])
+        return FoundTasks([row for _record, row in rows], len(passing))
+
+    def _passing(self, wanted: TaskFilter) -> Iterator[TaskRecord]:
+        scheduler = self._scheduler
+        seen: set[bytes] = set()  # a constructor that runs once more has an old record beside the new one
+        for record in chain(scheduler.running(), scheduler.waiting(), scheduler.ended()):
+            task = record.task
+            if task.task_id in seen:
+                continue
+            seen.add(task.task_id)
+            if wanted.may_pass(record.state.name, task.terms.cell, task.job) and (
+                not wanted.text or wanted.has_text(self.task(record))
+            ):
+                yield record
+
+    def timeline(self, most: int, lane_of: Callable[[TaskRow], str]) -> list[dict[str, Any]]:
+        """Chrome trace events of the tasks that are known, on a lane for each process and on those of devices."""
+        events: list[dict[str, Any]] = []
+        for row in self.tasks(most, 0, most):
+            if row.started_at is None:
+                continue
+            end = row.finished_at or time.time()
+            facts = {"task_id": row.task_id, "cell": row.cell, "state": row.state}
+            record = self._scheduler.task_record(bytes.fromhex(row.task_id))
+            times = list(record.task.payload.times) if record is not None else []
+            events += trace_events.of_task(row.name, row.started_at, end, lane_of(row), row.device_ids, facts, times)
+        return events
+
+    # ---- actors
+
+    def actor(self, entry: ActorEntry) -> ActorRow:
+        record = self._scheduler.actor_record(entry.actor_id)
+        terms = entry.terms
+        made: TaskEntry = entry.creation.payload
+        return ActorRow(
+            actor_id=entry.actor_id.hex(),
+            class_name=terms.class_name,
+            state=entry.state,
+            job=entry.job,
+            name=entry.name,
+            namespace=entry.namespace,
+            demand={name: amount / UNIT for name, amount in terms.demand_of(made.choice)},
+            device_ids=entry.device_ids or {},
+            node_id=entry.node_id.hex() or None,
+            worker_id=entry.worker_id.hex() or None,
+            pid=self._pid_of(entry.worker_id),
+            cell=terms.cell,
+            since=entry.since,
+            restarts=entry.restarts,
+            pending_calls=record.waiting + len(record.sent) if record is not None else 0,
+            why=entry.why or self._why_it_waits(entry),
+            detached=terms.actor.detached,
+            choice=terms.choices[made.choice].label,
+            choice_why=made.choice_why,
+        )
+
+    def _why_it_waits(self, entry: ActorEntry) -> str:
+        if entry.state not in ("PENDING_CREATION", "RESTARTING") or entry.creation is None:
+            return ""
+        explanation = self._scheduler.explain(entry.creation.task_id, time.monotonic())
+        return explanation.sentence if explanation is not None else ""
+
+
+def device_row(node_id: bytes, device: Device, metrics: DeviceFacts | None = None) -> DeviceRow:
+    """What a device is; who holds it, and how much of it is free, is said by others."""
+    return DeviceRow(
+        node_id=node_id.hex(),
+        resource=device.resource,
+        index=device.index,
+        id=device.id,
+        vendor=device.vendor,
+        family=device.family,
+        kind=device.kind.value,
+        type=device.type,
+        name=device.name,
+        uuid=device.uuid,
+        parent=device.parent,
+        profile=device.profile,
+        offered=device.offered,
+        memory_bytes=device.memory_bytes,
+        free=0.0,
+        metrics=_measured(metrics) if metrics is not None else None,
+    )
+
+
+def _measured(metrics: DeviceFacts) -> DeviceMetrics:
+    return DeviceMetrics(
+        metrics.utilisation_percent,
+        metrics.memory_used_bytes,
+        metrics.memory_total_bytes,
+        metrics.temperature_celsius,
+        metrics.power_watts,
+        metrics.processes or [],
+        metrics.reasons,
+        metrics.sampled_at,
+    )
