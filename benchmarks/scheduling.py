@@ -15,9 +15,10 @@ from functools import cache
 from itertools import count
 from typing import Any
 
+from nbaccel.quantities import UNIT
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.events import UNIT, DeviceSpec, NodeSpec
+from nbaccel.scheduling.events import DeviceSpec, NodeSpec
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import ActorTerms, Choice, Pool, Task, TaskKind, Terms
 

@@ -16,7 +16,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # Room -> the rooms that it may import, beside itself. A room is a folder of nbaccel or a module at its top, and in the
 # two large engines each folder. Imports inside functions and for types count as well.
-HELD = {"engine", "exceptions", "handles"}
+HELD = {"engine", "exceptions", "handles", "quantities"}
 SHARED = {"local_engine", "local_engine.wire"}  # what all processes of the local engine share
 RAYS = {"ray_engine.submission", "ray_engine.startup", "ray_engine.reports"}
 ARROWS: dict[str, set[str]] = {
@@ -26,12 +26,13 @@ ARROWS: dict[str, set[str]] = {
     "host_address": set(),
     "plain_files": set(),
     "proc": set(),
+    "quantities": set(),
     "roots": set(),
     "submodules": {"elsewhere"},
     "exceptions": {"exception_state"},
     # what users hold and see
     "engine": {"exceptions", "handles", "views"},
-    "handles": {"dag", "engine", "exceptions", "waits"},
+    "handles": {"dag", "engine", "exceptions", "quantities", "waits"},
     "waits": {"api", "engine", "handles", "views"},
     "views": HELD | {"plain_files", "proc", "util"},
     "api": HELD | {"addresses", "job_config", "local_engine.head", "notebook", "views", "waits"},
@@ -39,8 +40,8 @@ ARROWS: dict[str, set[str]] = {
     "cli": {"__init__", "accelerators", "api", "exceptions", "views"},
     "util": HELD | {"__init__", "elsewhere", "host_address", "submodules", "waits"},
     # deciding
-    "scheduling": {"exceptions", "handles"},
-    "accelerators": {"exceptions"},
+    "scheduling": {"exceptions", "handles", "quantities"},
+    "accelerators": {"exceptions", "quantities"},
     # acting: a room for each process
     "local_engine": HELD
     | {"local_engine.client", "local_engine.driver", "local_engine.head", "local_engine.wire", "proc", "views"},
@@ -58,7 +59,7 @@ ARROWS: dict[str, set[str]] = {
     | {"accelerators", "local_engine.worker", "package_environments", "proc", "roots"},
     "local_engine.head": SHARED
     | {"__init__", "accelerators", "device_memory", "handles", "host_address", "local_engine.side_processes"}
-    | {"local_engine.worker", "proc", "roots", "scheduling", "views"},
+    | {"local_engine.worker", "proc", "quantities", "roots", "scheduling", "views"},
     "ray_engine": {"engine", "handles", "views"} | RAYS,
     "ray_engine.submission": HELD | RAYS | {"accelerators", "freshness", "scheduling", "views"},
     "ray_engine.startup": HELD | RAYS | {"package_environments", "plain_files", "views"},
@@ -71,7 +72,7 @@ INNER: dict[str, set[str]] = {
     "views.sinks": set(),
     "views.palette": set(),
     "views.device_labels": {"snapshot", "wording"},
-    "views.tables": {"device_labels", "snapshot", "wording"},
+    "views.tables": {"quantities", "device_labels", "snapshot", "wording"},
 }
 # Nobody may import these rooms, except where the name stands behind them.
 CLOSED: dict[str, set[str]] = {

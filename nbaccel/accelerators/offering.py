@@ -15,9 +15,9 @@ from nbaccel.accelerators.detection import Detection, choose_gpu_vendor, usable_
 from nbaccel.accelerators.table import VENDORS, vendor_of
 from nbaccel.accelerators.vendor import Device, DeviceKind, Vendor
 from nbaccel.accelerators.visibility import Selection, renumbered, select
+from nbaccel.quantities import TYPE_PREFIX
 
 TYPE_LABEL = "ray.io/accelerator-type"
-TYPE_RESOURCE = "accelerator_type:"
 
 # Each device is a record here and a row in every view; nobody's node has more.
 MOST_DEVICES = 10_000
@@ -152,7 +152,7 @@ def _describe(node: NodeDevices, detection: Detection) -> None:
     """Types as resources and labels, and what a TPU host tells about its slice."""
     offered = [device for devices in node.devices.values() for device in devices]
     types = list(dict.fromkeys(device.type for device in offered if device.type))
-    node.resources |= {f"{TYPE_RESOURCE}{kind}": 1.0 for kind in types}
+    node.resources |= {TYPE_PREFIX + kind: 1.0 for kind in types}
     if types:
         node.labels[TYPE_LABEL] = types[0]
     for vendor in _vendors_of(offered):

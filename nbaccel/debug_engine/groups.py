@@ -13,8 +13,9 @@ from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.groups import SCHEDULING_STATES, answer_to_ready, gone, never_placed, owner_of_ready_died
 from nbaccel.local_engine.worker.execution import Running, current_run
+from nbaccel.quantities import UNIT
 from nbaccel.scheduling.commands import GroupChanged
-from nbaccel.scheduling.events import UNIT, GroupAsked, GroupRemoveAsked
+from nbaccel.scheduling.events import GroupAsked, GroupRemoveAsked
 
 if TYPE_CHECKING:
     from nbaccel.debug_engine.engine import DebugEngine

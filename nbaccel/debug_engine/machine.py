@@ -10,7 +10,8 @@ from nbaccel import accelerators
 from nbaccel.handles.options import InitOptions
 from nbaccel.host_address import host_address
 from nbaccel.local_engine.head.devices.node_devices import device_specs, usable_cpus
-from nbaccel.scheduling.events import UNIT, NodeSpec
+from nbaccel.quantities import UNIT
+from nbaccel.scheduling.events import NodeSpec
 
 Assigned = dict[str, list[tuple[int, int]]]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from nbaccel import __version__
-from nbaccel.handles.options import ACCELERATORS, TaskOptions
+from nbaccel.handles.options import TaskOptions
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.host_address import host_address
 from nbaccel.local_engine.client.terms import asked
@@ -20,7 +20,7 @@ from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.local_engine.worker import unheard_exits
 from nbaccel.local_engine.worker.execution import ActorExit, Running, current_run
-from nbaccel.scheduling.events import UNIT
+from nbaccel.quantities import ACCELERATORS, UNIT
 from nbaccel.scheduling.explain import HolderFact
 from nbaccel.scheduling.moves import CANCELLED, FAILED
 from nbaccel.scheduling.tasks import KEEP_ENDED

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
+from nbaccel.quantities import to_units
+
 Check = Callable[[str, Any], Any]
 
-UNIT = 10_000  # quantities are counted in 1/10_000
 _MOST = 100_000_000_000_000  # of any resource, as in Ray; its units still fit a frame
 # Compiled when first used, not at import.
 _SIZE = r"(?i)\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*"
@@ -48,13 +49,6 @@ def is_number(value: Any) -> bool:
 
 
 # --- quantities ------------------------------------------------------------------------------------------------
-
-
-def to_units(quantity: float) -> int:
-    """1/10_000 parts of a quantity; what is finer is cut off, as decimals: 0.57 is 5700 and not 5699."""
-    if isinstance(quantity, int):
-        return quantity * UNIT
-    return int(quantity * UNIT + 1e-6)  # 0.57 * 10_000 is 5699.999999999999
 
 
 def quantity(name: str, value: Any) -> float | None:

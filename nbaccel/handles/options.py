@@ -16,15 +16,13 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from nbaccel.handles import option_checks as checks
-from nbaccel.handles.option_checks import Check, did_you_mean, to_units
+from nbaccel.handles.option_checks import Check, did_you_mean
 from nbaccel.handles.runtime_env_checks import runtime_env
+from nbaccel.quantities import ACCELERATORS, TYPE_PREFIX, TYPE_SHARE, UNIT, to_units
 
 Demand = dict[str, int]
 Given = TypeVar("Given", bound="ResourceOptions")
 
-UNIT = checks.UNIT
-ACCELERATORS = ("GPU", "TPU", "NPU", "HPU", "neuron_cores", "RBLN", "FURIOSA", "MBLT", "TTNPU")
-ACCELERATOR_TYPE_SHARE = 10  # 0.001 of a node's accelerator_type:X, of which a node has one: enough for 1000 holders
 _TYPE_LABEL = "ray.io/accelerator-type"
 
 
@@ -428,7 +426,7 @@ def _demand(options: ResourceOptions, num_cpus: float) -> Demand:
     quantities = {"CPU": num_cpus, "GPU": options.num_gpus or 0, **options.resources, "memory": options.memory or 0}
     demand = {name: to_units(quantity) for name, quantity in quantities.items() if quantity}
     if options.accelerator_type:
-        demand[f"accelerator_type:{options.accelerator_type}"] = ACCELERATOR_TYPE_SHARE
+        demand[TYPE_PREFIX + options.accelerator_type] = TYPE_SHARE
     return demand
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
-from nbaccel.handles.options import UNIT
 from nbaccel.handles.remote import ObjectRef, PlacementGroupID
+from nbaccel.quantities import TYPE_PREFIX, UNIT
 
 Bundle = dict[str, float]
 
@@ -93,4 +93,4 @@ def _holds(bundle: Mapping[str, float], demand: Sequence[tuple[str, int]]) -> bo
 
 def _is_type(name: str) -> bool:
     """accelerator_type:X is a trace of a resource, which no bundle has to name."""
-    return name.startswith("accelerator_type:")
+    return name.startswith(TYPE_PREFIX)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
+from nbaccel.quantities import TYPE_PREFIX
 from nbaccel.views import palette
 from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import Alert, Snapshot
@@ -16,7 +17,7 @@ from nbaccel.views.tables import ENDED
 from nbaccel.views.task_filter import FoundTasks
 
 MOST_WHY = 400  # characters of a reason: one may name every holder of every device
-_NOT_SHOWN = ("node:", "accelerator_type:", "memory", "object_store_memory", "bundle_")
+_NOT_SHOWN = ("node:", TYPE_PREFIX, "memory", "object_store_memory", "bundle_")
 
 
 class DrawnHolder(msgspec.Struct, omit_defaults=True):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import msgspec
 
+from nbaccel.quantities import UNIT
 from nbaccel.scheduling.terms import Task
 
-UNIT = 10_000
 Demand = dict[str, int]
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from nbaccel.scheduling.events import UNIT, Demand, DeviceSpec, NodeSpec
+from nbaccel.quantities import TYPE_PREFIX, UNIT
+from nbaccel.scheduling.events import Demand, DeviceSpec, NodeSpec
 from nbaccel.scheduling.labels import TYPE_LABEL, holds, matches
-from nbaccel.scheduling.resources import TYPE_PREFIX
 from nbaccel.scheduling.terms import Choice
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from nbaccel.quantities import DEVICE_RESOURCES
 from nbaccel.scheduling.events import NodeSpec
 from nbaccel.scheduling.ledger import NO_DEVICES, Asked, Device, Hold, Place
-from nbaccel.scheduling.resources import KNOWN_DEVICE_RESOURCES
 from nbaccel.scheduling.terms import Choice
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Cluster:
         self.woken: dict[Shape, None] = {}
         self.freed_any = False  # something came back since pending groups were last tried
         self.groups_wait = False  # a placement group waits for room: nobody holds on to more than it runs
-        self.device_resources = KNOWN_DEVICE_RESOURCES
+        self.device_resources = DEVICE_RESOURCES
         self._most_asks = MAX_ASKS
         self._order = count()
         self._turn = count(1)

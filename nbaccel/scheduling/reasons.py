@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from nbaccel.scheduling.events import UNIT
+from nbaccel.quantities import TYPE_PREFIX, UNIT
 from nbaccel.scheduling.ledger import Asked, Device, Place
 from nbaccel.scheduling.placement import Cluster
-from nbaccel.scheduling.resources import TYPE_PREFIX, amount_of, bytes_text, demand_text, listed, quantity
+from nbaccel.scheduling.resources import amount_of, bytes_text, demand_text, listed, quantity
 from nbaccel.scheduling.terms import Choice
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from nbaccel.scheduling.events import UNIT, Demand
+from nbaccel.quantities import TYPE_PREFIX, UNIT
+from nbaccel.scheduling.events import Demand
 
-# These are counted device by device even where no node offers one, so that 1.5 of them is known to be impossible.
-KNOWN_DEVICE_RESOURCES = frozenset({"GPU", "TPU", "neuron_cores", "HPU", "NPU"})
-TYPE_PREFIX = "accelerator_type:"
 _BINARY = {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10}
 _DECIMAL = {"GB": 10**9, "MB": 10**6, "KB": 10**3}
 BYTE_RESOURCES = frozenset({"memory", "object_store_memory"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.actors import ActorTable
 from nbaccel.scheduling.commands import Command, Failure
@@ -144,7 +145,7 @@ class Scheduler(Queries):
     def _idle_keep(self) -> int:
         if self._keep is not None:
             return self._keep
-        return max(1, sum(node.totals.get("CPU", 0) for node in self._cluster.nodes.values()) // ev.UNIT)
+        return max(1, sum(node.totals.get("CPU", 0) for node in self._cluster.nodes.values()) // UNIT)
 
     def _head_node(self) -> bytes:
         nodes = self._cluster.nodes.values()

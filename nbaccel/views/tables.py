@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from nbaccel.quantities import TYPE_PREFIX
 from nbaccel.views import device_labels, wording
 from nbaccel.views.device_labels import Labels
 from nbaccel.views.snapshot import ActorRow, DeviceRow, Holder, Snapshot, TaskRow
@@ -18,7 +19,7 @@ ENDED = frozenset({"FINISHED", "FAILED", "CANCELLED"})
 STATE_WORDS = ("running", "waiting", "failed", "cancelled", "finished")  # as people say them, in this order
 NO_TASK = "No task yet. A remote function that is called makes one: f.remote()"
 NO_ACTOR = "No actor. A remote class that is called makes one: Counter.remote()"
-_NOT_RESOURCES = ("node:", "accelerator_type:", "memory", "object_store_memory")
+_NOT_RESOURCES = ("node:", TYPE_PREFIX, "memory", "object_store_memory")
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from nbaccel.local_engine.side_processes.zygote import Order
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
-from nbaccel.scheduling.events import UNIT
+from nbaccel.quantities import UNIT
 from nbaccel.scheduling.terms import ActorTerms, Choice, TaskKind, Terms
 from nbaccel.views.question import Question
 

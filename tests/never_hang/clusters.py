@@ -8,7 +8,8 @@ from typing import Any
 
 import nbaccel
 from nbaccel import engine as engines
-from nbaccel.handles.options import UNIT, TaskOptions, demand_of_task
+from nbaccel.handles.options import TaskOptions, demand_of_task
+from nbaccel.quantities import UNIT
 from tests.rig import wait_until
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from nbaccel.quantities import UNIT
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.events import UNIT
 from nbaccel.scheduling.terms import Choice, Task, TaskKind
 from tests.scheduling.world import World, choice, node
 

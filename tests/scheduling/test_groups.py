@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.events import UNIT, GroupAsked
+from nbaccel.scheduling.events import GroupAsked
 from nbaccel.scheduling.terms import Choice, Placement
 from tests.scheduling.world import World, choice, demand, node
 

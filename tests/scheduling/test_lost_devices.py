@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.events import UNIT, DeviceSpec
+from nbaccel.scheduling.events import DeviceSpec
 from nbaccel.scheduling.terms import Task
 from tests.scheduling.world import HEAD, World, choice, node
 

@@ -6,8 +6,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.events import UNIT, DeviceSpec
+from nbaccel.scheduling.events import DeviceSpec
 from nbaccel.scheduling.terms import Task
 from tests.scheduling.world import HEAD, World, node
 

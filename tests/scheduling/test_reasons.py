@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.events import UNIT, DeviceSpec
+from nbaccel.scheduling.events import DeviceSpec
 from nbaccel.scheduling.terms import Choice, Placement, Task
 from tests.scheduling.world import HEAD, World, choice, demand, node
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbaccel.scheduling.events import UNIT
+from nbaccel.quantities import UNIT
 from nbaccel.scheduling.resources import amount_of, bytes_text
 
 

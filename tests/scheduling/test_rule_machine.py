@@ -6,8 +6,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.events import UNIT, DeviceSpec, GroupAsked
+from nbaccel.scheduling.events import DeviceSpec, GroupAsked
 from nbaccel.scheduling.moves import ActorState, IllegalEvent
 from nbaccel.scheduling.terms import Placement, Task, TaskKind
 from tests.scheduling.world import HEAD, FakeWorker, World, choice, demand, node

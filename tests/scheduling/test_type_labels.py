@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nbaccel.scheduling.events import UNIT, DeviceSpec
+from nbaccel.quantities import UNIT
+from nbaccel.scheduling.events import DeviceSpec
 from nbaccel.scheduling.terms import Choice, Placement
 from tests.scheduling.world import World, choice, node
 

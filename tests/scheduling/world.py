@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from nbaccel.quantities import UNIT
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.events import UNIT, DeviceSpec, NodeSpec
+from nbaccel.scheduling.events import DeviceSpec, NodeSpec
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import ANYWHERE, ActorTerms, Choice, Placement, Pool, Task, TaskKind, Terms
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from nbaccel import proc
 from nbaccel.local_engine.head.devices import leases
-from nbaccel.local_engine.head.devices.leases import UNIT, Leases
+from nbaccel.local_engine.head.devices.leases import Leases
+from nbaccel.quantities import UNIT
 from tools.fuzz import written_files
 from tools.fuzz.cases import Cases
 

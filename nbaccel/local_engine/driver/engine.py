@@ -25,7 +25,7 @@ import msgspec
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
-from nbaccel.handles.options import ACCELERATORS, InitOptions
+from nbaccel.handles.options import InitOptions
 from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.client import environment_spec
 from nbaccel.local_engine.client.calls import Client
@@ -35,6 +35,7 @@ from nbaccel.local_engine.driver import launch
 from nbaccel.local_engine.driver.news import News
 from nbaccel.local_engine.head.boot import MARK
 from nbaccel.local_engine.wire import failures, framing
+from nbaccel.quantities import ACCELERATORS
 from nbaccel.views import sessions
 from nbaccel.views.snapshot import Snapshot
 

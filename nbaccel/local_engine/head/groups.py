@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
-from nbaccel.scheduling.events import UNIT, GroupAsked, GroupRemoveAsked
+from nbaccel.quantities import UNIT
+from nbaccel.scheduling.events import GroupAsked, GroupRemoveAsked
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.loop import Head

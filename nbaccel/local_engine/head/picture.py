@@ -13,7 +13,7 @@ from nbaccel import __version__
 from nbaccel.accelerators.report import unoffered
 from nbaccel.local_engine.head.records import ActorEntry
 from nbaccel.local_engine.head.rows import Rows, device_row
-from nbaccel.scheduling.events import UNIT
+from nbaccel.quantities import UNIT
 from nbaccel.views.snapshot import (
     DeviceRow,
     GroupRow,

@@ -16,7 +16,7 @@ import msgspec
 from nbaccel import proc
 from nbaccel.accelerators import Device, DeviceKind
 from nbaccel.accelerators.metrics import DeviceMetrics
-from nbaccel.scheduling.events import UNIT
+from nbaccel.quantities import UNIT
 from nbaccel.scheduling.explain import Explanation, HolderFact
 from nbaccel.scheduling.terms import Choice
 from nbaccel.views import explanations, wording

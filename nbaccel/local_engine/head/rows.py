@@ -11,7 +11,7 @@ from typing import Any
 from nbaccel.accelerators import Device, NodeDevices
 from nbaccel.accelerators.metrics import DeviceMetrics as DeviceFacts
 from nbaccel.local_engine.head.records import ActorEntry, TaskEntry
-from nbaccel.scheduling.events import UNIT
+from nbaccel.quantities import UNIT
 from nbaccel.scheduling.moves import FAILED
 from nbaccel.scheduling.queries import DeviceHolder
 from nbaccel.scheduling.scheduler import Scheduler

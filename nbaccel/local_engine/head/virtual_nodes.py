@@ -10,7 +10,8 @@ from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.node_devices import device_specs
 from nbaccel.local_engine.head.devices.nodes import Nodes
 from nbaccel.local_engine.head.objects.lineage import Lineage
-from nbaccel.scheduling.events import UNIT, NodeRemoved, NodeSpec
+from nbaccel.quantities import UNIT
+from nbaccel.scheduling.events import NodeRemoved, NodeSpec
 
 DEFAULT_MEMORY_BYTES = 4 << 30
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from nbaccel import exceptions
 from nbaccel.handles.ids import PlacementGroupID
-from nbaccel.handles.options import ACCELERATORS
 from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client import environment_spec
@@ -18,6 +17,7 @@ from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.worker import unheard_exits
 from nbaccel.local_engine.worker.execution import ActorExit, Running, current_run
+from nbaccel.quantities import ACCELERATORS, from_units
 from nbaccel.views.snapshot import Snapshot
 
 
@@ -132,7 +132,7 @@ class WorkerView(ClusterView):
 def _assigned(running: Running | None) -> dict[str, float]:
     if running is None or not running.terms.choices:
         return {}
-    return {name: amount / 10_000 for name, amount in running.terms.demand_of(running.run.choice)}
+    return {name: from_units(amount) for name, amount in running.terms.demand_of(running.run.choice)}
 
 
 def _group(running: Running | None) -> str | None:

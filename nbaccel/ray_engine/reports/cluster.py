@@ -10,7 +10,7 @@ from typing import Any
 import ray
 
 from nbaccel import exceptions
-from nbaccel.handles.options import ACCELERATORS
+from nbaccel.quantities import ACCELERATORS
 from nbaccel.ray_engine.submission import freshening, setup_hooks
 
 OWN_VARIABLES = (freshening.EDITION, setup_hooks.VARIABLE)  # of runtime environments

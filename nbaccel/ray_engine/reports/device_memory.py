@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 import ray
 
-from nbaccel.handles.options import UNIT, ResourceOptions
+from nbaccel.handles.options import ResourceOptions
+from nbaccel.quantities import UNIT
 from nbaccel.ray_engine.reports.device_rows import type_of
 from nbaccel.scheduling.resources import bytes_text
 from nbaccel.views.snapshot import NodeRow

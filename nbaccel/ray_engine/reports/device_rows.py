@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nbaccel.accelerators import RESOURCES, vendor_for_resource, vendor_of
+from nbaccel.quantities import TYPE_PREFIX
 from nbaccel.scheduling.resources import listed
 from nbaccel.views.snapshot import ActorRow, DeviceMetrics, DeviceRow, Holder, NodeRow, TaskRow
 
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from nbaccel.ray_engine.reports.picture import Known
 
 _TYPE_LABEL = "ray.io/accelerator-type"
-_TYPE_RESOURCE = "accelerator_type:"
 _OTHERS = "held by another job of this cluster"
 _UNREPORTED = "held by work that has not reported yet, or by another job of this cluster"
 MOST_GROUPS = 3
@@ -89,7 +89,7 @@ def _row(node: NodeRow, resource: str, index: int, id: str, sample: dict[str, An
 def type_of(node: NodeRow) -> str | None:
     """The accelerator type of a node: Ray tells one for all of its devices."""
     label = node.labels.get(_TYPE_LABEL)
-    named = [name.removeprefix(_TYPE_RESOURCE) for name in node.totals if name.startswith(_TYPE_RESOURCE)]
+    named = [name.removeprefix(TYPE_PREFIX) for name in node.totals if name.startswith(TYPE_PREFIX)]
     return label or (named[0] if named else None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nbaccel.handles.options import UNIT
+from nbaccel.quantities import UNIT
 from nbaccel.ray_engine.reports import planning
 from nbaccel.ray_engine.reports.planning import Autoscaler
 from nbaccel.scheduling.events import GroupAsked

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from nbaccel.handles.options import ACCELERATORS, UNIT, TaskOptions, demand_of_task
+from nbaccel.handles.options import TaskOptions, demand_of_task
+from nbaccel.quantities import ACCELERATORS, UNIT
 from nbaccel.scheduling.events import DeviceSpec, NodeSpec
 from nbaccel.scheduling.explain import until_when, ways_out
 from nbaccel.scheduling.placement import Cluster

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from nbaccel.handles.options import UNIT, Demand, ResourceOptions
+from nbaccel.handles.options import Demand, ResourceOptions
+from nbaccel.quantities import UNIT
 from nbaccel.ray_engine.reports import planning
 from nbaccel.scheduling.reasons import Feasibility
 from nbaccel.views.snapshot import Snapshot

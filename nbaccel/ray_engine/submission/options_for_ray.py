@@ -8,7 +8,6 @@ from typing import Any
 
 from nbaccel import accelerators
 from nbaccel.handles.options import (
-    ACCELERATORS,
     ActorOptions,
     Demand,
     MethodOptions,
@@ -18,6 +17,7 @@ from nbaccel.handles.options import (
     demand_of_actor,
     demand_of_task,
 )
+from nbaccel.quantities import ACCELERATORS
 from nbaccel.ray_engine.submission.shipping import Shipping
 
 Keywords = dict[str, Any]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from nbaccel.accelerators import Device, DeviceKind
 from nbaccel.local_engine.head.devices import leases
-from nbaccel.scheduling.events import UNIT, AssignmentRefused
+from nbaccel.quantities import UNIT
+from nbaccel.scheduling.events import AssignmentRefused
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.audience import Audience

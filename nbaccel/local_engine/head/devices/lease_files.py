@@ -26,7 +26,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-UNIT = 10_000  # a whole device
+from nbaccel.quantities import UNIT
+
 LOCK_PATIENCE_S = 0.05  # a holder of the lock needs about 0.1 ms; longer means that it is stopped
 _LOCK_PAUSE_S = 0.002
 _MOST_BYTES = 65_536

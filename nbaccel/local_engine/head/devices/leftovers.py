@@ -17,7 +17,7 @@ from nbaccel.accelerators import Device
 from nbaccel.accelerators.metrics import DeviceMetrics
 from nbaccel.device_memory import DEFAULT_THRESHOLD_BYTES
 from nbaccel.local_engine import wire
-from nbaccel.scheduling.events import UNIT
+from nbaccel.quantities import UNIT
 from nbaccel.scheduling.terms import Task, TaskKind
 from nbaccel.views import wording
 

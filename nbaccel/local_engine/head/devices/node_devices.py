@@ -21,7 +21,8 @@ from nbaccel.local_engine.head.notes import Note
 from nbaccel.local_engine.head.poll import Timers
 from nbaccel.local_engine.head.side_process import Helper
 from nbaccel.local_engine.side_processes import prober
-from nbaccel.scheduling.events import UNIT, DeviceSpec, NodeSpec
+from nbaccel.quantities import UNIT
+from nbaccel.scheduling.events import DeviceSpec, NodeSpec
 
 GRACE_S = 1.0  # the prober's own answer says which vendor is late: it comes first
 MOST_DEATHS = 3  # of a prober that dies whenever it asks

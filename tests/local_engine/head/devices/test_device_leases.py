@@ -7,7 +7,8 @@ from typing import Any
 
 from nbaccel.local_engine.head.devices.device_leases import LOOK_AGAIN_S
 from nbaccel.local_engine.head.devices.leases import Leases
-from nbaccel.scheduling.events import UNIT, AssignmentRefused, DeviceChanged
+from nbaccel.quantities import UNIT
+from nbaccel.scheduling.events import AssignmentRefused, DeviceChanged
 from tests.local_engine.head.devices.conftest import Place
 
 

@@ -7,7 +7,7 @@ import pytest
 from nbaccel.local_engine.head.devices.device_looks import PATIENCE_S
 from nbaccel.local_engine.head.devices.device_watch import LOOK_FOR_LOST_S, MOST_DEATHS, SILENCE_S
 from nbaccel.local_engine.side_processes import prober
-from nbaccel.scheduling.events import UNIT
+from nbaccel.quantities import UNIT
 from tests.local_engine.head.devices.conftest import GIB, Place, metrics
 
 ALL = {"GPU": [(0, UNIT), (1, UNIT)]}

@@ -10,7 +10,8 @@ from nbaccel import accelerators
 from nbaccel.local_engine.head.devices import node_devices
 from nbaccel.local_engine.head.devices.node_devices import GRACE_S, MOST_DEATHS
 from nbaccel.local_engine.side_processes import prober
-from nbaccel.scheduling.events import UNIT, NodeAdded, PrestartAsked
+from nbaccel.quantities import UNIT
+from nbaccel.scheduling.events import NodeAdded, PrestartAsked
 from tests.local_engine.head.devices.conftest import Place
 
 

@@ -1,0 +1,28 @@
+"""How amounts of resources are counted, and which resources are accelerators: one table for everybody.
+
+An amount is a whole number of `UNIT`ths, so that tenths of a device add up to the device: half a GPU is 5,000.
+"""
+
+from __future__ import annotations
+
+UNIT = 10_000  # one CPU, one device, one of a custom resource; for memory one byte, as in Ray
+
+# Whose devices a task is told the ids of, by the resource's name.
+ACCELERATORS = ("GPU", "TPU", "NPU", "HPU", "neuron_cores", "RBLN", "FURIOSA", "MBLT", "TTNPU")
+# Counted device by device even where no node offers one, so that 1.5 of them is known to be impossible.
+DEVICE_RESOURCES = frozenset({"GPU", "TPU", "neuron_cores", "HPU", "NPU"})
+
+TYPE_PREFIX = "accelerator_type:"  # a node that has an A100 has one accelerator_type:A100
+TYPE_SHARE = 10  # what one task or actor takes of it, 0.001: enough for 1,000 holders
+
+
+def to_units(quantity: float) -> int:
+    """How many `UNIT`ths a quantity is; what is finer is cut off, as decimals: 0.57 is 5700 and not 5699."""
+    if isinstance(quantity, int):
+        return quantity * UNIT
+    return int(quantity * UNIT + 1e-6)  # 0.57 * 10_000 is 5699.999999999999
+
+
+def from_units(amount: int) -> float:
+    """The quantity that an amount stands for: 5,000 is 0.5."""
+    return amount / UNIT
