@@ -123,6 +123,7 @@ _ROOMS = {
     "remote_function",
     "runtime_context",
     "runtime_env",
+    "train",
     "types",
     "util",
 }

@@ -29,7 +29,6 @@ LIBRARIES = {
     "llm": "Ray LLM",
     "rllib": "RLlib",
     "serve": "Ray Serve",
-    "train": "Ray Train",
     "tune": "Ray Tune",
     "workflow": "Ray Workflow",
 }
@@ -46,6 +45,10 @@ _MISSING = {
         "ray_debugpy", "rpdb", "sgd", "spark", "timer", "tpu", "tracing", "xgboost",
     ),
     "cluster_utils": ("AutoscalingCluster",),
+    "train": (
+        "gbdt_trainer", "horovod", "huggingface", "jax", "lightgbm", "lightning", "mosaic", "rl", "sklearn",
+        "tensorflow", "torch.xla", "trainer", "v2", "xgboost",
+    ),
 }  # fmt: skip
 
 
@@ -158,6 +161,11 @@ def _library(path: str) -> str:
 
 def _words(absent: type) -> str:
     path = f"{absent.__module__}.{absent.__qualname__}".partition(".")[2]
+    if path.startswith("air."):
+        return (
+            f"nbaccel has no {path}: what Ray AIR had for training is in nbaccel.train (report, Checkpoint, RunConfig, "
+            "…), as in Ray Train."
+        )
     module = absent.__module__.partition(".")[2]
     return (
         f"nbaccel has no {path}: it has the names of Ray Core, and {_library(absent.__module__)} is not a part of "

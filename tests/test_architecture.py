@@ -39,6 +39,8 @@ ARROWS: dict[str, set[str]] = {
     "notebook": HELD | {"__init__", "actor", "api", "roots", "views", "waits"},
     "cli": {"__init__", "accelerators", "api", "exceptions", "views"},
     "util": HELD | {"__init__", "elsewhere", "host_address", "submodules", "waits"},
+    "train": {"__init__", "accelerators", "elsewhere", "exceptions", "handles", "host_address"}
+    | {"util", "views", "waits"},
     # deciding
     "scheduling": {"exceptions", "handles", "quantities"},
     "accelerators": {"exceptions", "quantities"},

@@ -13,7 +13,7 @@ import pytest
 
 import nbaccel
 
-LIBRARIES = ["air", "data", "job_submission", "llm", "rllib", "serve", "train", "tune", "workflow"]
+LIBRARIES = ["air", "data", "job_submission", "llm", "rllib", "serve", "tune", "workflow"]
 
 
 def entered(name):
@@ -126,9 +126,9 @@ def test_other_names_below_nbaccel_are_still_not_found():
 
 
 def test_a_module_of_nbaccels_own_comes_before_one_that_is_not_here(tmp_path):
-    (tmp_path / "train.py").write_text("OWN = True")
+    (tmp_path / "serve.py").write_text("OWN = True")
     program = (
-        f"import nbaccel; nbaccel.__path__.append({str(tmp_path)!r})\nfrom nbaccel.train import OWN; assert OWN is True"
+        f"import nbaccel; nbaccel.__path__.append({str(tmp_path)!r})\nfrom nbaccel.serve import OWN; assert OWN is True"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 

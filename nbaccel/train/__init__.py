@@ -1,0 +1,118 @@
+"""Training: a function of yours, run by a gang of workers on the devices that they hold. Names of Ray Train 2.60.
+
+```
+  trainer ─► run ─► controller      decides: events in, orders out; no clock, no process
+              │
+              ├─► gang, mailbox     a placement group, an actor in each bundle, and one that they report to
+              │     └── worker ─► session: report(), get_checkpoint(), get_context()
+              └─► records ─► journal, storage, retention      what is kept, in one folder
+  torch/                            process groups, devices, models, data loaders
+```
+All of it stands on the public API (placement groups and actors), so it runs on every engine that has several processes.
+Nothing here needs torch but `nbaccel.train.torch`.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from nbaccel.train import absent
+
+if TYPE_CHECKING:
+    from nbaccel.train import collective
+    from nbaccel.train.backend import BackendConfig
+    from nbaccel.train.callbacks import UserCallback
+    from nbaccel.train.checkpoint import Checkpoint
+    from nbaccel.train.configs import CheckpointConfig, FailureConfig, LoggingConfig, RunConfig
+    from nbaccel.train.errors import ControllerError, RayTrainError, TrainingFailedError, WorkerGroupError
+    from nbaccel.train.result import Result
+    from nbaccel.train.scaling import ScalingConfig
+    from nbaccel.train.session import (
+        CheckpointUploadMode,
+        TrainContext,
+        get_checkpoint,
+        get_context,
+        get_preemption_info,
+        report,
+        stop_requested,
+    )
+
+__all__ = [
+    "BackendConfig",
+    "Checkpoint",
+    "CheckpointConfig",
+    "CheckpointUploadMode",
+    "ControllerError",
+    "FailureConfig",
+    "LoggingConfig",
+    "RayTrainError",
+    "Result",
+    "RunConfig",
+    "ScalingConfig",
+    "TrainContext",
+    "TrainingFailedError",
+    "UserCallback",
+    "WorkerGroupError",
+    "collective",
+    "get_checkpoint",
+    "get_context",
+    "get_preemption_info",
+    "report",
+    "stop_requested",
+]
+
+_HOMES = {
+    "BackendConfig": "backend",
+    "Checkpoint": "checkpoint",
+    "CheckpointConfig": "configs",
+    "CheckpointUploadMode": "session",
+    "ControllerError": "errors",
+    "FailureConfig": "configs",
+    "LoggingConfig": "configs",
+    "RayTrainError": "errors",
+    "Result": "result",
+    "RunConfig": "configs",
+    "ScalingConfig": "scaling",
+    "TrainContext": "session",
+    "TrainingFailedError": "errors",
+    "UserCallback": "callbacks",
+    "WorkerGroupError": "errors",
+    "get_checkpoint": "session",
+    "get_context": "session",
+    "get_preemption_info": "session",
+    "report": "session",
+    "stop_requested": "session",
+}
+_ROOMS = ("backend", "collective", "data_parallel_trainer", "torch")
+_ELSEWHERE = {
+    "Trainer": "write nbaccel.train.torch.TorchTrainer(train_func, scaling_config=ScalingConfig(num_workers=2, "
+    "use_gpu=True)).fit(), with report() inside of train_func.",
+    "ValidationConfig": "call your validation as a task: validate.remote(checkpoint).",
+    "ValidationTaskConfig": "call your validation as a task: validate.remote(checkpoint).",
+    "ValidationFn": "call your validation as a task: validate.remote(checkpoint).",
+    "SyncConfig": "checkpoints are written to RunConfig(storage_path=...) by themselves; Ray Train has none any more.",
+    "PreemptionInfo": "get_preemption_info() is always None: a node that is taken back counts as a failure.",
+    "PreemptionError": "a node that is taken back counts as a failure: FailureConfig(max_failures=...).",
+    "NCCLHangError": "a run that hangs is told where each rank stands.",
+    "DataConfig": "datasets are not here yet: give your DataLoader to prepare_data_loader().",
+    "TRAIN_DATASET_KEY": "datasets are not here yet: give your DataLoader to prepare_data_loader().",
+    "get_dataset_shard": "datasets are not here yet: give your DataLoader to prepare_data_loader().",
+    "get_all_reported_checkpoints": "Result.best_checkpoints has those that are kept.",
+    "ReportedCheckpoint": "Result.best_checkpoints has those that are kept, with their metrics.",
+    "ReportedCheckpointStatus": "Result.best_checkpoints has those that are kept.",
+    "CheckpointConsistencyMode": "get_checkpoint() is always the latest that was committed.",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A name is loaded when it is first used: `import nbaccel.train` loads nothing else."""
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    if name in _ROOMS:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in _ELSEWHERE:
+        return globals().setdefault(name, absent.refusing(__name__, name, _ELSEWHERE[name]))
+    raise absent.no_attribute(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_ROOMS})

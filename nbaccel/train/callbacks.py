@@ -1,0 +1,20 @@
+"""UserCallback: what a run calls in the process that started it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nbaccel.train.checkpoint import Checkpoint
+
+
+class UserCallback:
+    """Override what you need. The methods run in the process of `fit()`, in the run's own thread, and need no pickling.
+
+    An exception of a callback ends the run.
+    """
+
+    def after_report(self, run_context: Any, metrics: list[dict[str, Any]], checkpoint: Checkpoint | None) -> None:
+        """All ranks have sent this report: `metrics` by rank, `checkpoint` the one that was committed with it."""
+
+    def after_exception(self, run_context: Any, worker_exceptions: dict[int, Exception]) -> None:
+        """Workers failed: their exceptions by rank. The run restarts or ends after this."""

@@ -1,0 +1,150 @@
+"""Checkpoint: a folder with what a training function needs to go on, and nothing more. Names as in Ray Train 2.60."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+METADATA_FILE = ".metadata.json"
+
+_OLD_NAMES = {
+    "from_dict": "write a file into a folder and call Checkpoint.from_directory(folder)",
+    "to_dict": "read your files from the folder: with checkpoint.as_directory() as folder: ...",
+    "from_bytes": "write a file into a folder and call Checkpoint.from_directory(folder)",
+    "to_bytes": "read your files from the folder: with checkpoint.as_directory() as folder: ...",
+    "from_uri": "give a folder: Checkpoint(path)",
+    "to_uri": "checkpoint.path says where it is",
+    "uri": "checkpoint.path says where it is",
+    "get_internal_representation": "checkpoint.path says where it is",
+    "get_preprocessor": "keep a preprocessor in a file of its own in the folder",
+    "set_preprocessor": "keep a preprocessor in a file of its own in the folder",
+    "from_checkpoint": "Checkpoint(path) takes a folder of any framework",
+}
+
+
+class _OldNames(type):
+    """Names of former versions are told where they went."""
+
+    def __getattr__(cls, name: str) -> NoReturn:
+        raise AttributeError(_where_it_went(name) or f"type object {cls.__name__!r} has no attribute {name!r}")
+
+
+def _where_it_went(name: str) -> str:
+    instead = _OLD_NAMES.get(name)
+    return f"Checkpoint.{name} is gone, in Ray Train as well: {instead}." if instead else ""
+
+
+class Checkpoint(metaclass=_OldNames):
+    """A folder on disk. Two objects of one path are two checkpoints, as in Ray: compare their paths.
+
+    >>> checkpoint = Checkpoint.from_directory("/tmp/model")
+    >>> with checkpoint.as_directory() as folder:          # the folder itself, without a copy
+    ...     state = torch.load(f"{folder}/model.pt", weights_only=True)
+    """
+
+    def __init__(self, path: str | os.PathLike[str], filesystem: Any = None) -> None:
+        if filesystem is not None:
+            raise NotImplementedError("Checkpoint(filesystem=...) is not here yet: a checkpoint is a local folder.")
+        self.path = os.fspath(path)
+        self.filesystem = None
+
+    @classmethod
+    def from_directory(cls, path: str | os.PathLike[str]) -> Checkpoint:
+        return cls(path)
+
+    def to_directory(self, path: str | os.PathLike[str] | None = None) -> str:
+        """A copy of the files in `path`, or in a new temporary folder; returns the folder."""
+        target = os.fspath(path) if path is not None else tempfile.mkdtemp(prefix="nbaccel-checkpoint-")
+        shutil.copytree(self._folder(), target, dirs_exist_ok=True)
+        return target
+
+    @contextmanager
+    def as_directory(self) -> Iterator[str]:
+        """The folder, to read from. Raises FileNotFoundError when it is gone."""
+        yield self._folder()
+
+    def _folder(self) -> str:
+        if not os.path.isdir(self.path):
+            raise FileNotFoundError(
+                f"The checkpoint {self.path} is no folder (any more). CheckpointConfig(num_to_keep=...) deletes old "
+                "checkpoints; a folder of another machine has to be on a disk that both share."
+            )
+        return self.path
+
+    # ---- facts about it, in a file in the folder
+
+    def get_metadata(self) -> dict[str, Any]:
+        """What `set_metadata` has kept; {} without it."""
+        try:
+            found: dict[str, Any] = json.loads((Path(self.path) / METADATA_FILE).read_text())
+        except FileNotFoundError:
+            return {}
+        return found
+
+    def set_metadata(self, metadata: dict[str, Any]) -> None:
+        """Keep these facts, which JSON can write, instead of what was there."""
+        text = json.dumps(metadata)
+        part = Path(self._folder()) / f"{METADATA_FILE}.part"
+        part.write_text(text)
+        part.rename(part.with_name(METADATA_FILE))
+
+    def update_metadata(self, metadata: dict[str, Any]) -> None:
+        self.set_metadata(self.get_metadata() | metadata)
+
+    # ---- ours: one object
+
+    @classmethod
+    def save(cls, state: Any, path: str | os.PathLike[str] | None = None) -> Checkpoint:
+        """Keep one object in a folder, a new temporary one without `path`.
+
+        What JSON can write becomes state.json; all else is written by `torch.save` into state.pt. Raises TypeError
+        where torch is not installed.
+        """
+        folder = Path(os.fspath(path) if path is not None else tempfile.mkdtemp(prefix="nbaccel-checkpoint-"))
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            text = json.dumps(state)
+        except (TypeError, ValueError):
+            _torch().save(state, folder / "state.pt")
+        else:
+            (folder / "state.json").write_text(text)
+        return cls(folder)
+
+    def load(self) -> Any:
+        """The object that `save` has kept; tensors come on the CPU. Only plain containers and tensors are unpickled."""
+        folder = Path(self._folder())
+        if (folder / "state.json").exists():
+            return json.loads((folder / "state.json").read_text())
+        if (folder / "state.pt").exists():
+            return _torch().load(folder / "state.pt", map_location="cpu", weights_only=True)
+        raise FileNotFoundError(f"{self.path} has no state.json and no state.pt: Checkpoint.save() has not written it.")
+
+    # ---- what it is not
+
+    def __fspath__(self) -> str:
+        raise TypeError(
+            "A Checkpoint is not a path: write checkpoint.path, or `with checkpoint.as_directory() as folder:`."
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(_where_it_went(name) or f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return f"Checkpoint(path={self.path!r})"
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise TypeError(
+            "Checkpoint.save() keeps what JSON can write, and with torch installed what torch.save() can. Write your "
+            "own files into a folder instead: Checkpoint.from_directory(folder)."
+        ) from None
+    return torch

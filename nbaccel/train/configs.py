@@ -1,0 +1,199 @@
+"""RunConfig and what belongs to it: where a run is kept, what happens when it fails, which checkpoints stay.
+
+Fields, defaults and errors are those of Ray Train 2.60; what differs says so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from nbaccel.train.callbacks import UserCallback
+
+STORAGE_VARIABLE = "NBACCEL_STORAGE"
+_DEFAULT_STORAGE = "~/nbaccel_results"
+
+
+class _OnlyWhatWasGiven:
+    """A repr with the fields that are not as they are by default."""
+
+    def __repr__(self) -> str:
+        given = [
+            f"{each.name}={getattr(self, each.name)!r}"
+            for each in fields(self)  # type: ignore[arg-type]
+            if each.repr and getattr(self, each.name) != each.default and getattr(self, each.name) != _made(each)
+        ]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+
+def _made(each: Any) -> Any:
+    return each.default_factory() if callable(each.default_factory) else each.default
+
+
+@dataclass(repr=False)
+class FailureConfig(_OnlyWhatWasGiven):
+    """How often a run goes on after a worker failed: the gang is started again from the latest checkpoint.
+
+    max_failures  -1: without end; 0, the default: never
+    fail_fast     of a tuning run's trials; a training run without `max_failures` ends at its first failure anyhow
+
+    The other fields are Ray's for its own controller and for nodes that a provider takes back; they are accepted and
+    change nothing, since nbaccel's controller lives in your process and a lost node counts as a failure.
+    """
+
+    max_failures: int = 0
+    fail_fast: bool | str = False
+    controller_failure_limit: int = -1
+    max_preemption_failures: int = -1
+    relax_collectives_on_preemption: bool = False
+    preemption_grace_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.max_failures, int) or self.max_failures < -1:
+            raise ValueError(
+                f"FailureConfig(max_failures={self.max_failures!r}) must be an int: 0 for never, a number of "
+                "restarts, or -1 for as many as it takes."
+            )
+        if not (isinstance(self.fail_fast, bool) or str(self.fail_fast).upper() == "RAISE"):
+            raise ValueError(f"FailureConfig(fail_fast={self.fail_fast!r}) must be True, False or 'raise'.")
+        if self.fail_fast and self.max_failures != 0:
+            raise ValueError(f"FailureConfig: max_failures must be 0 if fail_fast={self.fail_fast!r}.")
+
+
+@dataclass(repr=False)
+class CheckpointConfig(_OnlyWhatWasGiven):
+    """Which checkpoints stay on disk.
+
+    num_to_keep                 None: all of them; the latest one always stays besides
+    checkpoint_score_attribute  a reported metric: those with the best values stay. Without it, the latest stay. A
+                                checkpoint whose metric is missing or NaN counts as the worst
+    checkpoint_score_order      "max" or "min"
+    """
+
+    num_to_keep: int | None = None
+    checkpoint_score_attribute: str | None = None
+    checkpoint_score_order: Literal["max", "min"] = "max"
+    checkpoint_frequency: int | None = None
+    checkpoint_at_end: bool | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("checkpoint_frequency", "checkpoint_at_end"):
+            if getattr(self, name) is not None:
+                raise DeprecationWarning(
+                    f"CheckpointConfig({name}=...) does not apply to a training function: call "
+                    "train.report(metrics, checkpoint=...) where a checkpoint is due, and leave it out."
+                )
+        if self.num_to_keep is not None and (not isinstance(self.num_to_keep, int) or self.num_to_keep < 1):
+            raise ValueError(f"CheckpointConfig(num_to_keep={self.num_to_keep!r}) must be None or an int from 1.")
+        if self.checkpoint_score_order not in ("max", "min"):
+            raise ValueError(
+                f"CheckpointConfig(checkpoint_score_order={self.checkpoint_score_order!r}) must be 'max' or 'min'."
+            )
+
+
+@dataclass(repr=False)
+class LoggingConfig(_OnlyWhatWasGiven):
+    """`log_level` of the workers' logger "nbaccel.train"; the files of Ray's own loggers are not written here."""
+
+    log_level: str | int = "INFO"
+    log_rotate_bytes: int | None = None
+    log_rotate_backup_count: int | None = None
+
+
+@dataclass(repr=False)
+class RunConfig(_OnlyWhatWasGiven):
+    """Where a run is kept and by which name, and what happens when it fails.
+
+    name                a folder of `storage_path`. A run of this name that was interrupted or failed goes on from its
+                        latest checkpoint; one that finished stays as it is, and `name-2` begins. Default: the
+                        function's name and the time
+    storage_path        default: $NBACCEL_STORAGE, else ~/nbaccel_results
+    failure_config, checkpoint_config, logging_config
+    callbacks           a list of `nbaccel.train.UserCallback`s; they are called in this process
+    worker_runtime_env  for the workers, as `runtime_env` of an actor
+    resume              ours: True goes on with a run of this name that has finished, as Ray would
+
+    Raises ValueError for what cannot be meant, and for Ray's names of former versions a DeprecationWarning, as Ray.
+    """
+
+    name: str | None = None
+    storage_path: str | None = None
+    storage_filesystem: Any = None
+    failure_config: FailureConfig = field(default_factory=FailureConfig)
+    checkpoint_config: CheckpointConfig = field(default_factory=CheckpointConfig)
+    callbacks: list[UserCallback] = field(default_factory=list)
+    worker_runtime_env: Any = field(default_factory=dict)
+    logging_config: LoggingConfig = field(default_factory=LoggingConfig)
+    resume: bool | None = None
+    sync_config: Any = None
+    verbose: Any = None
+    stop: Any = None
+    progress_reporter: Any = None
+    log_to_file: Any = None
+
+    def __post_init__(self) -> None:
+        for name, instead in _GONE.items():
+            if getattr(self, name) is not None:
+                raise DeprecationWarning(f"RunConfig({name}=...) is gone, in Ray Train as well: {instead}.")
+        for name, kind in (
+            ("failure_config", FailureConfig),
+            ("checkpoint_config", CheckpointConfig),
+            ("logging_config", LoggingConfig),
+        ):
+            _of_kind(self, name, kind)
+        self.callbacks = _callbacks(self.callbacks)
+        self.storage_path = _storage_path(self.storage_path, self.storage_filesystem)
+        if self.name is not None:
+            _check_name(self.name)
+
+
+_GONE = {
+    "sync_config": "checkpoints are written to storage_path by themselves",
+    "verbose": "a run draws itself in a notebook and prints a line a second in a script",
+    "stop": "return from the training function, or call stop() on what trainer.start() returns",
+    "progress_reporter": "a UserCallback's after_report() is called with each report",
+    "log_to_file": "what workers print is in the engine's logs",
+}
+
+
+def _of_kind(config: RunConfig, name: str, kind: type) -> None:
+    """None means the default; another class of this name (Ray's own, for instance) is refused."""
+    given = getattr(config, name)
+    if given is None:
+        setattr(config, name, kind())
+    elif not isinstance(given, kind):
+        raise ValueError(
+            f"RunConfig({name}) takes nbaccel.train.{kind.__name__}, not {type(given).__module__}."
+            f"{type(given).__name__}: import it from nbaccel.train."
+        )
+
+
+def _callbacks(given: Any) -> list[UserCallback]:
+    if given is None:
+        return []
+    if not isinstance(given, Sequence) or not all(isinstance(each, UserCallback) for each in given):
+        raise ValueError(f"RunConfig(callbacks) takes a list of nbaccel.train.UserCallback objects, not {given!r}.")
+    return list(given)
+
+
+def _storage_path(given: Any, filesystem: Any) -> str:
+    if filesystem is not None:
+        raise NotImplementedError(
+            "RunConfig(storage_filesystem=...) is not here yet: runs are kept in a folder that this process can "
+            "write to, storage_path."
+        )
+    text = os.fspath(given) if given is not None else os.environ.get(STORAGE_VARIABLE) or _DEFAULT_STORAGE
+    if "://" in text and not text.startswith("file://"):
+        raise NotImplementedError(
+            f"RunConfig(storage_path={text!r}): remote storage is not here yet. Give a folder, for instance one of a "
+            "network disk that is mounted, and copy the run's folder afterwards: a moved run resumes."
+        )
+    return str(Path(text.removeprefix("file://")).expanduser().absolute())
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name.strip() or name in (".", "..") or "\0" in name or "/" in name:
+        raise ValueError(f"RunConfig(name={name!r}) must be the name of a folder, without '/'.")

@@ -1,0 +1,443 @@
+"""Decides what happens in a run: events in, orders out. No clock, thread, process or file.
+
+```
+             GangReady        Failed, Died               all have ended
+  PLACING ─────────────► RUNNING ─────────────► ENDING ─────────────────► PLACING again, or ENDED
+     │  NoPlace, StopPressed      all returned or stopped                        ▲
+     └───────────────────────────────────────────────────────────────────────────┘
+```
+The caller carries out the orders and tells what came of them. Time comes in as `now`, seconds of one clock; "later" is
+the order WakeAt, whose answer is TimePassed. Stop is a ladder: each StopPressed goes one step further.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+FINALLY_S = 5.0  # for a worker's `finally` blocks after it was interrupted, then it is killed
+SILENT_S = 5.0  # a checkpoint does not wait longer for ranks that have never reported
+MISSING_S = 30.0  # after this a rank is named whose part of a checkpoint is missing
+STOPPED_S = 1.0  # how long ranks that never report may go on after another rank has stopped
+EARLY_S = 10.0  # after this it is said that a rank has returned while others go on
+STILL_S = 60.0  # a run that has reported and then says nothing for so long is asked where it stands
+
+
+# ---- what happened
+
+
+@dataclass(frozen=True, slots=True)
+class GangReady:
+    """All workers of the gang have their ranks, and the function begins."""
+
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoPlace:
+    """The gang can never be placed, or what a run needs besides its workers has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    rank: int
+    report: int
+    has_files: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """The function has ended in this rank."""
+
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The function has ended in this rank because it was asked to, or was interrupted."""
+
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The function has raised in this rank, at this time of the rank's clock."""
+
+    rank: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """The process of this rank is gone."""
+
+    rank: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class StopPressed:
+    """Somebody wants the run to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimePassed:
+    """The time of a WakeAt has come."""
+
+
+Event = GangReady | NoPlace | Reported | Returned | Stopped | Failed | Died | StopPressed | TimePassed
+
+
+# ---- what is to be done
+
+
+@dataclass(frozen=True, slots=True)
+class StartGang:
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Every rank has brought its part of this report's checkpoint."""
+
+    report: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskToStop:
+    """Tell all ranks to stop after the same report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Tell the user about these ranks: "silent", "missing", "early", "still" or "restarting"."""
+
+    what: str
+    ranks: tuple[int, ...] = ()
+    report: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TakeDown:
+    """End what is left of the gang and give back its resources."""
+
+
+class Outcome(Enum):
+    """How a run ended."""
+
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    outcome: Outcome
+    first_rank: int = -1  # whose failure came first; -1 when no worker is to blame
+
+
+@dataclass(frozen=True, slots=True)
+class WakeAt:
+    time: float
+
+
+Order = StartGang | Commit | AskToStop | Interrupt | Kill | Say | TakeDown | Finish | WakeAt
+
+
+class Phase(Enum):
+    """Where a run is."""
+
+    PLACING = "placing"
+    RUNNING = "running"
+    ENDING = "ending"
+    ENDED = "ended"
+
+
+@dataclass(slots=True)
+class _Files:
+    """A report with files that is not committed yet."""
+
+    since: float
+    missing_was_said: bool = False
+
+
+@dataclass(slots=True)
+class _Gang:
+    """What is known of the workers of one gang, by rank."""
+
+    size: int = 0
+    reports: dict[int, int] = field(default_factory=dict)  # the last report of each
+    files: dict[int, _Files] = field(default_factory=dict)
+    returned: set[int] = field(default_factory=set)
+    stopped: set[int] = field(default_factory=set)
+    failed: dict[int, float] = field(default_factory=dict)
+    died: dict[int, float] = field(default_factory=dict)
+    interrupted: set[int] = field(default_factory=set)
+    killed: set[int] = field(default_factory=set)
+
+    def over(self) -> set[int]:
+        return self.returned | self.stopped | set(self.failed) | set(self.died)
+
+    def alive(self) -> tuple[int, ...]:
+        return tuple(rank for rank in range(self.size) if rank not in self.over())
+
+
+class Controller:
+    """The state of one run; `handle` is all that there is to it."""
+
+    def __init__(self, max_failures: int = 0) -> None:
+        self.phase = Phase.PLACING
+        self.number = 0  # of the gang
+        self.failures = 0  # of the run
+        self.presses = 0
+        self._max_failures = max_failures
+        self._gang = _Gang()
+        self._silent_was_said = False
+        self._early_was_said = False
+        self._still_was_said = False
+        self._last_report: float | None = None
+        self._first_return: float | None = None
+        self._deadlines: dict[str, float] = {}  # "finally", "stopped"
+        self._woken_for = 0.0
+
+    def begin(self) -> list[Order]:
+        return [StartGang(0)]
+
+    @property
+    def has_ended(self) -> bool:
+        return self.phase is Phase.ENDED
+
+    def handle(self, event: Event, now: float) -> list[Order]:
+        """What follows from an event. An event that cannot follow what happened before changes nothing."""
+        if self.has_ended:
+            return []
+        orders = self._react(event, now)
+        if not self.has_ended:
+            orders += self._as_time_passes(now)
+            orders += self._look_at_the_end()
+        return orders + self._wake()
+
+    # ---- events
+
+    def _react(self, event: Event, now: float) -> list[Order]:
+        match event:
+            case GangReady(size) if self.phase is Phase.PLACING:
+                self._gang = _Gang(size)
+                self.phase = Phase.RUNNING
+                self._last_report = self._first_return = None
+                return []
+            case NoPlace():
+                return self._finish(Outcome.FAILED)
+            case Reported(rank, report, has_files) if self._is_running(rank):
+                return self._reported(rank, report, has_files, now)
+            case Returned(rank) if self._is_running(rank):
+                self._gang.returned.add(rank)
+                self._first_return = self._first_return or now
+                return self._rank_ended(rank, now)
+            case Stopped(rank) if self._is_running(rank):
+                self._gang.stopped.add(rank)
+                return self._rank_ended(rank, now)
+            case Failed(rank, at):
+                return self._failed(rank, at, self._gang.failed, now)
+            case Died(rank, at):
+                return self._failed(rank, at, self._gang.died, now)
+            case StopPressed():
+                return self._pressed()
+        return []
+
+    def _is_running(self, rank: int) -> bool:
+        return self.phase in (Phase.RUNNING, Phase.ENDING) and rank in self._gang.alive()
+
+    def _reported(self, rank: int, report: int, has_files: bool, now: float) -> list[Order]:
+        gang = self._gang
+        if report <= gang.reports.get(rank, -1):
+            return []
+        gang.reports[rank] = report
+        self._last_report, self._still_was_said = now, False
+        if has_files:
+            gang.files.setdefault(report, _Files(now))
+        return self._commits(now)
+
+    def _rank_ended(self, rank: int, now: float) -> list[Order]:
+        if self.presses and self.phase is Phase.RUNNING:
+            self._deadlines.setdefault("stopped", now + STOPPED_S)
+        return self._commits(now)
+
+    def _failed(self, rank: int, at: float, where: dict[int, float], now: float) -> list[Order]:
+        gang = self._gang
+        if self.phase is Phase.PLACING:
+            gang.size = max(gang.size, rank + 1)
+            where[rank] = at
+            return self._conclude()
+        if not self._is_running(rank):
+            return []
+        where[rank] = at
+        if rank in gang.killed:
+            return []
+        orders: list[Order] = []
+        if where is gang.failed:  # others that wait for it in a collective operation learn of it by its death
+            gang.killed.add(rank)
+            orders.append(Kill((rank,)))
+        if self.phase is Phase.RUNNING:
+            self.phase = Phase.ENDING
+            orders += self._interrupt(gang.alive(), now)
+        return orders
+
+    def _interrupt(self, ranks: tuple[int, ...], now: float) -> list[Order]:
+        if not ranks:
+            return []
+        self._gang.interrupted.update(ranks)
+        self._deadlines["finally"] = now + FINALLY_S
+        return [Interrupt(ranks)]
+
+    def _pressed(self) -> list[Order]:
+        self.presses += 1
+        alive = self._gang.alive()
+        if self.phase is Phase.PLACING:
+            return self._finish(Outcome.STOPPED)
+        if self.presses == 1:
+            return [AskToStop()] if self.phase is Phase.RUNNING else []
+        if self.presses == 2:
+            self._gang.interrupted.update(alive)
+            return [Interrupt(alive)]
+        self._gang.killed.update(alive)
+        return [Kill(alive)]
+
+    # ---- checkpoints
+
+    def _commits(self, now: float) -> list[Order]:
+        """Those that are complete, in order; each only after all before it."""
+        orders: list[Order] = []
+        for report in sorted(self._gang.files):
+            if self._lacking(report, now):
+                break
+            del self._gang.files[report]
+            orders.append(Commit(report))
+        return orders
+
+    def _lacking(self, report: int, now: float) -> tuple[int, ...]:
+        """The ranks that may still bring a part. Those that have ended by themselves bring none any more."""
+        gang = self._gang
+        late = [rank for rank in range(gang.size) if gang.reports.get(rank, -1) < report]
+        late = [rank for rank in late if rank not in gang.returned | gang.stopped]
+        if self._silent_was_said or now >= gang.files[report].since + SILENT_S:
+            late = [rank for rank in late if rank in gang.reports]
+        return tuple(late)
+
+    # ---- time
+
+    def _as_time_passes(self, now: float) -> list[Order]:
+        if self.phase is Phase.PLACING:
+            return []
+        return [*self._late_checkpoints(now), *self._deadlines_passed(now), *self._odd_silence(now)]
+
+    def _late_checkpoints(self, now: float) -> list[Order]:
+        gang = self._gang
+        orders: list[Order] = []
+        first = min(gang.files, default=None)
+        if first is None:
+            return []
+        silent = tuple(rank for rank in gang.alive() if rank not in gang.reports)
+        if silent and not self._silent_was_said and now >= gang.files[first].since + SILENT_S:
+            self._silent_was_said = True
+            orders.append(Say("silent", silent))
+        orders += self._commits(now)
+        for report, files in gang.files.items():
+            lacking = self._lacking(report, now)
+            if lacking and not files.missing_was_said and now >= files.since + MISSING_S:
+                files.missing_was_said = True
+                orders.append(Say("missing", lacking, report))
+        return orders
+
+    def _deadlines_passed(self, now: float) -> list[Order]:
+        orders: list[Order] = []
+        alive = self._gang.alive()
+        if now >= self._deadlines.get("stopped", now + 1):
+            del self._deadlines["stopped"]
+            orders += self._interrupt(tuple(rank for rank in alive if rank not in self._gang.reports), now)
+        if now >= self._deadlines.get("finally", now + 1):
+            del self._deadlines["finally"]
+            left = tuple(rank for rank in alive if rank in self._gang.interrupted and rank not in self._gang.killed)
+            self._gang.killed.update(left)
+            orders += [Kill(left)] if left else []
+        return orders
+
+    def _odd_silence(self, now: float) -> list[Order]:
+        if self.phase is not Phase.RUNNING:
+            return []
+        alive = self._gang.alive()
+        if self._first_return is not None and alive and not self._early_was_said:
+            if now >= self._first_return + EARLY_S:
+                self._early_was_said = True
+                return [Say("early", alive)]
+        elif self._last_report is not None and not self._still_was_said and now >= self._last_report + STILL_S:
+            self._still_was_said = True
+            return [Say("still", alive)]
+        return []
+
+    def _wake(self) -> list[Order]:
+        times = [] if self.phase in (Phase.PLACING, Phase.ENDED) else self._times()
+        soonest = min(times, default=0.0)
+        if soonest == self._woken_for:
+            return []
+        self._woken_for = soonest
+        return [WakeAt(soonest)] if times else []
+
+    def _times(self) -> list[float]:
+        times = list(self._deadlines.values())
+        for files in self._gang.files.values():
+            if not self._silent_was_said:
+                times.append(files.since + SILENT_S)
+            if not files.missing_was_said:
+                times.append(files.since + MISSING_S)
+        if self.phase is Phase.RUNNING:
+            if self._first_return is not None and not self._early_was_said:
+                times.append(self._first_return + EARLY_S)
+            elif self._last_report is not None and not self._still_was_said:
+                times.append(self._last_report + STILL_S)
+        return times
+
+    # ---- the end
+
+    def _look_at_the_end(self) -> list[Order]:
+        if self.phase is Phase.PLACING or self._gang.alive():
+            return []
+        return self._conclude()
+
+    def _conclude(self) -> list[Order]:
+        """All workers have ended: well, as asked, or after a failure that may be made good."""
+        gang = self._gang
+        self._deadlines.clear()
+        first = self._first_failure()
+        if first is None:
+            asked = gang.stopped or gang.killed
+            return self._finish(Outcome.STOPPED if asked else Outcome.FINISHED)
+        self.failures += 1
+        if self.presses or (self._max_failures >= 0 and self.failures > self._max_failures):
+            return self._finish(Outcome.FAILED, first)
+        self.phase = Phase.PLACING
+        self.number += 1
+        self._gang = _Gang()
+        self._early_was_said = self._silent_was_said = self._still_was_said = False
+        return [TakeDown(), Say("restarting", (first,)), StartGang(self.number)]
+
+    def _first_failure(self) -> int | None:
+        """Whose failure is the cause. A process that died by itself comes before those who lost it; then the clock."""
+        gang = self._gang
+        died = {rank: at for rank, at in gang.died.items() if rank not in gang.killed}
+        found = died or gang.failed
+        return min(found, key=lambda rank: (found[rank], rank), default=None)
+
+    def _finish(self, outcome: Outcome, first_rank: int = -1) -> list[Order]:
+        self.phase = Phase.ENDED
+        return [TakeDown(), Finish(outcome, first_rank)]

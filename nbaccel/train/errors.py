@@ -1,0 +1,72 @@
+"""The errors of a training run, under Ray Train's names.
+
+RayTrainError (RayError)
+├── TrainingFailedError (also RuntimeError)      `fit()` did not finish; `.result` is what there is
+│   ├── WorkerGroupError                         workers failed: `.worker_failures`, by rank
+│   └── ControllerError                          not a worker's fault: no place for the gang, storage
+└── SessionMisuseError (also RuntimeError)       a worker's function called outside of a run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from nbaccel.exceptions import RayError
+
+if TYPE_CHECKING:
+    from nbaccel.train.result import Result
+
+
+class RayTrainError(RayError):
+    """The root of what training raises."""
+
+
+class TrainingFailedError(RayTrainError, RuntimeError):
+    """A run did not finish.
+
+    result  what there is of it: metrics, history and checkpoints up to the failure
+    """
+
+    result: Result | None = None
+
+
+class WorkerGroupError(TrainingFailedError):
+    """Workers failed. `__cause__` is the exception of the one that failed first, as its process raised it.
+
+    worker_failures  the exceptions by rank
+    first_rank       whose failure came first
+    """
+
+    def __init__(
+        self, message: str, worker_failures: Mapping[int, BaseException] | None = None, first_rank: int = 0
+    ) -> None:
+        super().__init__(message)
+        self.worker_failures = dict(worker_failures or {})
+        self.first_rank = first_rank
+
+
+class ControllerError(TrainingFailedError):
+    """A run could not go on for a reason that is no worker's fault."""
+
+    def __init__(self, message: str, cause: BaseException | None = None) -> None:
+        super().__init__(message)
+        self.controller_failure = cause
+
+
+class SessionMisuseError(RayTrainError, RuntimeError):
+    """A function of the training function was called where no training function runs."""
+
+
+class StopTraining(BaseException):
+    """Raised inside `report` when the run was asked to stop: `finally` blocks run, `except Exception` lets it pass."""
+
+
+def outside(name: str) -> SessionMisuseError:
+    """The error of `report` and its siblings outside of a run."""
+    hint = (
+        "Ray Train's `train.torch.get_device()` needs a worker too"
+        if name.startswith("get_device")
+        else "call it in the function that you give to TorchTrainer or DataParallelTrainer"
+    )
+    return SessionMisuseError(f"`{name}` cannot be used outside of a training function: {hint}.")

@@ -1,0 +1,130 @@
+"""The words of what goes wrong in a run: short, once, and with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nbaccel import exceptions
+from nbaccel.train.controller import Say
+from nbaccel.train.errors import ControllerError, TrainingFailedError, WorkerGroupError
+
+if TYPE_CHECKING:
+    from nbaccel.train.configs import RunConfig
+    from nbaccel.train.records import Records
+    from nbaccel.train.worker import LastWords
+
+_LONGEST_MESSAGE = 1_000  # characters of what the user's exception says
+_LINES = 8
+
+
+def cause_of(error: BaseException) -> BaseException:
+    """What the user's code raised; of a worker that died, the error that says so."""
+    return error.cause if isinstance(error, exceptions.RayTaskError) and error.cause is not None else error
+
+
+def worker_group_error(
+    first: int, errors: Mapping[int, BaseException], words: Mapping[int, LastWords], records: Records
+) -> WorkerGroupError:
+    """The error of a run whose workers failed: the first failure once, the others counted."""
+    causes = {rank: cause_of(error) for rank, error in errors.items()}
+    lines = [_heading(first, errors, words.get(first), records)]
+    said = words.get(first)
+    if said is not None:
+        lines += said.frames
+        lines += _message(f"{said.kind}: {said.message}" if said.message else said.kind)
+    else:
+        lines += _message(f"{type(causes[first]).__name__}: {causes[first]}")
+    others = sorted(set(errors) - {first})
+    if others:
+        lines.append(f"({_ranks(others)} then failed as well: error.worker_failures has all of them.)")
+    latest = records.latest_name()
+    lines.append(
+        f"Run it again under the same name and it goes on from {latest}; error.result is what there is."
+        if latest
+        else "It has no checkpoint to go on from; error.result is what there is."
+    )
+    error = WorkerGroupError("\n".join(lines), causes, first)
+    error.__cause__ = causes[first]
+    return error
+
+
+def _heading(first: int, errors: Mapping[int, BaseException], said: LastWords | None, records: Records) -> str:
+    after = f" (after {records.latest_name()})" if records.latest_name() else ""
+    where = f", before its report {said.report}" if said is not None else ""
+    return f"rank {first} failed{where}{after}{_devices(errors[first])}."
+
+
+def _devices(error: BaseException) -> str:
+    """Where it ran, as far as the engine says it."""
+    ids = getattr(error, "device_ids", None) or {}
+    found = [f"{name} {', '.join(each)}" for name, each in ids.items() if each]
+    pid = getattr(error, "pid", None)
+    return "".join([*(f", on {each}" for each in found), f", pid {pid}" if pid else ""])
+
+
+def _message(text: str) -> list[str]:
+    lines = text[:_LONGEST_MESSAGE].splitlines()
+    return lines if len(lines) <= _LINES else [*lines[: _LINES - 1], "…"]
+
+
+def short(rank: int, errors: Mapping[int, BaseException]) -> str:
+    """A failure in one line."""
+    cause = cause_of(errors[rank]) if rank in errors else None
+    text = f"{type(cause).__name__}: {cause}".splitlines()[0][:200] if cause is not None else "unknown"
+    return f"rank {rank}: {text}"
+
+
+def restarting(name: str, rank: int, errors: Mapping[int, BaseException], records: Records, config: RunConfig) -> str:
+    latest = records.latest_name() or "its beginning"
+    allowed = config.failure_config.max_failures
+    count = f"failure {len(records.past.failures) + 1}" + (f" of {allowed} that it may have" if allowed >= 0 else "")
+    return f"{name}: {short(rank, errors)}; it starts again from {latest} ({count})."
+
+
+def about_ranks(name: str, order: Say, standing: Sequence[str]) -> str:
+    """A sentence about ranks that keep the others waiting, or may."""
+    who = [
+        f"rank {rank} {words}" if words else f"rank {rank} does not say where it is"
+        for rank, words in zip(order.ranks, standing, strict=True)
+    ]
+    where = "; ".join(who)
+    match order.what:
+        case "silent":
+            return (
+                f"{name}: {_ranks(order.ranks)} never reported, so checkpoints count as complete without "
+                f"{'it' if len(order.ranks) == 1 else 'them'}."
+            )
+        case "missing":
+            return f"{name}: the checkpoint of report {order.report} waits for {_ranks(order.ranks)}: {where}."
+        case "early":
+            return f"{name}: other ranks have returned, {_ranks(order.ranks)} has not: {where}."
+        case _:
+            return f"{name} has not reported for a minute: {where}."
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {', '.join(map(str, ranks))}"
+
+
+def not_shared(folder: str, hosts: Sequence[Any]) -> str:
+    return (
+        f"The run's folder {folder} is not the same disk on {', '.join(sorted(set(map(str, hosts))))}, so their "
+        "checkpoints would be lost. Give a folder that all machines share: RunConfig(storage_path=...)."
+    )
+
+
+def of_the_run(name: str, error: BaseException) -> TrainingFailedError:
+    """What a failure outside of the workers becomes."""
+    if isinstance(error, TrainingFailedError):
+        return error
+    if isinstance(error, OSError):
+        words = (
+            f"The run {name} cannot write its folder: {error}. Make room or give another one, "
+            "RunConfig(storage_path=...); run under the same name, it goes on from its latest checkpoint."
+        )
+    else:
+        words = f"The run {name} could not go on: {type(error).__name__}: {error}"
+    wrapped = ControllerError(words, error)
+    wrapped.__cause__ = error
+    return wrapped

@@ -1,0 +1,182 @@
+"""How a gang comes together: resources, processes, ranks, devices, and what a framework wants before the function.
+
+```
+  placement group + actors ─► facts of each ─► seats ─► prepare ─► (a backend's on_start) ─► gang_ready
+        │ never fits                │ storage is not shared
+        └──────────► no_place ◄─────┘                          a worker fails ─► worker_failed
+```
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import nbaccel
+from nbaccel.train import failures
+from nbaccel.train.backend import Backend, BackendConfig
+from nbaccel.train.configs import RunConfig
+from nbaccel.train.controller import Controller
+from nbaccel.train.errors import ControllerError
+from nbaccel.train.gang import Gang, WorkerGroup, as_many_as_fit
+from nbaccel.train.inbox import Inbox
+from nbaccel.train.ranks import Seat, seats
+from nbaccel.train.records import Records
+from nbaccel.train.saying import say
+from nbaccel.train.scaling import ScalingConfig
+from nbaccel.train.worker import Assignment
+
+_LOOK_S = 0.2  # after so long a gang that is not placed is explained
+
+Kinds = dict[tuple[str, str, str], str]  # (node id, resource, device id) -> "real", "logical" or "simulated"
+
+
+class Told(Protocol):
+    """Who learns how it went, in the run's thread."""
+
+    def gang_ready(self, gang: Gang) -> None: ...
+
+    def no_place(self, error: BaseException) -> None: ...
+
+    def worker_failed(self, rank: int, error: BaseException) -> None: ...
+
+
+class Gathering:
+    """Of one gang; everything but the backend's own methods happens in the run's thread."""
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        mailbox: Any,
+        scaling: ScalingConfig,
+        config: RunConfig,
+        backend: BackendConfig,
+        records: Records,
+        name: str,
+    ) -> None:
+        self._inbox = inbox
+        self._mailbox = mailbox
+        self._scaling = scaling
+        self._config = config
+        self._backend = backend
+        self._records = records
+        self._name = name
+
+    def begin(self, number: int, controller: Controller, told: Told) -> Gang:
+        """Ask for everything; returns at once."""
+        self._number, self._controller, self._told = number, controller, told
+        self._gang = Gang(self._scaling, self._how_many(), self._config.worker_runtime_env)
+        self._records.gang_begins(self._gang.size)
+        begun = self._mailbox.begin.remote(number, self._gang.size, self._records.first_report)
+        probe = f".probe-{secrets.token_hex(4)}"
+        refs = [begun, *self._gang.ask_facts(self._records.folder, probe)]
+        self._when_all(refs, lambda values: self._facts_came(values[1:], probe))
+        self._look_later()
+        return self._gang
+
+    def _is_wanted(self) -> bool:
+        return not self._gang.is_down and not self._controller.has_ended
+
+    def _how_many(self) -> int:
+        if not self._scaling.elasticity_enabled:
+            return self._scaling.max_workers
+        nodes = [node.available for node in nbaccel.snapshot().nodes if node.alive]
+        return as_many_as_fit(self._scaling, nodes)
+
+    def _look_later(self) -> None:
+        """A gang that is not placed at once may have to wait for ever: the engine knows."""
+        placed = self._gang.placed()
+        timer = threading.Timer(_LOOK_S, lambda: self._inbox.put(lambda: self._look(placed)))
+        timer.daemon = True
+        timer.start()
+
+    def _look(self, placed: Any) -> None:
+        if not self._is_wanted() or self._gang.facts or nbaccel.wait([placed], timeout=0)[0]:
+            return
+        sentence, never = self._gang.why_it_waits()
+        if never:
+            self._told.no_place(ControllerError(sentence))
+        else:
+            say("train", f"{self._name} waits for its workers: {sentence}")
+
+    def _when_all(self, refs: list[Any], told: Callable[[list[Any]], None]) -> None:
+        """Once all are there: their values. One that fails is the failure of its worker, whatever the others do."""
+        values: list[Any] = [None] * len(refs)
+        left = set(range(len(refs)))
+        before_workers = len(refs) - self._gang.size
+
+        def came(number: int, future: Future[Any]) -> None:
+            error = future.exception()
+            if error is not None:
+                self._told.worker_failed(max(0, number - before_workers), error)
+                return
+            values[number] = future.result()
+            left.discard(number)
+            if not left:
+                told(values)
+
+        for number, ref in enumerate(refs):
+            self._inbox.when(ref, partial(came, number), self._is_wanted)
+
+    def _facts_came(self, facts: list[Any], probe: str) -> None:
+        trace = Path(self._records.folder, probe)
+        blind = [each.host for each in facts if not each.sees_storage]
+        if blind or not trace.exists():
+            hosts = blind or [each.host for each in facts]
+            self._told.no_place(ControllerError(failures.not_shared(self._records.folder, hosts)))
+            return
+        trace.unlink(missing_ok=True)
+        self._gang.facts = facts
+        devices = nbaccel.snapshot().devices
+        positions = {(row.node_id, row.resource, row.id): row.index for row in devices}
+        kinds = {(row.node_id, row.resource, row.id): row.kind for row in devices}
+        share = self._backend.backend_cls.share_cuda_visible_devices
+        placed = seats(facts, positions, driver_node=nbaccel.get_runtime_context().get_node_id(), share=share)
+        refs = self._gang.prepare([self._assignment(seat, kinds) for seat in placed], self._mailbox)
+        self._when_all(refs, lambda _: self._prepared())
+
+    def _assignment(self, seat: Seat, kinds: Kinds) -> Assignment:
+        facts = seat.facts
+        return Assignment(
+            gang=self._number,
+            seat=seat,
+            run_name=self._name,
+            run_folder=self._records.folder,
+            first_report=self._records.first_report,
+            checkpoint=self._records.latest_path(),
+            backend=self._backend,
+            device_kinds={
+                resource: kinds.get((facts.node_id, resource, ids[0]), "logical")
+                for resource, ids in facts.device_ids.items()
+            },
+            restarts=self._controller.failures,
+            max_restarts=self._config.failure_config.max_failures,
+        )
+
+    def _prepared(self) -> None:
+        """All ranks have their seats. A framework's own methods may take long, so they run beside this thread."""
+        kind = self._backend.backend_cls
+        if not (_overrides(kind, "on_start") or _overrides(kind, "on_training_start")):
+            self._told.gang_ready(self._gang)
+            return
+        threading.Thread(target=self._run_backend, args=(kind(),), name="nbaccel-train-backend", daemon=True).start()
+
+    def _run_backend(self, backend: Backend) -> None:
+        group = WorkerGroup(self._gang, self._scaling)
+        try:
+            backend.on_start(group, self._backend)
+            backend.on_training_start(group, self._backend)
+        except Exception as error:  # a user's own class
+            failed = error
+            self._inbox.put(lambda: self._told.worker_failed(0, failed) if self._is_wanted() else None)
+        else:
+            self._inbox.put(lambda: self._told.gang_ready(self._gang) if self._is_wanted() else None)
+
+
+def _overrides(kind: type[Backend], name: str) -> bool:
+    return getattr(kind, name) is not getattr(Backend, name)

@@ -1,0 +1,74 @@
+"""`num_workers=0`: the training function in this process, for breakpoints; reports and checkpoints as in a gang."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from nbaccel.host_address import host_address
+from nbaccel.train import failures, session, storage
+from nbaccel.train.backend import BackendConfig
+from nbaccel.train.checkpoint import Checkpoint
+from nbaccel.train.configs import RunConfig
+from nbaccel.train.loops import call
+from nbaccel.train.metrics import Metrics
+from nbaccel.train.opening import OpenRun
+from nbaccel.train.ranks import Facts, Seat
+from nbaccel.train.records import Records
+from nbaccel.train.result import Result
+
+
+class LocalSession:
+    """The session of a function that runs in the driver's own process; it is rank 0 of 1."""
+
+    def __init__(self, open_run: OpenRun, records: Records) -> None:
+        facts = Facts("", host_address(), socket.gethostname(), os.getpid())
+        self.seat = Seat(0, facts, 0, 1, 0, 1, 0, 1)
+        self.run_name = open_run.name
+        self.run_folder = open_run.folder
+        self.device_kinds: dict[str, str] = {}
+        self._records = records
+        self._next = records.first_report
+
+    def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> None:
+        number, self._next = self._next, self._next + 1
+        if checkpoint is not None:
+            storage.bring(checkpoint.path, self.run_folder, number, move=move)
+        self._records.report(0, number, metrics)
+        if checkpoint is not None:
+            self._records.commit(number)
+        self._records.call_after_report(number)
+
+    def latest_checkpoint(self) -> Checkpoint | None:
+        path = self._records.latest_path()
+        return Checkpoint(path) if path else None
+
+    def meet(self, kind: str, value: Any) -> Any:
+        return value
+
+    def stop_requested(self) -> bool:
+        return False
+
+
+def run_here(
+    open_run: OpenRun, function: Callable[..., Any], config: Any, run_config: RunConfig, backend: BackendConfig
+) -> Result:
+    """Run the function in this thread. What it raises is raised as it is, with this process's own frames."""
+    records = Records(open_run, run_config)
+    session_ = LocalSession(open_run, records)
+    records.gang_begins(1)
+    records.gang_stands(0, [session_.seat])
+    session.enter(session_)
+    try:
+        with backend.train_func_context():
+            value = call(function, config)
+    except BaseException as error:
+        how = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
+        records.failure(failures.short(0, {0: error}))
+        records.close(how, error if isinstance(error, Exception) else None, None)
+        raise
+    finally:
+        session.enter(None)
+    return records.close("finished", None, value)

@@ -1,0 +1,41 @@
+"""The training function: what it may look like, how it is called, and what its name is."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def check(function: Any) -> None:
+    """Raises ValueError for what cannot be called with nothing or with the config, as Ray Train does."""
+    if not callable(function):
+        raise ValueError(f"train_loop_per_worker must be a function, not {function!r}.")
+    required = _required(function)
+    if len(required) > 1:
+        raise ValueError(
+            f"train_loop_per_worker should take in 0 or 1 required arguments, but {name_of(function)} has "
+            f"{len(required)}: {', '.join(required)}. Put them into train_loop_config, one dict."
+        )
+
+
+def call(function: Callable[..., Any], config: Any) -> Any:
+    """Call it with the config ({} for None) if it has a required parameter, as Ray Train does."""
+    return function({} if config is None else config) if _required(function) else function()
+
+
+def _required(function: Callable[..., Any]) -> list[str]:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # written in C
+        return []
+    found = list(signature.parameters.values())
+    return [each.name for each in found if each.default is each.empty and each.kind in _POSITIONAL]
+
+
+def name_of(function: Any) -> str:
+    """A name that a folder may have."""
+    name = getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", "train")
+    return "".join(each if each.isalnum() or each in "-_" else "_" for each in name).strip("_") or "train"

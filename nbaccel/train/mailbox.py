@@ -1,0 +1,102 @@
+"""The meeting point of a gang and its driver: one small actor for each run.
+
+```
+  rank ── put(report 7) ──► mailbox ── take() ──► driver
+       ◄── when to stop ──┘          ◄── stop() ─┘
+  ranks ── meet("barrier/1", value) ──► all of them get what rank 0 gave
+```
+A rank sends a report and goes on; before its next one it reads the answer to the last. So there is never more than one
+on its way, no rank waits for another, and *all ranks stop after the same report*: when the driver asks to stop while
+report m is the latest that any rank has sent, the answer to every later one says "stop after m + 2". Nobody can have
+called report m + 2 yet, since that needs the answer to m + 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+Message = tuple[int, str, int, Any]  # rank, kind, number, contents
+
+
+class Mailbox:
+    """An asyncio actor. Calls that name a gang which has ended are answered and dropped."""
+
+    def __init__(self) -> None:
+        self._gang = -1
+        self._size = 0
+        self._latest = -1
+        self._stop_after: int | None = None
+        self._messages: list[Message] = []
+        self._news = asyncio.Event()
+        self._meetings: dict[str, _Meeting] = {}
+
+    async def begin(self, gang: int, size: int, first: int) -> None:
+        """A gang of so many ranks starts; its first report has the number `first`."""
+        self._gang, self._size, self._latest, self._stop_after = gang, size, first - 1, None
+        self._messages.clear()
+        for meeting in self._meetings.values():
+            meeting.dissolve()
+        self._meetings.clear()
+
+    async def put(self, gang: int, rank: int, kind: str, number: int, contents: Any) -> int | None:
+        """Leave a message for the driver; returns the report after which to stop, None without one."""
+        if gang != self._gang:
+            return None
+        if kind == "report":
+            self._latest = max(self._latest, number)
+        self._messages.append((rank, kind, number, contents))
+        self._news.set()
+        return self._stop_after
+
+    async def take(self, gang: int, max_wait_s: float) -> Sequence[Message]:
+        """The messages since the last time, waiting so long for one."""
+        if not self._messages and max_wait_s:
+            self._news.clear()
+            try:
+                await asyncio.wait_for(self._news.wait(), max_wait_s)
+            except TimeoutError:
+                return []
+        if gang != self._gang:
+            return []
+        taken, self._messages = self._messages, []
+        return taken
+
+    async def stop(self, gang: int) -> None:
+        """All ranks are to stop after the same report, as soon as that can be."""
+        if gang == self._gang and self._stop_after is None:
+            self._stop_after = self._latest + 2
+
+    async def meet(self, gang: int, name: str, rank: int, value: Any) -> Any:
+        """Wait until all ranks have called this by the same name; returns what rank 0 gave."""
+        if gang != self._gang:
+            return None
+        meeting = self._meetings.setdefault(name, _Meeting())
+        answer = await meeting.join(rank, value, self._size)
+        self._meetings.pop(name, None)
+        return answer
+
+    async def missing(self, name: str) -> list[int]:
+        """The ranks that have not come to this meeting."""
+        meeting = self._meetings.get(name)
+        return [] if meeting is None else [rank for rank in range(self._size) if rank not in meeting.present]
+
+
+class _Meeting:
+    def __init__(self) -> None:
+        self.present: set[int] = set()
+        self._value: Any = None
+        self._all_here = asyncio.Event()
+
+    async def join(self, rank: int, value: Any, size: int) -> Any:
+        self.present.add(rank)
+        if rank == 0:
+            self._value = value
+        if len(self.present) == size:
+            self._all_here.set()
+        await self._all_here.wait()
+        return self._value
+
+    def dissolve(self) -> None:
+        self._all_here.set()

@@ -1,0 +1,68 @@
+"""What a report may hold: numbers, texts, booleans, None, and dicts and lists of these.
+
+A metric is written into the run's journal as JSON and sent to the driver, so it is made plain where it is reported:
+
+    numpy scalars, tensors of one number ──► Python numbers          anything else ──► ValueError that names the key
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Metrics = dict[str, Any]
+_LARGEST_TEXT = 10_000  # characters of one text; a metric is drawn and kept in memory
+
+
+def plain(metrics: Any) -> Metrics:
+    """The metrics as plain data. Raises ValueError for what is no dict with texts as keys, and for other values."""
+    if not isinstance(metrics, Mapping):
+        raise ValueError(f"train.report() takes a dict of metrics, not {type(metrics).__name__}.")
+    return {_key(key): _plain(str(key), value) for key, value in metrics.items()}
+
+
+def _key(key: Any) -> str:
+    if not isinstance(key, str):
+        raise ValueError(f"train.report(): the names of metrics are texts, not {key!r}.")
+    return key
+
+
+def _plain(path: str, value: Any) -> Any:
+    if value is None or type(value) in (bool, int, float):
+        return value
+    if isinstance(value, str):
+        return value[:_LARGEST_TEXT]
+    if isinstance(value, Mapping):
+        return {_key(key): _plain(f"{path}/{key}", inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(f"{path}[{index}]", inner) for index, inner in enumerate(value)]
+    return _number(path, value)
+
+
+def _number(path: str, value: Any) -> Any:
+    """A scalar of numpy's or torch's, told by what it can do, so that neither has to be imported."""
+    item = getattr(value, "item", None)
+    if callable(item) and getattr(value, "size", None) is not None:
+        count = value.size if isinstance(value.size, int) else getattr(value, "numel", lambda: 0)()
+        if count == 1:
+            found = item()
+            if isinstance(found, (bool, int, float, str)):
+                return found
+        raise ValueError(
+            f"train.report(): the metric {path!r} is a {type(value).__module__}.{type(value).__name__} of {count} "
+            "values. Report single numbers, such as loss.item() or x.mean().item()."
+        )
+    if isinstance(value, (int, float)):  # subclasses, such as IntEnum
+        return float(value) if isinstance(value, float) else int(value)
+    raise ValueError(
+        f"train.report(): the metric {path!r} is a {type(value).__name__}, {_short(value)}. Report numbers, texts, "
+        "booleans, and dicts or lists of these; files go into a checkpoint."
+    )
+
+
+def _short(value: Any) -> str:
+    try:
+        text = repr(value)
+    except Exception as error:  # a user's own __repr__
+        return f"whose repr raises {type(error).__name__}"
+    return text if len(text) <= 60 else text[:57] + "..."

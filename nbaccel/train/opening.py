@@ -1,0 +1,105 @@
+"""Begins a run or goes on with one: which folder, what its journal says, and the lock that keeps others out.
+
+```
+  no folder of this name           ──► begin
+  interrupted, stopped or failed   ──► go on from its latest checkpoint
+  finished                         ──► look at name-2, name-3, …; with resume=True go on with it
+  under way in another process     ──► refuse
+```
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from nbaccel.train import journal, storage
+from nbaccel.train.configs import RunConfig
+from nbaccel.train.errors import ControllerError
+from nbaccel.train.journal import Journal, Past
+
+
+@dataclass(slots=True)
+class OpenRun:
+    """A run's folder, open for its driver.
+
+    said  how the run begins, a sentence for the user; "" for a new one under the name that was asked for
+    """
+
+    name: str
+    folder: str
+    past: Past
+    journal: Journal
+    lock: storage.RunLock
+    said: str = ""
+    begin_from: str = ""  # a checkpoint of another run, for one that has none of its own
+
+    def close(self) -> None:
+        self.journal.close()
+        self.lock.release()
+
+
+def open_run(config: RunConfig, default_name: str) -> OpenRun:
+    """Open the run that the config names. Raises ControllerError when it cannot be written, or is under way."""
+    assert config.storage_path is not None
+    wanted = config.name or default_name
+    name, past = _choose(Path(config.storage_path), wanted, bool(config.resume))
+    folder = Path(config.storage_path) / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = storage.RunLock(str(folder))
+    except BlockingIOError:
+        raise ControllerError(
+            f"The run {name} is under way in process {storage.holder(str(folder))}: two runs cannot share a folder. "
+            f"Wait for it, stop it, or give this one another name: RunConfig(name={name + '-other'!r})."
+        ) from None
+    except OSError as error:
+        raise ControllerError(
+            f"The run's folder {folder} cannot be written: {error.strerror}. Give another one: "
+            "RunConfig(storage_path=...), or the environment variable NBACCEL_STORAGE.",
+            error,
+        ) from error
+    # Read again: whoever held the lock a moment ago may have written.
+    past = journal.read(folder) or past
+    storage.settle(str(folder), past)
+    log = Journal(folder, past)
+    said = _how_it_begins(wanted, name, past, folder)
+    log.begin(name)
+    past.name = name
+    past.ended = past.error = ""
+    return OpenRun(name, str(folder), past, log, lock, said)
+
+
+def _choose(storage_path: Path, wanted: str, resume: bool) -> tuple[str, Past]:
+    """The first of name, name-2, … that has not finished."""
+    name, number = wanted, 1
+    while True:
+        past = journal.read(storage_path / name) or Past()
+        if resume or past.ended != "finished":
+            return name, past
+        number += 1
+        name = f"{wanted}-{number}"
+
+
+def _how_it_begins(wanted: str, name: str, past: Past, folder: Path) -> str:
+    if name != wanted and not past.name:
+        return (
+            f"The run {wanted} has finished, so {name} begins. RunConfig(name={wanted!r}, resume=True) goes on with "
+            f"{wanted} from its latest checkpoint."
+        )
+    if not past.name and not past.kept:
+        return ""
+    how = {"stopped": "was stopped", "failed": "failed", "finished": "has finished"}.get(past.ended, "was interrupted")
+    after = f"from {past.kept[-1].folder}" if past.kept else "from its beginning: it has no checkpoint"
+    return f"The run {name} {how}; it goes on {after}. A new name begins a new run: RunConfig(name=...)."
+
+
+def read_run(path: str | os.PathLike[str]) -> Past:
+    """A run's journal, with the checkpoints that are there. Raises FileNotFoundError for a folder that holds no run."""
+    past = journal.read(os.fspath(path))
+    if past is None:
+        raise FileNotFoundError(f"{os.fspath(path)} holds no training run of nbaccel: it has no {journal.FILE}.")
+    there = {name for name in os.listdir(path) if name.startswith("checkpoint_")}
+    past.kept = [each for each in past.kept if each.folder in there]
+    return past

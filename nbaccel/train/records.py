@@ -1,0 +1,114 @@
+"""What a run keeps while it goes: reports, checkpoints, the journal's lines, and who is called back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from nbaccel.train import retention, storage
+from nbaccel.train.checkpoint import Checkpoint
+from nbaccel.train.configs import RunConfig
+from nbaccel.train.metrics import Metrics
+from nbaccel.train.opening import OpenRun
+from nbaccel.train.ranks import Seat
+from nbaccel.train.result import Result, of_run
+from nbaccel.train.retention import Kept
+
+
+class Records:
+    """For the thread of one run."""
+
+    def __init__(self, open_run: OpenRun, config: RunConfig) -> None:
+        self.past = open_run.past
+        self._open = open_run
+        self._config = config
+        self.folder = open_run.folder
+        self._size = 1
+        self._reported: dict[int, dict[int, Metrics]] = {}  # of reports that not all ranks have sent: by rank
+        self._committed: dict[int, Checkpoint] = {}
+        self.first_report = self.past.next_report
+
+    @property
+    def last_metrics(self) -> Metrics | None:
+        return self.past.reports[-1]["metrics"] if self.past.reports else None
+
+    def latest_path(self) -> str:
+        """The checkpoint to go on from; "" without one."""
+        return os.path.join(self.folder, self.past.kept[-1].folder) if self.past.kept else self._open.begin_from
+
+    def latest_name(self) -> str:
+        return self.past.kept[-1].folder if self.past.kept else ""
+
+    # ---- a gang
+
+    def gang_begins(self, size: int) -> None:
+        """It starts behind the latest checkpoint: reports after that one are made again."""
+        self._size = size
+        self.first_report = self.past.next_report
+        self._reported.clear()
+        self._committed.clear()
+
+    def gang_stands(self, number: int, seats: Sequence[Seat]) -> None:
+        first = self.first_report
+        self.past.reports = [each for each in self.past.reports if each["report"] < first]
+        ranks = [
+            {"node": seat.facts.address, "pid": seat.facts.pid, "devices": dict(seat.facts.device_ids)}
+            for seat in seats
+        ]
+        self._open.journal.gang(number, first, self.latest_name(), ranks)
+
+    # ---- reports
+
+    def report(self, rank: int, number: int, metrics: Metrics) -> None:
+        self._reported.setdefault(number, {})[rank] = metrics
+        if rank == 0:
+            self._open.journal.report(number, rank, metrics)
+            self.past.reports.append({"report": number, "time": None, "metrics": metrics})
+
+    def commit(self, number: int) -> None:
+        """All parts of a checkpoint are there: it becomes one, and those that are too many go. Raises OSError."""
+        by_rank = self._reported.get(number, {})
+        metrics = by_rank[min(by_rank)] if by_rank else {}
+        folder = storage.commit(self.folder, number)
+        kept = Kept(folder, number, metrics)
+        self._open.journal.checkpoint(kept)
+        self.past.kept.append(kept)
+        self._committed[number] = Checkpoint(os.path.join(self.folder, folder))
+        for each in retention.to_delete(self.past.kept, self._config.checkpoint_config):
+            self._open.journal.deleted(each.folder)
+            storage.delete(self.folder, each.folder)
+            self.past.kept.remove(each)
+
+    def failure(self, words: str) -> None:
+        self.past.failures.append(words)
+        self._open.journal.failure(words)
+
+    # ---- who is called back
+
+    def call_after_report(self, number: int) -> None:
+        """Once all ranks have sent this report."""
+        by_rank = self._reported.get(number, {})
+        if len(by_rank) < self._size:
+            return
+        del self._reported[number]
+        checkpoint = self._committed.pop(number, None)
+        for callback in self._config.callbacks:
+            callback.after_report(self._open.name, [by_rank[rank] for rank in sorted(by_rank)], checkpoint)
+
+    def call_after_exception(self, errors: dict[int, BaseException]) -> None:
+        found = {rank: error for rank, error in errors.items() if isinstance(error, Exception)}
+        for callback in self._config.callbacks:
+            callback.after_exception(self._open.name, found)
+
+    # ---- the end
+
+    def close(self, how: str, error: Exception | None, return_value: Any) -> Result:
+        """Write the end and let go of the folder; what the run has left."""
+        self.past.ended = how
+        self.past.error = str(error) if error is not None else ""
+        try:
+            self._open.journal.end(how, self.past.error)
+        finally:
+            self._open.close()
+        return of_run(self.folder, self.past, self._config.checkpoint_config, error=error, return_value=return_value)

@@ -1,0 +1,127 @@
+"""Result: what a run has left, in memory and in its folder. Fields as in Ray Train 2.60; what is ours says so."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nbaccel.train.checkpoint import Checkpoint
+from nbaccel.train.configs import CheckpointConfig
+from nbaccel.train.opening import read_run
+from nbaccel.train.retention import Kept, best, score_of
+
+if TYPE_CHECKING:
+    from nbaccel.train.journal import Past
+
+
+@dataclass(repr=False)
+class Result:
+    """What a run has left.
+
+    metrics           those of the last report of rank 0, whether or not it brought a checkpoint (Ray Train keeps only
+                      those that did); None when nothing was reported
+    checkpoint        the latest one, or None
+    error             what ended the run, or None
+    path              the run's folder
+    best_checkpoints  those that are kept, as (Checkpoint, metrics), oldest first
+    return_value      of the training function of rank 0
+    history           ours: every report of rank 0, as dicts of its metrics
+    stopped           ours: whether the run was asked to stop
+    """
+
+    metrics: dict[str, Any] | None
+    checkpoint: Checkpoint | None
+    error: Exception | None
+    path: str
+    best_checkpoints: list[tuple[Checkpoint, dict[str, Any]]] = field(default_factory=list)
+    return_value: Any = None
+    history: list[dict[str, Any]] = field(default_factory=list)
+    stopped: bool = False
+
+    @property
+    def filesystem(self) -> None:
+        """None: the path is a folder of this machine."""
+        return None
+
+    @property
+    def metrics_dataframe(self) -> Any:
+        """Every report as a row of a pandas.DataFrame; None without a report. Raises ImportError without pandas."""
+        if not self.history:
+            return None
+        import pandas
+
+        return pandas.json_normalize(self.history, sep="/")
+
+    @property
+    def config(self) -> Any:
+        raise DeprecationWarning("Result.config is gone, in Ray Train as well: you have what you gave to the trainer.")
+
+    def get_best_checkpoint(self, metric: str, mode: str) -> Checkpoint | None:
+        """The kept checkpoint with the best value of a metric ("eval/loss" looks inside); None of none.
+
+        `mode`: "max" or "min". Raises ValueError for another mode, and RuntimeError for a metric that none reported.
+        """
+        if mode not in ("max", "min"):
+            raise ValueError(f"mode must be 'max' or 'min', not {mode!r}.")
+        if not self.best_checkpoints:
+            return None
+        scores = [(score_of(metrics, metric), checkpoint) for checkpoint, metrics in self.best_checkpoints]
+        found = [(score, checkpoint) for score, checkpoint in scores if score is not None]
+        if not found:
+            known = sorted({name for _, metrics in self.best_checkpoints for name in metrics})
+            raise RuntimeError(f"No checkpoint was reported with a metric {metric!r}; there are: {', '.join(known)}.")
+        return (max if mode == "max" else min)(found, key=lambda pair: pair[0])[1]
+
+    @classmethod
+    def from_path(cls, path: str | os.PathLike[str], storage_filesystem: Any = None) -> Result:
+        """A run's result, read from its folder, wherever that was moved to.
+
+        Raises FileNotFoundError for a folder that holds no run.
+        """
+        if storage_filesystem is not None:
+            raise NotImplementedError("Result.from_path(storage_filesystem=...) is not here yet: give a local folder.")
+        past = read_run(path)
+        error = RuntimeError(past.error) if past.ended == "failed" else None
+        return of_run(str(Path(path)), past, CheckpointConfig(), error=error)
+
+    def __repr__(self) -> str:
+        lines = [f"Result(metrics={self.metrics!r}", f"path={self.path!r}"]
+        if self.checkpoint is not None:
+            lines.append(f"checkpoint={self.checkpoint!r}")
+        if self.error is not None:
+            lines.append(f"error={type(self.error).__name__}")
+        return ", ".join(lines) + ")"
+
+    def _repr_html_(self) -> str:
+        facts = {"metrics": self.metrics, "checkpoint": self.checkpoint and self.checkpoint.path, "path": self.path}
+        rows = "".join(
+            f"<tr><th>{name}</th><td>{escape(str(value))}</td></tr>" for name, value in facts.items() if value
+        )
+        return f"<table>{rows}</table>"
+
+
+def of_run(
+    folder: str, past: Past, config: CheckpointConfig, *, error: Exception | None = None, return_value: Any = None
+) -> Result:
+    """The result of a run whose journal says `past`."""
+    latest = past.kept[-1] if past.kept else None
+    return Result(
+        metrics=past.reports[-1]["metrics"] if past.reports else None,
+        checkpoint=_checkpoint(folder, latest) if latest is not None else None,
+        error=error,
+        path=folder,
+        best_checkpoints=[(_checkpoint(folder, each), each.metrics) for each in past.kept],
+        return_value=return_value,
+        history=[each["metrics"] for each in past.reports],
+        stopped=past.ended == "stopped",
+    )
+
+
+def _checkpoint(folder: str, kept: Kept) -> Checkpoint:
+    return Checkpoint(os.path.join(folder, kept.folder))
+
+
+__all__ = ["Result", "best", "of_run"]

@@ -1,0 +1,338 @@
+"""A run under way: the thread that carries out what the controller orders, and the handle that users hold.
+
+```
+  mailbox, refs of the workers, stop(), a clock ──events──► Controller ──orders──► gang, journal, folder, callbacks
+                                                    └────── one thread for each run ─────┘
+```
+The thread begins with the run and ends with it, not with the cell that started it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import Any
+
+import nbaccel
+from nbaccel import exceptions
+from nbaccel.train import controller as ct
+from nbaccel.train import failures, signalling, storage
+from nbaccel.train.backend import BackendConfig
+from nbaccel.train.configs import RunConfig
+from nbaccel.train.errors import ControllerError, TrainingFailedError
+from nbaccel.train.gang import Gang, never_fits, new_mailbox
+from nbaccel.train.gathering import Gathering
+from nbaccel.train.inbox import Inbox
+from nbaccel.train.opening import OpenRun
+from nbaccel.train.records import Records
+from nbaccel.train.result import Result, of_run
+from nbaccel.train.saying import say
+from nbaccel.train.scaling import ScalingConfig
+from nbaccel.train.worker import LastWords
+from nbaccel.waits import interruptible
+
+_TAKE_S = 30.0  # one question to the mailbox waits so long for news
+
+
+class Run:
+    """A training run, as `trainer.start()` returns it.
+
+    name, path  of the run and of its folder
+    """
+
+    def __init__(
+        self,
+        open_run: OpenRun,
+        function: Callable[..., Any],
+        config: Any,
+        scaling: ScalingConfig,
+        run_config: RunConfig,
+        backend: BackendConfig,
+    ) -> None:
+        self.name = open_run.name
+        self.path = open_run.folder
+        self._open = open_run
+        self._payload = (function, config)
+        self._scaling = scaling
+        self._config = run_config
+        self._backend = backend
+        self._records = Records(open_run, run_config)
+        self._controller = ct.Controller(run_config.failure_config.max_failures)
+        self._inbox = Inbox()
+        self._ended = threading.Event()
+        self._result: Result | None = None
+        self._error: BaseException | None = None
+        self._gang: Gang | None = None
+        self._mailbox: Any = None
+        self._payload_ref: Any = None
+        self._wake_at: float | None = None
+        self._last_words: dict[int, LastWords] = {}
+        self._errors: dict[int, BaseException] = {}
+        self._return_value: Any = None
+        self._no_place: BaseException | None = None
+        self._thread = threading.Thread(target=self._main, name=f"nbaccel-train-{self.name}", daemon=True)
+
+    # ---- what users may do; any thread may call these
+
+    def stop(self) -> None:
+        """Ask the run to end, one step of the ladder for each call: after the same report in all ranks, then with
+        KeyboardInterrupt in their functions, then at once.
+        """
+        self._inbox.put(lambda: self._tell(ct.StopPressed()))
+
+    @property
+    def running(self) -> bool:
+        return not self._ended.is_set()
+
+    @property
+    def metrics(self) -> dict[str, Any] | None:
+        """Those of the last report so far."""
+        return self._records.last_metrics
+
+    def result(self, timeout: float | None = None) -> Result:
+        """Wait for the run's end; its Result. Raises TrainingFailedError, and TimeoutError after `timeout` seconds."""
+        if not interruptible.until(self._ended.wait, timeout):
+            raise TimeoutError(f"The run {self.name} goes on after {timeout:g} s.")
+        if self._error is not None:
+            raise self._error
+        assert self._result is not None
+        return self._result
+
+    def wait_with_ladder(self) -> Result:
+        """As `result`, and every KeyboardInterrupt (Ctrl-C, the Stop button) goes a step down the ladder instead of
+        ending the wait.
+        """
+        while True:
+            try:
+                return self.result()
+            except KeyboardInterrupt:
+                if self._ended.is_set():
+                    raise
+                self.stop()
+
+    def __repr__(self) -> str:
+        return f"Run({self.name!r}, {'running' if self.running else 'ended'}, path={self.path!r})"
+
+    # ---- the thread
+
+    def begin(self) -> None:
+        """Start the run. Raises ControllerError when its gang can never be placed."""
+        self._refuse_what_never_fits()
+        self._thread.start()
+
+    def _refuse_what_never_fits(self) -> None:
+        if nbaccel.snapshot().runtime.engine != "local":
+            return  # a cluster may grow
+        reason = never_fits(self._scaling, self._scaling.min_workers, nbaccel.cluster_resources())
+        if reason:
+            self._open.journal.end("failed", reason)
+            self._open.close()
+            raise ControllerError(reason)
+
+    def _main(self) -> None:
+        try:
+            self._payload_ref = nbaccel.put(self._payload)
+            self._mailbox = new_mailbox(self.name)
+            self._carry_out(self._controller.begin())
+            while not self._ended.is_set():
+                self._one_event()
+        except BaseException as error:  # the thread's last line: whoever waits for the run must learn of it
+            self._fell(error)
+
+    def _one_event(self) -> None:
+        happened = self._inbox.next(self._wake_at)
+        if happened is None:
+            self._wake_at = None
+            self._tell(ct.TimePassed())
+        else:
+            happened()
+
+    def _tell(self, event: ct.Event) -> None:
+        self._carry_out(self._controller.handle(event, time.monotonic()))
+
+    def _carry_out(self, orders: list[ct.Order]) -> None:
+        for order in orders:
+            self._act(order)
+
+    def _act(self, order: ct.Order) -> None:
+        match order:
+            case ct.StartGang(number):
+                self._start_gang(number)
+            case ct.Commit(report):
+                self._records.commit(report)
+            case ct.AskToStop():
+                self._mailbox.stop.remote(self._controller.number)
+                say("train", f"{self.name} stops after its next report. Stop again interrupts the function.")
+            case ct.Interrupt(ranks):
+                self._interrupt(ranks)
+            case ct.Kill(ranks):
+                for rank in ranks:
+                    self._kill(rank)
+            case ct.Say():
+                self._say(order)
+            case ct.TakeDown():
+                self._take_down()
+            case ct.Finish(outcome, first):
+                self._finish(outcome, first)
+            case ct.WakeAt(at):
+                self._wake_at = at
+
+    # ---- a gang
+
+    def _start_gang(self, number: int) -> None:
+        storage.clear_parts(self.path)
+        self._last_words, self._errors = {}, {}
+        self._gang = Gathering(
+            self._inbox, self._mailbox, self._scaling, self._config, self._backend, self._records, self.name
+        ).begin(number, self._controller, self)
+
+    def gang_ready(self, gang: Gang) -> None:
+        """All ranks have their seats: the function begins."""
+        self._records.gang_stands(self._controller.number, gang.seats)
+        self._tell(ct.GangReady(gang.size))
+        for rank, ref in enumerate(gang.run(self._payload_ref)):
+            self._when(ref, partial(self._function_ended, rank))
+        self._ask_for_news()
+
+    def no_place(self, error: BaseException) -> None:
+        """There is no place for the gang, now or ever."""
+        self._no_place = error
+        self._tell(ct.NoPlace())
+
+    def worker_failed(self, rank: int, error: BaseException) -> None:
+        """A worker's exception, or its process's death."""
+        words = self._last_words.get(rank)
+        self._errors[rank] = error
+        at = words.at if words is not None else time.time()
+        has_died = isinstance(error, (exceptions.RayActorError, exceptions.WorkerCrashedError))
+        self._tell(ct.Died(rank, at) if has_died else ct.Failed(rank, at))
+
+    def _when(self, ref: Any, told: Callable[[Future[Any]], None]) -> None:
+        """Once the ref is ready, unless its gang is over by then."""
+        gang = self._gang
+        self._inbox.when(ref, told, lambda: gang is self._gang and gang is not None)
+
+    # ---- news
+
+    def _ask_for_news(self) -> None:
+        ref = self._mailbox.take.remote(self._controller.number, _TAKE_S)
+        self._when(ref, self._news_came)
+
+    def _news_came(self, future: Future[Any]) -> None:
+        if future.exception() is not None:
+            self._mailbox_failed(future.exception())
+            return
+        self._read(future.result())
+        if self._gang is not None and self._gang.seats:
+            self._ask_for_news()
+
+    def _mailbox_failed(self, error: BaseException | None) -> None:
+        words = "The process through which the ranks report has ended, and the run with it. Run it again: it goes on "
+        failed = ControllerError(words + "from its latest checkpoint.")
+        failed.__cause__ = error
+        self.no_place(failed)
+
+    def _read(self, messages: Any) -> None:
+        for rank, kind, number, contents in messages:
+            if kind == "report":
+                metrics, has_files = contents
+                self._records.report(rank, number, metrics)
+                self._tell(ct.Reported(rank, number, has_files))
+                self._records.call_after_report(number)
+            elif kind == "failed":
+                self._last_words[rank] = contents
+
+    def _function_ended(self, rank: int, future: Future[Any]) -> None:
+        """A rank is through: what it has sent before is read first."""
+        ref = self._mailbox.take.remote(self._controller.number, 0)
+        self._when(ref, lambda news: self._settle_rank(rank, future, news))
+
+    def _settle_rank(self, rank: int, future: Future[Any], news: Future[Any]) -> None:
+        if news.exception() is not None:
+            self._mailbox_failed(news.exception())
+            return
+        self._read(news.result())
+        error = future.exception()
+        if error is not None:
+            self.worker_failed(rank, error)
+            return
+        how, value = future.result()
+        if rank == 0:
+            self._return_value = value
+        self._tell(ct.Returned(rank) if how == "returned" else ct.Stopped(rank))
+
+    # ---- orders
+
+    def _interrupt(self, ranks: tuple[int, ...]) -> None:
+        if self._gang is not None and self._gang.seats:
+            facts = [self._gang.facts_of(rank) for rank in ranks]
+            threading.Thread(target=signalling.interrupt, args=(facts,), daemon=True).start()
+
+    def _kill(self, rank: int) -> None:
+        if self._gang is not None:
+            try:
+                self._gang.kill(rank)
+            except exceptions.RayError:
+                pass  # it is gone
+
+    def _say(self, order: ct.Say) -> None:
+        if order.what == "restarting":
+            say("train", failures.restarting(self.name, order.ranks[0], self._errors, self._records, self._config))
+            self._records.failure(failures.short(order.ranks[0], self._errors))
+            self._records.call_after_exception(self._errors)
+            return
+        gang = self._gang
+        assert gang is not None
+
+        def look() -> None:
+            facts = [gang.facts_of(rank) for rank in order.ranks]
+            standing = [signalling.standing(stack) for stack in signalling.where(facts)]
+            say("train", failures.about_ranks(self.name, order, standing))
+
+        threading.Thread(target=look, daemon=True).start()
+
+    def _take_down(self) -> None:
+        if self._gang is not None:
+            self._gang.take_down()
+            self._gang = None
+
+    def _finish(self, outcome: ct.Outcome, first: int) -> None:
+        error: TrainingFailedError | None = None
+        if outcome is ct.Outcome.FAILED:
+            error = self._failed_with(first)
+        self._close(outcome.value, error)
+
+    def _failed_with(self, first: int) -> TrainingFailedError:
+        if first >= 0:
+            self._records.call_after_exception(self._errors)
+            return failures.worker_group_error(first, self._errors, self._last_words, self._records)
+        if isinstance(self._no_place, TrainingFailedError):
+            return self._no_place
+        return ControllerError("The run ended for a reason that is not known.", self._no_place)
+
+    def _close(self, how: str, error: TrainingFailedError | None) -> None:
+        if self._mailbox is not None:
+            try:
+                nbaccel.kill(self._mailbox)
+            except exceptions.RayError:
+                pass  # it has ended with its cluster
+        self._result = self._records.close(how, error, self._return_value)
+        if error is not None:
+            error.result = self._result
+            self._error = error
+        self._ended.set()
+
+    def _fell(self, error: BaseException) -> None:
+        """Something outside of the controller's events went wrong: the disk, a callback, the cluster's end."""
+        wrapped = failures.of_the_run(self.name, error)
+        try:
+            self._take_down()
+            self._close("failed", wrapped)
+        except BaseException as second:
+            wrapped.add_note(f"Ending the run failed as well: {type(second).__name__}: {second}")
+            wrapped.result = of_run(self.path, self._open.past, self._config.checkpoint_config, error=wrapped)
+            self._result, self._error = wrapped.result, wrapped
+            self._ended.set()

@@ -1,0 +1,184 @@
+"""What a training function may call: `report`, `get_checkpoint`, `get_context`. It knows where it runs.
+
+A *session* is there while a training function runs in this process: a rank's in a worker, a local one with
+`num_workers=0`. Outside of one, the functions raise, as Ray Train's do.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Protocol
+
+from nbaccel.train.checkpoint import Checkpoint
+from nbaccel.train.errors import outside
+from nbaccel.train.metrics import Metrics, plain
+from nbaccel.train.ranks import Seat
+
+
+class CheckpointUploadMode(Enum):
+    """How the files of a reported checkpoint reach the run's folder.
+
+    SYNC       they are there when `report` returns
+    ASYNC      as SYNC: the folder is on a disk of this machine, where that is a copy
+    NO_UPLOAD  refused: a checkpoint that is not in the run's folder could not be resumed from
+    """
+
+    ASYNC = "async"
+    SYNC = "sync"
+    NO_UPLOAD = "no_upload"
+
+
+class Session(Protocol):
+    """What stands behind the functions of this module."""
+
+    seat: Seat
+    run_name: str
+    run_folder: str
+    device_kinds: dict[str, str]  # "real", "logical" or "simulated", by resource
+
+    def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> None: ...
+
+    def latest_checkpoint(self) -> Checkpoint | None: ...
+
+    def meet(self, kind: str, value: Any) -> Any:
+        """Wait until all ranks have called this as often for this kind; returns what rank 0 gave."""
+
+    def stop_requested(self) -> bool: ...
+
+
+_session: Session | None = None
+
+
+def enter(session: Session | None) -> None:
+    """Make this the process's session; None: the function has ended."""
+    global _session
+    _session = session
+
+
+def current(name: str) -> Session:
+    """The session, for the function of this name. Raises SessionMisuseError where there is none."""
+    if _session is None:
+        raise outside(name)
+    return _session
+
+
+def is_there() -> bool:
+    return _session is not None
+
+
+def report(
+    metrics: Metrics,
+    checkpoint: Checkpoint | None = None,
+    checkpoint_dir_name: str | None = None,
+    checkpoint_upload_mode: CheckpointUploadMode = CheckpointUploadMode.SYNC,
+    delete_local_checkpoint_after_upload: bool | None = None,
+    checkpoint_upload_fn: Callable[..., Any] | None = None,
+    validation: Any = False,
+) -> None:
+    """Tell the driver how far this rank is, and bring a checkpoint.
+
+    metrics     a dict of numbers, texts and booleans, also nested; scalars of numpy and tensors of one number are
+                converted. The run's metrics are those of rank 0; none is dropped
+    checkpoint  a folder; its files are in the run's folder when this returns. Several ranks may each bring a part
+
+    Returns in microseconds without a checkpoint, and waits for no other rank (Ray Train's waits for all). Ranks that
+    bring checkpoints call it equally often; others may call it or not. When the run was asked to stop, it raises
+    `StopTraining` after the report.
+
+    Raises ValueError for other metrics, for two files of one name, FileNotFoundError for a folder that is not there.
+    """
+    session = current("report")
+    for name, given in (("checkpoint_dir_name", checkpoint_dir_name), ("checkpoint_upload_fn", checkpoint_upload_fn)):
+        if given is not None:
+            raise NotImplementedError(
+                f"train.report({name}=...) is not here: a checkpoint is a folder checkpoint_000007 of the run, named "
+                "by its report. Leave the argument out."
+            )
+    if validation:
+        raise NotImplementedError(
+            "train.report(validation=...) is not here: call your validation as a task, validate.remote(checkpoint)."
+        )
+    if checkpoint_upload_mode is CheckpointUploadMode.NO_UPLOAD:
+        raise NotImplementedError("train.report(checkpoint_upload_mode=NO_UPLOAD) is not here: leave it out.")
+    if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
+        raise ValueError(
+            f"train.report(checkpoint=...) takes an nbaccel.train.Checkpoint, not {checkpoint!r}: write "
+            "Checkpoint.from_directory(folder)."
+        )
+    session.report(plain(metrics), checkpoint, move=bool(delete_local_checkpoint_after_upload))
+    if checkpoint is not None and delete_local_checkpoint_after_upload:
+        shutil.rmtree(checkpoint.path, ignore_errors=True)
+
+
+def get_checkpoint() -> Checkpoint | None:
+    """The checkpoint to go on from: the run's latest, also of an earlier run of this name; None at its beginning."""
+    return current("get_checkpoint").latest_checkpoint()
+
+
+def stop_requested() -> bool:
+    """Ours: whether the run was asked to stop; `report` ends the function then, this lets it end by itself."""
+    return current("stop_requested").stop_requested()
+
+
+def get_preemption_info() -> None:
+    """Ray's news of a node that its provider takes back; always None here: such a node counts as a failure."""
+    current("get_preemption_info")
+
+
+class TrainContext:
+    """Which rank this is, and of what."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get_world_size(self) -> int:
+        return self._session.seat.world_size
+
+    def get_world_rank(self) -> int:
+        return self._session.seat.rank
+
+    def get_local_rank(self) -> int:
+        """Among the workers of this node."""
+        return self._session.seat.local_rank
+
+    def get_local_world_size(self) -> int:
+        return self._session.seat.local_world_size
+
+    def get_node_rank(self) -> int:
+        return self._session.seat.node_rank
+
+    def get_experiment_name(self) -> str:
+        """The name of the run."""
+        return self._session.run_name
+
+    def get_trial_dir(self) -> str:
+        """The run's folder, for files of your own. Ray Train 2.60 has no such name any more; its v1 had."""
+        return self._session.run_folder
+
+    def get_storage(self) -> Any:
+        raise NotImplementedError("TrainContext.get_storage() is not here: get_trial_dir() is the run's folder.")
+
+    def _gone(self, name: str) -> Any:
+        raise DeprecationWarning(
+            f"TrainContext.{name}() is gone, in Ray Train as well: a training run is no trial. "
+            "get_experiment_name() is the name of the run."
+        )
+
+    def get_metadata(self) -> Any:
+        return self._gone("get_metadata")
+
+    def get_trial_name(self) -> Any:
+        return self._gone("get_trial_name")
+
+    def get_trial_id(self) -> Any:
+        return self._gone("get_trial_id")
+
+    def get_trial_resources(self) -> Any:
+        return self._gone("get_trial_resources")
+
+
+def get_context() -> TrainContext:
+    """Which rank this is, and of what. Raises SessionMisuseError outside of a training function."""
+    return TrainContext(current("get_context"))

@@ -1,0 +1,128 @@
+"""Signals to the ranks of a gang: an interrupt, and the question where each of them stands.
+
+A worker answers the question with faulthandler, which writes the stack of its main thread into a file from within the
+signal: also while C code runs and keeps the interpreter's lock.
+
+```
+  driver ── WHERE ──► worker: stack ──► file ──► driver       on another machine a small task there does both
+```
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import nbaccel
+from nbaccel.train.ranks import Facts
+from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+# A real-time signal: SIGUSR1 and SIGUSR2 belong to what users and their libraries do.
+WHERE = signal.SIGRTMIN + 7 if hasattr(signal, "SIGRTMIN") else signal.SIGUSR2
+_PATIENCE_S = 2.0
+_FRAME = re.compile(r'File "(?P<file>.*)", line (?P<line>\d+|\?\?\?) in (?P<name>.*)')
+_WAITS_IN = {
+    "all_reduce": "all_reduce",
+    "broadcast": "broadcast",
+    "barrier": "barrier",
+    "all_gather": "all_gather",
+    "reduce_scatter_tensor": "reduce_scatter",
+    "meet": "train.collective",
+}
+
+
+def stack_file(pid: int) -> Path:
+    """Where a worker writes its stack."""
+    return Path(tempfile.gettempdir()) / f"nbaccel-where-{os.getuid()}-{pid}"
+
+
+def interrupt(facts: Sequence[Facts]) -> None:
+    """Raise KeyboardInterrupt in these workers' functions."""
+    _everywhere(facts, _send_interrupt)
+
+
+def where(facts: Sequence[Facts]) -> list[str]:
+    """The stack of each of these workers' functions, innermost frame first; "" of one that does not answer."""
+    return _everywhere(facts, _stack_of)
+
+
+def _everywhere(facts: Sequence[Facts], what: object) -> list[str]:
+    here = socket.gethostname()
+    ask = nbaccel.remote(num_cpus=0, max_retries=0)(what)
+    asked = {
+        number: ask.options(scheduling_strategy=NodeAffinitySchedulingStrategy(each.node_id, soft=False)).remote(
+            each.pid
+        )
+        for number, each in enumerate(facts)
+        if each.host != here
+    }
+    return [
+        nbaccel.get(asked[number]) if number in asked else what(each.pid)  # type: ignore[operator]
+        for number, each in enumerate(facts)
+    ]
+
+
+def _send_interrupt(pid: int) -> str:
+    _signal(pid, signal.SIGINT)
+    return ""
+
+
+def _signal(pid: int, number: int) -> bool:
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def _stack_of(pid: int) -> str:
+    path = stack_file(pid)
+    try:
+        start = path.stat().st_size
+    except OSError:
+        return ""  # its function has not begun, or has ended
+    if not _signal(pid, WHERE):
+        return ""
+    return _text_after(path, start)
+
+
+def _text_after(path: Path, start: int) -> str:
+    """What is written to the file from here on, once its last line is whole."""
+    deadline = time.monotonic() + _PATIENCE_S
+    text = ""
+    while time.monotonic() < deadline:
+        try:
+            with open(path, errors="replace") as file:
+                file.seek(start)
+                found = file.read()
+        except OSError:
+            return text
+        if found and found == text and found.endswith("\n"):
+            return text
+        text = found
+        time.sleep(0.01)
+    return text
+
+
+def standing(stack: str) -> str:
+    """Where a function stands, in words: "waits in all_reduce (train.py line 31)"; "" for no stack."""
+    frames = [found for line in stack.splitlines() if (found := _FRAME.search(line))]
+    if not frames:
+        return ""
+    own = next((each for each in frames if _is_users(each["file"])), frames[0])
+    place = f"{Path(own['file']).name} line {own['line']}"
+    outer = frames.index(own)
+    for each in frames[:outer]:
+        if each["name"] in _WAITS_IN:
+            return f"waits in {_WAITS_IN[each['name']]} ({place})"
+    return f"is in {own['name']} ({place})"
+
+
+def _is_users(file: str) -> bool:
+    return "site-packages" not in file and "/nbaccel/" not in file and "lib/python" not in file

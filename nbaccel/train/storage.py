@@ -1,0 +1,152 @@
+"""The folder of a run, and how a checkpoint gets into it whole or not at all.
+
+```
+  <storage_path>/<name>/run.jsonl                        the journal
+                       /.lock                            held by the driver of the run
+                       /.checkpoint_000007.part/…        ranks put their files here
+                       /checkpoint_000007/…              … and the driver renames it when all have
+```
+A rank copies its files, or moves them where it was told that nobody needs them afterwards. Never a hard link: a
+program that writes its file again in place would change the checkpoint.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from nbaccel.train import journal
+from nbaccel.train.retention import Kept
+
+LOCK = ".lock"
+_FOLDER = re.compile(r"checkpoint_(\d{6,})")
+_PART = re.compile(r"\.checkpoint_\d{6,}\.part")
+
+
+def folder_name(report: int) -> str:
+    """The folder of the checkpoint that came with this report."""
+    return f"checkpoint_{report:06d}"
+
+
+def part_name(report: int) -> str:
+    return f".{folder_name(report)}.part"
+
+
+# ---- of a rank
+
+
+def bring(source: str, run_folder: str, report: int, *, move: bool = False) -> int:
+    """Put a rank's files beside those of others, to be committed later; returns how many bytes.
+
+    Raises ValueError when another rank has brought a file of the same name, OSError when the disk is full.
+    """
+    part = Path(run_folder) / part_name(report)
+    size = 0
+    for file in _files(Path(source)):
+        relative = file.relative_to(source)
+        target = part / relative
+        target.parent.mkdir(parents=True, exist_ok=True)
+        size += file.stat().st_size
+        _put(file, target, move=move)
+    part.mkdir(parents=True, exist_ok=True)  # of a checkpoint without files
+    return size
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    if not folder.is_dir():
+        raise FileNotFoundError(f"train.report(checkpoint=...): {folder} is no folder.")
+    for path in sorted(folder.rglob("*")):
+        if not path.is_dir():
+            yield path
+
+
+def _put(file: Path, target: Path, *, move: bool) -> None:
+    try:
+        # Reserves the name, so that two ranks cannot both believe that they were first.
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except FileExistsError:
+        raise ValueError(
+            f"Two ranks brought a file of the same name to one checkpoint: {target.name}. Put the rank into the name "
+            f"(f'model-{{rank}}.pt'), or let only rank 0 bring it."
+        ) from None
+    if move and not file.is_symlink():
+        try:
+            os.replace(file, target)
+            return
+        except OSError:
+            pass  # another disk
+    shutil.copy2(file, target)
+
+
+# ---- of the driver
+
+
+def commit(run_folder: str, report: int) -> str:
+    """Give the part its name; returns the name. Raises OSError."""
+    name = folder_name(report)
+    os.rename(Path(run_folder) / part_name(report), Path(run_folder) / name)
+    return name
+
+
+def delete(run_folder: str, folder: str) -> None:
+    """Remove a checkpoint; what cannot be removed stays for the next start."""
+    shutil.rmtree(Path(run_folder) / folder, ignore_errors=True)
+
+
+def clear_parts(run_folder: str) -> None:
+    """Remove what ranks of an earlier gang have brought and nobody has committed."""
+    for name in os.listdir(run_folder):
+        if _PART.fullmatch(name):
+            shutil.rmtree(Path(run_folder) / name, ignore_errors=True)
+
+
+def settle(run_folder: str, past: journal.Past) -> None:
+    """Make the journal's word and the folders agree, after a crash or a move.
+
+    A checkpoint whose folder is gone is forgotten. A folder that was renamed while its line was not written is whole,
+    and is taken up with the metrics of its report. One that was given up is removed.
+    """
+    clear_parts(run_folder)
+    present = {name: int(found[1]) for name in os.listdir(run_folder) if (found := _FOLDER.fullmatch(name))}
+    past.kept = [each for each in past.kept if each.folder in present]
+    known = {each.folder for each in past.kept}
+    metrics = {each["report"]: each["metrics"] for each in past.reports}
+    for name, report in present.items():
+        if name in past.deleted:
+            delete(run_folder, name)
+        elif name not in known:
+            past.kept.append(Kept(name, report, metrics.get(report, {})))
+    past.kept.sort(key=lambda each: each.report)
+
+
+class RunLock:
+    """The sign that a run is under way: a lock of the kernel's, which ends with the process."""
+
+    def __init__(self, run_folder: str) -> None:
+        """Raises BlockingIOError when another run holds it; `holder()` says who."""
+        self._path = Path(run_folder) / LOCK
+        self._file = open(self._path, "a+")  # noqa: SIM115
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.close()
+            raise
+        self._file.truncate(0)
+        self._file.write(str(os.getpid()))
+        self._file.flush()
+
+    def release(self) -> None:
+        self._file.truncate(0)
+        self._file.close()
+
+
+def holder(run_folder: str) -> str:
+    """The pid of the process that holds the lock, as text."""
+    try:
+        return (Path(run_folder) / LOCK).read_text() or "unknown"
+    except OSError:
+        return "unknown"

@@ -1,0 +1,174 @@
+"""DataParallelTrainer: a function, run by all workers of a gang at once."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import nbaccel
+from nbaccel.train import loops
+from nbaccel.train.backend import BackendConfig
+from nbaccel.train.configs import RunConfig
+from nbaccel.train.local import run_here
+from nbaccel.train.opening import open_run
+from nbaccel.train.result import Result
+from nbaccel.train.run import Run
+from nbaccel.train.saying import say
+from nbaccel.train.scaling import ScalingConfig
+
+_RESTORE = (
+    "DataParallelTrainer.{name} is gone, in Ray Train as well: run with the same RunConfig(name=..., storage_path=...) "
+    "and the run goes on from its latest checkpoint."
+)
+
+
+class DataParallelTrainer:
+    """Run a function in all workers of a gang.
+
+    train_loop_per_worker  a function with no argument or one, the config; it runs in its worker's main thread and calls
+                           train.report(), train.get_context() and so on
+    train_loop_config      a dict for it
+    backend_config         what a framework adds (TorchTrainer: TorchConfig)
+    scaling_config         how many workers and what each holds; one worker with 1 CPU without it
+    run_config             the run's name, folder, checkpoints, restarts
+
+    Names and meanings are those of Ray Train 2.60, `start()` is ours.
+
+    >>> def train_func(config):
+    ...     for step in range(config["steps"]):
+    ...         nbaccel.train.report({"step": step})
+    >>> DataParallelTrainer(train_func, train_loop_config={"steps": 3},
+    ...                     scaling_config=ScalingConfig(num_workers=2)).fit().metrics
+    {'step': 2}
+    """
+
+    def __init__(
+        self,
+        train_loop_per_worker: Callable[[], Any] | Callable[[dict[str, Any]], Any],
+        *,
+        train_loop_config: dict[str, Any] | None = None,
+        backend_config: BackendConfig | None = None,
+        scaling_config: ScalingConfig | None = None,
+        run_config: RunConfig | None = None,
+        datasets: Mapping[str, Any] | None = None,
+        dataset_config: Any = None,
+        validation_config: Any = None,
+        metadata: Any = None,
+        resume_from_checkpoint: Any = None,
+    ) -> None:
+        loops.check(train_loop_per_worker)
+        self.train_loop_per_worker = train_loop_per_worker
+        self.train_loop_config = train_loop_config
+        self.backend_config = backend_config or BackendConfig()
+        self.scaling_config = _of_kind("scaling_config", scaling_config, ScalingConfig)
+        self.run_config = _of_kind("run_config", run_config, RunConfig)
+        self._resume_from = _old_checkpoint(resume_from_checkpoint)
+        _refuse(datasets=datasets, dataset_config=dataset_config, validation_config=validation_config)
+        if metadata is not None:
+            raise DeprecationWarning(
+                f"{type(self).__name__}(metadata=...) is gone, in Ray Train as well: put it into train_loop_config."
+            )
+
+    def fit(self) -> Result:
+        """Run the function to its end; returns the Result.
+
+        Ctrl-C and the Stop button go down a ladder: the first lets all ranks stop after the same report and returns a
+        Result, the second interrupts the function, the third ends the processes.
+
+        Raises WorkerGroupError when a worker failed more often than `max_failures` allows, ControllerError when the
+        gang can never be placed or the folder cannot be written; both have `.result`.
+        """
+        if self.scaling_config.num_workers == 0:
+            return self._fit_here()
+        return self.start().wait_with_ladder()
+
+    def start(self) -> Run:
+        """Ours: begin the run and return at once; `run.result()` waits for it, `run.stop()` ends it.
+
+        Raises ControllerError when the gang can never be placed or the folder cannot be written.
+        """
+        if self.scaling_config.num_workers == 0:
+            raise ValueError("start() needs workers: with num_workers=0 the function runs in this process, in fit().")
+        self._refuse_the_debug_engine()
+        opened = open_run(self.run_config, self._default_name())
+        if opened.said:
+            say("train", opened.said)
+        self._take_up(opened)
+        run = Run(
+            opened,
+            self.train_loop_per_worker,
+            self.train_loop_config,
+            self.scaling_config,
+            self.run_config,
+            self.backend_config,
+        )
+        run.begin()
+        return run
+
+    def _fit_here(self) -> Result:
+        opened = open_run(self.run_config, self._default_name())
+        if opened.said:
+            say("train", opened.said)
+        self._take_up(opened)
+        return run_here(
+            opened, self.train_loop_per_worker, self.train_loop_config, self.run_config, self.backend_config
+        )
+
+    def _default_name(self) -> str:
+        return f"{loops.name_of(self.train_loop_per_worker)}_{time.strftime('%Y-%m-%d_%H-%M-%S')}"
+
+    def _refuse_the_debug_engine(self) -> None:
+        if nbaccel.snapshot().runtime.engine == "debug":
+            raise ValueError(
+                "engine='debug' has one process and cannot run a gang. Debug a training function with "
+                "ScalingConfig(num_workers=0), on any engine: it runs in this process, where breakpoints work."
+            )
+
+    def _take_up(self, opened: Any) -> None:
+        """A run without checkpoints of its own begins from `resume_from_checkpoint`."""
+        if self._resume_from is not None:
+            opened.begin_from = self._resume_from.path
+
+    @classmethod
+    def restore(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise DeprecationWarning(_RESTORE.format(name="restore()"))
+
+    @classmethod
+    def can_restore(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise DeprecationWarning(_RESTORE.format(name="can_restore()"))
+
+
+def _of_kind(name: str, given: Any, kind: type[Any]) -> Any:
+    if given is None:
+        return kind()
+    if not isinstance(given, kind):
+        raise ValueError(
+            f"{name} takes nbaccel.train.{kind.__name__}, not {type(given).__module__}.{type(given).__name__}: import "
+            "it from nbaccel.train."
+        )
+    return given
+
+
+def _old_checkpoint(given: Any) -> Any:
+    if given is not None:
+        warnings.warn(
+            "resume_from_checkpoint=... is deprecated: a run of the same RunConfig(name=...) goes on by itself, and a "
+            "checkpoint of another run can be given in train_loop_config.",
+            DeprecationWarning,
+            stacklevel=4,
+        )
+    return given
+
+
+def _refuse(**given: Any) -> None:
+    instead = {
+        "datasets": "make your DataLoader in the training function and give it to prepare_data_loader(), or read the "
+        "part of this rank with get_context().get_world_rank()",
+        "dataset_config": "it belongs to datasets, which are not here yet",
+        "validation_config": "call your validation as a task: validate.remote(checkpoint)",
+    }
+    for name, value in given.items():
+        if value:
+            raise NotImplementedError(f"{name}=... is not here yet: {instead[name]}.")

@@ -1,0 +1,245 @@
+"""What runs in a worker: an actor whose main thread runs the training function, and the rank's session.
+
+The function runs in the main thread, where signals, asyncio.run() and profilers work. Reports are pushed to the
+mailbox; nothing is polled.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import socket
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nbaccel
+from nbaccel.accelerators.table import VENDORS
+from nbaccel.host_address import host_address
+from nbaccel.train import session, signalling, storage
+from nbaccel.train.backend import BackendConfig
+from nbaccel.train.checkpoint import Checkpoint
+from nbaccel.train.errors import StopTraining
+from nbaccel.train.loops import call
+from nbaccel.train.metrics import Metrics
+from nbaccel.train.ranks import Facts, Seat
+
+_OUR_FILES = str(Path(__file__).parent.parent) + os.sep
+_FRAMES = 6  # of the user's own code that an error shows
+
+
+@dataclass(slots=True)
+class Assignment:
+    """What a worker needs to know to run as a rank."""
+
+    gang: int
+    seat: Seat
+    run_name: str
+    run_folder: str
+    first_report: int
+    checkpoint: str  # path of the one to go on from, "" without
+    backend: BackendConfig
+    device_kinds: dict[str, str] = field(default_factory=dict)
+    restarts: int = 0
+    max_restarts: int = 0
+
+
+@dataclass(slots=True)
+class LastWords:
+    """How a function ended that raised; it reaches the driver before the exception does."""
+
+    at: float
+    report: int
+    kind: str
+    message: str
+    frames: list[str]
+    is_interrupt: bool
+
+
+class RankSession:
+    """The session of a rank."""
+
+    def __init__(self, assignment: Assignment, mailbox: Any) -> None:
+        self.seat = assignment.seat
+        self.run_name = assignment.run_name
+        self.run_folder = assignment.run_folder
+        self.device_kinds = assignment.device_kinds
+        self.assignment = assignment
+        self.next_report = assignment.first_report
+        self.interrupted = False
+        self._mailbox = mailbox
+        self._latest = assignment.checkpoint
+        self._stop_after: int | None = None
+        self._unanswered: Any = None
+        self._meetings: dict[str, int] = {}
+
+    def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> None:
+        number = self.next_report
+        has_files = checkpoint is not None
+        if checkpoint is not None:
+            storage.bring(checkpoint.path, self.run_folder, number, move=move)
+        self._read_answer()  # to the report before: when to stop
+        self.next_report = number + 1
+        self._unanswered = self._mailbox.put.remote(
+            self.assignment.gang, self.seat.rank, "report", number, (metrics, has_files)
+        )
+        if self._stop_after is not None and number >= self._stop_after:
+            self._read_answer()
+            raise StopTraining
+
+    def _read_answer(self) -> None:
+        if self._unanswered is not None:
+            answer = nbaccel.get(self._unanswered)
+            self._unanswered = None
+            self._stop_after = answer if answer is not None else self._stop_after
+
+    def latest_checkpoint(self) -> Checkpoint | None:
+        return Checkpoint(self._latest) if self._latest else None
+
+    def meet(self, kind: str, value: Any) -> Any:
+        self._meetings[kind] = self._meetings.get(kind, 0) + 1
+        name = f"{kind}/{self._meetings[kind]}"
+        return nbaccel.get(self._mailbox.meet.remote(self.assignment.gang, name, self.seat.rank, value))
+
+    def stop_requested(self) -> bool:
+        if self._unanswered is not None and nbaccel.wait([self._unanswered], timeout=0)[0]:
+            self._read_answer()
+        return self._stop_after is not None
+
+    def send_last(self, kind: str, contents: Any) -> None:
+        """The last message of this rank; all others are with the mailbox when this returns."""
+        self._read_answer()
+        gang, rank = self.assignment.gang, self.seat.rank
+        nbaccel.get(self._mailbox.put.remote(gang, rank, kind, self.next_report, contents))
+
+
+class TrainWorker:
+    """The actor. Its calls come one after the other: `facts`, then what a backend executes, then `run`."""
+
+    def __init__(self) -> None:
+        self._session: RankSession | None = None
+
+    def facts(self, run_folder: str, probe: str) -> Facts:
+        """Who this worker is. The file `probe` in the run's folder shows the driver that both see one disk."""
+        context = nbaccel.get_runtime_context()
+        ids = {name: list(found) for name, found in context.get_accelerator_ids().items() if found}
+        families = {
+            vendor.variable: vendor.resource
+            for vendor in VENDORS
+            if vendor.resource in ids and vendor.variable in os.environ
+        }
+        return Facts(
+            context.get_node_id(),
+            host_address(),
+            socket.gethostname(),
+            os.getpid(),
+            ids,
+            {name: os.environ[name] for name in families},
+            families,
+            _leave_probe(run_folder, probe),
+        )
+
+    def execute(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run something before or after the training function, for a backend."""
+        return function(*args, **kwargs)
+
+    def prepare(self, assignment: Assignment, mailbox: Any) -> None:
+        """Take the seat: the environment says it, and the session knows it."""
+        seat = assignment.seat
+        os.environ.update(seat.variables)
+        self._session = RankSession(assignment, mailbox)
+        session.enter(self._session)
+
+    def run(self, payload: tuple[Callable[..., Any], Any]) -> tuple[str, Any]:
+        """Run the training function; ("returned", its value) or ("stopped", None). Raises what the function raised."""
+        session_ = self._session
+        assert session_ is not None, "prepare() comes first"
+        function, config = payload
+        with _signals(session_):
+            try:
+                with session_.assignment.backend.train_func_context():
+                    value = call(function, config)
+                session_.send_last("returned", None)
+                return "returned", _without_tensors(value)
+            except StopTraining:
+                session_.send_last("stopped", None)
+                return "stopped", None
+            except BaseException as error:
+                if session_.interrupted:
+                    return "stopped", None
+                session_.send_last("failed", _last_words(error, session_.next_report))
+                raise
+            finally:
+                session.enter(None)
+
+
+def _leave_probe(run_folder: str, probe: str) -> bool:
+    try:
+        Path(run_folder, probe).touch()
+    except OSError:
+        return False
+    return True
+
+
+def _without_tensors(value: Any) -> Any:
+    """The function's value. Raises ValueError for torch tensors, which the driver may not be able to load (as Ray)."""
+    parts = list(value.values()) if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else [value]
+    for part in parts:
+        if type(part).__module__.partition(".")[0] == "torch" and hasattr(part, "device"):
+            raise ValueError(
+                "The training function returned a torch tensor. Return numbers, such as tensor.item(); what is larger "
+                "goes into a checkpoint."
+            )
+    return value
+
+
+@contextmanager
+def _signals(session_: RankSession) -> Iterator[None]:
+    """SIGINT ends the function; the signal of `signalling` writes down where it stands, also while C code runs."""
+
+    def interrupted(number: int, frame: Any) -> None:
+        session_.interrupted = True
+        raise KeyboardInterrupt
+
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, interrupted) if is_main else None
+    path = signalling.stack_file(os.getpid())
+    with open(path, "w") as file:
+        faulthandler.register(signalling.WHERE, file=file, all_threads=False)
+        try:
+            yield
+        finally:
+            faulthandler.unregister(signalling.WHERE)
+            path.unlink(missing_ok=True)
+            if is_main:
+                signal.signal(signal.SIGINT, before)
+
+
+def _last_words(error: BaseException, next_report: int) -> LastWords:
+    message = str(error).strip()
+    return LastWords(
+        time.time(),
+        next_report,
+        type(error).__name__,
+        message,
+        _own_frames(error),
+        isinstance(error, KeyboardInterrupt),
+    )
+
+
+def _own_frames(error: BaseException) -> list[str]:
+    """The frames of the user's code, innermost last: those in a library only where there are no others."""
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith(_OUR_FILES)]
+    own = [each for each in frames if "site-packages" not in each.filename and "lib/python" not in each.filename]
+    lines = []
+    for each in (own or frames)[-_FRAMES:]:
+        lines.append(f'  File "{each.filename}", line {each.lineno}, in {each.name}')
+        if each.line:
+            lines.append(f"    {each.line.strip()[:200]}")
+    return lines

@@ -1,0 +1,83 @@
+"""Training functions that the tests give to real workers; each is small, and waits for conditions, never for time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from nbaccel import train
+from nbaccel.train import Checkpoint
+
+
+def facts(config: dict[str, Any]) -> dict[str, Any]:
+    """Everything that a rank knows of itself; rank 0's is the run's value, all are in the checkpoint's metadata."""
+    context = train.get_context()
+    mine = {
+        "rank": context.get_world_rank(),
+        "size": context.get_world_size(),
+        "local": (context.get_local_rank(), context.get_local_world_size(), context.get_node_rank()),
+        "name": context.get_experiment_name(),
+        "main": threading.current_thread() is threading.main_thread(),
+        "cwd": os.getcwd(),
+        "variable": os.environ.get("NCCL_SOCKET_IFNAME"),
+        "visible": os.environ.get("CUDA_VISIBLE_DEVICES"),
+    }
+    Path(config["folder"], f"rank-{mine['rank']}").write_text(repr(mine))
+    return mine
+
+
+def steps(config: dict[str, Any]) -> int:
+    """Reports and checkpoints; goes on from the last one. May fail in a step of one rank, once."""
+    rank = train.get_context().get_world_rank()
+    checkpoint = train.get_checkpoint()
+    start = checkpoint.load()["step"] + 1 if checkpoint is not None else 0
+    for step in range(start, config.get("steps", 4)):
+        if step == config.get("fails_in") and rank == config.get("rank", 1) and first_time(config):
+            fail(config["how"])
+        state = Checkpoint.save({"step": step}) if rank == 0 else None
+        train.report({"step": step, "loss": 1 / (step + 1)}, checkpoint=state)
+    return start
+
+
+def first_time(config: dict[str, Any]) -> bool:
+    """Whether nobody has been here before."""
+    try:
+        Path(config["once"]).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+def fail(how: str) -> None:
+    if how == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    raise ZeroDivisionError("it cannot be divided")
+
+
+def until_stopped(config: dict[str, Any]) -> None:
+    """Reports until it is asked to stop, and notes its last report and that `finally` ran."""
+    rank = train.get_context().get_world_rank()
+    number = -1
+    try:
+        while True:
+            number += 1
+            train.report({"number": number})
+    finally:
+        Path(config["folder"], f"ended-{rank}").write_text(str(number))
+
+
+def silent(config: dict[str, Any]) -> None:
+    """Only rank 0 reports; the others wait in their own code until they are interrupted."""
+    rank = train.get_context().get_world_rank()
+    Path(config["folder"], f"there-{rank}").touch()
+    if rank == 0 and config.get("reports", True):
+        until_stopped(config)
+    try:
+        while True:
+            time.sleep(3600)
+    finally:
+        Path(config["folder"], f"ended-{rank}").write_text("interrupted")

@@ -1,0 +1,284 @@
+"""fit() with real workers on the local engine."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nbaccel
+from nbaccel import train
+from nbaccel.train import (
+    CheckpointConfig,
+    ControllerError,
+    FailureConfig,
+    Result,
+    RunConfig,
+    ScalingConfig,
+    UserCallback,
+    WorkerGroupError,
+)
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+from tests.census import Place, wait_until
+from tests.train import loops
+
+Kept = Callable[..., RunConfig]
+TWO = ScalingConfig(num_workers=2)
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+def fit(function: Any, run_config: RunConfig, scaling: ScalingConfig = TWO, **config: Any) -> Result:
+    return DataParallelTrainer(function, train_loop_config=config, scaling_config=scaling, run_config=run_config).fit()
+
+
+def test_each_rank_knows_its_place_and_runs_in_its_main_thread(kept: Kept, tmp_path: Path) -> None:
+    config = kept(worker_runtime_env={"env_vars": {"NCCL_SOCKET_IFNAME": "ens5"}})
+    result = fit(loops.facts, config, folder=str(tmp_path))
+    found = [ast.literal_eval((tmp_path / f"rank-{rank}").read_text()) for rank in range(2)]
+    assert result.return_value == found[0]
+    assert [each["rank"] for each in found] == [0, 1]
+    assert all(each["main"] and each["size"] == 2 and each["name"] == "run" for each in found)
+    assert [each["local"] for each in found] == [(0, 2, 0), (1, 2, 0)]
+    assert {each["cwd"] for each in found} == {os.getcwd()}
+    assert {each["variable"] for each in found} == {"ens5"}
+
+
+def test_reports_and_checkpoints_are_kept(kept: Kept) -> None:
+    config = kept(checkpoint_config=CheckpointConfig(num_to_keep=2))
+    result = fit(loops.steps, config, steps=4)
+    assert result.metrics == {"step": 3, "loss": 0.25} and len(result.history) == 4
+    assert sorted(os.listdir(result.path)) == [".lock", "checkpoint_000002", "checkpoint_000003", "run.jsonl"]
+    assert result.checkpoint is not None and result.checkpoint.load() == {"step": 3}
+    best = result.get_best_checkpoint("loss", "max")
+    assert best is not None and best.load() == {"step": 2}
+    again = Result.from_path(result.path)
+    assert (again.metrics, again.history) == (result.metrics, result.history)
+    assert list(result.metrics_dataframe["step"]) == [0, 1, 2, 3]
+
+
+def test_a_run_that_finished_is_left_alone_unless_it_is_to_go_on(kept: Kept, capsys: Any) -> None:
+    first = fit(loops.steps, kept(), steps=2)
+    second = fit(loops.steps, kept(), steps=2)
+    assert Path(second.path).name == "run-2" and second.return_value == 0
+    assert "resume=True) goes on with run" in capsys.readouterr().err
+    third = fit(loops.steps, kept(resume=True), steps=4)
+    assert (third.path, third.return_value, len(third.history)) == (first.path, 2, 4)
+
+
+@pytest.mark.parametrize("how", ["raise", "kill"])
+def test_a_rank_that_fails_ends_the_run_and_the_same_name_goes_on(
+    how: str, kept: Kept, tmp_path: Path, capsys: Any
+) -> None:
+    options = {"steps": 4, "fails_in": 2, "how": how, "once": str(tmp_path / "once")}
+    with pytest.raises(WorkerGroupError) as caught:
+        fit(loops.steps, kept(), **options)
+    error = caught.value
+    assert error.first_rank == 1 and str(error).startswith("rank 1 failed")
+    assert len(str(error).splitlines()) <= 25
+    assert error.result is not None and error.result.error is error
+    cause = error.__cause__
+    if how == "raise":
+        assert type(cause) is ZeroDivisionError and error.worker_failures[1] is cause
+        assert "in fail" in str(error) and "ZeroDivisionError: it cannot be divided" in str(error)
+    else:
+        assert "was killed by SIGKILL" in str(error)
+    left = error.result.checkpoint.load()["step"] if error.result.checkpoint is not None else -1
+    result = fit(loops.steps, kept(), **options)
+    assert result.return_value == left + 1 and [each["step"] for each in result.history] == [0, 1, 2, 3]
+    assert "The run run failed; it goes on from" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", ["raise", "kill"])
+def test_a_run_that_may_fail_goes_on_by_itself(how: str, kept: Kept, tmp_path: Path, capsys: Any) -> None:
+    config = kept(failure_config=FailureConfig(max_failures=1))
+    result = fit(loops.steps, config, steps=4, fails_in=2, how=how, once=str(tmp_path / "once"))
+    assert [each["step"] for each in result.history] == [0, 1, 2, 3]
+    assert "it starts again from" in capsys.readouterr().err
+    lines = [json.loads(line) for line in Path(result.path, "run.jsonl").read_text().splitlines()]
+    assert len([line for line in lines if "gang" in line]) == 2
+
+
+def test_a_worker_that_cannot_start_is_a_failure_with_its_reason(kept: Kept) -> None:
+    config = kept(worker_runtime_env={"working_dir": "/nowhere/at/all"})
+    with pytest.raises((WorkerGroupError, ValueError, RuntimeError), match="nowhere"):
+        fit(loops.steps, config)
+
+
+class Broken(Exception):
+    def __init__(self, one: int, two: int) -> None:
+        super().__init__("broken")
+
+
+def raises_oddly(config: dict[str, Any]) -> None:
+    raise Broken(1, 2)
+
+
+def test_an_exception_with_a_constructor_of_its_own_is_the_cause(kept: Kept) -> None:
+    with pytest.raises(WorkerGroupError) as caught:
+        fit(raises_oddly, kept())
+    assert type(caught.value.__cause__).__name__ == "Broken"
+
+
+# ---- stopping
+
+
+@pytest.fixture
+def begun(kept: Kept, tmp_path: Path) -> Iterator[Callable[..., train.run.Run]]:  # type: ignore[name-defined]
+    """Start a run; it has ended when the test has."""
+    runs = []
+
+    def begin(function: Any, **options: Any) -> Any:
+        config = options | {"folder": str(tmp_path)}
+        trainer = DataParallelTrainer(function, train_loop_config=config, scaling_config=TWO, run_config=kept())
+        runs.append(trainer.start())
+        return runs[-1]
+
+    yield begin
+    for run in runs:
+        for _ in range(3):
+            run.stop()
+        wait_until(lambda run=run: not run.running, "the run's end")
+
+
+def test_stop_ends_all_ranks_after_the_same_report(begun: Any, tmp_path: Path) -> None:
+    run = begun(loops.until_stopped)
+    wait_until(lambda: run.metrics is not None, "a report")
+    assert "running" in repr(run)
+    run.stop()
+    result = run.result(timeout=60)
+    assert result.stopped and result.metrics is not None
+    last = {(tmp_path / f"ended-{rank}").read_text() for rank in range(2)}
+    assert last == {str(result.metrics["number"])}
+
+
+def test_a_rank_that_never_reports_is_interrupted_when_the_others_have_stopped(begun: Any, tmp_path: Path) -> None:
+    run = begun(loops.silent)
+    wait_until(lambda: run.metrics is not None and (tmp_path / "there-1").exists(), "a report")
+    run.stop()
+    assert run.result(timeout=60).stopped
+    assert (tmp_path / "ended-1").read_text() == "interrupted"
+
+
+def test_the_second_press_interrupts_functions_that_never_report(begun: Any, tmp_path: Path) -> None:
+    run = begun(loops.silent, reports=False)
+    wait_until(lambda: all((tmp_path / f"there-{rank}").exists() for rank in range(2)), "both ranks")
+    run.stop()
+    run.stop()
+    assert run.result(timeout=60).stopped
+    assert {(tmp_path / f"ended-{rank}").read_text() for rank in range(2)} == {"interrupted"}
+
+
+def test_ctrl_c_in_fit_returns_a_result(kept: Kept, tmp_path: Path) -> None:
+    def press() -> None:
+        wait_until(lambda: (tmp_path / "runs/run/run.jsonl").exists(), "the run")
+        wait_until(lambda: '"report"' in (tmp_path / "runs/run/run.jsonl").read_text(), "a report")
+        os.kill(os.getpid(), signal.SIGINT)
+
+    presser = threading.Thread(target=press)
+    presser.start()
+    result = fit(loops.until_stopped, kept(), folder=str(tmp_path))
+    presser.join()
+    assert result.stopped and result.metrics is not None
+
+
+# ---- what is told at once
+
+
+def test_two_runs_of_one_name_at_once_are_refused(begun: Any, kept: Kept) -> None:
+    run = begun(loops.until_stopped)
+    with pytest.raises(ControllerError, match=f"is under way in process {os.getpid()}"):
+        fit(loops.steps, kept())
+    assert run.running
+
+
+def test_a_gang_that_never_fits_is_told_with_numbers(kept: Kept) -> None:
+    with pytest.raises(ControllerError, match=r"8 workers ask for 1 GPU each, which is 8 of the 2 GPU"):
+        fit(loops.steps, kept(), ScalingConfig(num_workers=8, use_gpu=True))
+    with pytest.warns(DeprecationWarning):
+        nine = ScalingConfig(num_workers=2, resources_per_worker={"CPU": 2}, trainer_resources={"CPU": 1})
+    with pytest.raises(ControllerError, match=r"2 CPU each, and trainer_resources for 1, which is 5 of the 4 CPU"):
+        fit(loops.steps, kept(), nine)
+
+
+def test_trainer_resources_of_zero_take_nothing(kept: Kept) -> None:
+    with pytest.warns(DeprecationWarning):
+        four = ScalingConfig(num_workers=2, resources_per_worker={"CPU": 2}, trainer_resources={"CPU": 0})
+    assert fit(loops.steps, kept(), four, steps=1).metrics == {"step": 0, "loss": 1.0}
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_anything_starts(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ControllerError, match=r"cannot be written.*NBACCEL_STORAGE"):
+        fit(loops.steps, RunConfig(name="a", storage_path=str(tmp_path / "file")))
+
+
+# ---- other ways to run
+
+
+def test_elastic_workers_are_as_many_as_fit(kept: Kept, tmp_path: Path) -> None:
+    elastic = ScalingConfig(num_workers=(1, 8), resources_per_worker={"CPU": 2})
+    result = fit(loops.facts, kept(), elastic, folder=str(tmp_path))
+    assert result.return_value["size"] == 2
+
+
+def test_devices_of_a_node_are_shared_only_where_the_backend_says_so(kept: Kept, tmp_path: Path) -> None:
+    result = fit(loops.facts, kept(), ScalingConfig(num_workers=2, use_gpu=True), folder=str(tmp_path))
+    assert result.return_value["visible"] == "0"
+
+
+def test_callbacks_run_here_with_the_metrics_of_all_ranks(kept: Kept, tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    class Seen(UserCallback):
+        def after_report(self, run_context: Any, metrics: list[dict[str, Any]], checkpoint: Any) -> None:
+            seen.append((metrics, checkpoint is not None))
+
+        def after_exception(self, run_context: Any, worker_exceptions: dict[int, Exception]) -> None:
+            seen.append(sorted(worker_exceptions))
+
+    with pytest.raises(WorkerGroupError):
+        fit(
+            loops.steps,
+            kept(callbacks=[Seen()]),
+            fails_in=1,
+            rank=0,
+            how="raise",
+            once=str(tmp_path / "once"),
+        )
+    assert seen[0] == ([{"step": 0, "loss": 1.0}] * 2, True) and 0 in seen[-1]
+
+
+def test_without_workers_the_function_runs_here_and_keeps_its_checkpoints(kept: Kept) -> None:
+    here = ScalingConfig(num_workers=0)
+    result = fit(loops.steps, kept(), here, steps=2)
+    assert result.return_value == 0 and result.checkpoint is not None and result.checkpoint.load() == {"step": 1}
+    with pytest.raises(ZeroDivisionError):
+        fit(loops.steps, kept("b"), here, steps=3, fails_in=2, rank=0, how="raise", once=f"{result.path}/once")
+    assert fit(loops.steps, kept("b"), here, steps=3).return_value == 2
+    with pytest.raises(RuntimeError):
+        train.get_context()
+
+
+def test_a_run_in_a_task_and_in_a_thread(kept: Kept, tmp_path: Path) -> None:
+    @nbaccel.remote(num_cpus=1)
+    def outer(config: RunConfig) -> Any:
+        return fit(loops.steps, config, steps=2).metrics
+
+    in_a_task = outer.remote(kept("in-a-task"))
+    found: list[Result] = []
+    thread = threading.Thread(target=lambda: found.append(fit(loops.steps, kept("in-a-thread"), steps=2)))
+    thread.start()
+    thread.join()
+    assert nbaccel.get(in_a_task) == found[0].metrics == {"step": 1, "loss": 0.5}
+
+
+def test_a_task_may_not_take_what_a_gang_holds(cluster: Place) -> None:
+    wait_until(lambda: nbaccel.available_resources().get("CPU") == 4, "the gangs' CPUs")

@@ -1,0 +1,136 @@
+"""The journal: what is written is read again, also when it was cut, damaged, moved or the disk was full."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nbaccel.train import journal, storage
+from nbaccel.train.journal import FILE, Journal, Past
+from nbaccel.train.retention import Kept
+
+
+def write(folder: Path) -> None:
+    log = Journal(folder)
+    log.begin("mnist")
+    log.gang(0, 0, "", [{"node": "n"}])
+    for number in range(3):
+        log.report(number, 0, {"loss": number})
+    log.checkpoint(Kept("checkpoint_000001", 1, {"loss": 1}))
+    log.failure("rank 1: ValueError: x")
+    log.gang(1, 2, "checkpoint_000001", [])
+    log.report(2, 0, {"loss": 20})
+    log.checkpoint(Kept("checkpoint_000002", 2, {"loss": 20}))
+    log.deleted("checkpoint_000001")
+    log.end("finished")
+    log.close()
+
+
+def read(folder: Path) -> Past:
+    past = journal.read(folder)
+    assert past is not None
+    return past
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    write(tmp_path)
+    past = read(tmp_path)
+    assert (past.name, past.ended, past.gangs, past.failures) == ("mnist", "finished", 2, ["rank 1: ValueError: x"])
+    assert [each["metrics"]["loss"] for each in past.reports] == [0, 1, 20]
+    assert past.kept == [Kept("checkpoint_000002", 2, {"loss": 20})]
+    assert past.deleted == {"checkpoint_000001"} and past.next_report == 3
+
+
+def test_cut_at_every_byte_it_is_what_the_whole_lines_say(tmp_path: Path) -> None:
+    write(tmp_path)
+    data = (tmp_path / FILE).read_bytes()
+    ends = [number + 1 for number, byte in enumerate(data) if byte == ord("\n")]
+    for length in range(len(data) + 1):
+        (tmp_path / FILE).write_bytes(data[:length])
+        past = read(tmp_path)
+        whole = max((end for end in ends if end <= length), default=0)
+        assert past.length == whole
+        assert past.name == ("mnist" if whole else "")
+        log = Journal(tmp_path, past)
+        log.begin("mnist")
+        log.close()
+        lines = (tmp_path / FILE).read_bytes().splitlines()
+        assert len(lines) == ends.index(whole) + 2 if whole else 1
+        assert all(json.loads(line) for line in lines)
+
+
+def test_what_follows_a_damaged_line_is_not_trusted(tmp_path: Path) -> None:
+    write(tmp_path)
+    lines = (tmp_path / FILE).read_bytes().splitlines(keepends=True)
+    (tmp_path / FILE).write_bytes(b"".join([*lines[:3], b"\0\0\0\n", *lines[3:]]))
+    past = read(tmp_path)
+    assert past.gangs == 1 and len(past.reports) == 1 and past.ended == ""
+
+
+def test_a_journal_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text('{"v": 2, "run": "mnist"}\n')
+    with pytest.raises(ValueError, match=r"later version.*update nbaccel"):
+        journal.read(tmp_path)
+    assert journal.read(tmp_path / "nowhere") is None
+
+
+FULL = """
+import resource, signal, sys
+from nbaccel.train.journal import Journal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+log = Journal(sys.argv[1])
+log.begin("mnist")
+resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+try:
+    log.report(0, 0, {"text": "x" * 300})
+except OSError:
+    pass
+else:
+    sys.exit("it was written")
+log.report(1, 0, {"loss": 1})
+log.close()
+"""
+
+
+def test_a_line_that_the_disk_has_no_room_for_is_taken_back(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], check=True)
+    assert [each["report"] for each in read(tmp_path).reports] == [1]
+
+
+# ---- with the folders beside it
+
+
+def test_a_moved_run_is_the_same_run(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    (run / "checkpoint_000002").mkdir(parents=True)
+    write(run)
+    moved = run.rename(tmp_path / "moved")
+    past = read(moved)
+    storage.settle(str(moved), past)
+    assert [each.folder for each in past.kept] == ["checkpoint_000002"]
+
+
+def test_a_checkpoint_that_was_renamed_and_not_written_down_is_taken_up(tmp_path: Path) -> None:
+    log = Journal(tmp_path)
+    log.begin("mnist")
+    log.report(0, 0, {"loss": 5})
+    log.close()
+    for name in ("checkpoint_000000", ".checkpoint_000001.part"):
+        (tmp_path / name).mkdir()
+    past = read(tmp_path)
+    storage.settle(str(tmp_path), past)
+    assert past.kept == [Kept("checkpoint_000000", 0, {"loss": 5})]
+    assert sorted(os.listdir(tmp_path)) == ["checkpoint_000000", FILE]
+
+
+def test_a_checkpoint_that_was_given_up_or_is_gone_does_not_come_back(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "checkpoint_000001").mkdir()  # given up, and not yet removed when the driver died
+    past = read(tmp_path)
+    storage.settle(str(tmp_path), past)
+    assert past.kept == [] and not (tmp_path / "checkpoint_000001").exists()

@@ -1,0 +1,53 @@
+"""What a report may hold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from nbaccel.train.metrics import plain
+
+
+class Scalar:
+    """As numpy's and torch's scalars: one value that can be taken out."""
+
+    size = 1
+
+    def item(self) -> float:
+        return 0.5
+
+
+def test_plain_values_stay_and_scalars_become_plain() -> None:
+    given = {"loss": Scalar(), "epoch": 3, "name": "x", "done": False, "none": None, "eval": {"acc": [1, Scalar()]}}
+    assert plain(given) == given | {"loss": 0.5, "eval": {"acc": [1, 0.5]}}
+    assert math.isnan(plain({"loss": float("nan")})["loss"])
+
+
+def test_scalars_of_numpy_and_torch_are_taken() -> None:
+    numpy, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")
+    assert plain({"a": numpy.float32(0.5), "b": numpy.array([2]), "c": torch.tensor(1.5)}) == {
+        "a": 0.5,
+        "b": 2,
+        "c": 1.5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (3, "a dict of metrics, not int"),
+        ({1: 2}, "names of metrics are texts, not 1"),
+        ({"eval": {"model": object()}}, "the metric 'eval/model' is a object"),
+    ],
+)
+def test_other_values_are_refused_with_their_key(given: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        plain(given)
+
+
+def test_a_tensor_of_several_values_is_refused_with_what_to_write() -> None:
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ValueError, match=r"'loss' is a torch\.Tensor of 3 values.*loss\.item\(\)"):
+        plain({"loss": torch.ones(3)})

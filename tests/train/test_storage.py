@@ -1,0 +1,68 @@
+"""How files of ranks become one checkpoint."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from nbaccel.train import storage
+
+
+def files(folder: Path, *names: str) -> str:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    return str(folder)
+
+
+def test_parts_of_several_ranks_become_one_folder(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    for rank in range(2):
+        size = storage.bring(files(tmp_path / f"{rank}", f"model-{rank}.pt", f"deep/er-{rank}"), str(run), 7)
+        assert size == len(f"model-{rank}.pt") + len(f"deep/er-{rank}")
+    assert os.listdir(run) == [".checkpoint_000007.part"]
+    assert storage.commit(str(run), 7) == "checkpoint_000007"
+    assert sorted(os.listdir(run / "checkpoint_000007")) == ["deep", "model-0.pt", "model-1.pt"]
+    assert (tmp_path / "0" / "model-0.pt").exists()
+
+
+def test_files_are_copies_that_later_writes_do_not_change(tmp_path: Path) -> None:
+    source = files(tmp_path / "mine", "model.pt")
+    storage.bring(source, str(tmp_path / "run"), 0)
+    Path(source, "model.pt").write_text("something else")
+    storage.commit(str(tmp_path / "run"), 0)
+    assert (tmp_path / "run/checkpoint_000000/model.pt").read_text() == "model.pt"
+
+
+def test_they_are_moved_where_nobody_needs_them_any_more(tmp_path: Path) -> None:
+    source = files(tmp_path / "mine", "model.pt")
+    storage.bring(source, str(tmp_path / "run"), 0, move=True)
+    assert os.listdir(source) == []
+
+
+def test_the_same_file_of_two_ranks_is_refused(tmp_path: Path) -> None:
+    for rank in range(2):
+        files(tmp_path / f"{rank}", "model.pt")
+    storage.bring(str(tmp_path / "0"), str(tmp_path / "run"), 0)
+    with pytest.raises(ValueError, match=r"a file of the same name.*model\.pt.*only rank 0"):
+        storage.bring(str(tmp_path / "1"), str(tmp_path / "run"), 0)
+
+
+def test_a_folder_that_is_not_there_is_refused_and_an_empty_one_is_a_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="is no folder"):
+        storage.bring(str(tmp_path / "gone"), str(tmp_path / "run"), 0)
+    (tmp_path / "empty").mkdir()
+    storage.bring(str(tmp_path / "empty"), str(tmp_path / "run"), 0)
+    storage.commit(str(tmp_path / "run"), 0)
+
+
+def test_a_run_has_one_driver_at_a_time(tmp_path: Path) -> None:
+    lock = storage.RunLock(str(tmp_path))
+    with pytest.raises(BlockingIOError):
+        storage.RunLock(str(tmp_path))
+    assert storage.holder(str(tmp_path)) == str(os.getpid())
+    lock.release()
+    storage.RunLock(str(tmp_path)).release()

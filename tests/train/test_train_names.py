@@ -1,0 +1,72 @@
+"""The names of nbaccel.train: there, refused with a sentence, or told outside of a run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from nbaccel import train
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+
+
+def test_every_name_that_is_promised_is_there() -> None:
+    for name in train.__all__:
+        assert getattr(train, name) is not None
+
+
+def test_importing_it_loads_nothing_that_a_run_needs() -> None:
+    program = (
+        "import sys, nbaccel; before = set(sys.modules); import nbaccel.train; "
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["nbaccel.train", "nbaccel.train.absent"]
+
+
+@pytest.mark.parametrize("name", ["report", "get_context", "get_checkpoint", "stop_requested", "get_preemption_info"])
+def test_functions_of_a_worker_refuse_outside_of_a_run(name: str) -> None:
+    with pytest.raises(RuntimeError, match=f"`{name}` cannot be used outside of a training function"):
+        getattr(train, name)(*([{}] if name == "report" else []))
+    with pytest.raises(RuntimeError, match="barrier"):
+        train.collective.barrier()
+
+
+def test_the_old_trainer_says_what_to_write() -> None:
+    from nbaccel.train import Trainer
+
+    with pytest.raises(NotImplementedError, match=r"TorchTrainer\(train_func, scaling_config=ScalingConfig\("):
+        Trainer(backend="torch", num_workers=2, use_gpu=True)
+
+
+def test_names_that_are_not_here_import_and_say_what_instead() -> None:
+    from nbaccel.train import SyncConfig, ValidationConfig
+
+    for absent, words in ((SyncConfig, "storage_path"), (ValidationConfig, "as a task")):
+        with pytest.raises(NotImplementedError, match=words):
+            absent()
+    with pytest.raises(ModuleNotFoundError, match=r"nbaccel has no train\.horovod"):
+        import nbaccel.train.horovod  # noqa: F401
+    assert not hasattr(train, "something_else")
+
+
+@pytest.mark.parametrize("name", ["restore", "can_restore"])
+def test_restoring_is_told_where_it_went(name: str) -> None:
+    with pytest.raises(DeprecationWarning, match="same RunConfig"):
+        getattr(DataParallelTrainer, name)("/tmp/run")
+
+
+def test_what_a_trainer_cannot_take_is_refused_when_it_is_made() -> None:
+    def two(a: int, b: int) -> None: ...
+
+    with pytest.raises(ValueError, match="0 or 1 required arguments, but two has 2: a, b"):
+        DataParallelTrainer(two)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="must be a function, not 3"):
+        DataParallelTrainer(3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"scaling_config takes nbaccel\.train\.ScalingConfig"):
+        DataParallelTrainer(print, scaling_config={"num_workers": 2})  # type: ignore[arg-type]
+    with pytest.raises(NotImplementedError, match="prepare_data_loader"):
+        DataParallelTrainer(print, datasets={"train": [1]})
+    with pytest.raises(DeprecationWarning, match="train_loop_config"):
+        DataParallelTrainer(print, metadata={"a": 1})
