@@ -53,6 +53,7 @@ class Checkpoint(metaclass=_OldNames):
             raise NotImplementedError("Checkpoint(filesystem=...) is not here yet: a checkpoint is a local folder.")
         self.path = os.fspath(path)
         self.filesystem = None
+        self._is_for_one_report = False  # a temporary folder that nobody else knows of
 
     @classmethod
     def from_directory(cls, path: str | os.PathLike[str]) -> Checkpoint:
@@ -101,7 +102,7 @@ class Checkpoint(metaclass=_OldNames):
 
     @classmethod
     def save(cls, state: Any, path: str | os.PathLike[str] | None = None) -> Checkpoint:
-        """Keep one object in a folder, a new temporary one without `path`.
+        """Keep one object in a folder; without `path` in a temporary one, which `report` moves into the run's folder.
 
         What JSON can write becomes state.json; all else is written by `torch.save` into state.pt. Raises TypeError
         where torch is not installed.
@@ -114,7 +115,9 @@ class Checkpoint(metaclass=_OldNames):
             _torch().save(state, folder / "state.pt")
         else:
             (folder / "state.json").write_text(text)
-        return cls(folder)
+        made = cls(folder)
+        made._is_for_one_report = path is None
+        return made
 
     def load(self) -> Any:
         """The object that `save` has kept; tensors come on the CPU. Only plain containers and tensors are unpickled."""

@@ -115,9 +115,6 @@ class Gang:
     def _of(self, rank: int) -> Any:
         return self._actors[self.seats[rank].worker]
 
-    def facts_of(self, rank: int) -> Facts:
-        return self.seats[rank].facts
-
     def kill(self, rank: int) -> None:
         nbaccel.kill(self._of(rank) if self.seats else self._actors[rank])
 

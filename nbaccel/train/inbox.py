@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import queue
 import time
 from collections.abc import Callable
@@ -16,10 +17,15 @@ class Inbox:
 
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[Happened] = queue.SimpleQueue()
+        # Here and not in the futures' callbacks, which live as long as the engine knows of the futures.
+        self._waiting: dict[int, tuple[Callable[[Future[Any]], None], Callable[[], bool]]] = {}
+        self._numbers = itertools.count()
+        self._is_closed = False
 
     def put(self, happened: Happened) -> None:
         """For any thread."""
-        self._queue.put(happened)
+        if not self._is_closed:
+            self._queue.put(happened)
 
     def next(self, until: float | None) -> Happened | None:
         """What happens next; None when the time (of the monotonic clock) comes first."""
@@ -32,7 +38,16 @@ class Inbox:
     def when(self, ref: Any, told: Callable[[Future[Any]], None], still: Callable[[], bool]) -> None:
         """Call `told` once the ref is ready, if it is `still` of interest then."""
 
-        def ready(future: Future[Any]) -> None:
-            self.put(lambda: told(future) if still() else None)
+        number = next(self._numbers)
+        self._waiting[number] = (told, still)
+        ref.future().add_done_callback(lambda future: self.put(lambda: self._ready(number, future)))
 
-        ref.future().add_done_callback(ready)
+    def _ready(self, number: int, future: Future[Any]) -> None:
+        told, still = self._waiting.pop(number, (None, None))
+        if told is not None and still is not None and still():
+            told(future)
+
+    def close(self) -> None:
+        """Nothing of what is still to come matters any more."""
+        self._is_closed = True
+        self._waiting.clear()

@@ -38,4 +38,4 @@ def _required(function: Callable[..., Any]) -> list[str]:
 def name_of(function: Any) -> str:
     """A name that a folder may have."""
     name = getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", "train")
-    return "".join(each if each.isalnum() or each in "-_" else "_" for each in name).strip("_") or "train"
+    return "".join(each if each.isalnum() or each in "-_" else "_" for each in str(name)).strip("_") or "train"

@@ -35,6 +35,7 @@ from nbaccel.train.worker import LastWords
 from nbaccel.waits import interruptible
 
 _TAKE_S = 30.0  # one question to the mailbox waits so long for news
+_LAST_ANSWER_S = 5.0  # a mailbox that does not answer for so long is ended as it is
 
 
 class Run:
@@ -68,6 +69,7 @@ class Run:
         self._gang: Gang | None = None
         self._mailbox: Any = None
         self._payload_ref: Any = None
+        self._asked: Any = None  # the question for news that is on its way
         self._wake_at: float | None = None
         self._last_words: dict[int, LastWords] = {}
         self._errors: dict[int, BaseException] = {}
@@ -96,6 +98,7 @@ class Run:
         """Wait for the run's end; its Result. Raises TrainingFailedError, and TimeoutError after `timeout` seconds."""
         if not interruptible.until(self._ended.wait, timeout):
             raise TimeoutError(f"The run {self.name} goes on after {timeout:g} s.")
+        self._thread.join()  # it has nothing more to do, and what it refers to goes with it
         if self._error is not None:
             raise self._error
         assert self._result is not None
@@ -205,7 +208,7 @@ class Run:
     def worker_failed(self, rank: int, error: BaseException) -> None:
         """A worker's exception, or its process's death."""
         words = self._last_words.get(rank)
-        self._errors[rank] = error
+        self._errors[rank] = error.with_traceback(None)  # of this process: how we waited for it
         at = words.at if words is not None else time.time()
         has_died = isinstance(error, (exceptions.RayActorError, exceptions.WorkerCrashedError))
         self._tell(ct.Died(rank, at) if has_died else ct.Failed(rank, at))
@@ -218,8 +221,8 @@ class Run:
     # ---- news
 
     def _ask_for_news(self) -> None:
-        ref = self._mailbox.take.remote(self._controller.number, _TAKE_S)
-        self._when(ref, self._news_came)
+        self._asked = self._mailbox.take.remote(self._controller.number, _TAKE_S)
+        self._when(self._asked, self._news_came)
 
     def _news_came(self, future: Future[Any]) -> None:
         if future.exception() is not None:
@@ -268,8 +271,8 @@ class Run:
 
     def _interrupt(self, ranks: tuple[int, ...]) -> None:
         if self._gang is not None and self._gang.seats:
-            facts = [self._gang.facts_of(rank) for rank in ranks]
-            threading.Thread(target=signalling.interrupt, args=(facts,), daemon=True).start()
+            chosen = [self._gang.seats[rank] for rank in ranks]
+            threading.Thread(target=signalling.interrupt, args=(chosen,), daemon=True).start()
 
     def _kill(self, rank: int) -> None:
         if self._gang is not None:
@@ -288,8 +291,8 @@ class Run:
         assert gang is not None
 
         def look() -> None:
-            facts = [gang.facts_of(rank) for rank in order.ranks]
-            standing = [signalling.standing(stack) for stack in signalling.where(facts)]
+            chosen = [gang.seats[rank] for rank in order.ranks]
+            standing = [signalling.standing(stack) for stack in signalling.where(self.path, chosen)]
             say("train", failures.about_ranks(self.name, order, standing))
 
         threading.Thread(target=look, daemon=True).start()
@@ -298,6 +301,7 @@ class Run:
         if self._gang is not None:
             self._gang.take_down()
             self._gang = None
+            storage.clear_parts(self.path)
 
     def _finish(self, outcome: ct.Outcome, first: int) -> None:
         error: TrainingFailedError | None = None
@@ -314,16 +318,25 @@ class Run:
         return ControllerError("The run ended for a reason that is not known.", self._no_place)
 
     def _close(self, how: str, error: TrainingFailedError | None) -> None:
+        self._inbox.close()
         if self._mailbox is not None:
             try:
-                nbaccel.kill(self._mailbox)
+                self._end_mailbox()
             except exceptions.RayError:
                 pass  # it has ended with its cluster
+        self._mailbox = self._payload_ref = self._asked = None
         self._result = self._records.close(how, error, self._return_value)
         if error is not None:
             error.result = self._result
             self._error = error
+        self._errors = {}
         self._ended.set()
+
+    def _end_mailbox(self) -> None:
+        """First it answers what it was asked, so that nothing is left to fail."""
+        answers = [self._mailbox.begin.remote(-1, 0, 0), *([self._asked] if self._asked is not None else [])]
+        nbaccel.wait(answers, num_returns=len(answers), timeout=_LAST_ANSWER_S)
+        nbaccel.kill(self._mailbox)
 
     def _fell(self, error: BaseException) -> None:
         """Something outside of the controller's events went wrong: the disk, a callback, the cluster's end."""

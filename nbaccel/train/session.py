@@ -107,9 +107,19 @@ def report(
             f"train.report(checkpoint=...) takes an nbaccel.train.Checkpoint, not {checkpoint!r}: write "
             "Checkpoint.from_directory(folder)."
         )
-    session.report(plain(metrics), checkpoint, move=bool(delete_local_checkpoint_after_upload))
-    if checkpoint is not None and delete_local_checkpoint_after_upload:
-        shutil.rmtree(checkpoint.path, ignore_errors=True)
+    _report(session, plain(metrics), checkpoint, bool(delete_local_checkpoint_after_upload))
+
+
+def _report(session: Session, metrics: Metrics, checkpoint: Checkpoint | None, delete: bool) -> None:
+    if checkpoint is None:
+        session.report(metrics, None, move=False)
+        return
+    move = delete or checkpoint._is_for_one_report
+    try:
+        session.report(metrics, checkpoint, move=move)
+    finally:
+        if move:
+            shutil.rmtree(checkpoint.path, ignore_errors=True)
 
 
 def get_checkpoint() -> Checkpoint | None:

@@ -14,13 +14,13 @@ import os
 import re
 import signal
 import socket
-import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import nbaccel
-from nbaccel.train.ranks import Facts
+from nbaccel.train.ranks import Facts, Seat
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 # A real-time signal: SIGUSR1 and SIGUSR2 belong to what users and their libraries do.
@@ -37,22 +37,23 @@ _WAITS_IN = {
 }
 
 
-def stack_file(pid: int) -> Path:
+def stack_file(run_folder: str, rank: int) -> Path:
     """Where a worker writes its stack."""
-    return Path(tempfile.gettempdir()) / f"nbaccel-where-{os.getuid()}-{pid}"
+    return Path(run_folder) / f".where-{rank}"
 
 
-def interrupt(facts: Sequence[Facts]) -> None:
+def interrupt(seats: Sequence[Seat]) -> None:
     """Raise KeyboardInterrupt in these workers' functions."""
-    _everywhere(facts, _send_interrupt)
+    _everywhere([seat.facts for seat in seats], _send_interrupt)
 
 
-def where(facts: Sequence[Facts]) -> list[str]:
+def where(run_folder: str, seats: Sequence[Seat]) -> list[str]:
     """The stack of each of these workers' functions, innermost frame first; "" of one that does not answer."""
-    return _everywhere(facts, _stack_of)
+    paths = {seat.facts.pid: stack_file(run_folder, seat.rank) for seat in seats}
+    return _everywhere([seat.facts for seat in seats], partial(_stack_in, paths))
 
 
-def _everywhere(facts: Sequence[Facts], what: object) -> list[str]:
+def _everywhere(facts: Sequence[Facts], what: Callable[[int], str]) -> list[str]:
     here = socket.gethostname()
     ask = nbaccel.remote(num_cpus=0, max_retries=0)(what)
     asked = {
@@ -62,10 +63,7 @@ def _everywhere(facts: Sequence[Facts], what: object) -> list[str]:
         for number, each in enumerate(facts)
         if each.host != here
     }
-    return [
-        nbaccel.get(asked[number]) if number in asked else what(each.pid)  # type: ignore[operator]
-        for number, each in enumerate(facts)
-    ]
+    return [nbaccel.get(asked[number]) if number in asked else what(each.pid) for number, each in enumerate(facts)]
 
 
 def _send_interrupt(pid: int) -> str:
@@ -81,8 +79,8 @@ def _signal(pid: int, number: int) -> bool:
     return True
 
 
-def _stack_of(pid: int) -> str:
-    path = stack_file(pid)
+def _stack_in(paths: dict[int, Path], pid: int) -> str:
+    path = paths[pid]
     try:
         start = path.stat().st_size
     except OSError:

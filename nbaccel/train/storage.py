@@ -25,6 +25,7 @@ from nbaccel.train.retention import Kept
 LOCK = ".lock"
 _FOLDER = re.compile(r"checkpoint_(\d{6,})")
 _PART = re.compile(r"\.checkpoint_\d{6,}\.part")
+_TRACE = re.compile(r"\.(where|probe)-.*")
 
 
 def folder_name(report: int) -> str:
@@ -98,10 +99,12 @@ def delete(run_folder: str, folder: str) -> None:
 
 
 def clear_parts(run_folder: str) -> None:
-    """Remove what ranks of an earlier gang have brought and nobody has committed."""
+    """Remove what ranks of a gang that is over have brought and nobody has committed, and their other traces."""
     for name in os.listdir(run_folder):
         if _PART.fullmatch(name):
             shutil.rmtree(Path(run_folder) / name, ignore_errors=True)
+        elif _TRACE.fullmatch(name):
+            (Path(run_folder) / name).unlink(missing_ok=True)
 
 
 def settle(run_folder: str, past: journal.Past) -> None:

@@ -209,7 +209,7 @@ def _signals(session_: RankSession) -> Iterator[None]:
 
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, interrupted) if is_main else None
-    path = signalling.stack_file(os.getpid())
+    path = signalling.stack_file(session_.run_folder, session_.seat.rank)
     with open(path, "w") as file:
         faulthandler.register(signalling.WHERE, file=file, all_threads=False)
         try:
