@@ -31,6 +31,9 @@ class DebugExecution(Execution):
         """Nothing goes: `%debug` looks at the frames."""
         self.raised[running.task_id] = error
 
+    def _keep(self, running: Running, refs: list[bytes]) -> None:
+        self._client.values.keep(refs)
+
     def surroundings(self, running: Running) -> ExitStack:
         """Variables, working directory and import path of the task, given back afterwards."""
         environment = running.environment or {}

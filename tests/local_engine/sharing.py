@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import nbaccel
+from nbaccel import engine as engines
 
 
 @nbaccel.remote
@@ -98,3 +100,51 @@ class Keeper:
 
     def notes(self) -> list[int]:
         return self.seen
+
+
+class SaysWhatIsGone:
+    """When it goes, the head hears of every ref that has gone before it."""
+
+    def __reduce__(self) -> Any:
+        return int, ()
+
+    def __del__(self) -> None:
+        running: Any = engines.running()
+        running.link.flush()
+
+
+class HoldsRefs(Exception):
+    """An error that refers to objects."""
+
+
+@nbaccel.remote(num_cpus=0)
+def wait_at(gate: Any) -> str:
+    nbaccel.get(gate.wait.remote())
+    return "done"
+
+
+def child_of(gate: Any) -> list[Any]:
+    """A ref whose last holder here is this list; it goes before what says so, since lists end from behind."""
+    return [SaysWhatIsGone(), wait_at.remote(gate)]
+
+
+@nbaccel.remote(num_cpus=0)
+def return_child(gate: Any) -> list[Any]:
+    return child_of(gate)
+
+
+@nbaccel.remote(num_cpus=0, num_returns=2)
+def yield_child(gate: Any) -> Iterator[Any]:
+    yield child_of(gate)
+    yield None
+
+
+@nbaccel.remote(num_cpus=0, max_retries=0)
+def raise_child(gate: Any) -> None:
+    raise HoldsRefs(*child_of(gate))
+
+
+@nbaccel.remote(num_cpus=0)
+class Parent:
+    async def child(self, gate: Any) -> list[Any]:
+        return child_of(gate)

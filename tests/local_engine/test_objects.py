@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from nbaccel import exceptions
 from tests.census import Place, carriers
 from tests.heads import rows
 from tests.local_engine import sharing
-from tests.rig import wait_until
+from tests.rig import Gate, wait_until
 
 MIB = 1 << 20
 
@@ -51,6 +52,35 @@ def test_refs_inside_a_value_are_kept_alive_by_it(cluster: Place) -> None:
 def test_refs_inside_a_result_outlive_the_worker_that_made_them(cluster: Place) -> None:
     refs = nbaccel.get(sharing.put_in_list.options(num_gpus=1).remote(5))
     assert nbaccel.get(refs) == [0, 1, 2, 3, 4]
+
+
+def _returned(gate: Any) -> Any:
+    return nbaccel.get(sharing.return_child.remote(gate))[1]
+
+
+def _yielded(gate: Any) -> Any:
+    return nbaccel.get(sharing.yield_child.remote(gate)[0])[1]
+
+
+def _raised(gate: Any) -> Any:
+    with pytest.raises(sharing.HoldsRefs) as caught:
+        nbaccel.get(sharing.raise_child.remote(gate))
+    child = caught.value.args[1]
+    del caught
+    return child
+
+
+def _of_a_coroutine(gate: Any) -> Any:
+    return nbaccel.get(sharing.Parent.remote().child.remote(gate))[1]
+
+
+@pytest.mark.parametrize("child_of", [_returned, _yielded, _raised, _of_a_coroutine])
+def test_a_ref_in_a_result_outlives_the_result_in_its_worker(cluster: Place, child_of: Callable[[Any], Any]) -> None:
+    """The worker lets go of the value before it says what has come of the task."""
+    gate = Gate.remote()
+    child = child_of(gate)
+    nbaccel.get(gate.open.remote())
+    assert nbaccel.get(child) == "done"
 
 
 def test_a_ref_that_an_actor_keeps_lives_until_it_lets_go(cluster: Place) -> None:

@@ -40,6 +40,14 @@ class Holdings:
             if count == 0:
                 self._link.say(wire.Holds([id]))
 
+    def keep(self, ids: list[bytes]) -> list[bytes]:
+        """Count one ref more to each that this process holds, until it is `gone`; which those are."""
+        with self._lock:
+            kept = [id for id in ids if id in self._counts]
+            for id in kept:
+                self._counts[id] += 1
+        return kept
+
     def gone(self, id: bytes) -> None:
         """A ref was finalised."""
         self._gone.append(id)

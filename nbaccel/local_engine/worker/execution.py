@@ -56,6 +56,7 @@ class Running(msgspec.Struct):
     asyncio_task: asyncio.Task[Any] | None = None
     payloads: list[tuple[int | str, tuple[int, Any]]] = []  # of the top-level refs
     rooms: list[Room] = []  # where large results lie, until the head has been told
+    kept: list[bytes] = []  # what its results refer to, until the head has been told
     consumed: int = 0
     abandoned: bool = False
     streamed: bool = False  # items of it have been sent
@@ -242,6 +243,7 @@ class Execution:
             with suppress(Exception):  # the user's class may take no notes
                 error.add_note(f"{words}. {advice}")
             raise
+        self._keep(running, refs)
         if is_over and not isinstance(payload, bytes):
             self._client.prepare_to_store(running)
         stored, room = self._client.store(payload)
@@ -249,11 +251,19 @@ class Execution:
             running.rooms.append(room)
         return wire.Result(stored, refs)
 
+    def _keep(self, running: Running, refs: list[bytes]) -> None:
+        """The value goes before the head has been told of it: what it refers to must not be lost in between."""
+        if refs:
+            running.kept += self._client.holdings.keep(refs)
+
     def told(self, running: Running) -> None:
-        """The head has been told of the results: their room is used."""
+        """The head has been told of the results: their room is used, and they hold what they refer to."""
         for room in running.rooms:
             room.used = True
         running.rooms.clear()
+        for id in running.kept:
+            self._client.holdings.gone(id)
+        running.kept.clear()
 
     def item(self, running: Running, index: int, value: Any) -> wire.Item:
         return wire.Item(running.run.task_id, index, self._result(running, value, is_over=False))
@@ -267,6 +277,7 @@ class Execution:
         else:
             fall_back, retry, error = self._next_step(running, error)
             result, note = self._raised(running, error), _first_line(error)
+        self._keep(running, result.refs)
         count = terms.num_returns if terms.num_returns > 0 else 1
         return wire.Done(running.task_id, [result] * count, failed=True, retry=retry, note=note, fall_back=fall_back)
 
