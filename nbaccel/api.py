@@ -133,7 +133,10 @@ engines.on_first_use(init)
 
 
 def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = False) -> None:
-    """Leave the cluster; one that init() started ends, with all its processes. Safe to call twice."""
+    """Leave the cluster; one that init() started ends, with all its processes. Safe to call twice.
+
+    It returns when they have ended, with and without Ray's `wait_for_processes`.
+    """
     engine = engines.running()
     if engine is None or engine.context()["is_worker"]:
         return  # a task's part of the cluster ends with the task

@@ -35,7 +35,7 @@ class JobConfig:
         self.set_default_actor_lifetime(default_actor_lifetime)
 
     def set_runtime_env(self, runtime_env: Mapping[str, Any] | None, validate: bool = False) -> None:
-        """Its fields are checked by init()."""
+        """Its fields are checked by init(), with and without Ray's `validate`."""
         self.runtime_env = dict(runtime_env or {})
 
     def set_metadata(self, key: str, value: str) -> None:

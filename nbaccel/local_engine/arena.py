@@ -70,13 +70,6 @@ class Arena:
         """How many bytes are taken at this offset. KeyError for what was not taken."""
         return self._taken[offset]
 
-    def largest_free(self) -> int:
-        return max(self._size_at.values(), default=0)
-
-    def free_ranges(self) -> list[tuple[int, int]]:
-        """(offset, size) of the free ranges below `touched`: what could be given back to the system."""
-        return [(s, min(self._size_at[s], self.touched - s)) for s in self._starts if s < self.touched]
-
     def check(self) -> None:
         """Assert that free and taken ranges tile the arena and that no two free ones touch."""
         ranges = sorted(

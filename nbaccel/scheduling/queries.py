@@ -155,16 +155,8 @@ class Queries:
     def group_records(self) -> Iterator[GroupRecord]:
         yield from self._groups.records.values()
 
-    def group_could_ever(self, group_id: bytes) -> bool:
-        """Whether each of its bundles fits some node as it is when empty."""
-        group = self._groups.records.get(group_id)
-        return group is not None and self._groups.could_ever(group)
-
     def worker_record(self, worker_id: bytes) -> WorkerRecord | None:
         return self._workers.records.get(worker_id)
-
-    def worker_records(self) -> Iterator[WorkerRecord]:
-        yield from self._workers.records.values()
 
     # --- why ------------------------------------------------------------------------------------------------------
 

@@ -33,8 +33,14 @@ def placement_group(
 
     `strategy`: PACK (the default: few nodes), SPREAD (many nodes), STRICT_PACK (one node), STRICT_SPREAD (a node each).
     `_soft_target_node_id` names a node that a STRICT_PACK group lies on where it fits.
-    `lifetime="detached"` outlives the driver. Raises ValueError for bundles that cannot be meant.
+    `lifetime="detached"` outlives the driver. Raises ValueError for bundles that cannot be meant, NotImplementedError
+    for `topology_strategy`.
     """
+    if topology_strategy is not None:
+        raise NotImplementedError(
+            "placement_group(topology_strategy=...) is not supported: nothing here knows how nodes are wired. Label "
+            "the nodes and give bundle_label_selector=[{...}] for each bundle."
+        )
     _check_bundles(bundles)
     strategy = "PACK" if strategy is None else strategy
     if strategy not in VALID_PLACEMENT_GROUP_STRATEGIES:

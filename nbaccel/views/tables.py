@@ -195,12 +195,6 @@ def state_word(state: str) -> str:
     return "waiting" if state.startswith("PENDING") else state.lower().replace("_", " ")
 
 
-def task_age(row: TaskRow, now: float) -> str:
-    """How long a task has been in what it does: waiting, running, or how long it ran."""
-    start = row.started_at or row.submitted_at
-    return "" if start is None else wording.age((row.finished_at or now) - start)
-
-
 def started(row: TaskRow, now: float) -> str:
     """When a task began to run, by this machine's clock; "" of one that has not."""
     return "" if row.started_at is None else wording.clock(row.started_at, now)

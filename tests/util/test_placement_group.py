@@ -202,3 +202,8 @@ def test_a_bundle_of_no_group_is_refused():
         nbaccel.remote(placement_group_bundle_index=1)(len)
     with pytest.raises(TypeError, match="Option placement_group takes a PlacementGroup"):
         nbaccel.remote(placement_group=3)(len)
+
+
+def test_a_strategy_for_how_nodes_are_wired_is_refused_in_words():
+    with pytest.raises(NotImplementedError, match="bundle_label_selector"):
+        placement_group([{"CPU": 1}], topology_strategy={"rack": "STRICT_PACK"})

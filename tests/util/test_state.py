@@ -125,6 +125,19 @@ def test_the_log_of_an_actor_is_read(some_work):
     wait_until(lambda: "said by the actor" in log())
     with pytest.raises(ValueError, match="task_id"):
         list(state.get_log())
+    with pytest.raises(NotImplementedError, match="follow"):
+        list(state.get_log(actor_id=actor._actor_id.hex(), follow=True))
+
+
+def test_a_log_is_read_without_its_colours(some_work):
+    nbaccel.get(nbaccel.remote(lambda: print("\x1b[31mred\x1b[0m and \x1b]plain")).options(name="coloured").remote())
+    (task,) = state.list_tasks(filters=[("name", "=", "coloured")])
+
+    def log(**options):
+        return "".join(state.get_log(task_id=task.task_id, **options))
+
+    wait_until(lambda: "\x1b[31mred" in log())
+    assert "red and plain" in log(filter_ansi_code=True) and "\x1b" not in log(filter_ansi_code=True)
 
 
 def test_without_a_cluster_there_is_nobody_to_ask():

@@ -100,7 +100,6 @@ class WorkerProcess(msgspec.Struct):
     status: int | None = None  # wait status, once reaped
     ended: bool = False  # its connection is closed
     stopping: str = ""
-    kill_at: float | None = None
     used: bool = False
     running: str = ""
     running_actor: bytes = b""

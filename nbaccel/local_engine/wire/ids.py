@@ -15,7 +15,6 @@ from struct import Struct
 
 TASK_ID_BYTES = 24
 OBJECT_ID_BYTES = 28
-ACTOR_ID_BYTES = 16
 PUT_INDEX = 1 << 24
 _TAIL = Struct(">QI").pack
 _INDEX = Struct(">I").pack

@@ -9,6 +9,7 @@ them and change nothing. Answers always have all details.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
@@ -226,6 +227,8 @@ def summarize_objects(
 
 # ---- logs
 
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])")
+
 
 def list_logs(
     address: str | None = None,
@@ -264,8 +267,24 @@ def get_log(
 ) -> Iterator[str]:
     """The last `tail` lines (-1: all) of a log file, or of what a task's or actor's worker has printed.
 
-    Raises ValueError when nothing says whose log is wanted, RayStateApiException when there is no such log.
+    `filter_ansi_code` takes colours and cursor moves out. A worker's two outputs are one log, so that `suffix` chooses
+    nothing; logs of all nodes are read here, so that `address`, `node_id`, `node_ip` and `timeout` choose nothing.
+
+    Raises ValueError when nothing says whose log is wanted, RayStateApiException when there is no such log,
+    NotImplementedError for `follow`.
     """
+    if follow:
+        raise NotImplementedError(
+            "get_log(follow=True) is not supported. What tasks print comes to the notebook or script that submitted "
+            "them by itself; call get_log() again to read what was written since."
+        )
+    for text in _log_texts(filename, actor_id, task_id, pid, tail):
+        yield _ANSI.sub("", text) if filter_ansi_code else text
+
+
+def _log_texts(
+    filename: str | None, actor_id: str | None, task_id: str | None, pid: int | None, tail: int
+) -> Iterator[str]:
     if filename is not None:
         yield _tail(_log_directory() / Path(filename).name, tail)
         return
