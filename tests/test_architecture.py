@@ -45,8 +45,7 @@ ARROWS: dict[str, set[str]] = {
     "scheduling": {"exceptions", "handles", "quantities"},
     "accelerators": {"exceptions", "quantities"},
     # acting: a room for each process
-    "local_engine": HELD
-    | {"local_engine.client", "local_engine.driver", "local_engine.head", "local_engine.wire", "proc", "views"},
+    "local_engine": HELD | {"local_engine.driver", "proc", "views"},
     "local_engine.wire": HELD | {"local_engine", "scheduling", "views"},
     "local_engine.client": HELD
     | SHARED
@@ -165,6 +164,25 @@ def test_no_process_of_the_local_engine_reaches_into_a_room_that_it_does_not_hav
     for room in ("client", "worker", "wire", "side_processes"):
         assert "local_engine.head" not in ARROWS[f"local_engine.{room}"]
     assert "local_engine.worker" not in ARROWS["local_engine.driver"] | ARROWS["local_engine.client"]
+
+
+def test_no_component_of_the_head_receives_the_head() -> None:
+    """Each takes what it needs in its constructor: only who begins a head's life knows the class."""
+    maker = PACKAGE / "local_engine/head/boot.py"
+    for path in OURS:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module == "nbaccel.local_engine.head.loop":
+                assert path == maker, f"{_name(path)} imports {[alias.name for alias in node.names]}"
+            if isinstance(node, ast.ImportFrom) and node.module == "nbaccel.local_engine.head.parts":
+                assert path.name == "loop.py", f"{_name(path)} imports the parts: take the one that it needs"
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "local_engine/head").rglob("*.py")), ids=_name)
+def test_what_a_component_of_the_head_asks_of_others_is_little(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ClassDef) and "Protocol" in {ast.unparse(each) for each in node.bases}:
+            members = [each for each in node.body if isinstance(each, ast.FunctionDef | ast.AnnAssign)]
+            assert len(members) <= 12, f"{node.name} asks for {len(members)} things"
 
 
 def test_scheduling_reaches_no_clock_thread_file_or_chance() -> None:

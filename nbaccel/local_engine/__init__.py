@@ -9,7 +9,7 @@
                                               └─────► zygote       (forks all of them)
 ```
 Each process has a room: `driver`, `worker`, `head`, `side_processes`; `client` is what drivers and workers share, and
-`wire` what all of them say. Read in this order: wire, head.loop, head.intake and head.orders, worker, client.
+`wire` what all of them say. Read in this order: wire, head.parts, head.tasks, worker, client.
 """
 
 from __future__ import annotations

@@ -85,7 +85,8 @@ class HeadWorld:
         self._arena = os.memfd_create("nbaccel-test-arena")
         options: dict[str, object] = {"num_cpus": 2}
         self.head = Head(Config("world", self.folder, 1 << 20, options, token="t"), self._arena, zygote)
-        self.head.outputs = _NoOutputs()  # type: ignore[assignment]
+        self.parts = self.head.parts
+        self.parts.outputs = self.parts.workers._pipes = _NoOutputs()  # type: ignore[assignment]
         self._zygote.setblocking(False)
         self.workers: dict[int, FakeWorker] = {}
         self._helpers: list[int] = []  # connections of processes that never answer
@@ -103,7 +104,7 @@ class HeadWorld:
     # ---- making
 
     def _add_node(self) -> None:
-        nodes, setup = self.head.nodes, self.head.devices.setup
+        nodes, setup = self.parts.nodes, self.parts.devices.setup
         nodes.detection = accelerators.detect(setup._machine, simulate="nvidia:2xH100")
         offered = setup._resolve(nodes.detection, {})
         offered.devices = {
@@ -118,7 +119,7 @@ class HeadWorld:
         self._reader = framing.FrameReader(of_head=False)
         python = "{}.{}".format(*sys.version_info)
         self.say(wire.Hello("driver", "t", os.getpid(), wire.VERSION, python, sys.prefix))
-        self.head.poll.once()
+        self.parts.poll.once()
         body, fds, _flags, _address = socket.recv_fds(self._driver, 65536, 4)
         for fd in fds:
             os.close(fd)
@@ -181,7 +182,7 @@ class HeadWorld:
 
     def returns(self, worker: FakeWorker, *, failed: bool = False) -> None:
         run = worker.runs.pop(0)
-        record = self.head.scheduler.task_record(run.task_id)
+        record = self.parts.scheduler.task_record(run.task_id)
         returns = record.task.terms.returns if record is not None else 1
         value = wire.Value(wire.RAISED if failed else wire.OK, b"x")
         results = [wire.Result(value) for _ in range(max(1, returns))]
@@ -233,13 +234,13 @@ class HeadWorld:
         """Go on until nobody has anything to say."""
         quiet = 0
         while quiet < 3:
-            self.head.poll.at(time.monotonic(), lambda: None)
+            self.parts.poll.at(time.monotonic(), lambda: None)
             try:
-                self.head.poll.once()
-                self.head.flush()
+                self.parts.poll.once()
+                self.parts.flush()
             except Fault:
                 pass  # as in the head's own loop
-            self.head.scheduler.check()
+            self.parts.scheduler.check()
             quiet = 0 if self._everybody_reads() else quiet + 1
 
     def _everybody_reads(self) -> bool:
@@ -261,9 +262,9 @@ class HeadWorld:
             for message in messages or ():
                 self._worker_heard(worker, message)
             return bool(messages)
-        known = self.head.workers.by_pid.get(worker.pid)
+        known = self.parts.workers.by_pid.get(worker.pid)
         if known is not None and known.status is None:
-            self.head.until_done(lambda: self.head.workers._reaped(known, worker.status or 0))
+            self.parts.until_done(lambda: self.parts.workers._reaped(known, worker.status or 0))
             return True
         return False
 
@@ -276,7 +277,7 @@ class HeadWorld:
     @contextmanager
     def fault(self, kind: type, call: int) -> Iterator[None]:
         """The next order of this kind raises at its call-th call, or when it is done if it makes fewer."""
-        acts = self.head.orders._acts
+        acts = self.parts.orders._acts
         act = acts[kind]
 
         def raising(command: Any) -> None:
@@ -328,16 +329,16 @@ class HeadWorld:
     def end(self) -> None:
         for worker in self.workers.values():
             worker.sock.close()
-        for peer in list(self.head.peers.values()):
-            self.head.connections.drop(peer)
-        self.head.zygotes.close()
-        for role in (self.head.devices.prober, self.head.store._mover):
+        for peer in list(self.parts.peers.values()):
+            self.parts.connections.drop(peer)
+        self.parts.zygotes.close()
+        for role in (self.parts.devices.prober, self.parts.store._mover):
             role.close()
         for fd in [*self._helpers, self._arena]:
             os.close(fd)
         self._driver.close()
         self._zygote.close()
-        self.head.poll.close()
+        self.parts.poll.close()
         time.monotonic = self._clock
         for name, function in self._processes.items():
             setattr(process, name, function)

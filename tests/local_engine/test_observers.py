@@ -173,10 +173,6 @@ class Mouth:
     """A head for one observer: a picture is a large answer, and comes when we say so."""
 
     def __init__(self, *, at_once: bool) -> None:
-        self.head = self
-        self.poll = self.connections = self
-        self.config = self.devices = self.watch = self.watchers = self.questions = self
-        self.session = "s"
         self.looks: list[Any] = []
         self.timers: list[Any] = []
         self.reader: Any = None
@@ -187,7 +183,10 @@ class Mouth:
         ours.setblocking(False)
         self.sock = ours
         self.peer = Peer(theirs, "new", 1)
-        self.observers = Observers(self)  # type: ignore[arg-type]
+        self.observers = Observers(
+            self, self, self._note, "s",  # type: ignore[arg-type]
+            answer=self._answer, freshen=self.freshen, watch=self._answer, send_picture=self.send_picture,
+        )  # fmt: skip
         self.observers.adopt(self.peer, LineReader())
 
     def touch(self, peer: Peer) -> None:
@@ -199,8 +198,14 @@ class Mouth:
     def pause_reading(self, source: Any, paused: bool) -> None:
         self.paused = paused
 
-    def at(self, when: float, call: Any) -> None:
+    def after(self, pause_s: float, call: Any) -> None:
         self.timers.append(call)
+
+    def _note(self, text: str) -> None:
+        raise AssertionError(text)
+
+    def _answer(self, peer: Peer, asked: Any) -> Any:
+        raise AssertionError("only pictures are asked for")
 
     def freshen(self, then: Any) -> None:
         then() if self.at_once else self.looks.append(then)

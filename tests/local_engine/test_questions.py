@@ -29,7 +29,7 @@ def test_the_head_answers_every_question_that_there_is() -> None:
     world = HeadWorld()
     try:
         flowing = {WatchSnapshots.tag()}  # pictures that come and come: observers.py sends them
-        assert set(world.head.questions.table) == set(names) - flowing
+        assert set(world.parts.questions.table) == set(names) - flowing
     finally:
         world.end()
 

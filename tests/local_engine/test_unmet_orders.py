@@ -34,7 +34,7 @@ ORDERS = [
 
 def assert_all_ended(world: HeadWorld) -> None:
     """Everything has an outcome that the driver knows of, and nothing is held."""
-    scheduler, head = world.head.scheduler, world.head
+    scheduler, head = world.parts.scheduler, world.parts
     unheard = [id for id in world.expected if id not in world.values]
     assert not unheard, f"the driver has not heard of {len(unheard)} results: {[name_of(world, id) for id in unheard]}"
     assert all(world.streams.values()), "a stream's end was not told"
@@ -56,7 +56,7 @@ def assert_all_ended(world: HeadWorld) -> None:
 
 
 def name_of(world: HeadWorld, id: bytes) -> str:
-    record = world.head.scheduler.task_record(id[:24])
+    record = world.parts.scheduler.task_record(id[:24])
     return str(record) if record is not None else id.hex()
 
 
@@ -155,13 +155,13 @@ def run_into(world: HeadWorld, order: type, name: str) -> str:
     with world.fault(order, 0):
         task_id = world.submit(name)
     world.finish()
-    entry = world.head.scheduler.task_record(task_id).task.payload
+    entry = world.parts.scheduler.task_record(task_id).task.payload
     assert_all_ended(world)
     return entry.note
 
 
 def test_a_task_that_cannot_be_sent_fails_with_what_the_head_ran_into(world: HeadWorld) -> None:
-    assert "the head failed to send it: Fault: at Orders._send_task" in run_into(world, do.SendTask, "train")
+    assert "the head failed to send it: Fault: at Sending.send" in run_into(world, do.SendTask, "train")
 
 
 def test_a_result_that_could_not_be_written_is_written_once_more(world: HeadWorld) -> None:
@@ -199,13 +199,13 @@ def test_an_actor_lives_on_when_one_of_its_calls_cannot_be_sent(world: HeadWorld
 
 def test_an_event_that_is_refused_does_not_hold_up_those_behind_it(world: HeadWorld) -> None:
     """They were told while an order was carried out."""
-    head = world.head
+    head = world.parts
     act = head.orders._acts[do.SendTask]
 
     def telling(command: do.SendTask) -> None:
         head.orders._acts[do.SendTask] = act
-        head.handle(ev.WorkerDied(b"?", "nobody knows it"))
-        head.handle(ev.DeviceChanged(head.nodes.node_id, "GPU", 0, 0, "held by notebook b.ipynb"))
+        head.tell(ev.WorkerDied(b"?", "nobody knows it"))
+        head.tell(ev.DeviceChanged(head.nodes.node_id, "GPU", 0, 0, "held by notebook b.ipynb"))
         act(command)
 
     head.orders._acts[do.SendTask] = telling

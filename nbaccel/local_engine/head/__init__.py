@@ -1,9 +1,12 @@
 """The head: the one process that knows the state of the cluster. The scheduler decides, this acts.
 
 ```
-  peers ── messages ──► intake ── events ──► Scheduler ── commands ──► orders ── messages ──► peers
-                           └──► objects/, devices/                        └──► worker_processes, roles
-  observers and drivers ── questions, watchers ──► picture, reasons, state_rows
+                           ┌──► objects/  what is put, wanted, held          ──┐
+  peers ──► connections ───┼──► tasks/    what is submitted and returned     ──┼─ events ──► decisions ──► Scheduler
+            (at first the  ├──► actors, groups, jobs, worker_processes       ──┘                              │
+             door)         └──► questions ──► picture, reasons, rows                                      commands
+  peers ◄── connections ◄── objects/, tasks/, actors, worker_processes, devices/ ◄────────── orders ◄──────────┘
 ```
-Read `loop` first. Nothing here runs the user's code or unpickles the user's data.
+Each component gets what it needs by its constructor. `parts` alone knows them all and puts them together; read it
+first, then `loop`, which is the head's life. Nothing here runs the user's code or unpickles the user's data.
 """

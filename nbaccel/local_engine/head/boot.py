@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import sys
+from typing import Any
 
 import msgspec
 
@@ -32,6 +33,12 @@ class Config(msgspec.Struct):
     title: str = ""
     preload: list[str] = []
     ready_fd: int = -1  # a daemon says here that it is ready, or why not
+
+    @property
+    def leak_threshold(self) -> int | None:
+        """Device memory left behind that ends a worker; None for what is usual on each device."""
+        threshold: Any = self.options.get("leak_threshold")
+        return None if threshold is None else int(threshold)
 
 
 def main(config_fd: int) -> None:

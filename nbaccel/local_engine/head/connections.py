@@ -14,6 +14,7 @@ from nbaccel.local_engine.wire.framing import Unreadable
 
 Send = Callable[[Peer, Any], None]  # has a message written to a peer, with the next flush
 Handler = Callable[[Peer, Any], None]
+Failed = Callable[[Peer, Any, Exception], None]  # tells a sender that its message failed
 Handlers = Mapping[str, Mapping[type, Handler]]  # what each role may say, and who hears it
 
 
@@ -47,7 +48,7 @@ class Connections:
             self.expel(peer, f"sent what cannot be read: {error}")
             return
         if messages is None:
-            self._ended(peer)
+            self.end(peer)
         else:
             self.hear(peer, messages)
 
@@ -69,7 +70,7 @@ class Connections:
             if peer.closed:
                 peer.out.clear()
             elif not self._write(peer):
-                self._ended(peer)
+                self.end(peer)
             elif peer.pending:
                 self._write_later(peer)
             elif peer.role in self.on_written:
@@ -94,9 +95,10 @@ class Connections:
         self._note(f"a {peer.role} connection was ended, since it {why}")
         peer.out.append(wire.Refused(f"this connection {why}"))
         self._write(peer)
-        self._ended(peer)
+        self.end(peer)
 
-    def _ended(self, peer: Peer) -> None:
+    def end(self, peer: Peer) -> None:
+        """Close a connection, and tell whom it concerns."""
         self.drop(peer)
         self.on_end(peer)
 
@@ -115,7 +117,7 @@ class Hearing:
         self,
         handlers: Handlers,
         *,
-        failed: Mapping[type, Callable[[Peer, Any, Exception], None]],
+        failed: Mapping[type, Failed],
         expel: Callable[[Peer, str], None],
         note: Note,
     ) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
 from nbaccel.local_engine.head.notes import Note
-from nbaccel.scheduling.commands import Command
-from nbaccel.scheduling.events import Event
+from nbaccel.local_engine.head.poll import Timers
+from nbaccel.scheduling.commands import Command, WakeAt
+from nbaccel.scheduling.events import Event, TimePassed
 from nbaccel.scheduling.moves import IllegalEvent
 from nbaccel.scheduling.scheduler import Scheduler
 
@@ -20,14 +20,16 @@ class Decisions:
     """Asks the scheduler about each event, and has its commands carried out before the next event is told."""
 
     def __init__(
-        self, scheduler: Scheduler, *, carry_out: CarryOut, note: Note, is_stopping: Callable[[], bool]
+        self, timers: Timers, scheduler: Scheduler, *, carry_out: CarryOut, note: Note, is_stopping: Callable[[], bool]
     ) -> None:
+        self._timers = timers
         self._scheduler = scheduler
         self._carry_out = carry_out
         self._note = note
         self._is_stopping = is_stopping
         self._events: deque[Event] = deque()
         self._deciding = False
+        self._next_wake: float | None = None
 
     def tell(self, event: Event) -> None:
         """Tell the scheduler, and do as it orders."""
@@ -45,9 +47,22 @@ class Decisions:
 
     def _decide(self, event: Event) -> None:
         try:
-            commands = self._scheduler.handle(event, time.monotonic())
+            commands = self._scheduler.handle(event, self._timers.now())
         except IllegalEvent as error:  # it changed nothing: one confused peer must not end everybody's work
             self._note(f"an event was refused: {error}")
             return
         if commands:
             self._carry_out(commands)
+
+    def wake_at(self, command: WakeAt) -> None:
+        """Tell the scheduler when this time has come."""
+        if self._next_wake is not None and self._next_wake <= command.at:
+            return
+
+        def wake() -> None:
+            if self._next_wake == command.at:
+                self._next_wake = None
+            self.tell(TimePassed())
+
+        self._timers.at(command.at, wake)
+        self._next_wake = command.at  # only now: a later wish is left out where an earlier one stands

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.refusal import Refusal
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.events import GroupAsked, GroupRemoveAsked
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.head.loop import Head
+    from nbaccel.local_engine.head.decisions import Tell
+    from nbaccel.local_engine.head.objects.delivery import Fill
+    from nbaccel.local_engine.head.objects.ledger import Objects
     from nbaccel.local_engine.head.peers import Peer
+    from nbaccel.local_engine.head.records import Job
     from nbaccel.scheduling.commands import GroupChanged
+    from nbaccel.scheduling.scheduler import Scheduler
+    from nbaccel.views.question import Row
 
 KEEP_REMOVED = 1_000  # rows of removed groups that the table still shows
 SCHEDULING_STATES = {"PENDING": "QUEUED", "CREATED": "FINISHED", "REMOVED": "REMOVED", "RESCHEDULING": "QUEUED"}
-
-
-class GroupNameTaken(Exception):
-    """Two placement groups of a namespace cannot have one name."""
 
 
 @dataclass(slots=True)
@@ -39,36 +42,60 @@ class Group:
 class Groups:
     """All placement groups of a head."""
 
-    def __init__(self, head: Head) -> None:
-        self._head = head
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        objects: Objects,
+        jobs: Mapping[int, Job],
+        tell: Tell,
+        *,
+        fill: Fill,
+        changed: Callable[[], None],
+    ) -> None:
+        self._scheduler = scheduler
+        self._objects = objects
+        self._jobs = jobs
+        self._tell = tell
+        self._fill = fill
+        self._changed = changed  # something is different from the last picture
         self._by_id: dict[bytes, Group] = {}
         self._removed = 0
 
     # ---- questions
 
+    def answers(self) -> list[Row[Peer]]:
+        """What may be asked of groups."""
+        return [
+            asks.CreateGroup.answered_by(self.create),
+            asks.WhenGroupReady.answered_by(self.ready),
+            asks.RemoveGroup.answered_by(self.remove),
+            asks.ReadGroup.answered_by(self.table),
+            asks.FindGroup.answered_by(self.find),
+        ]
+
     def create(self, peer: Peer, asked: asks.CreateGroup) -> None:
-        """Raises GroupNameTaken."""
+        """Raises Refusal where the namespace has a group of this name."""
         name, labels = asked.name, asked.bundle_labels
         if name and self._named(name, asked.namespace) is not None:
-            raise GroupNameTaken(f"Failed to create placement group: the name {name!r} already exists.")
+            raise Refusal("RaySystemError", f"Failed to create placement group: the name {name!r} already exists.")
         pairs = [
             tuple(sorted((key, round(amount * UNIT)) for key, amount in bundle.items() if amount))
             for bundle in asked.bundles
         ]
         label_pairs = [tuple(sorted(one.items())) for one in labels] if labels else None
-        job = self._head.jobs.get(peer.job)
+        job = self._jobs.get(peer.job)
         refuses = job is not None and job.hello.infeasible == "raise"
         soft = bytes.fromhex(asked.soft_node)
         spec = GroupAsked(
             asked.group_id, name, pairs, asked.strategy, peer.job, asked.detached, label_pairs, refuses, soft
         )
         self._by_id[asked.group_id] = Group(spec, asked.namespace)
-        self._head.handle(spec)
+        self._tell(spec)
 
     def ready(self, peer: Peer, asked: asks.WhenGroupReady) -> None:
         """Give an object this value once the group is placed."""
         object_id, value = asked.object_id, asked.value
-        self._head.objects.promise(object_id, peer.client_id)
+        self._objects.promise(object_id, peer.client_id)
         group = self._by_id.get(asked.group_id)
         if group is None or group.state == "REMOVED":
             self._give(object_id, peer.client_id, gone())
@@ -82,7 +109,7 @@ class Groups:
     def remove(self, peer: Peer, asked: asks.RemoveGroup) -> None:
         group = self._by_id.get(asked.group_id)
         if group is not None and group.state != "REMOVED":
-            self._head.handle(GroupRemoveAsked(asked.group_id))
+            self._tell(GroupRemoveAsked(asked.group_id))
 
     def table(self, peer: Peer, asked: asks.ReadGroup) -> dict[str, Any]:
         """One group's row, or all of them by id."""
@@ -106,7 +133,7 @@ class Groups:
         return [self._row(group_id, group) for group_id, group in self._by_id.items()]
 
     def _row(self, group_id: bytes, group: Group) -> dict[str, Any]:
-        record = self._head.scheduler.group_record(group_id)
+        record = self._scheduler.group_record(group_id)
         hopeless = record is not None and record.never is True
         return _row(group_id, group, "INFEASIBLE" if hopeless else SCHEDULING_STATES[group.state])
 
@@ -127,7 +154,7 @@ class Groups:
                 del group.waiting[0]
         if command.state == "REMOVED":
             self._forget_old()
-        self._head.watchers.changed()
+        self._changed()
 
     def owner_died(self, client_id: int) -> None:
         """A process was killed that had asked for `ready()`: nobody will give these refs a value any more."""
@@ -138,7 +165,7 @@ class Groups:
                 self._give(object_id, client_id, owner_of_ready_died(object_id))
 
     def _give(self, object_id: bytes, client_id: int, value: wire.Value) -> None:
-        self._head.delivery.fill(object_id, value, [], client_id)
+        self._fill(object_id, value, [], client_id)
 
     def _forget_old(self) -> None:
         """A program that makes and removes groups without end must not fill the head."""

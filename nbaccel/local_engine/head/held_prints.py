@@ -13,15 +13,16 @@ from __future__ import annotations
 import array
 import fcntl
 import termios
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nbaccel.scheduling.events import WorkerBlocked, WorkerUnblocked
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.head.loop import Head
+    from nbaccel.local_engine.head.decisions import Tell
+    from nbaccel.local_engine.head.poll import Timers
     from nbaccel.local_engine.head.records import WorkerProcess
+    from nbaccel.scheduling.scheduler import Scheduler
 
 PATIENCE_S = 1.0
 # A pipe of 64 KiB has 16 pages, and a text that does not fit into the rest of a page begins a new one: it takes no more
@@ -39,8 +40,10 @@ class _Held:
 class HeldPrints:
     """All pipes that wait for their reader."""
 
-    def __init__(self, head: Head) -> None:
-        self._head = head
+    def __init__(self, timers: Timers, scheduler: Scheduler, tell: Tell) -> None:
+        self._timers = timers
+        self._scheduler = scheduler
+        self._tell = tell
         self._held: dict[int, _Held] = {}
 
     def wait(self, pipe: int, worker: WorkerProcess, fd: int) -> None:
@@ -52,14 +55,14 @@ class HeldPrints:
         """It is looked at: whoever waited in print goes on."""
         held = self._held.pop(pipe, None)
         if held is not None and held.task is not None and self._running(held) is held.task:
-            self._head.handle(WorkerUnblocked(held.worker.worker_id))
+            self._tell(WorkerUnblocked(held.worker.worker_id))
 
     def go_all(self) -> None:
         for pipe in list(self._held):
             self.go(pipe)
 
     def _look_later(self, pipe: int, held: _Held) -> None:
-        self._head.poll.at(time.monotonic() + PATIENCE_S, lambda: self._look(pipe, held))
+        self._timers.after(PATIENCE_S, lambda: self._look(pipe, held))
 
     def _look(self, pipe: int, held: _Held) -> None:
         if self._held.get(pipe) is not held or held.worker.ended:
@@ -68,12 +71,12 @@ class HeldPrints:
         if task is not held.task:  # it could end, or another has begun: lend once for each
             held.task = task if task is not None and _bytes_in(held.fd) >= FULL_BYTES else None
             if held.task is not None:
-                self._head.handle(WorkerBlocked(held.worker.worker_id))
+                self._tell(WorkerBlocked(held.worker.worker_id))
         self._look_later(pipe, held)
 
     def _running(self, held: _Held) -> Any:
         """The plain task that the worker runs; an actor keeps its CPUs whatever it waits for."""
-        record = self._head.scheduler.worker_record(held.worker.worker_id)
+        record = self._scheduler.worker_record(held.worker.worker_id)
         return record.queue[0] if record is not None and record.queue and record.actor is None else None
 
 

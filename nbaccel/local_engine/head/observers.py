@@ -14,27 +14,28 @@ A mistake is answered and the observer may go on; an exception that nobody has f
 
 from __future__ import annotations
 
-import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.connections import Connections
+from nbaccel.local_engine.head.notes import Note
 from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.poll import Loop
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.wire.framing import LineReader, Unreadable
 from nbaccel.views.observer_lines import (
     PROTOCOL,
     ErrorLine,
     ObserverLine,
+    ObserverQuestion,
     TakeSnapshot,
     WatchSnapshots,
     WelcomeLine,
     question_of,
 )
-
-if TYPE_CHECKING:
-    from nbaccel.local_engine.head.loop import Head
 
 READ_BYTES = 1 << 16
 MOST_UNREAD_BYTES = 1 << 20
@@ -54,16 +55,34 @@ class _Observer:
 class Observers:
     """Everyone who speaks lines of JSON."""
 
-    def __init__(self, head: Head) -> None:
-        self._head = head
+    def __init__(
+        self,
+        loop: Loop,
+        connections: Connections,
+        note: Note,
+        session: str,
+        *,
+        answer: Callable[[Peer, ObserverQuestion[Any]], ObserverLine],
+        freshen: Callable[[Callable[[], None]], None],
+        watch: Callable[[Peer, wire.Watch], None],
+        send_picture: Callable[[Peer], None],
+    ) -> None:
+        self._loop = loop
+        self._connections = connections
+        self._note = note
+        self._session = session
+        self._answer = answer
+        self._freshen = freshen  # looks at the devices, then calls
+        self._watch = watch
+        self._send_picture = send_picture
         self._known: dict[Peer, _Observer] = {}
 
     def adopt(self, peer: Peer, lines: LineReader) -> None:
         """A connection that has shown the token, and what it has said beyond."""
         peer.role = "observer"
         observer = self._known[peer] = _Observer(peer, lines)
-        self._head.poll.register(peer.sock, lambda: self._readable(observer))
-        self.say(peer, WelcomeLine(PROTOCOL, self._head.config.session))
+        self._loop.register(peer.sock, lambda: self._readable(observer))
+        self.say(peer, WelcomeLine(PROTOCOL, self._session))
         self._go_on(observer)
 
     def gone(self, peer: Peer) -> None:
@@ -81,7 +100,7 @@ class Observers:
 
     def say(self, peer: Peer, line: ObserverLine) -> None:
         peer.pending += line.encoded()
-        self._head.connections.touch(peer)
+        self._connections.touch(peer)
 
     # ---- reading
 
@@ -89,7 +108,7 @@ class Observers:
         data = observer.peer.receive(READ_BYTES)
         if data is None and observer.peer.pending:
             observer.has_ended = True
-            self._head.poll.pause_reading(observer.peer.sock, True)
+            self._loop.pause_reading(observer.peer.sock, True)
         elif data is None:
             self._end(observer)
         elif data:
@@ -97,8 +116,7 @@ class Observers:
             self._go_on(observer)
 
     def _end(self, observer: _Observer) -> None:
-        self._head.connections.drop(observer.peer)
-        self._head.watchers.gone(observer.peer)
+        self._connections.end(observer.peer)
 
     def _go_on(self, observer: _Observer) -> None:
         """Obey the next line that is here, if the answers before it are taken; the others in later passes."""
@@ -112,18 +130,18 @@ class Observers:
         except Unreadable as error:
             self._expel(observer, str(error))
         except Exception as error:  # whatever one observer's line brings about is its own end, and nobody else's
-            self._head.note(f"the line of an observer failed:\n{traceback.format_exc()}")
+            self._note(f"the line of an observer failed:\n{traceback.format_exc()}")
             self._expel(observer, f"The head could not answer: {type(error).__name__}: {error}")
         finally:
             observer.obeying = False
         if not peer.closed:
             paused = observer.goes_on or observer.has_ended or self._is_busy(observer)
-            self._head.poll.pause_reading(peer.sock, paused)
+            self._loop.pause_reading(peer.sock, paused)
 
     def _go_on_later(self, observer: _Observer) -> None:
         if not observer.goes_on:
             observer.goes_on = True
-            self._head.poll.at(time.monotonic(), lambda: self._next_pass(observer))
+            self._loop.after(0, lambda: self._next_pass(observer))
 
     def _next_pass(self, observer: _Observer) -> None:
         observer.goes_on = False
@@ -133,7 +151,7 @@ class Observers:
         """Whether there was something to do."""
         if observer.wants_picture:
             observer.wants_picture = False
-            self._head.watchers.send_picture(observer.peer)
+            self._send_picture(observer.peer)
             return True
         line = None if self._is_busy(observer) else observer.lines.next_line()
         if line is not None:
@@ -160,11 +178,11 @@ class Observers:
             return
         if isinstance(question, TakeSnapshot):
             observer.waits = True
-            self._head.devices.watch.freshen(lambda: self._show(observer))
+            self._freshen(lambda: self._show(observer))
         elif isinstance(question, WatchSnapshots):
-            self._head.watchers.watch(peer, wire.Watch(question.on, rows=question.rows))
+            self._watch(peer, wire.Watch(question.on, rows=question.rows))
         elif question is not None:
-            self.say(peer, self._head.questions.of_observer(peer, question))
+            self.say(peer, self._answer(peer, question))
 
     def _show(self, observer: _Observer) -> None:
         observer.waits, observer.wants_picture = False, True

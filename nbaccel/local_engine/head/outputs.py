@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from nbaccel.local_engine.head.held_prints import HeldPrints
+from nbaccel.local_engine.head.poll import Timers
 from nbaccel.local_engine.head.records import WorkerProcess
+from nbaccel.local_engine.head.side_process import Helpers
 from nbaccel.local_engine.side_processes import log
 
-if TYPE_CHECKING:
-    from nbaccel.local_engine.head.loop import Head
+
+class Readers(Protocol):
+    """Who shows the lines."""
+
+    def lines(self, worker: WorkerProcess, stream: int, pieces: list[log.Piece], then: Callable[[], None]) -> None: ...
+    def forget_gates(self) -> None: ...
 
 
 @dataclass(slots=True)
@@ -32,18 +37,17 @@ class _Stream:
 class Outputs:
     """All pipes of a head's workers, living and dead."""
 
-    def __init__(self, head: Head) -> None:
-        self._head = head
-        self._directory = os.path.join(head.config.directory, "logs")
+    def __init__(self, timers: Timers, helpers: Helpers, directory: str, held: HeldPrints, readers: Readers) -> None:
+        self._timers = timers
+        self._readers = readers
+        self._directory = os.path.join(directory, "logs")
         self._streams: dict[int, _Stream] = {}
         self._unwatched: list[int] = []  # the log process has no descriptors for them
         self._next_pipe = 1
         self._next_drain = 1
         self._after_drain: dict[int, Callable[[], None]] = {}
-        self._held = HeldPrints(head)
-        self.process = head.side_processes.make(
-            "log", self._directory, decode=log.decode_report, on_report=self._reported
-        )
+        self._held = held
+        self.process = helpers.make("log", self._directory, decode=log.decode_report, on_report=self._reported)
         self.process.on_restart = self._tell_successor
 
     def open(self, worker: WorkerProcess) -> tuple[int, int]:
@@ -85,7 +89,7 @@ class Outputs:
         if chunk.ended:
             os.close(stream.fd)
             del self._streams[chunk.pipe]
-            self._head.poll.at(time.monotonic(), self._try_again)  # when the log process has closed it too
+            self._timers.after(0, self._try_again)  # when the log process has closed it too
         waits = not chunk.ended
 
         def go() -> None:
@@ -93,7 +97,7 @@ class Outputs:
             waits = False
             self._go(chunk.pipe)
 
-        self._head.watchers.lines(stream.worker, stream.number, chunk.pieces, go)
+        self._readers.lines(stream.worker, stream.number, chunk.pieces, go)
         if waits:
             self._held.wait(chunk.pipe, stream.worker, stream.fd)
 
@@ -108,7 +112,7 @@ class Outputs:
 
     def _tell_successor(self) -> None:
         """The log process died: the next one goes on where the head stands."""
-        self._head.watchers.forget_gates()
+        self._readers.forget_gates()
         self._held.go_all()
         self._unwatched.clear()
         for pipe in self._streams:

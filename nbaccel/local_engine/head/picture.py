@@ -5,16 +5,19 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from nbaccel import __version__
+from nbaccel.accelerators.metrics import DeviceMetrics
 from nbaccel.accelerators.report import unoffered
-from nbaccel.local_engine.head.records import ActorEntry
+from nbaccel.local_engine.head.records import ActorEntry, Job, WorkerProcess
 from nbaccel.local_engine.head.rows import Rows, device_row
 from nbaccel.quantities import UNIT
 from nbaccel.views.snapshot import (
+    Alert,
     DeviceRow,
     GroupRow,
     JobRow,
@@ -25,7 +28,10 @@ from nbaccel.views.snapshot import (
 )
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.head.loop import Head
+    from nbaccel.local_engine.head.boot import Config
+    from nbaccel.local_engine.head.devices.nodes import Nodes
+    from nbaccel.local_engine.head.groups import Groups
+    from nbaccel.scheduling.scheduler import Scheduler
 
 MOST_WAITING, MOST_RUNNING, MOST_ENDED = 20, 50, 20
 MOST_JOBS = 100
@@ -35,15 +41,39 @@ MOST_ALERTS = 20
 class Picture:
     """Draws what the head knows."""
 
-    def __init__(self, head: Head) -> None:
-        self._head = head
-        self.rows = Rows(head.scheduler, head.workers.pid_of)
+    def __init__(
+        self,
+        config: Config,
+        scheduler: Scheduler,
+        nodes: Nodes,
+        rows: Rows,
+        *,
+        actors: Mapping[bytes, ActorEntry],
+        workers: Mapping[bytes, WorkerProcess],
+        groups: Groups,
+        jobs: Mapping[int, Job],
+        metrics: Mapping[str, DeviceMetrics],
+        alerts: Callable[[], list[Alert]],
+        arena_used: Callable[[], int],
+        started_at: float,
+    ) -> None:
+        self._config = config
+        self._scheduler = scheduler
+        self._nodes = nodes
+        self.rows = rows
+        self._actors = actors
+        self._workers = workers
+        self._groups = groups
+        self._jobs = jobs
+        self._metrics = metrics  # of devices, by their lease key
+        self._alerts = alerts
+        self._arena_used = arena_used
+        self._started_at = started_at
 
     def snapshot(self, seq: int, rows: int = 0) -> Snapshot:
         """The picture; `rows` asks for more tasks of each kind than usual."""
-        head = self._head
-        actors = list(head.actors.values())
-        counts = head.scheduler.counts()
+        actors = list(self._actors.values())
+        counts = self._scheduler.counts()
         return Snapshot(
             runtime=self._runtime(),
             seq=seq,
@@ -54,9 +84,9 @@ class Picture:
             actors=[self.rows.actor(entry) for entry in self._actors_shown(actors)],
             actor_counts=Counter(entry.state for entry in actors),
             workers=self.worker_rows(),
-            groups=[GroupRow.from_table(row) for row in head.questions.groups.rows()][-50:],
+            groups=[GroupRow.from_table(row) for row in self._groups.rows()][-50:],
             jobs=self.job_rows(),
-            alerts=[*head.watchers.alerts[-MOST_ALERTS:], *self.rows.failures(counts, head.started_at)],
+            alerts=[*self._alerts()[-MOST_ALERTS:], *self.rows.failures(counts, self._started_at)],
             counts=counts,
             found=self._found(),
         )
@@ -64,7 +94,7 @@ class Picture:
     def _runtime(self) -> Runtime:
         import os
 
-        config = self._head.config
+        config = self._config
         return Runtime(
             engine="local",
             version=__version__,
@@ -73,19 +103,19 @@ class Picture:
             session=config.session,
             address=os.path.join(config.directory, "head.sock"),
             shared=config.shared,
-            started_at=self._head.started_at,
+            started_at=self._started_at,
             log_dir=os.path.join(config.directory, "logs"),
         )
 
     def job_rows(self) -> list[JobRow]:
         """The drivers of a shared head, those that have left too: some of what they did is still shown."""
-        if not self._head.config.shared:
+        if not self._config.shared:
             return []
-        jobs = list(self._head.jobs.values())[-MOST_JOBS:]
+        jobs = list(self._jobs.values())[-MOST_JOBS:]
         return [JobRow(job.number, job.name, job.hello.pid) for job in jobs]
 
     def _found(self) -> list[str]:
-        detection = self._head.nodes.detection
+        detection = self._nodes.detection
         if detection is None:
             return []
         lines = []
@@ -101,15 +131,15 @@ class Picture:
     # ---- nodes and devices
 
     def node_rows(self) -> list[NodeRow]:
-        head, rows = self._head, []
-        for node_id, spec in head.nodes.specs.items():
-            alive = node_id not in head.nodes.gone
+        rows = []
+        for node_id, spec in self._nodes.specs.items():
+            alive = node_id not in self._nodes.gone
             totals = available = {}
             if alive:
-                totals = _quantities(head.scheduler.node_totals(node_id))
-                available = _quantities(head.scheduler.node_available(node_id))
+                totals = _quantities(self._scheduler.node_totals(node_id))
+                available = _quantities(self._scheduler.node_available(node_id))
                 if spec.is_head and "object_store_memory" in available:  # all nodes share the one store
-                    available["object_store_memory"] -= head.store.arena.used
+                    available["object_store_memory"] -= self._arena_used()
             rows.append(
                 NodeRow(
                     node_id.hex(),
@@ -119,8 +149,8 @@ class Picture:
                     totals,
                     available,
                     spec.labels,
-                    head.nodes.address,
-                    head.nodes.gone.get(node_id, ""),
+                    self._nodes.address,
+                    self._nodes.gone.get(node_id, ""),
                 )
             )
         return rows
@@ -135,8 +165,8 @@ class Picture:
                 "NodeManagerHostname": row.name,
                 "NodeManagerPort": 0,
                 "ObjectManagerPort": 0,
-                "ObjectStoreSocketName": self._head.config.directory,
-                "RayletSocketName": self._head.config.directory,
+                "ObjectStoreSocketName": self._config.directory,
+                "RayletSocketName": self._config.directory,
                 "MetricsExportPort": 0,
                 "NodeName": row.name,
                 "alive": row.alive,
@@ -148,21 +178,21 @@ class Picture:
         ]
 
     def device_rows(self) -> list[DeviceRow]:
-        head, rows = self._head, []
-        for node_id, offered in head.nodes.devices.items():
-            if node_id not in head.nodes.gone:
-                rows += self.rows.devices(node_id, offered, head.devices.watch.metrics)
+        rows: list[DeviceRow] = []
+        for node_id, offered in self._nodes.devices.items():
+            if node_id not in self._nodes.gone:
+                rows += self.rows.devices(node_id, offered, self._metrics)
         return rows + self._unoffered_rows()
 
     def _unoffered_rows(self) -> list[DeviceRow]:
         """Devices of this machine that were found, but that its node does not offer, with the reason."""
-        node = self._head.nodes
+        node = self._nodes
         offered = node.devices.get(node.node_id)
         if node.detection is None or offered is None:
             return []
         rows = []
         for device, why in unoffered(node.detection, offered):
-            row = device_row(node.node_id, device, self._head.devices.watch.metrics.get(device.lease_key))
+            row = device_row(node.node_id, device, self._metrics.get(device.lease_key))
             row.offered, row.free_reason = False, why
             rows.append(row)
         return rows
@@ -176,8 +206,8 @@ class Picture:
 
     def worker_rows(self) -> list[WorkerRow]:
         rows = []
-        for worker in self._head.workers.by_id.values():
-            record = self._head.scheduler.worker_record(worker.worker_id)
+        for worker in self._workers.values():
+            record = self._scheduler.worker_record(worker.worker_id)
             running = record.queue[0].task.name if record is not None and record.queue else ""
             state = record.state.name if record is not None else "STOPPING"
             rows.append(

@@ -8,13 +8,13 @@ devices are looked at again for the next one.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from nbaccel import proc
-from nbaccel.accelerators import Device, DeviceKind
 from nbaccel.accelerators.metrics import DeviceMetrics
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.explain import Explanation, HolderFact
@@ -22,7 +22,10 @@ from nbaccel.scheduling.terms import Choice
 from nbaccel.views import explanations, wording
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.head.loop import Head
+    from nbaccel.local_engine.head.devices.device_looks import Look
+    from nbaccel.local_engine.head.devices.nodes import Nodes
+    from nbaccel.local_engine.head.records import ActorEntry, WorkerProcess
+    from nbaccel.scheduling.scheduler import Scheduler
 
 MOST_EXPLAINED = 50
 FOREIGN_BYTES = 512 << 20  # less than this of a device's memory is no reason for anything
@@ -33,8 +36,24 @@ TASK_ID_BYTES, GROUP_ID_BYTES = 24, 18
 class Reasons:
     """Explains and probes for one head."""
 
-    def __init__(self, head: Head) -> None:
-        self._head = head
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        nodes: Nodes,
+        actors: Mapping[bytes, ActorEntry],
+        workers: Mapping[bytes, WorkerProcess],
+        *,
+        is_ours: Callable[[int], bool],
+        look: Look,
+        look_at_leases: Callable[[], None],
+    ) -> None:
+        self._scheduler = scheduler
+        self._nodes = nodes
+        self._actors = actors
+        self._workers = workers
+        self._is_ours = is_ours  # whether a process of this pid is a worker
+        self._look_at = look
+        self._look_at_leases = look_at_leases
         self._seen: dict[str, DeviceMetrics] = {}  # device -> its memory and processes, when last looked at
         self._looked_at = 0.0
 
@@ -46,17 +65,17 @@ class Reasons:
         if what is None:
             return self._all()
         id = bytes.fromhex(what)
-        if id in self._head.actors:
+        if id in self._actors:
             return [self._actor(id)]
         if len(id) == GROUP_ID_BYTES:
-            explanation = self._head.scheduler.explain_group(id, time.monotonic())
+            explanation = self._scheduler.explain_group(id, time.monotonic())
             return [self._row(what, explanation)] if explanation is not None else []
-        explanation = self._head.scheduler.explain(id[:TASK_ID_BYTES], time.monotonic())
+        explanation = self._scheduler.explain(id[:TASK_ID_BYTES], time.monotonic())
         return [self._row(id[:TASK_ID_BYTES].hex(), explanation)] if explanation is not None else []
 
     def _all(self) -> list[explanations.Explanation]:
         """The first of each line, so that no kind of demand is missing, then others, then groups."""
-        scheduler, now = self._head.scheduler, time.monotonic()
+        scheduler, now = self._scheduler, time.monotonic()
         ids = dict.fromkeys(record.task.task_id for record, _count in scheduler.waiting_shapes())
         ids |= dict.fromkeys(record.task.task_id for record in islice(scheduler.waiting(), MOST_EXPLAINED))
         found = [(id.hex(), scheduler.explain(id, now)) for id in islice(ids, MOST_EXPLAINED)]
@@ -66,8 +85,8 @@ class Reasons:
 
     def _actor(self, actor_id: bytes) -> explanations.Explanation:
         """An actor waits while its constructor does; afterwards it says where it is."""
-        entry = self._head.actors[actor_id]
-        creation = self._head.scheduler.explain(entry.creation.task_id, time.monotonic())
+        entry = self._actors[actor_id]
+        creation = self._scheduler.explain(entry.creation.task_id, time.monotonic())
         if creation is not None and entry.state in ("PENDING_CREATION", "RESTARTING"):
             return msgspec.structs.replace(self._row(actor_id.hex(), creation), state=entry.state)
         name = entry.terms.class_name
@@ -82,7 +101,7 @@ class Reasons:
     def probe(self, choice: Choice) -> explanations.Probe:
         """What a task that asks for this would meet, were it submitted now."""
         self._look()
-        found = self._head.scheduler.explain_choice(choice, time.monotonic())
+        found = self._scheduler.explain_choice(choice, time.monotonic())
         return self._row("", found).as_probe()
 
     # --- rows -----------------------------------------------------------------------------------------------------
@@ -114,7 +133,7 @@ class Reasons:
     def _holder(self, fact: HolderFact) -> explanations.Blocker:
         device = None
         if fact.index is not None:
-            device = self._head.nodes.device(fact.node_id, fact.resource, fact.index).id
+            device = self._nodes.device(fact.node_id, fact.resource, fact.index).id
         return explanations.Blocker(
             name=fact.name,
             resource=fact.resource,
@@ -133,30 +152,25 @@ class Reasons:
 
     def _pid(self, fact: HolderFact) -> int | None:
         worker_id = b""
-        actor = self._head.actors.get(fact.actor_id) if fact.actor_id else None
+        actor = self._actors.get(fact.actor_id) if fact.actor_id else None
         if actor is not None:
             worker_id = actor.worker_id
         elif fact.task_id:
-            record = self._head.scheduler.task_record(fact.task_id)
+            record = self._scheduler.task_record(fact.task_id)
             worker_id = record.task.payload.worker_id if record is not None else b""
-        worker = self._head.workers.by_id.get(worker_id)
+        worker = self._workers.get(worker_id)
         return worker.pid if worker is not None else None
 
     # --- memory of others -----------------------------------------------------------------------------------------
 
     def _device_resources(self) -> list[str]:
-        return list(self._head.nodes.devices[self._head.nodes.node_id].devices) if self._head.nodes.devices else []
-
-    def _real(self) -> list[Device]:
-        node = self._head.nodes.devices.get(self._head.nodes.node_id)
-        devices = [device for each in node.devices.values() for device in each] if node is not None else []
-        return [device for device in devices if device.kind is DeviceKind.REAL]
+        return list(self._nodes.devices[self._nodes.node_id].devices) if self._nodes.devices else []
 
     def _look(self) -> None:
         now = time.monotonic()
-        devices = self._real()
+        devices = self._nodes.real()
         if devices:  # other heads may have taken some since we last tried to
-            self._head.devices.lending.begin(self._head.nodes.node_id)
+            self._look_at_leases()
         if not devices or now < self._looked_at + LOOK_AGAIN_S:
             return
         self._looked_at = now
@@ -165,7 +179,7 @@ class Reasons:
             pairs = zip(devices, metrics or [], strict=False)
             self._seen.update((device.lease_key, each) for device, each in pairs)
 
-        self._head.devices.looks.look(devices, seen)
+        self._look_at(devices, seen)
 
     def first_look(self) -> None:
         """The devices are known: be ready for the first question."""
@@ -176,9 +190,9 @@ class Reasons:
         lines = []
         free = {
             (state.spec.resource, state.spec.index): state.room() >= state.amount
-            for state in self._head.scheduler.devices(self._head.nodes.node_id)
+            for state in self._scheduler.devices(self._nodes.node_id)
         }
-        for device in self._real():
+        for device in self._nodes.real():
             metrics = self._seen.get(device.lease_key)
             if device.resource not in resources or metrics is None:
                 continue
@@ -189,7 +203,7 @@ class Reasons:
         return lines
 
     def _is_foreign(self, pid: int, size: int | None) -> bool:
-        return (size or 0) >= FOREIGN_BYTES and pid not in self._head.workers.by_pid
+        return (size or 0) >= FOREIGN_BYTES and not self._is_ours(pid)
 
 
 def _user(pid: int, size: int | None) -> str:

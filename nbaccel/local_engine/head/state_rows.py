@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from nbaccel.local_engine.head.picture import Picture, plain
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.head.loop import Head
-    from nbaccel.local_engine.head.records import Job
+    from nbaccel.local_engine.head.devices.nodes import Nodes
+    from nbaccel.local_engine.head.environments import Environments
+    from nbaccel.local_engine.head.groups import Groups
+    from nbaccel.local_engine.head.objects.ledger import Objects
+    from nbaccel.local_engine.head.peers import Peer
+    from nbaccel.local_engine.head.records import ActorEntry, Job
+    from nbaccel.views.snapshot import Alert
 
 MOST_IN_TIMELINE = 10_000
 
@@ -18,19 +23,33 @@ MOST_IN_TIMELINE = 10_000
 class StateRows:
     """Reads the head's records."""
 
-    def __init__(self, head: Head, picture: Picture) -> None:
-        self._head = head
+    def __init__(
+        self,
+        picture: Picture,
+        objects: Objects,
+        nodes: Nodes,
+        *,
+        actors: Mapping[bytes, ActorEntry],
+        groups: Groups,
+        jobs: Mapping[int, Job],
+        peers: Mapping[int, Peer],
+        environments: Environments,
+        alerts: Callable[[], list[Alert]],
+    ) -> None:
         self._picture = picture
+        self._objects = objects
+        self._nodes = nodes
+        self._peers = peers
         self._table: dict[str, Callable[[int], list[Any]]] = {
             "tasks": lambda most: [plain(row) for row in picture.rows.tasks(most, most, most)],
-            "actors": lambda most: [plain(picture.rows.actor(entry)) for entry in islice(head.actors.values(), most)],
+            "actors": lambda most: [plain(picture.rows.actor(entry)) for entry in islice(actors.values(), most)],
             "workers": lambda most: [plain(row) for row in picture.worker_rows()],
             "nodes": lambda most: [plain(row) for row in picture.node_rows()],
-            "groups": lambda most: head.questions.groups.rows(),
-            "objects": self._objects,
-            "jobs": lambda most: [_job(job) for job in head.jobs.values()],
-            "runtime_envs": lambda most: head.environments.rows(head.nodes.node_id.hex()),
-            "events": lambda most: [plain(alert) for alert in head.watchers.alerts],
+            "groups": lambda most: groups.rows(),
+            "objects": self._object_rows,
+            "jobs": lambda most: [_job(job) for job in jobs.values()],
+            "runtime_envs": lambda most: environments.rows(nodes.node_id.hex()),
+            "events": lambda most: [plain(alert) for alert in alerts()],
         }
 
     def of(self, what: str, most: int) -> list[Any]:
@@ -38,26 +57,26 @@ class StateRows:
         read = self._table.get(what)
         return read(most)[:most] if read is not None else []
 
-    def _objects(self, most: int) -> list[dict[str, Any]]:
-        objects = self._head.objects
+    def _object_rows(self, most: int) -> list[dict[str, Any]]:
+        objects = self._objects
         found = ((id, record) for id, record in objects.records.items() if id not in objects.actor_ids)
         return [_object(id, record) | self._owner(record.owner) for id, record in islice(found, most)]
 
     def _owner(self, client_id: int) -> dict[str, Any]:
         """The process that made the object's id, where it still holds it."""
-        peer = self._head.peers.get(client_id)
+        peer = self._peers.get(client_id)
         if peer is not None and peer.worker is not None:
             return {"type": "Worker", "pid": peer.worker.pid}
         return {"type": "Driver", "pid": peer.hello.pid} if peer is not None and peer.hello is not None else {}
 
     def location(self, object_id: bytes) -> dict[str, Any]:
         """Where an object's bytes are; what travels inside messages lies on no node."""
-        record = self._head.objects.records.get(object_id)
+        record = self._objects.records.get(object_id)
         if record is None or record.value is None:
             return {"node_ids": [], "object_size": None, "did_spill": record is not None and bool(record.spilled)}
         if record.value.data is not None:
             return {"node_ids": [], "object_size": len(record.value.data), "did_spill": False}
-        nodes = record.nodes if record.nodes is not None else {self._head.nodes.node_id}
+        nodes = record.nodes if record.nodes is not None else {self._nodes.node_id}
         return {
             "node_ids": sorted(id.hex() for id in nodes),
             "object_size": record.value.size,

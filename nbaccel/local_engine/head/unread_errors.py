@@ -10,17 +10,20 @@ Errors that other tasks or processes have taken on are theirs to tell. What the 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.records import CANCELLED, TaskEntry
+from nbaccel.local_engine.head.outcomes import UNKNOWN_ENDING, Ending
+from nbaccel.local_engine.head.records import CANCELLED, TaskEntry, WorkerProcess
 from nbaccel.local_engine.wire.ids import return_id, task_of
 from nbaccel.scheduling.terms import TaskKind
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.head.loop import Head
+    from nbaccel.local_engine.head.audience import Audience
+    from nbaccel.local_engine.head.objects.ledger import Objects
+    from nbaccel.local_engine.head.poll import Timers
+    from nbaccel.scheduling.scheduler import Scheduler
 
 MORE_EVERY_S = 1.0
 _NO_NEWS = (CANCELLED, "ACTOR_DIED", "ACTOR_UNAVAILABLE", "TASK_PLACEMENT_GROUP_REMOVED")
@@ -32,8 +35,21 @@ _Kind = tuple[int, str, str]  # job, task's name, class of its error
 class UnreadErrors:
     """What a head says of them."""
 
-    def __init__(self, head: Head) -> None:
-        self._head = head
+    def __init__(
+        self,
+        timers: Timers,
+        scheduler: Scheduler,
+        objects: Objects,
+        workers: Mapping[bytes, WorkerProcess],
+        endings: Mapping[bytes, Ending],
+        audience: Audience,
+    ) -> None:
+        self._timers = timers
+        self._scheduler = scheduler
+        self._objects = objects
+        self._workers = workers
+        self._endings = endings
+        self._audience = audience
         self._more: dict[_Kind, tuple[int, TaskEntry]] = {}  # since the last line: how many, and the last
 
     def read(self, ids: Iterable[bytes]) -> None:
@@ -51,15 +67,15 @@ class UnreadErrors:
                 self.tell(entry)
 
     def _is_held(self, task_id: bytes, entry: TaskEntry) -> bool:
-        return any(return_id(task_id, index) in self._head.objects.records for index in range(entry.terms.returns))
+        return any(return_id(task_id, index) in self._objects.records for index in range(entry.terms.returns))
 
     def _entry(self, task_id: bytes) -> TaskEntry | None:
-        record = self._head.scheduler.task_record(task_id)
+        record = self._scheduler.task_record(task_id)
         return record.task.payload if record is not None else None
 
     def constructor_failed(self, entry: TaskEntry) -> None:
         """Say it at once where no call waits that will raise it."""
-        actor = self._head.scheduler.actor_record(entry.submit.actor_id)
+        actor = self._scheduler.actor_record(entry.submit.actor_id)
         if actor is not None and not actor.waiting:
             self.tell(entry)
 
@@ -72,17 +88,17 @@ class UnreadErrors:
         if kind in self._more:
             self._more[kind] = self._more[kind][0] + 1, entry
             return
-        worker = self._head.workers.by_id.get(entry.worker_id)
-        pid = worker.pid if worker is not None else self._head.workers.endings.get(entry.worker_id, (None,))[0]
+        worker = self._workers.get(entry.worker_id)
+        pid = worker.pid if worker is not None else self._endings.get(entry.worker_id, UNKNOWN_ENDING)[0]
         self._say(kind, entry, f" (pid {pid}) failed" if pid else " failed", "its result")
 
     def _say(self, kind: _Kind, entry: TaskEntry, failed: str, result: str) -> None:
         terms = entry.terms
         unasked = "" if terms.kind is TaskKind.ACTOR_CREATION else f" and nobody asked for {result}"
         words = f"{terms.name}{failed}{unasked}: {entry.note}"
-        self._head.watchers.notice(kind[0], wire.Notice(wire.UNREAD, words, terms.cell, terms.parent))
+        self._audience.notice(kind[0], wire.Notice(wire.UNREAD, words, terms.cell, terms.parent))
         self._more[kind] = 0, entry
-        self._head.poll.at(time.monotonic() + MORE_EVERY_S, lambda: self._say_more(kind))
+        self._timers.after(MORE_EVERY_S, lambda: self._say_more(kind))
 
     def _say_more(self, kind: _Kind) -> None:
         count, last = self._more.pop(kind, (0, None))

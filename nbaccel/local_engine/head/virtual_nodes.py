@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from nbaccel import accelerators
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.node_devices import device_specs
 from nbaccel.local_engine.head.devices.nodes import Nodes
 from nbaccel.local_engine.head.objects.lineage import Lineage
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.refusal import Refusal
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.events import NodeRemoved, NodeSpec
+from nbaccel.views.observer_lines import AddNode, RemoveNode
+from nbaccel.views.question import Row
 
+A = TypeVar("A")
+B = TypeVar("B")
 DEFAULT_MEMORY_BYTES = 4 << 30
 
 
@@ -24,6 +31,13 @@ class VirtualNodes:
         self._lineage = lineage
         self._tell = tell
         self.environ: dict[bytes, dict[str, str]] = {}  # node id -> what was set only after the head's start
+
+    def answers(self) -> list[Row[Peer]]:
+        """What may be asked of nodes."""
+        return [
+            AddNode.answered_by(lambda peer, asked: _or_refused(self.add, asked.options)),
+            RemoveNode.answered_by(lambda peer, asked: _or_refused(self.remove, asked.node_id)),
+        ]
 
     def add(self, options: dict[str, Any]) -> str:
         """The hex id of a new node. Raises ValueError for what no node can have."""
@@ -58,3 +72,10 @@ class VirtualNodes:
         lost = self._lineage.lose(id)
         self._tell(NodeRemoved(id))
         self._lineage.make_again(lost, f"node {self._nodes.specs[id].name}")
+
+
+def _or_refused(act: Callable[[A], B], argument: A) -> B:
+    try:
+        return act(argument)
+    except ValueError as error:
+        raise Refusal("ValueError", str(error)) from None

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,11 +19,13 @@ from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import Job, WorkerProcess
 from nbaccel.local_engine.side_processes import log
 from nbaccel.scheduling.commands import Warn
-from nbaccel.views.observer_lines import SnapshotLine
+from nbaccel.views.observer_lines import ObserverLine, SnapshotLine
 from nbaccel.views.snapshot import Alert, Snapshot
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.head.loop import Head
+    from nbaccel.local_engine.head.connections import Send
+    from nbaccel.local_engine.head.poll import Timers
+    from nbaccel.scheduling.scheduler import Scheduler
 
 PICTURES_PER_S = 4
 MOST_ROWS = 1000  # of tasks that a watcher may ask for
@@ -37,8 +39,24 @@ _OF_WAITING = ("infeasible", "deadlock", "kept")  # what is true only while it w
 class Watchers:
     """The head's mouth towards those who only look."""
 
-    def __init__(self, head: Head) -> None:
-        self._head = head
+    def __init__(
+        self,
+        timers: Timers,
+        scheduler: Scheduler,
+        jobs: Mapping[int, Job],
+        send: Send,
+        *,
+        picture: Callable[[int, int], Snapshot],
+        measure: Callable[[bool], None],
+        say: Callable[[Peer, ObserverLine], None],
+    ) -> None:
+        self._timers = timers
+        self._scheduler = scheduler
+        self._jobs = jobs
+        self._send = send
+        self._picture = picture  # draws one of this number, with so many rows of tasks
+        self._measure = measure  # the devices, or no longer
+        self._say = say  # a line, to an observer
         self._watching: dict[Peer, int] = {}  # -> rows of tasks that it asked for
         self._behind: set[Peer] = set()  # of them: who read too slowly for a picture
         self._last: dict[int, bytes] = {}  # rows -> the last published picture, without its number and time
@@ -60,7 +78,7 @@ class Watchers:
 
     def lines(self, worker: WorkerProcess, stream: int, pieces: list[log.Piece], then: Callable[[], None]) -> None:
         """Output of a worker: to the driver of its job. `then` is called once there is room for more."""
-        jobs, number = self._head.jobs, worker.setup_job
+        jobs, number = self._jobs, worker.setup_job
         slow: Peer | None = None
         for job in [jobs[number]] if number in jobs else [job for job in jobs.values() if not job.ended]:
             for piece in pieces:
@@ -82,21 +100,17 @@ class Watchers:
             job.held_lines.append(message)
 
     def _send_news(self, peer: Peer, message: Any) -> None:
-        self._head.send(peer, message)
+        self._send(peer, message)
 
     def news_written(self, peer: Peer) -> None:
         """Everything for this peer has left: those who wait with more may go on."""
         self._unwritten.pop(peer, None)
         for then in self._gates.pop(peer, ()):
             then()
-        self._caught_up(peer)
+        self.caught_up(peer)
 
-    def observer_written(self, peer: Peer) -> None:
-        """It has taken all its answers."""
-        self._head.observers.written(peer)
-        self._caught_up(peer)
-
-    def _caught_up(self, peer: Peer) -> None:
+    def caught_up(self, peer: Peer) -> None:
+        """It has read all that it was sent: one that was too slow for a picture gets the newest."""
         if peer in self._behind and peer in self._watching:
             self.changed()
 
@@ -105,17 +119,17 @@ class Watchers:
         self._gates.clear()
 
     def notice(self, job_number: int, message: wire.Notice) -> None:
-        job = self._head.jobs.get(job_number)
+        job = self._jobs.get(job_number)
         if job is None or (job.ended and message.message):  # what waited has ended too: its line is still taken away
             return
         if job.news is not None and not job.news.closed:
-            self._head.send(job.news, message)
+            self._send(job.news, message)
         elif not job.ended:
             job.notices.append(message)
 
     def warned(self, command: Warn) -> None:
         """The scheduler has something to say about a task that waits, or takes it back."""
-        record = self._head.scheduler.task_record(command.task_id) if command.task_id else None
+        record = self._scheduler.task_record(command.task_id) if command.task_id else None
         terms = record.task.payload.terms if record is not None else None
         cell, parent = (terms.cell, terms.parent) if terms else ("", b"")
         self.notice(command.job, wire.Notice(command.kind, command.message, cell, parent, command.task_id or b""))
@@ -138,26 +152,26 @@ class Watchers:
             self.send_picture(peer)
         else:
             self._watching.pop(peer, None)
-        self._head.devices.watch.measure(bool(self._watching))
+        self._measure(bool(self._watching))
 
     def changed(self) -> None:
         """Something is different from the last picture."""
         if not self._watching or self._armed:
             return
-        now = time.monotonic()
+        now = self._timers.now()
         self._armed = True
-        self._head.poll.at(max(self._due, now), self._publish)
+        self._timers.at(max(self._due, now), self._publish)
 
     def _publish(self) -> None:
         self._armed = False
         big = any(rows > MANY_ROWS for rows in self._watching.values())
-        self._due = time.monotonic() + (1.0 if big else 1 / PICTURES_PER_S)
+        self._due = self._timers.now() + (1.0 if big else 1 / PICTURES_PER_S)
         slow = {peer for peer in self._watching if peer.pending}
         self._behind |= slow  # they get the newest picture once they have read the one before
         asked = {rows for peer, rows in self._watching.items() if peer not in slow}
         self._last = {rows: body for rows, body in self._last.items() if rows in asked}
         for rows in asked:
-            picture = self._head.questions.picture(rows)
+            picture = self._picture(self.seq, rows)
             is_new = self._is_new(rows, picture)
             readers = {peer for peer, wanted in self._watching.items() if wanted == rows} - slow
             behind = readers if is_new else readers & self._behind
@@ -182,22 +196,21 @@ class Watchers:
 
     def send_picture(self, peer: Peer) -> None:
         """A picture of now for this one."""
-        self._send_body(peer, self._encoded(self._head.questions.picture(self._watching.get(peer, 0))))
+        self._send_body(peer, self._encoded(self._picture(self.seq, self._watching.get(peer, 0))))
 
     def _send_body(self, peer: Peer, body: bytes) -> None:
         if peer.role == "observer":
-            self._head.observers.say(peer, SnapshotLine(msgspec.msgpack.decode(body, type=Snapshot)))
+            self._say(peer, SnapshotLine(msgspec.msgpack.decode(body, type=Snapshot)))
         else:
-            self._head.send(peer, wire.Picture(body))
+            self._send(peer, wire.Picture(body))
 
     def gone(self, peer: Peer) -> None:
         """A news connection or an observer has ended."""
         self.news_written(peer)
-        self._head.observers.gone(peer)
         self._behind.discard(peer)
         if peer in self._watching:
             del self._watching[peer]
-            self._head.devices.watch.measure(bool(self._watching))
-        job = self._head.jobs.get(peer.job)
+            self._measure(bool(self._watching))
+        job = self._jobs.get(peer.job)
         if job is not None and job.news is peer:
             job.news = None

@@ -90,6 +90,11 @@ class Objects:
         self._maybe_free(id, record)
         return record
 
+    def drop(self, value: wire.Value) -> None:
+        """A value that nobody waits for any more."""
+        if value.data is None:
+            self.freed.offsets.append(value.offset)
+
     def empty(self, id: bytes) -> None:
         """Forget a value: its task runs again."""
         record = self.records.get(id)

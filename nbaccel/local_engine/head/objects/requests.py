@@ -10,7 +10,9 @@ from nbaccel.local_engine.head.objects.delivery import Delivery
 from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.objects.store import Store
 from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
+from nbaccel.views.question import Row
 
 
 class ObjectRequests:
@@ -32,6 +34,7 @@ class ObjectRequests:
         self._send = send
         self._read = read  # called with what somebody asks for, whose errors are then known
         self._placed = placed  # called with an object and the node where it was made
+        self._pinned: dict[int, set[bytes]] = {}  # job -> refs that it pickled by hand
 
     def handlers(self) -> dict[type, Handler]:
         """What drivers and workers may say."""
@@ -46,6 +49,26 @@ class ObjectRequests:
             wire.Allocate: self._allocate,
             wire.GiveUp: lambda peer, m: self._store.give_up(m.offset, peer.client_id, m.request),
         }
+
+    def answers(self) -> list[Row[Peer]]:
+        """What may be asked of them."""
+        return [
+            asks.Pin.answered_by(self._pin),
+            asks.MoveFirst.answered_by(lambda peer, asked: self._objects.last_choice(asked.ids)),
+        ]
+
+    def _pin(self, peer: Peer, asked: asks.Pin) -> None:
+        """A ref was pickled outside of a task or value: it may come back at any time, so it is kept for the
+        job's life.
+        """
+        pinned = self._pinned.setdefault(peer.job, set())
+        if asked.id not in pinned:
+            pinned.add(asked.id)
+            self._objects.pin((asked.id,))
+
+    def job_ended(self, job: int) -> None:
+        """What it pickled by hand is let go."""
+        self._objects.unpin(self._pinned.pop(job, ()))
 
     def _put(self, peer: Peer, message: wire.Put) -> None:
         self._store.filled(message.value, peer.client_id)

@@ -29,24 +29,44 @@ from nbaccel.scheduling.events import TaskReturned, TasksGivenBack
 from nbaccel.scheduling.terms import Task, TaskKind
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.head.loop import Head
-    from nbaccel.local_engine.head.orders import Orders
+    from nbaccel.local_engine.head.actors import Actors
+    from nbaccel.local_engine.head.decisions import Tell
+    from nbaccel.local_engine.head.notes import Note
     from nbaccel.local_engine.head.records import TaskEntry
+    from nbaccel.local_engine.head.tasks.conclusions import Conclusions
+    from nbaccel.local_engine.head.until_done import UntilDone
+    from nbaccel.local_engine.head.worker_processes import WorkerProcesses
 
 
 class UnmetOrders:
     """The answers."""
 
-    def __init__(self, head: Head, orders: Orders) -> None:
-        self._head = head
-        self._orders = orders
+    def __init__(
+        self,
+        workers: WorkerProcesses,
+        actors: Actors,
+        conclusions: Conclusions,
+        tell: Tell,
+        until_done: UntilDone,
+        note: Note,
+        *,
+        act: Callable[[do.Command], None],
+        forget: Callable[[do.SendTask], None],
+    ) -> None:
+        self._actors = actors
+        self._conclusions = conclusions
+        self._tell = tell
+        self._until_done = until_done
+        self._note = note
+        self._act = act  # carries out a command, or raises
+        self._forget = forget  # a task that waits for its arguments is not sent any more
         self._answers: dict[type, Callable[[Any, str], None]] = {
             do.SendTask: self._not_sent,
-            do.StartWorker: lambda c, why: head.workers.cannot_start(c.worker_id, f"could not be started: {why}"),
-            do.StopWorker: lambda c, why: head.workers.kill(c.worker_id, c.why),
+            do.StartWorker: lambda c, why: workers.cannot_start(c.worker_id, f"could not be started: {why}"),
+            do.StopWorker: lambda c, why: workers.kill(c.worker_id, c.why),
             do.FinishTask: self._not_concluded,
             do.FailTask: self._not_concluded,
-            do.RecallTasks: lambda c, why: head.handle(TasksGivenBack(c.worker_id, [])),
+            do.RecallTasks: lambda c, why: tell(TasksGivenBack(c.worker_id, [])),
             do.ReleaseDevices: self._once_more,
             do.ActorChanged: self._once_more,
             do.GroupChanged: self._once_more,
@@ -57,39 +77,39 @@ class UnmetOrders:
         """Called where the exception is caught."""
         answer = self._answers.get(type(command))
         if answer is not None:
-            self._head.until_done(lambda: answer(command, _in_words(error)))
-        self._head.note(f"an order was not carried out: {type(command).__name__}:\n{traceback.format_exc()}")
+            self._until_done(lambda: answer(command, _in_words(error)))
+        self._note(f"an order was not carried out: {type(command).__name__}:\n{traceback.format_exc()}")
 
     def _once_more(self, command: do.Command, why: str) -> None:
-        self._orders.act(command)
+        self._act(command)
 
     def _not_sent(self, command: do.SendTask, why: str) -> None:
         """Its worker has not been given the task: handing it over is the last step of the act."""
         task = command.task
-        self._orders.held.forget(command)
+        self._forget(command)
         if task.kind is TaskKind.TASK and not command.first:
-            self._head.handle(TasksGivenBack(command.worker_id, [task.task_id]))
+            self._tell(TasksGivenBack(command.worker_id, [task.task_id]))
             return
         entry: TaskEntry = task.payload
         value = _failed(task, f"{task.name} could not be started, because the head failed to send it: {why}")
         entry.results = [wire.Result(value)] * max(entry.terms.returns, 1)
         self._has_failed(entry, f"the head failed to send it: {why}")
         if task.kind is TaskKind.ACTOR_CREATION:
-            self._orders.creation_failed(entry, value)
+            self._actors.creation_failed(entry, value)
         retire = f"the head failed to send it {task.name}"
-        self._head.handle(TaskReturned(command.worker_id, task.task_id, failed=True, retire=retire))
+        self._tell(TaskReturned(command.worker_id, task.task_id, failed=True, retire=retire))
 
     def _not_concluded(self, command: do.FinishTask | do.FailTask, why: str) -> None:
         """Once more, from where it stopped; an error takes the place of results that cannot be written."""
         try:
-            self._orders.act(command)
+            self._act(command)
         except Exception:
             task = command.task
             entry: TaskEntry = task.payload
             said = f"{command.message} " if type(command) is do.FailTask else ""
             value = _failed(task, f"{said}The head failed to write the result of {task.name}: {why}")
             self._has_failed(entry, f"the head failed to write its result: {why}")
-            self._orders.conclude(task, entry, [wire.Result(value)] * max(entry.terms.returns, 1))
+            self._conclusions.conclude(task, entry, [wire.Result(value)] * max(entry.terms.returns, 1))
 
     def _has_failed(self, entry: TaskEntry, note: str) -> None:
         entry.failed, entry.note = True, note

@@ -1,0 +1,136 @@
+"""The head's actors: where each of them lives, what became of its constructor, and when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head import outcomes
+from nbaccel.local_engine.head.actor_names import ActorNames
+from nbaccel.local_engine.head.connections import Handler
+from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.records import ActorEntry, TaskEntry
+from nbaccel.local_engine.wire import driver_questions as asks
+from nbaccel.local_engine.wire import failures
+from nbaccel.scheduling.commands import ActorChanged
+from nbaccel.scheduling.events import ActorKillAsked
+from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.scheduling.terms import Task, TaskKind
+from nbaccel.views.observer_lines import EndActor
+from nbaccel.views.question import Row
+
+MOST_DEAD = 1_000  # rows that the cockpit shows; a program that makes millions must not fill the head
+_STATES = {"PENDING": "PENDING_CREATION"}
+
+
+class Actors:
+    """All of them. `by_id` may be handed out to those who read."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        objects: Objects,
+        tell: Tell,
+        *,
+        unpin: Callable[[TaskEntry, Task], None],
+        free_unheld: Callable[[], None],
+        settled: Callable[[bytes], None],
+    ) -> None:
+        self._scheduler = scheduler
+        self._objects = objects
+        self._tell = tell
+        self._unpin = unpin  # lets go of a constructor's arguments
+        self.by_id: dict[bytes, ActorEntry] = {}
+        self.names = ActorNames(self.by_id, free_unheld=free_unheld, settled=settled)
+
+    def handlers(self) -> dict[type, Handler]:
+        """What drivers and workers may say."""
+        return {wire.KillActor: lambda peer, m: self._tell(ActorKillAsked(m.actor_id, m.no_restart, why=m.why))}
+
+    def answers(self) -> list[Row[Peer]]:
+        """What may be asked of actors."""
+        return [
+            *self.names.answers(),
+            asks.IsActorTask.answered_by(self._is_actor_task),
+            asks.ActorLeaves.answered_by(self._leaves),
+            EndActor.answered_by(lambda peer, asked: self._tell(ActorKillAsked(bytes.fromhex(asked.actor_id)))),
+        ]
+
+    def _is_actor_task(self, peer: Peer, asked: asks.IsActorTask) -> bool:
+        record = self._scheduler.task_record(asked.task_id)
+        return record is not None and record.task.kind is TaskKind.ACTOR_CALL
+
+    def _leaves(self, peer: Peer, asked: asks.ActorLeaves) -> None:
+        """Code of an actor that belongs to no call has ended the actor: those under way are the last."""
+        actor_id = peer.worker.running_actor if peer.worker is not None else None
+        if actor_id is not None:
+            self._tell(ActorKillAsked(actor_id, True, graceful=True, why=failures.ENDED_ITSELF))
+
+    # ---- a life
+
+    def submitted(self, peer: Peer, entry: TaskEntry, task: Task) -> None:
+        """Its creation was asked for."""
+        actor_id, terms = entry.submit.actor_id, task.terms
+        self._objects.actor_ids.add(actor_id)
+        self._objects.promise(actor_id, peer.client_id)
+        if terms.actor.detached:
+            self._objects.pin((actor_id,))
+        self.by_id[actor_id] = ActorEntry(
+            actor_id,
+            terms,
+            peer.client_id,
+            peer.job,
+            terms.actor.name,
+            terms.actor.namespace,
+            since=entry.submitted_at,
+            creation=task,
+        )
+        if terms.actor.name:
+            self.names.came(actor_id)
+
+    def placed(
+        self, actor_id: bytes, worker_id: bytes, node_id: bytes, device_ids: dict[str, list[str]] | None
+    ) -> None:
+        """Its constructor is sent to this worker, which is its home from now on."""
+        actor = self.by_id.get(actor_id)
+        if actor is not None:
+            actor.worker_id, actor.node_id, actor.device_ids = worker_id, node_id, device_ids
+
+    def creation_failed(self, entry: TaskEntry, value: wire.Value) -> None:
+        """Its constructor failed: this is what its calls get."""
+        actor = self.by_id.get(entry.submit.actor_id)
+        if actor is not None:
+            outcomes.note_failed_creation(actor, value)
+
+    def out_of_scope(self, actor_id: bytes) -> None:
+        """No process holds a handle of it any more."""
+        entry = self.by_id.get(actor_id)
+        if entry is None:
+            self._objects.records.pop(actor_id, None)
+            self._objects.actor_ids.discard(actor_id)
+        elif not entry.scope_ended and not entry.terms.actor.detached:
+            entry.scope_ended = True
+            self.names.free(entry)
+            self._tell(ActorKillAsked(actor_id, graceful=True, why="its last handle went out of scope"))
+
+    def changed(self, command: ActorChanged) -> None:
+        """The scheduler says what has become of it."""
+        actor = self.by_id.get(command.actor_id)
+        if actor is None:
+            return
+        actor.state = _STATES.get(command.state, command.state)
+        actor.why = command.why
+        if command.state == "RESTARTING":
+            actor.restarts += 1
+        elif command.state == "DEAD":
+            self._died(actor)
+
+    def _died(self, actor: ActorEntry) -> None:
+        self._unpin(actor.creation.payload, actor.creation)
+        self.names.free(actor)
+        actor.scope_ended = True
+        dead = [other for other in self.by_id.values() if other.state == "DEAD"]
+        for old in dead[:-MOST_DEAD]:
+            del self.by_id[old.actor_id]

@@ -1,0 +1,449 @@
+"""Everything that one head owns, put together: which component is given what, and who hears of whom.
+
+Only this module knows all components. What happens to one of them and concerns several (a driver leaves, a process
+ends, objects are let go of) is passed on here.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.actors import Actors
+from nbaccel.local_engine.head.boot import Config
+from nbaccel.local_engine.head.cluster_answers import ClusterAnswers
+from nbaccel.local_engine.head.connections import Connections, Failed, Handler, Handlers, Hearing
+from nbaccel.local_engine.head.decisions import Decisions
+from nbaccel.local_engine.head.devices.room import DeviceRoom
+from nbaccel.local_engine.head.environments import Environments
+from nbaccel.local_engine.head.greetings import Greetings
+from nbaccel.local_engine.head.groups import Groups
+from nbaccel.local_engine.head.held_prints import HeldPrints
+from nbaccel.local_engine.head.jobs import Jobs
+from nbaccel.local_engine.head.notes import Notes
+from nbaccel.local_engine.head.objects.ledger import Freed, Objects
+from nbaccel.local_engine.head.objects.room import ObjectRoom
+from nbaccel.local_engine.head.observers import Observers
+from nbaccel.local_engine.head.orders import Orders
+from nbaccel.local_engine.head.orphaned_work import OrphanedWork
+from nbaccel.local_engine.head.outputs import Outputs
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.picture import Picture
+from nbaccel.local_engine.head.poll import Poll
+from nbaccel.local_engine.head.questions import Questions
+from nbaccel.local_engine.head.reasons import Reasons
+from nbaccel.local_engine.head.records import Job, WorkerProcess
+from nbaccel.local_engine.head.rows import Rows
+from nbaccel.local_engine.head.side_process import SideProcesses
+from nbaccel.local_engine.head.spoiled_workers import SpoiledWorkers
+from nbaccel.local_engine.head.state_rows import StateRows
+from nbaccel.local_engine.head.tasks.arguments import Arguments
+from nbaccel.local_engine.head.tasks.room import TaskRoom
+from nbaccel.local_engine.head.unread_errors import UnreadErrors
+from nbaccel.local_engine.head.until_done import UntilDone
+from nbaccel.local_engine.head.virtual_nodes import VirtualNodes
+from nbaccel.local_engine.head.watchers import Watchers
+from nbaccel.local_engine.head.worker_logs import WorkerLogs
+from nbaccel.local_engine.head.worker_processes import WorkerProcesses
+from nbaccel.local_engine.head.zygotes import Zygotes
+from nbaccel.local_engine.wire import driver_questions as asks
+from nbaccel.scheduling import commands as do
+from nbaccel.scheduling.events import JobEnded
+from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.views import observer_lines
+
+
+class Life(Protocol):
+    """The life of the head as a process, for what its parts bring about."""
+
+    stopping: str  # why it ends; "" while it does not
+    started_at: float
+
+    def ready(self) -> None: ...
+    def refuse_start(self, why: str) -> None: ...
+    def stop(self, why: str) -> None: ...
+    def worker_gone(self) -> None: ...
+
+
+class Parts:
+    """All components of one head."""
+
+    def __init__(self, life: Life, config: Config, arena_fd: int, zygote: socket.socket) -> None:
+        self._life = life
+        self._config = config
+        self.poll = Poll()
+        self.note = Notes()
+        self.until_done = UntilDone(self.poll, self.note)
+        self.connections = Connections(self.poll, self.note)
+        self.peers, self.send = self.connections.peers, self.connections.send
+        self.scheduler = Scheduler(new_id=lambda: os.urandom(28))
+        self.decisions = Decisions(
+            self.poll,
+            self.scheduler,
+            carry_out=lambda commands: self.orders.carry_out(commands),
+            note=self.note,
+            is_stopping=self._is_stopping,
+        )
+        self.tell = self.decisions.tell
+        self.jobs = Jobs(self._job_began)
+        self.environments = Environments()
+        self.objects = Objects()
+        self.questions = Questions(self.send, freshen=lambda then: self.devices.watch.freshen(then))
+        self.arguments = Arguments(self.objects)
+        self.actors = Actors(
+            self.scheduler,
+            self.objects,
+            self.tell,
+            unpin=self.arguments.unpin,
+            free_unheld=lambda: self.store.give_back(),
+            settled=self.questions.ask_again,
+        )
+        self.watchers = Watchers(
+            self.poll,
+            self.scheduler,
+            self.jobs.by_number,
+            self.send,
+            picture=lambda number, rows: self.picture.snapshot(number, rows),
+            measure=lambda on: self.devices.watch.measure(on),
+            say=lambda peer, line: self.observers.say(peer, line),
+        )
+        self._make_workers(arena_fd, zygote)
+        self._make_objects()
+        self._make_devices()
+        self._make_views()
+        self._make_tasks()
+        self.greetings = Greetings(
+            config,
+            arena_fd,
+            self.nodes,
+            self.jobs,
+            news_came=self.watchers.news_came,
+            why_stopping=lambda: life.stopping,
+        )
+        self._connect()
+
+    # ---- rooms
+
+    def _make_workers(self, arena_fd: int, zygote: socket.socket) -> None:
+        self.zygotes = Zygotes(
+            self.poll,
+            zygote,
+            self.note,
+            arena_fd=arena_fd,
+            preload=self._config.preload,
+            warn=self.warn_all,
+            is_stopping=self._is_stopping,
+        )
+        self.side_processes = SideProcesses(self.poll, self.zygotes.order, self.note, self._is_stopping)
+        held = HeldPrints(self.poll, self.scheduler, self.tell)
+        self.outputs = Outputs(self.poll, self.side_processes, self._config.directory, held, self.watchers)
+        self.workers = WorkerProcesses(
+            self.poll,
+            self.connections,
+            self.zygotes,
+            self.outputs,
+            self.environments,
+            self.scheduler,
+            self.tell,
+            self.until_done,
+            let_go=self._worker_gone,
+            end_work=lambda worker, intended: self.orphaned_work.end(worker, intended),
+            after_failure=lambda node_id, held, then: self.devices.watch.after_failure(node_id, held, then),
+        )
+        self.spoiled_workers = SpoiledWorkers(self.tell, self.note, self.watchers)
+
+    def _make_objects(self) -> None:
+        self.unread_errors = UnreadErrors(
+            self.poll, self.scheduler, self.objects, self.workers.by_id, self.workers.endings, self.watchers
+        )
+        self.object_room = ObjectRoom(
+            self.poll,
+            self.side_processes,
+            self._config,
+            self.connections,
+            self.objects,
+            self.scheduler,
+            self.tell,
+            self.unread_errors,
+            arrived=lambda id, value: self.tasks.conclusions.arrived(id, value),
+            unpin=self.arguments.unpin,
+            node_of=self._node_of,
+            let_go=self._let_go,
+        )
+        self.store, self.delivery = self.object_room.store, self.object_room.delivery
+        self.lineage = self.object_room.lineage
+
+    def _make_devices(self) -> None:
+        self.devices = DeviceRoom(
+            self.poll,
+            self.side_processes,
+            self._config,
+            self.tell,
+            self.watchers,
+            self.note,
+            known=self._node_is_known,
+            refuse=self._life.refuse_start,
+            warn=self.warn_all,
+            is_stopping=self._is_stopping,
+        )
+        self.nodes = self.devices.nodes
+        self.virtual_nodes = VirtualNodes(self.nodes, self.lineage, self.tell)
+
+    def _make_views(self) -> None:
+        actors, workers, jobs = self.actors.by_id, self.workers.by_id, self.jobs.by_number
+        self.groups = Groups(
+            self.scheduler,
+            self.objects,
+            jobs,
+            self.tell,
+            fill=self.delivery.fill,
+            changed=self.watchers.changed,
+        )
+        self.orphaned_work = OrphanedWork(self.scheduler, self.objects, self.tell, owner_died=self.groups.owner_died)
+        self.picture = Picture(
+            self._config,
+            self.scheduler,
+            self.nodes,
+            Rows(self.scheduler, self.workers.pid_of),
+            actors=actors,
+            workers=workers,
+            groups=self.groups,
+            jobs=jobs,
+            metrics=self.devices.watch.metrics,
+            alerts=lambda: self.watchers.alerts,
+            arena_used=lambda: self.store.arena.used,
+            started_at=self._life.started_at,
+        )
+        self.reasons = Reasons(
+            self.scheduler,
+            self.nodes,
+            actors,
+            workers,
+            is_ours=lambda pid: pid in self.workers.by_pid,
+            look=self.devices.looks.look,
+            look_at_leases=self.devices.look_at_leases,
+        )
+        rows = StateRows(
+            self.picture,
+            self.objects,
+            self.nodes,
+            actors=actors,
+            groups=self.groups,
+            jobs=jobs,
+            peers=self.peers,
+            environments=self.environments,
+            alerts=lambda: self.watchers.alerts,
+        )
+        self.cluster_answers = ClusterAnswers(
+            self.picture,
+            rows,
+            self.reasons,
+            snapshot=lambda: self.picture.snapshot(self.watchers.seq),
+        )
+        self.observers = Observers(
+            self.poll,
+            self.connections,
+            self.note,
+            self._config.session,
+            answer=self.questions.of_observer,
+            freshen=self.devices.watch.freshen,
+            watch=self.watchers.watch,
+            send_picture=self.watchers.send_picture,
+        )
+
+    def _make_tasks(self) -> None:
+        self.tasks = TaskRoom(
+            self.poll,
+            self._config,
+            self.connections,
+            self.scheduler,
+            self.tell,
+            self.until_done,
+            self.note,
+            self.watchers,
+            objects=self.object_room,
+            ledger=self.objects,
+            arguments=self.arguments,
+            actors=self.actors,
+            devices=self.devices,
+            workers=self.workers,
+            jobs=self.jobs.by_number,
+            environments=self.environments,
+            unread_errors=self.unread_errors,
+            of_node=self.virtual_nodes.environ,
+            zygote_for=self.zygotes.key_for,
+            act=lambda command: self.orders.act(command),
+        )
+        self.orders = Orders(
+            self._acts(),
+            self.tell,
+            self.until_done,
+            answer=self.tasks.unmet.answer,
+            take_ready=self.tasks.conclusions.take_ready,
+            changed=self.watchers.changed,
+        )
+
+    # ---- who carries out what, and who hears whom
+
+    def _acts(self) -> dict[type, Callable[[Any], None]]:
+        workers = self.workers
+        return {
+            do.SendTask: self.tasks.sending.send,
+            do.FinishTask: self.tasks.conclusions.finish,
+            do.FailTask: self.tasks.conclusions.fail,
+            do.StartWorker: workers.start,
+            do.StopWorker: lambda c: workers.stop(c.worker_id, c.why, force=c.force),
+            do.RecallTasks: lambda c: workers.tell(c.worker_id, wire.Recall()),
+            do.InterruptTask: lambda c: workers.tell(c.worker_id, wire.Interrupt(c.task_id)),
+            do.ReleaseDevices: lambda c: self.devices.lending.release(c.worker_id),
+            do.ActorChanged: self.actors.changed,
+            do.GroupChanged: self.groups.changed,
+            do.Warn: self.watchers.warned,
+            do.WakeAt: self.decisions.wake_at,
+        }
+
+    def _handlers(self) -> Handlers:
+        """What each role may say, and who hears it. Nobody is more than "new" before the token was shown."""
+        ask: dict[type, Handler] = {wire.Ask: self.questions.ask}
+        both = {
+            **self.object_room.handlers(),
+            **self.tasks.submissions.handlers(),
+            **self.tasks.streams.of_clients(),
+            **self.actors.handlers(),
+            **ask,
+        }
+        hello: dict[type, Handler] = {
+            wire.WorkerHello: lambda peer, m: self.workers.introduced(peer.worker, m.pid),
+        }
+        return {
+            "new": self.greetings.handlers(),
+            "driver": {**both, wire.Bye: self._bye},
+            "worker": {**both, **hello, **self.tasks.returns.handlers(), **self.tasks.streams.of_workers()},
+            "news": {wire.Watch: self.watchers.watch, **ask},
+        }
+
+    def _connect(self) -> None:
+        logs = WorkerLogs(self._config.directory, self._worker_of)
+        self.questions.learn(
+            self.object_room.answers(),
+            self.actors.answers(),
+            self.tasks.submissions.answers(),
+            self.groups.answers(),
+            self.virtual_nodes.answers(),
+            self.spoiled_workers.answers(),
+            self.cluster_answers.answers(),
+            [
+                asks.Synchronise.answered_by(lambda peer, asked: None),
+                asks.Recycle.answered_by(lambda peer, asked: self.workers.recycle()),
+                observer_lines.ReadLogs.answered_by(lambda peer, asked: logs.tail(asked.task_id, asked.tail)),
+                observer_lines.ReadNotes.answered_by(lambda peer, asked: list(self.note.lines)),
+                observer_lines.StopHead.answered_by(lambda peer, asked: self._stop_soon()),
+            ],
+        )
+        connections = self.connections
+        failed: dict[type, Failed] = {wire.Submit: self.tasks.submissions.failed, wire.Ask: self.questions.failed}
+        connections.hear = Hearing(self._handlers(), failed=failed, expel=connections.expel, note=self.note).hear
+        connections.on_end = self._peer_ended
+        connections.on_written = {"news": self.watchers.news_written, "observer": self._observer_written}
+
+    def _worker_of(self, id: bytes) -> bytes | None:
+        """The worker of a task, by its own id, its result's, or its actor's."""
+        actor = self.actors.by_id.get(id)
+        record = self.scheduler.task_record(actor.creation.task_id if actor is not None else id[:24])
+        return record.task.payload.worker_id if record is not None else None
+
+    def _stop_soon(self) -> None:
+        self.poll.after(0, lambda: self._life.stop("it was told to stop"))
+
+    def _observer_written(self, peer: Peer) -> None:
+        self.observers.written(peer)
+        self.watchers.caught_up(peer)
+
+    def _is_stopping(self) -> bool:
+        return bool(self._life.stopping)
+
+    def _node_of(self, client_id: int) -> bytes:
+        """The node on which a client's process is."""
+        peer = self.peers.get(client_id)
+        worker = peer.worker if peer is not None else None
+        return bytes(worker.node_id) if worker is not None else self.nodes.node_id
+
+    # ---- what concerns several
+
+    def flush(self) -> None:
+        """Write to everyone for whom something waits; free what came free."""
+        self.store.collect()
+        self.connections.flush()
+
+    def _node_is_known(self) -> None:
+        self._life.ready()
+        self.reasons.first_look()
+
+    def _job_began(self, job: Job) -> None:
+        for problem in self.zygotes.preloading_problems():
+            self.watchers.notice(job.number, wire.Notice("preload", problem))
+
+    def warn_all(self, kind: str, message: str) -> None:
+        for job in self.jobs.by_number.values():
+            self.watchers.notice(job.number, wire.Notice(kind, message))
+
+    def _bye(self, peer: Peer, message: wire.Bye) -> None:
+        job = self.jobs.by_number.get(peer.job)
+        self.store.give_back()
+        self.unread_errors.job_ends(peer.job)
+        self._driver_gone(peer, "it was shut down")
+        if message.stop_head:
+            self._life.stop("it was shut down")
+        elif job is not None and job.news is not None and not self._life.stopping:
+            news = job.news
+            self.outputs.drain(lambda: self.send(news, wire.LogsDrained()))
+
+    def _peer_ended(self, peer: Peer) -> None:
+        if peer.role == "worker":
+            self.until_done(lambda: self.workers.ended(peer.worker))
+        elif peer.role == "driver":
+            self._driver_gone(peer, "its driver ended")
+        else:
+            self.watchers.gone(peer)
+            self.observers.gone(peer)
+
+    def _driver_gone(self, peer: Peer, why: str) -> None:
+        """A driver left or died: its tasks end, what it held is let go; an embedded head ends with its only driver."""
+        job = self.jobs.by_number.get(peer.job)
+        if job is None or job.ended:
+            return
+        job.ended = True
+        self.tell(JobEnded(job.number, why))
+        self._client_gone(peer.client_id)
+        self.object_room.requests.job_ended(job.number)
+        self.actors.names.job_ended(job.number)
+        # An actor that outlives its job may be started again.
+        self.tasks.functions.job_ended(job.number, [actor.terms for actor in self.actors.by_id.values()])
+        if self._config.driver_fd >= 0 and not self.jobs.has_driver():
+            self._life.stop(why)
+
+    def _client_gone(self, client_id: int) -> None:
+        self.object_room.client_gone(client_id)
+        self.actors.names.client_gone(client_id)
+        self.objects.client_gone(client_id)
+
+    def _worker_gone(self, worker: WorkerProcess) -> None:
+        if worker.peer is not None:
+            if not worker.peer.closed:
+                self.connections.drop(worker.peer)
+            client_id = worker.peer.client_id
+            self.until_done(lambda: self._client_gone(client_id))
+        self.tasks.leftovers.worker_gone(worker.worker_id)
+        self._life.worker_gone()
+
+    def _let_go(self, freed: Freed) -> None:
+        """What hung on objects that nobody holds any more."""
+        if freed.errors:
+            self.unread_errors.gone(freed.errors)
+        if freed.placed:
+            self.lineage.forget(freed.placed)
+        for actor_id in freed.actors:
+            self.actors.out_of_scope(actor_id)

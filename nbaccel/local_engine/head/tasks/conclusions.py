@@ -1,0 +1,135 @@
+"""The ends of tasks: results and errors become objects, those who wait are told, and arguments are let go of."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head import outcomes
+from nbaccel.local_engine.head.actors import Actors
+from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.objects.delivery import Delivery
+from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.objects.lineage import Lineage
+from nbaccel.local_engine.head.outcomes import Ending
+from nbaccel.local_engine.head.records import CANCELLED, TaskEntry
+from nbaccel.local_engine.head.tasks.arguments import Arguments
+from nbaccel.local_engine.head.tasks.streams import Streams
+from nbaccel.local_engine.head.unread_errors import UnreadErrors
+from nbaccel.local_engine.wire.ids import task_of
+from nbaccel.scheduling.commands import FailTask, FinishTask
+from nbaccel.scheduling.events import ArgumentFailed
+from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.scheduling.terms import Task, TaskKind
+
+
+class Conclusions:
+    """Writes them."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        objects: Objects,
+        delivery: Delivery,
+        lineage: Lineage,
+        arguments: Arguments,
+        streams: Streams,
+        actors: Actors,
+        unread_errors: UnreadErrors,
+        endings: Mapping[bytes, Ending],
+        tell: Tell,
+    ) -> None:
+        self._scheduler = scheduler
+        self._objects = objects
+        self._delivery = delivery
+        self._lineage = lineage
+        self._arguments = arguments
+        self._streams = streams
+        self._actors = actors
+        self._unread_errors = unread_errors
+        self._endings = endings  # of dead workers
+        self._tell = tell
+        self._ready: list[bytes] = []
+
+    def take_ready(self) -> list[bytes]:
+        """The objects that have come since the last call, and that tasks may wait for."""
+        ready, self._ready = self._ready, []
+        return ready
+
+    def finish(self, command: FinishTask) -> None:
+        """The task has returned: its results go to those who wait."""
+        entry: TaskEntry = command.task.payload
+        results = entry.results
+        if results is not None:
+            self._write_results(command.task, entry, results)
+        entry.results = None
+        if self._lineage.active and results is not None and self._lineage.made(command.task, entry):
+            return  # its arguments are kept for as long as it may have to run again
+        self._arguments.let_go(entry, command.task)
+
+    def conclude(self, task: Task, entry: TaskEntry, results: list[wire.Result]) -> None:
+        """Writing the results was broken off: write those that are missing, and tell everybody of all."""
+        self._write_results(task, entry, results)
+        entry.results = None
+        self._arguments.let_go(entry, task)
+
+    def creation_failed(self, entry: TaskEntry, value: wire.Value) -> None:
+        """A constructor ends with this error, of which nobody may ever hear by a call."""
+        self._actors.creation_failed(entry, value)
+        self._unread_errors.constructor_failed(entry)
+
+    def _write_results(self, task: Task, entry: TaskEntry, results: list[wire.Result]) -> None:
+        terms = entry.terms
+        if terms.returns == 0 and task.kind is not TaskKind.ACTOR_CREATION:
+            self._unread_errors.tell(entry)
+        for index, (id, result) in enumerate(outcomes.objects_of(task, results)):
+            self._write_result(id, index, entry, result)
+        if terms.returns and terms.num_returns == wire.STREAMING:
+            self._streams.end(task, entry, results)
+            self._lineage.stream_ended(task.task_id, entry, results[0].value)
+
+    def _write_result(self, id: bytes, index: int, entry: TaskEntry, result: wire.Result) -> None:
+        """One result; of one that is there already everybody is told once more."""
+        if index < entry.written:
+            self._delivery.announce_again(id, entry.client_id)
+        else:
+            filled = self._objects.fill(id, result.value, result.refs)
+            entry.written = index + 1
+            self._delivery.filled(id, filled, result.value, entry.client_id)
+
+    def arrived(self, id: bytes, value: wire.Value) -> None:
+        """Some live task has it as an argument: it may have waited for it."""
+        if value.status == wire.OK:
+            self._ready.append(id)
+        else:
+            self._fail_waiting(id, value)
+
+    def _fail_waiting(self, id: bytes, value: wire.Value) -> None:
+        """An argument failed: so do the tasks that wait for it, with the same error."""
+        self._unread_errors.read([id])
+        for task in self._scheduler.waiting_for(id):
+            self.fail_for_argument(task, id, value)
+            self._tell(ArgumentFailed(task.task_id, task.payload.error_type == CANCELLED))
+
+    def fail_for_argument(self, task: Task, id: bytes, value: wire.Value) -> None:
+        """Write an argument's error as the results of a task that never ran."""
+        entry: TaskEntry = task.payload
+        outcomes.note_failed_argument(entry, self._scheduler.task_record(task_of(id)), time.time())
+        if task.kind is TaskKind.ACTOR_CREATION:
+            self.creation_failed(entry, value)
+        self._write_results(task, entry, outcomes.same_for_all(entry, value))
+        self._arguments.let_go(entry, task)
+
+    def fail(self, command: FailTask) -> None:
+        """The task ends without having returned: its error takes the place of its results."""
+        task, entry = command.task, command.task.payload
+        outcomes.note_failure(entry, command, time.time())
+        if task.kind is TaskKind.ACTOR_CREATION:
+            self._unread_errors.constructor_failed(entry)
+        actor = self._actors.by_id.get(command.actor_id or task.actor_id or b"")
+        ending = self._endings.get(entry.worker_id, outcomes.UNKNOWN_ENDING)
+        value = outcomes.failure_value(command, actor, ending)
+        self._write_results(task, entry, outcomes.same_for_all(entry, value))
+        entry.results = None
+        self._arguments.let_go(entry, task)

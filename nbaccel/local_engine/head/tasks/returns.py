@@ -1,0 +1,135 @@
+"""What workers say of the tasks that they run: the scheduler hears of a return once its devices have been looked at."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head import outcomes
+from nbaccel.local_engine.head.connections import Handler
+from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.devices.nodes import Assigned
+from nbaccel.local_engine.head.environments import Environments
+from nbaccel.local_engine.head.notes import Note
+from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess
+from nbaccel.local_engine.wire import failures
+from nbaccel.scheduling.events import (
+    ActorKillAsked,
+    TaskReturned,
+    TasksGivenBack,
+    WorkerBlocked,
+    WorkerUnblocked,
+)
+from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.scheduling.terms import TaskKind
+
+
+class Judge(Protocol):
+    """Who sees what a task has left on its devices."""
+
+    def judge(self, worker: WorkerProcess, record: Any, done: wire.Done, then: Callable[[str], None]) -> None: ...
+
+
+class Returns:
+    """Hears them."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        objects: Objects,
+        environments: Environments,
+        tell: Tell,
+        note: Note,
+        leftovers: Judge,
+        *,
+        filled: Callable[[wire.Value, int], None],
+        creation_failed: Callable[[TaskEntry, wire.Value], None],
+        after_failure: Callable[[bytes, Assigned, Callable[[], None]], None],
+        changed: Callable[[], None],
+    ) -> None:
+        self._scheduler = scheduler
+        self._objects = objects
+        self._environments = environments
+        self._tell = tell
+        self._note = note
+        self._leftovers = leftovers
+        self._filled = filled  # checks what a process says of the arena
+        self._creation_failed = creation_failed  # called with the entry and the error of a constructor
+        self._after_failure = after_failure  # looks whether the devices of a failed task are still there
+        self._changed = changed  # something is different from the last picture
+
+    def handlers(self) -> dict[type, Handler]:
+        """What workers may say."""
+        tell = self._tell
+        return {
+            wire.Done: self._done,
+            wire.Blocked: lambda peer, m: tell(WorkerBlocked(peer.worker.worker_id)),
+            wire.Unblocked: lambda peer, m: tell(WorkerUnblocked(peer.worker.worker_id)),
+            wire.GivenBack: lambda peer, m: tell(TasksGivenBack(peer.worker.worker_id, m.task_ids)),
+            wire.Progress: self._progress,
+        }
+
+    def _done(self, peer: Peer, message: wire.Done) -> None:
+        worker = peer.worker
+        for result in message.results:
+            self._filled(result.value, peer.client_id)
+        record = self._scheduler.task_record(message.task_id)
+        if record is not None and not record.over and not message.fall_back:
+            self._write_down(worker, record.task.payload, message)
+        else:
+            for result in message.results:
+                self._objects.drop(result.value)  # nobody waits for it any more
+        if message.exiting:
+            self._tell(ActorKillAsked(bytes(worker.running_actor or b""), True, why=failures.ENDED_ITSELF))
+        if record is not None and record.hold is not None and record.hold.parts:
+            # Before the scheduler hears of it and gives the devices to the next.
+            self._look_at_devices(worker, record, message)
+        else:
+            self._returned(worker, message, "")
+
+    def _write_down(self, worker: WorkerProcess, entry: TaskEntry, message: wire.Done) -> None:
+        outcomes.note_done(entry, message, time.time())
+        if message.failed and message.results and message.results[0].value.status == wire.FAILED:
+            self._environments.failed(entry.terms.environment, message.note)
+        if entry.started_at is None:
+            entry.started_at = entry.times[0] if entry.times else worker.last_done_at
+        worker.last_done_at = entry.finished_at
+        if message.failed and entry.terms.kind is TaskKind.ACTOR_CREATION and message.results:
+            self._creation_failed(entry, message.results[0].value)
+
+    def _look_at_devices(self, worker: WorkerProcess, record: Any, message: wire.Done) -> None:
+        """Are they still there, where the task failed? Does its process keep their memory?"""
+
+        def returned(why: str) -> None:
+            self._returned(worker, message, why)
+
+        def judge() -> None:
+            try:
+                self._leftovers.judge(worker, record, message, returned)
+            except Exception as error:  # the task has returned all the same, and its devices are to come free
+                self._note(f"what {record.task.name} has left was not judged:\n{traceback.format_exc()}")
+                returned(f"the head failed to see what it kept of its devices: {error}")
+
+        if message.failed and record.hold is not None:
+            self._after_failure(record.hold.place.node_id, record.hold.devices, judge)
+        else:
+            judge()
+
+    def _returned(self, worker: WorkerProcess, message: wire.Done, retire: str) -> None:
+        """The scheduler hears of it, with why the process must end before anybody else gets its devices."""
+        fall_back = message.note if message.fall_back else ""
+        record = self._scheduler.task_record(message.task_id)
+        again = message.retry and record is not None and record.task.retries_left != 0
+        cancelled = message.failed and message.note == "cancelled"
+        self._tell(TaskReturned(worker.worker_id, message.task_id, message.failed, again, fall_back, retire, cancelled))
+
+    def _progress(self, peer: Peer, message: wire.Progress) -> None:
+        record = self._scheduler.task_record(message.task_id)
+        if record is not None:
+            record.task.payload.progress = (message.done, message.total)
+            self._changed()

@@ -1,0 +1,174 @@
+"""Tasks on their way to workers: devices are leased, arguments given, and the worker told all that it needs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.actors import Actors
+from nbaccel.local_engine.head.boot import Config
+from nbaccel.local_engine.head.connections import Send
+from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.devices.device_leases import DeviceLeases
+from nbaccel.local_engine.head.devices.leftovers import Leftovers
+from nbaccel.local_engine.head.devices.task_environment import TaskEnvironments
+from nbaccel.local_engine.head.environments import Environments
+from nbaccel.local_engine.head.objects.delivery import Delivery
+from nbaccel.local_engine.head.objects.held_sends import HeldSends
+from nbaccel.local_engine.head.objects.lineage import Lineage
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.records import Job, TaskEntry, WorkerProcess
+from nbaccel.local_engine.head.tasks.functions import Functions
+from nbaccel.scheduling.commands import SendTask
+from nbaccel.scheduling.events import ArgumentsLost
+from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.scheduling.terms import TaskKind
+
+Answer = Callable[[SendTask, Exception], None]
+
+
+class WorkerSetup:
+    """Tells a worker whose tasks it runs: the job, its paths and variables."""
+
+    def __init__(
+        self,
+        config: Config,
+        jobs: Mapping[int, Job],
+        environments: Environments,
+        send: Send,
+        of_node: Mapping[bytes, dict[str, str]],
+    ) -> None:
+        self._config = config
+        self._jobs = jobs
+        self._environments = environments
+        self._send = send
+        self._of_node = of_node  # variables that the processes of a virtual node have
+
+    def of(self, peer: Peer, worker: WorkerProcess, job_number: int) -> None:
+        """From now on this worker serves this job."""
+        job = self._jobs[job_number]
+        worker.setup_job = peer.job = job_number
+        hello = job.hello
+        variables = {**self._of_node.get(worker.node_id, {}), **self._environments.variables(hello.runtime_env)}
+        self._send(
+            peer,
+            wire.Setup(
+                job_number,
+                peer.client_id,
+                job.namespace,
+                hello.sys_path,
+                hello.cwd,
+                variables,
+                self._config.session,
+                worker.node_id,
+                self._config.directory,
+                hello.main_path,
+                hello.runtime_env,
+                leak_threshold=self._config.leak_threshold,
+            ),
+        )
+
+
+class Sending:
+    """Carries out SendTask. `answer` is called with what is raised after the order itself has been carried out."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        workers: Mapping[bytes, WorkerProcess],
+        setup: WorkerSetup,
+        functions: Functions,
+        delivery: Delivery,
+        lineage: Lineage,
+        actors: Actors,
+        *,
+        lending: DeviceLeases,
+        leftovers: Leftovers,
+        devices: TaskEnvironments,
+        send: Send,
+        tell: Tell,
+        answer: Answer,
+        hold: Callable[[Callable[[SendTask, WorkerProcess, TaskEntry], None]], HeldSends],
+    ) -> None:
+        self._scheduler = scheduler
+        self._workers = workers
+        self._setup = setup
+        self._functions = functions
+        self._give = delivery.give
+        self._lineage = lineage
+        self._actors = actors
+        self._lending = lending
+        self._leftovers = leftovers
+        self._devices_of = devices.of
+        self._send = send
+        self._tell = tell
+        self._answer = answer
+        self.held = hold(self._transmit)
+
+    def send(self, command: SendTask) -> None:
+        """Send a task to its worker, now or when its devices and arguments are there."""
+        task = command.task
+        worker = self._workers.get(command.worker_id)
+        if worker is None or worker.ended:
+            return  # it is dying: WorkerDied follows and the task is sent again
+        if worker.node_id != command.node_id:  # a spare, which belongs to no node before it gets work
+            worker.node_id, worker.setup_job = command.node_id, 0
+        if self._lineage.active and task.kind is not TaskKind.ACTOR_CALL:
+            missing = self._lineage.missing(task.payload.submit)
+            if missing:
+                self._tell(ArgumentsLost(task.task_id, missing))
+                return
+        if command.devices and not self._lending.take(command):
+            return
+        if command.devices and self._leftovers.look_first(command, lambda: self._go_on(command)):
+            return
+        self._send_leased(command)
+
+    def _go_on(self, command: SendTask) -> None:
+        """The devices have been looked at: what is raised from here on is answered like anything of an order."""
+        try:
+            self._send_leased(command)
+        except Exception as error:
+            self._answer(command, error)
+
+    def _send_leased(self, command: SendTask) -> None:
+        worker = self._workers.get(command.worker_id)
+        entry: TaskEntry = command.task.payload
+        if worker is None or worker.ended:
+            return
+        if not self.held.holds_back(command, worker, entry):
+            self._transmit(command, worker, entry)
+
+    def _transmit(self, command: SendTask, worker: WorkerProcess, entry: TaskEntry) -> None:
+        task, peer, submit = command.task, worker.peer, entry.submit
+        if worker.setup_job != task.job:
+            self._setup.of(peer, worker, task.job)
+        self._functions.teach(peer, entry.terms)
+        slots = [(place, id, self._give(id, peer.client_id, worker.refused)) for place, id in submit.slots]
+        worker.refused.clear()
+        ids, told, environ = self._devices_of(command, entry)
+        state = self._scheduler.task_record(task.task_id)
+        attempt, why = (state.attempt, state.choice_why) if state is not None else (0, "")
+        if task.kind is TaskKind.ACTOR_CREATION:
+            worker.running_actor = task.actor_id or b""
+            self._actors.placed(worker.running_actor, worker.worker_id, command.node_id, ids)
+        entry.worker_id, entry.node_id, entry.device_ids = worker.worker_id, command.node_id, ids
+        entry.choice, entry.choice_why, entry.attempt = command.choice, why, attempt
+        entry.started_at, entry.times = time.time() if command.first else None, []
+        worker.used = True
+        self._send(
+            peer,
+            wire.Run(
+                task.task_id,
+                entry.terms.number,
+                submit.args,
+                slots,
+                told,
+                environ,
+                attempt,
+                command.choice,
+                task.actor_id or b"",
+                why,
+            ),
+        )

@@ -1,0 +1,120 @@
+"""Tasks that give their results one by one: each item goes to the reader, who tells the writer how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head import outcomes
+from nbaccel.local_engine.head.connections import Handler, Send
+from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.objects.delivery import Fill
+from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess
+from nbaccel.local_engine.wire.ids import return_id
+from nbaccel.scheduling.events import CancelAsked
+from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.scheduling.terms import Task
+
+
+class Streams:
+    """Passes items on, and ends."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        objects: Objects,
+        peers: Mapping[int, Peer],
+        workers: Mapping[bytes, WorkerProcess],
+        send: Send,
+        tell: Tell,
+        *,
+        fill: Fill,
+        filled: Callable[[wire.Value, int], None],
+        placed: Callable[[bytes, bytes], None],
+    ) -> None:
+        self._scheduler = scheduler
+        self._objects = objects
+        self._peers = peers
+        self._workers = workers
+        self._send = send
+        self._tell = tell
+        self._fill = fill
+        self._filled = filled  # checks what a process says of the arena
+        self._placed = placed  # called with an object and the node where it was made
+
+    def of_clients(self) -> dict[type, Handler]:
+        """What drivers and workers may say."""
+        return {wire.Consumed: self._consumed}
+
+    def of_workers(self) -> dict[type, Handler]:
+        """What workers may say."""
+        return {wire.Item: self._item}
+
+    def _item(self, peer: Peer, message: wire.Item) -> None:
+        record = self._scheduler.task_record(message.task_id)
+        value = message.result.value
+        self._filled(value, peer.client_id)
+        if record is None:
+            self._objects.drop(value)
+            return
+        entry: TaskEntry = record.task.payload
+        if message.index < entry.items or entry.is_made_again:
+            self._item_again(peer, entry, message)
+            return
+        entry.items = message.index + 1
+        reader = self._peers.get(entry.client_id)
+        if reader is None:
+            self._objects.drop(value)
+            return
+        id = return_id(message.task_id, message.index + 1)
+        self._objects.promise(id, entry.client_id)
+        self._objects.fill(id, value, message.result.refs)
+        if peer.worker is not None:
+            self._placed(id, peer.worker.node_id)
+        shown = value if value.data is not None else None
+        self._send(reader, wire.StreamItem(message.task_id, message.index, shown))
+
+    def _item_again(self, peer: Peer, entry: TaskEntry, message: wire.Item) -> None:
+        """The task runs again and its reader has this one: it is of use only where its value was lost."""
+        if entry.terms.backpressure is not None:
+            self._send(peer, wire.Consumed(message.task_id, entry.consumed))  # this process has not heard of it
+        id = return_id(message.task_id, message.index + 1)
+        record = self._objects.records.get(id)
+        if record is None or record.value is not None:
+            self._objects.drop(message.result.value)
+            return
+        self._fill(id, message.result.value, message.result.refs, record.owner)
+        if peer.worker is not None:
+            self._placed(id, peer.worker.node_id)
+
+    def _consumed(self, peer: Peer, message: wire.Consumed) -> None:
+        """The reader of a stream tells its writer how far it is; -1: it has gone."""
+        record = self._scheduler.task_record(message.task_id)
+        if record is None:
+            return
+        entry: TaskEntry = record.task.payload
+        entry.consumed = max(entry.consumed, message.count)
+        worker = self._workers.get(entry.worker_id)
+        if worker is not None and not worker.ended:
+            if entry.terms.backpressure is not None or message.count < 0:
+                self._send(worker.peer, message)
+        elif message.count < 0:
+            self._tell(CancelAsked(message.task_id))
+
+    def end(self, task: Task, entry: TaskEntry, results: list[wire.Result]) -> None:
+        """The stream's reader gets the error, if there was one, as the last item; nothing the second time."""
+        peer = self._peers.get(entry.client_id)
+        if peer is None or entry.is_made_again or entry.stream_over:
+            return
+        last = outcomes.last_item(task, entry.items, results)
+        if last is not None:
+            id, value = last
+            self._objects.promise(id, entry.client_id)
+            self._objects.fill(id, value, [])
+            shown = value if value.data is not None else None
+            self._send(peer, wire.StreamItem(task.task_id, entry.items, shown))
+            entry.items += 1
+        self._send(peer, wire.StreamEnd(task.task_id, entry.items))
+        entry.stream_over = True

@@ -1,0 +1,155 @@
+"""Tasks that clients submit: their terms are learned once, their results promised, and the scheduler told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from nbaccel.handles.option_checks import MOST_RETURNS
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.connections import Handler
+from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.environments import Environments
+from nbaccel.local_engine.head.objects.delivery import Fill
+from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.records import CANCELLED, Job, TaskEntry
+from nbaccel.local_engine.head.tasks.arguments import Arguments
+from nbaccel.local_engine.head.tasks.functions import Functions
+from nbaccel.local_engine.wire import failures
+from nbaccel.local_engine.wire.ids import return_id
+from nbaccel.scheduling.events import ArgumentFailed, CancelAsked, TaskSubmitted
+from nbaccel.scheduling.terms import Task, TaskKind
+from nbaccel.views.observer_lines import CancelTask
+from nbaccel.views.question import Row
+
+
+class Failing(Protocol):
+    """Who writes the error of a task that never runs."""
+
+    def fail_for_argument(self, task: Task, id: bytes, value: wire.Value) -> None: ...
+
+
+class Submissions:
+    """Hears them."""
+
+    def __init__(
+        self,
+        objects: Objects,
+        arguments: Arguments,
+        functions: Functions,
+        environments: Environments,
+        jobs: Mapping[int, Job],
+        tell: Tell,
+        failing: Failing,
+        *,
+        fill: Fill,
+        read: Callable[[list[bytes]], None],
+        actor_submitted: Callable[[Peer, TaskEntry, Task], None],
+        zygote_for: Callable[[str, str], str],
+        is_shared: bool,
+    ) -> None:
+        self._objects = objects
+        self._arguments = arguments
+        self._functions = functions
+        self._environments = environments
+        self._jobs = jobs
+        self._tell = tell
+        self._failing = failing
+        self._fill = fill
+        self._read = read  # called with objects whose errors are known to somebody
+        self._actor_submitted = actor_submitted
+        self._zygote_for = zygote_for  # the fork server of drivers with this prefix and interpreter
+        self._is_shared = is_shared  # several notebooks may have a cell of the same name
+        self._template_count = 0
+
+    def handlers(self) -> dict[type, Handler]:
+        """What drivers and workers may say."""
+        return {
+            wire.DefineFunction: self._functions.define,
+            wire.DefineTemplate: self._define_template,
+            wire.Submit: self._submit,
+            wire.Cancel: lambda peer, m: self._tell(CancelAsked(m.task_id, m.force, m.recursive)),
+        }
+
+    def answers(self) -> list[Row[Peer]]:
+        """What may be asked of tasks."""
+        return [CancelTask.answered_by(self._cancel)]
+
+    def _cancel(self, peer: Peer, asked: CancelTask) -> None:
+        self._tell(CancelAsked(bytes.fromhex(asked.task_id), asked.force))
+
+    def _define_template(self, peer: Peer, message: wire.DefineTemplate) -> None:
+        self._template_count += 1
+        terms = message.terms
+        if not 0 <= terms.returns <= MOST_RETURNS:  # each is written down at the submission, which would last
+            raise ValueError(f"a template of {terms.returns} return values")
+        job = self._jobs.get(peer.job)
+        hello = job.hello if job else None
+        peer.templates[message.number] = terms.of_job(
+            peer.job,
+            self._template_count,
+            zygote=self._zygote_for(hello.prefix, f"{hello.prefix}/bin/python") if hello else "",
+            cell_in_words=self._cell(terms.cell, job),
+            refuse_infeasible=hello is not None and hello.infeasible == "raise",
+        )
+        self._environments.learn(terms.environment, terms.runtime_env)
+
+    def _cell(self, cell: str, job: Job | None) -> str:
+        """The cell as sentences name it: with its notebook where the head serves several."""
+        return f"{cell} of {job.name}" if cell and job is not None and self._is_shared else cell
+
+    def _submit(self, peer: Peer, message: wire.Submit) -> None:
+        terms = peer.templates[message.template]
+        task_id, client_id = message.task_id, peer.client_id
+        for index in range(terms.returns):
+            self._objects.promise(return_id(task_id, index), client_id)
+        missing, broken = self._look_at_arguments(message) if message.slots else (None, None)
+        self._arguments.pin(message, terms)
+        entry = TaskEntry(message, terms, client_id, time.time())
+        task = Task(
+            terms,
+            task_id,
+            entry,
+            missing,
+            message.actor_id or None,
+            message.parent or None,
+            client_id.to_bytes(8, "big"),
+            peer.worker.worker_id if peer.worker is not None else None,
+            entry.submitted_at,
+            terms.max_retries or 0,
+        )
+        if terms.kind is TaskKind.ACTOR_CREATION:
+            self._actor_submitted(peer, entry, task)
+        self._tell(TaskSubmitted(task))
+        if broken is not None and not entry.failed:
+            self._failing.fail_for_argument(task, *broken)
+            self._tell(ArgumentFailed(task_id, entry.error_type == CANCELLED))
+
+    def _look_at_arguments(self, message: wire.Submit) -> tuple[set[bytes] | None, tuple[bytes, wire.Value] | None]:
+        """(those that are not there, the first that is an error)."""
+        missing: set[bytes] | None = None
+        broken: tuple[bytes, wire.Value] | None = None
+        for _place, id in message.slots:
+            value, is_missing = self._arguments.state(id)
+            if is_missing or value is not None:
+                missing = missing or set()
+                missing.add(id)
+            if value is not None:
+                broken = broken or (id, value)
+                self._read([id])
+        return missing, broken
+
+    def failed(self, peer: Peer, message: wire.Submit, error: Exception) -> None:
+        """The head could not take it: whoever waits for the results is told."""
+        terms = peer.templates.get(message.template)
+        value = failures.failed(
+            "RaySystemError",
+            "The head could not take this task; `nbaccel doctor` shows the head's notes. Please report it.",
+            task_id=message.task_id.hex(),
+        )
+        for index in range(terms.returns if terms is not None else 1):
+            id = return_id(message.task_id, index)
+            self._objects.promise(id, peer.client_id)
+            self._fill(id, value, [], peer.client_id)
