@@ -1,0 +1,130 @@
+"""Connections of a head: what is heard, what is written, and whose end is brought about by what."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.connections import Connections, Hearing
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.wire.framing import FrameReader
+from tests.local_engine.head.seams import Clock
+
+
+class Loop(Clock):
+    """The loop, turned by hand."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.readers: dict[Any, Callable[[], None]] = {}
+
+    def register(self, source: Any, on_readable: Callable[[], None]) -> None:
+        self.readers[source] = on_readable
+
+    def unregister(self, source: Any) -> None:
+        self.readers.pop(source, None)
+
+    def want_write(self, source: Any, on_writable: Callable[[], None]) -> None:
+        raise AssertionError("the socket takes everything")
+
+    def pause_reading(self, source: Any, paused: bool) -> None:
+        raise AssertionError("nobody is paused")
+
+
+class House:
+    """One driver, whose words raise, are answered, or are not for it to say."""
+
+    def __init__(self) -> None:
+        self.loop = Loop()
+        self.notes: list[str] = []
+        self.heard: list[Any] = []
+        self.failed: list[Any] = []
+        self.ended: list[Peer] = []
+        self.connections = Connections(self.loop, self.notes.append)
+        hearing = Hearing(
+            {"driver": {wire.Want: self._hear, wire.Ask: self._raise, wire.Cancel: self._raise}},
+            failed={wire.Ask: self._tell}, expel=self.connections.expel, note=self.notes.append,
+        )  # fmt: skip
+        self.connections.hear = hearing.hear
+        self.connections.on_end = self.ended.append
+        self.sock, theirs = socket.socketpair()
+        self.sock.setblocking(False)
+        self.peer = Peer(theirs, "driver", self.connections.next_client_id())
+        self.connections.add(self.peer)
+        self.reader = FrameReader(of_head=False)
+
+    def _hear(self, peer: Peer, message: Any) -> None:
+        self.heard.append(message)
+
+    def _raise(self, peer: Peer, message: Any) -> None:
+        raise RuntimeError("unforeseen")
+
+    def _tell(self, peer: Peer, message: Any, error: Exception) -> None:
+        self.failed.append((message, str(error)))
+
+    def say(self, *messages: Any) -> None:
+        self.sock.send(wire.frame(list(messages)))
+        self.loop.readers[self.peer.sock]()
+
+    def told(self) -> list[Any]:
+        """What the driver reads; None at the end where the connection was closed."""
+        messages: list[Any] = []
+        while True:
+            try:
+                data = self.sock.recv(1 << 16)
+            except BlockingIOError:
+                return messages
+            if not data:
+                return [*messages, None]
+            messages += self.reader.feed(data)
+
+
+@pytest.fixture
+def house() -> Iterator[House]:
+    made = House()
+    yield made
+    made.peer.close()
+    made.sock.close()
+
+
+def test_what_is_sent_leaves_together_with_the_next_flush(house: House) -> None:
+    for number in range(3):
+        house.connections.send(house.peer, wire.Allocated(number, 0))
+    assert house.told() == []
+    house.connections.flush()
+    assert house.told() == [wire.Allocated(number, 0) for number in range(3)]
+
+
+def test_a_failure_is_answered_where_an_answer_is_awaited(house: House) -> None:
+    ask, want = wire.Ask(7, "anything"), wire.Want([b"x"])
+    house.say(ask, want)
+    assert house.failed == [(ask, "unforeseen")] and house.heard == [want] and house.ended == []
+
+
+def test_a_failure_that_nobody_awaits_ends_the_peer(house: House) -> None:
+    house.say(wire.Cancel(b"t"), wire.Want([b"x"]))
+    refused, end = house.told()
+    assert "fails at: RuntimeError: unforeseen" in refused.message and end is None
+    assert house.heard == [] and house.ended == [house.peer] and not house.connections.peers
+
+
+def test_who_says_what_is_not_for_it_to_say_is_told_and_ended(house: House) -> None:
+    house.say(wire.Done(b"t", []))
+    refused, end = house.told()
+    assert "said Done, which is not for it to say" in refused.message and end is None
+
+
+def test_what_cannot_be_put_into_bytes_ends_only_its_reader(house: House) -> None:
+    house.connections.send(house.peer, wire.Refused("half a character: \ud800"))
+    house.connections.flush()
+    assert house.ended == [house.peer] and "cannot be written" in house.notes[0]
+
+
+def test_the_end_of_a_peer_is_told_once(house: House) -> None:
+    house.sock.shutdown(socket.SHUT_WR)
+    house.loop.readers[house.peer.sock]()
+    assert house.ended == [house.peer] and house.loop.readers == {}
