@@ -18,6 +18,7 @@ from nbaccel.train.opening import OpenRun
 from nbaccel.train.ranks import Facts, Seat
 from nbaccel.train.records import Records
 from nbaccel.train.result import Result
+from nbaccel.train.saying import say
 
 
 class LocalSession:
@@ -29,6 +30,7 @@ class LocalSession:
         self.run_name = open_run.name
         self.run_folder = open_run.folder
         self.device_kinds: dict[str, str] = {}
+        self.restarts = self.max_restarts = 0
         self._records = records
         self._next = records.first_report
 
@@ -50,6 +52,9 @@ class LocalSession:
 
     def stop_requested(self) -> bool:
         return False
+
+    def say(self, sentence: str) -> None:
+        say("train", sentence)
 
 
 def run_here(

@@ -41,7 +41,7 @@ class Seat:
     worker        its number in the order in which workers were made
     variables     what its environment has to say, so that it sees the devices of all workers of its node
     device_index  where its own devices are among those that it sees, by resource: {"GPU": [2, 3]}
-    shared        another worker holds a part of one of its devices
+    shared        somewhere in the gang, two workers hold parts of one device
     """
 
     worker: int
@@ -72,7 +72,9 @@ def seats(facts: Sequence[Facts], positions: Positions, *, driver_node: str = ""
         for local_rank, number in enumerate(here):
             rank = len(found)
             found.append(Seat(number, facts[number], rank, len(facts), local_rank, len(here), node_rank, len(nodes)))
-    return [_with_devices(seat, found, positions, share) for seat in found]
+    placed = [_with_devices(seat, found, positions, share) for seat in found]
+    shared = any(seat.shared for seat in placed)  # all ranks have to choose the same backend
+    return [replace(seat, shared=shared) for seat in placed]
 
 
 def _lowest(facts: Facts, positions: Positions) -> tuple[Any, ...]:

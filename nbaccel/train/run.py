@@ -73,6 +73,7 @@ class Run:
         self._wake_at: float | None = None
         self._last_words: dict[int, LastWords] = {}
         self._errors: dict[int, BaseException] = {}
+        self._said: set[str] = set()
         self._return_value: Any = None
         self._no_place: BaseException | None = None
         self._thread = threading.Thread(target=self._main, name=f"nbaccel-train-{self.name}", daemon=True)
@@ -247,6 +248,9 @@ class Run:
                 self._records.call_after_report(number)
             elif kind == "failed":
                 self._last_words[rank] = contents
+            elif kind == "say" and contents not in self._said:
+                self._said.add(contents)
+                say("train", f"{self.name}: {contents}")
 
     def _function_ended(self, rank: int, future: Future[Any]) -> None:
         """A rank is through: what it has sent before is read first."""

@@ -37,6 +37,8 @@ class Session(Protocol):
     run_name: str
     run_folder: str
     device_kinds: dict[str, str]  # "real", "logical" or "simulated", by resource
+    restarts: int  # of the gang, and how many there may be; -1: without end
+    max_restarts: int
 
     def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> None: ...
 
@@ -46,6 +48,9 @@ class Session(Protocol):
         """Wait until all ranks have called this as often for this kind; returns what rank 0 gave."""
 
     def stop_requested(self) -> bool: ...
+
+    def say(self, sentence: str) -> None:
+        """Tell the user something, once."""
 
 
 _session: Session | None = None

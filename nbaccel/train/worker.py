@@ -70,6 +70,8 @@ class RankSession:
         self.run_name = assignment.run_name
         self.run_folder = assignment.run_folder
         self.device_kinds = assignment.device_kinds
+        self.restarts = assignment.restarts
+        self.max_restarts = assignment.max_restarts
         self.assignment = assignment
         self.next_report = assignment.first_report
         self.interrupted = False
@@ -111,6 +113,10 @@ class RankSession:
         if self._unanswered is not None and nbaccel.wait([self._unanswered], timeout=0)[0]:
             self._read_answer()
         return self._stop_after is not None
+
+    def say(self, sentence: str) -> None:
+        gang, rank = self.assignment.gang, self.seat.rank
+        nbaccel.get(self._mailbox.put.remote(gang, rank, "say", self.next_report, sentence))
 
     def send_last(self, kind: str, contents: Any) -> None:
         """The last message of this rank; all others are with the mailbox when this returns."""

@@ -26,7 +26,8 @@ from nbaccel.train import (
     WorkerGroupError,
 )
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
-from tests.census import Place, wait_until
+from tests.census import Place
+from tests.rig import wait_until
 from tests.train import loops
 
 Kept = Callable[..., RunConfig]

@@ -1,0 +1,56 @@
+"""PyTorch in a gang: process groups, devices, models and data loaders. Names of `ray.train.torch` 2.60.
+
+Importing this loads no torch: the workers do, and a driver that never touches a tensor need not.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from nbaccel.train import absent
+
+if TYPE_CHECKING:
+    from nbaccel.train.torch.choosing import get_device, get_devices
+    from nbaccel.train.torch.loading import prepare_data_loader
+    from nbaccel.train.torch.models import prepare_model
+    from nbaccel.train.torch.reproducing import enable_reproducibility
+    from nbaccel.train.torch.trainer import TorchConfig, TorchTrainer
+
+__all__ = [
+    "TorchConfig",
+    "TorchTrainer",
+    "enable_reproducibility",
+    "get_device",
+    "get_devices",
+    "prepare_data_loader",
+    "prepare_model",
+]
+
+_HOMES = {
+    "TorchConfig": "trainer",
+    "TorchTrainer": "trainer",
+    "enable_reproducibility": "reproducing",
+    "get_device": "choosing",
+    "get_devices": "choosing",
+    "prepare_data_loader": "loading",
+    "prepare_model": "models",
+}
+_PRECISION = "use torch.amp, or Accelerate, as Ray Train says as well."
+_ELSEWHERE = {
+    "accelerate": _PRECISION,
+    "backward": _PRECISION,
+    "prepare_optimizer": _PRECISION,
+    "TorchCheckpoint": "Checkpoint.save(model.state_dict()) keeps a state, and checkpoint.load() gives it back.",
+    "TorchftConfig": "a gang starts again as a whole: FailureConfig(max_failures=...).",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    if name in _ELSEWHERE:
+        return globals().setdefault(name, absent.refusing(__name__, name, _ELSEWHERE[name]))
+    raise absent.no_attribute(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

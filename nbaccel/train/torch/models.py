@@ -1,0 +1,69 @@
+"""prepare_model: a model on its device, and wrapped so that all ranks train the same one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from nbaccel.train.session import current
+from nbaccel.train.torch.choosing import get_device
+
+_FULLY_SHARD = {
+    "mesh",
+    "reshard_after_forward",
+    "shard_placement_fn",
+    "mp_policy",
+    "offload_policy",
+    "ignored_params",
+}
+
+
+def prepare_model(
+    model: torch.nn.Module,
+    move_to_device: bool | torch.device = True,
+    parallel_strategy: str | None = "ddp",
+    parallel_strategy_kwargs: dict[str, Any] | None = None,
+) -> torch.nn.Module:
+    """The model on this worker's device, wrapped for training by several ranks.
+
+    move_to_device            True, False, or a device
+    parallel_strategy         "ddp": DistributedDataParallel. "fsdp": `fully_shard`, or FullyShardedDataParallel where
+                              the kwargs are of that one. None: not wrapped
+    parallel_strategy_kwargs  for the wrapper
+
+    One rank alone is not wrapped. Raises ValueError for another strategy (Ray Train takes any for FSDP), RuntimeError
+    for "fsdp" on CPUs, as Ray Train.
+    """
+    if parallel_strategy not in ("ddp", "fsdp", None):
+        raise ValueError(f"prepare_model(parallel_strategy={parallel_strategy!r}) must be 'ddp', 'fsdp' or None.")
+    session = current("prepare_model")
+    device = move_to_device if isinstance(move_to_device, torch.device) else get_device()
+    if move_to_device:
+        model = model.to(device)
+    if parallel_strategy is None or session.seat.world_size <= 1:
+        return model
+    given = dict(parallel_strategy_kwargs or {})
+    return _data_parallel(model, device, given) if parallel_strategy == "ddp" else _sharded(model, device, given)
+
+
+def _data_parallel(model: torch.nn.Module, device: torch.device, given: dict[str, Any]) -> torch.nn.Module:
+    if device.type != "cpu":
+        given = {"device_ids": [device], "output_device": device, **given}
+    wrapped: torch.nn.Module = torch.nn.parallel.DistributedDataParallel(model, **given)
+    return wrapped
+
+
+def _sharded(model: torch.nn.Module, device: torch.device, given: dict[str, Any]) -> torch.nn.Module:
+    if device.type == "cpu":
+        raise RuntimeError(
+            "prepare_model(parallel_strategy='fsdp') needs an accelerator, and this worker computes on the CPU. Use "
+            "'ddp' here."
+        )
+    from torch.distributed import fsdp
+
+    if hasattr(fsdp, "fully_shard") and set(given) <= _FULLY_SHARD:
+        fsdp.fully_shard(model, **given)  # in place
+        return model
+    wrapped: torch.nn.Module = fsdp.FullyShardedDataParallel(model, **given)
+    return wrapped

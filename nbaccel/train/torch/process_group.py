@@ -1,0 +1,130 @@
+"""The process group around a training function, and the variables that torchrun would have set.
+
+Rank 0 opens the meeting point, a TCPStore on a port that the system chooses, and tells the others its address: no port
+is guessed. Libraries that detect torchrun find everything as torchrun leaves it. A program that calls a plain
+init_process_group() gets a group of its own instead of ours: `env://` joins the same store, under another prefix.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import nbaccel
+from nbaccel.host_address import LOOPBACK
+from nbaccel.train import session
+from nbaccel.train.torch.choosing import Choice, choose
+
+_JOIN_S = 60.0
+
+
+@contextmanager
+def around(backend: str | None, timeout_s: int) -> Iterator[None]:
+    """With a process group inside. With num_workers=0 there is none: the function is alone."""
+    here = session.current("TorchTrainer")
+    if not here.seat.facts.node_id:
+        yield
+        return
+    import torch
+
+    choice = choose(torch, here.seat, here.device_kinds)
+    if choice.devices[0].startswith("cuda"):
+        torch.cuda.set_device(torch.device(choice.devices[0]))
+    # OMP_NUM_THREADS comes too late for a torch that is loaded already.
+    torch.set_num_threads(_threads())
+    store = _join(torch, here, choice, backend, timeout_s)
+    yield
+    # Not after an exception: others may wait in the middle of an operation, and the process ends anyhow.
+    _leave(torch, here, choice)
+    del store
+
+
+def _threads() -> int:
+    """As many as the worker has CPUs, as torchrun and Ray have it; one without a whole one."""
+    held = nbaccel.get_runtime_context().get_assigned_resources().get("CPU", 0)
+    return max(1, int(held))
+
+
+def _join(torch: Any, here: session.Session, choice: Choice, backend: str | None, timeout_s: int) -> Any:
+    """Join the process group; returns rank 0's store, which lives as long as somebody holds it."""
+    if not torch.distributed.is_available():
+        raise RuntimeError(f"torch {torch.__version__} is built without torch.distributed: install another build.")
+    seat = here.seat
+    host = LOOPBACK if seat.nodes == 1 else seat.facts.address
+    store, patience = None, timedelta(seconds=_JOIN_S)
+    if seat.rank == 0:
+        store = torch.distributed.TCPStore(host, 0, is_master=True, wait_for_workers=False, timeout=patience)
+    meeting = (host, store.port, backend or choice.backend) if store is not None else None
+    host, port, chosen = here.meet("process group", meeting)
+    if seat.rank == 0 and choice.note and backend is None:
+        here.say(choice.note)
+    _set_variables(here, choice, host, port)
+    _prepare_backend(chosen)
+    own = torch.distributed.TCPStore(host, port, seat.world_size, is_master=False, timeout=patience)
+    torch.distributed.init_process_group(
+        chosen,
+        store=torch.distributed.PrefixStore(f"nbaccel/{here.restarts}", own),
+        rank=seat.rank,
+        world_size=seat.world_size,
+        timeout=timedelta(seconds=timeout_s),
+    )
+    _give_way_to_the_programs_own(torch.distributed)
+    return store
+
+
+def _give_way_to_the_programs_own(distributed: Any) -> None:
+    """A second init_process_group() is an error of torch's: the function's own first call replaces our group."""
+    begin = distributed.init_process_group
+
+    @functools.wraps(begin)
+    def init_process_group(*args: Any, **kwargs: Any) -> Any:
+        distributed.init_process_group = begin
+        distributed.destroy_process_group()
+        return begin(*args, **kwargs)
+
+    distributed.init_process_group = init_process_group
+
+
+def _set_variables(here: session.Session, choice: Choice, host: str, port: int) -> None:
+    """The whole set of torchrun's, as its documentation lists it, and Accelerate's device."""
+    seat = here.seat
+    values: dict[str, Any] = {
+        "RANK": seat.rank,
+        "WORLD_SIZE": seat.world_size,
+        "LOCAL_RANK": seat.local_rank,
+        "LOCAL_WORLD_SIZE": seat.local_world_size,
+        "GROUP_RANK": seat.node_rank,
+        "GROUP_WORLD_SIZE": seat.nodes,
+        "NODE_RANK": seat.node_rank,
+        "ROLE_NAME": "default",
+        "ROLE_RANK": seat.rank,
+        "ROLE_WORLD_SIZE": seat.world_size,
+        "MASTER_ADDR": host,
+        "MASTER_PORT": port,
+        "TORCHELASTIC_RUN_ID": here.run_name,
+        "TORCHELASTIC_RESTART_COUNT": here.restarts,
+        "TORCHELASTIC_MAX_RESTARTS": max(0, here.max_restarts),
+        "TORCHELASTIC_USE_AGENT_STORE": True,
+        "ACCELERATE_TORCH_DEVICE": choice.devices[0],
+    }
+    os.environ.update({name: str(value) for name, value in values.items()})
+    if seat.nodes == 1 and os.path.exists("/sys/class/net/lo"):
+        # The look-up of a machine's own name is what gloo hangs in most often.
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+
+
+def _prepare_backend(backend: str) -> None:
+    if "nccl" in backend and "TORCH_NCCL_BLOCKING_WAIT" not in os.environ:
+        os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")  # as Ray Train: a lost peer is an error
+
+
+def _leave(torch: Any, here: session.Session, choice: Choice) -> None:
+    if torch.distributed.is_initialized():
+        here.meet("end of the process group", None)  # who leaves first would cut off those who still compute
+        torch.distributed.destroy_process_group()
+    if choice.devices[0].startswith("cuda"):
+        torch.cuda.empty_cache()

@@ -1,0 +1,27 @@
+"""enable_reproducibility: the same run gives the same numbers again, as far as torch can promise it."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+
+
+def enable_reproducibility(seed: int = 0) -> None:
+    """Seed torch, random and (if it is loaded) numpy, and let torch use only algorithms that are deterministic.
+
+    Call it first in the training function. Slower, and an error for an operation that has no such algorithm.
+    """
+    import torch
+
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # what cuBLAS needs to be deterministic; see torch's notes
+    random.seed(seed)
+    torch.manual_seed(seed)
+    if torch.cuda.is_available():
+        torch.cuda.manual_seed_all(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed)
+    torch.use_deterministic_algorithms(True)
+    torch.backends.cudnn.deterministic = True
+    torch.backends.cudnn.benchmark = False

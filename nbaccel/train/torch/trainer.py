@@ -1,0 +1,68 @@
+"""TorchTrainer: DataParallelTrainer with a process group of torch's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from nbaccel.train.backend import Backend, BackendConfig
+from nbaccel.train.torch import process_group
+from nbaccel.train.trainer import DataParallelTrainer
+
+
+class TorchBackend(Backend):
+    """Every worker sees the devices of all workers of its node, as in Ray Train."""
+
+    share_cuda_visible_devices = True
+
+
+@dataclass
+class TorchConfig(BackendConfig):
+    """How the ranks are connected.
+
+    backend      None: by the devices (see nbaccel.train.torch.choosing). A name, or "cpu:gloo,cuda:nccl"
+    init_method  "env" or "tcp", as in Ray Train; the ranks meet at the same store either way
+    timeout_s    of collective operations, in seconds
+    share_devices  ours: False lets each worker see only its own devices; its first is cuda:0 then
+    """
+
+    backend: str | None = None
+    init_method: str = "env"
+    timeout_s: int = 1800
+    share_devices: bool = True
+
+    def __post_init__(self) -> None:
+        if self.init_method not in ("env", "tcp"):
+            raise ValueError(f"TorchConfig(init_method={self.init_method!r}) must be 'env' or 'tcp'.")
+        if self.backend is not None and not isinstance(self.backend, str):
+            raise ValueError(f"TorchConfig(backend={self.backend!r}) must be a name such as 'gloo', or None.")
+
+    @property
+    def backend_cls(self) -> type[Backend]:
+        return TorchBackend if self.share_devices else Backend
+
+    @property
+    def train_func_context(self) -> Callable[[], AbstractContextManager[Any]]:
+        return partial(process_group.around, self.backend, self.timeout_s)
+
+
+class TorchTrainer(DataParallelTrainer):
+    """Run a PyTorch training function in all workers of a gang, with a process group that is ready when it begins.
+
+    As DataParallelTrainer, and `torch_config`: how the ranks are connected.
+
+    >>> def train_func():
+    ...     model = nbaccel.train.torch.prepare_model(torch.nn.Linear(4, 1))
+    >>> TorchTrainer(train_func, scaling_config=ScalingConfig(num_workers=2, use_gpu=True)).fit()
+    """
+
+    def __init__(self, train_loop_per_worker: Any, *, torch_config: TorchConfig | None = None, **options: Any) -> None:
+        if torch_config is not None and not isinstance(torch_config, TorchConfig):
+            raise ValueError(
+                f"torch_config takes nbaccel.train.torch.TorchConfig, not {type(torch_config).__module__}."
+                f"{type(torch_config).__name__}."
+            )
+        super().__init__(train_loop_per_worker, backend_config=torch_config or TorchConfig(), **options)
