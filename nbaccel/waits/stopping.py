@@ -10,10 +10,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from nbaccel import engine as engines
+from nbaccel.exceptions import RayError
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
+from nbaccel.views import sinks, wording
 
 AGAIN_S = 3.0
 
@@ -47,10 +50,31 @@ def waiting_was_stopped(waited: Iterable[Any]) -> list[Any]:
         return []
     mine = _of_this_cell(waited)
     again = {id(thing) for thing in _last_cancelled} if recently_stopped() else set()
+    number = _unfinished_tasks(mine)
+    forced = {id(thing) for thing in mine if chosen == "force" or id(thing) in again}
     for thing in mine:
-        _cancel([thing], force=chosen == "force" or id(thing) in again)
+        _cancel([thing], force=id(thing) in forced)
     _remember(mine)
+    _say(number, killed=bool(forced))
     return mine
+
+
+def _unfinished_tasks(things: list[Any]) -> int:
+    """How many tasks there are to cancel: a wait for many may have been stopped when most of them were over."""
+    engine = engines.running()
+    refs = [thing for thing in things if isinstance(thing, ObjectRef)]
+    if refs and engine is not None:
+        with suppress(RayError, OSError):  # a head that has gone: what was waited for is over as well
+            over = {id(ref) for ref in engine.wait(refs, len(refs), 0.0, False)[0]}
+            things = [thing for thing in things if id(thing) not in over]
+    return len({thing.task_id().binary() for thing in things})
+
+
+def _say(number: int, *, killed: bool) -> None:
+    """What Stop did, under the cell that it ended."""
+    if number:
+        done = f"Stopped: {wording.count(number, 'task')} {'killed' if killed else 'cancelled'}."
+        sinks.installed.notice(sinks.Notice("stopped", done))
 
 
 def pressed_again() -> bool:

@@ -76,6 +76,7 @@ def test_stop_ends_the_cell_and_cancels_what_it_waits_for(kernel: Kernel, task: 
     kernel.finish(cell)
 
     assert cell.error is not None and cell.error["ename"] == "KeyboardInterrupt"
+    assert "Stopped: 1 task cancelled." in cell.text
     assert "TaskCancelledError" in kernel.run("print(outcome(ref))").text
 
 
