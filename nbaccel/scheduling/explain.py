@@ -216,7 +216,7 @@ class Explainer:
         deadlock, kept = self._stuck(holders, _elsewhere(verdict))
         if not deadlock and not kept:
             return "", ""
-        held = listed([_held(fact, now) for fact in holders[:MAX_NAMED]])
+        held = listed(_named(holders, now)[:MAX_NAMED])
         end = ways_out(verdict.resources) if deadlock else until_ended(holders, verdict.resources)
         return "deadlock" if deadlock else "kept", (
             f"{_subject(record)} waits for {choice_text(shape.choices[0])}, but all of it is held by work that does "
@@ -296,9 +296,8 @@ def _elsewhere(verdict: Feasibility) -> list[str]:
 
 def _busy(answer: Explanation, now: float | None) -> str:
     """The reason, who holds the rest, and what others hold."""
-    held = [_held(fact, now) for fact in answer.holders[:MAX_NAMED]]
-    if len(answer.holders) > MAX_NAMED:
-        held.append(f"{len(answer.holders) - MAX_NAMED} more")
+    named = _named(answer.holders, now)
+    held = named[:MAX_NAMED] + ([f"{len(named) - MAX_NAMED} more"] if len(named) > MAX_NAMED else [])
     who = f"; held by {listed(held)}" if held else ""
     others = f"; {listed(answer.elsewhere)}" if answer.elsewhere else ""
     return f"{answer.reason}{who}{others}"
@@ -354,16 +353,42 @@ def _subject(record: TaskRecord) -> str:
     return f"{name} (cell {record.task.terms.cell_in_words})" if record.task.terms.cell_in_words else name
 
 
-def _held(fact: HolderFact, now: float | None) -> str:
-    what = "actor" if fact.actor_id else "task"
-    name = fact.name if fact.group_id else f"{what} {fact.name}"
-    where = f"{fact.resource} {fact.index}" if fact.index is not None else amount_of(fact.resource, fact.amount)
-    facts = [where if fact.index is None or fact.amount == 10_000 else f"{quantity(fact.amount)} of {where}"]
-    facts += [f"cell {fact.cell}"] if fact.cell else []
-    facts += [f"for {now - fact.since:.0f} s"] if now is not None and now - fact.since >= 1 else []
-    facts += ["which waits for others itself"] if fact.blocked else []
-    facts += ["over: its process is ending"] if fact.ending else []
+def _named(holders: Iterable[HolderFact], now: float | None) -> list[str]:
+    """Each holder once with all that it holds; those of one name, cell and state together: "task f × 3 (GPU 0, …)"."""
+    alike: dict[tuple[object, ...], list[HolderFact]] = {}
+    for fact in holders:
+        kind = "group" if fact.group_id else "actor" if fact.actor_id else "task"
+        alike.setdefault((kind, fact.name, fact.cell, fact.blocked, fact.ending), []).append(fact)
+    return [_held(facts, now) for facts in alike.values()]
+
+
+def _held(alike: list[HolderFact], now: float | None) -> str:
+    first = alike[0]
+    what = "actor" if first.actor_id else "task"
+    number = len({(fact.task_id, fact.actor_id, fact.group_id) for fact in alike})
+    name = (first.name if first.group_id else f"{what} {first.name}") + (f" × {number}" if number > 1 else "")
+    facts = [_held_of(alike)]
+    facts += [f"cell {first.cell}"] if first.cell else []
+    since = min(fact.since for fact in alike)
+    facts += [f"for {now - since:.0f} s"] if now is not None and now - since >= 1 else []
+    facts += ["which waits for others itself"] if first.blocked else []
+    facts += ["over: its process is ending"] if first.ending else []
     return f"{name} ({', '.join(facts)})"
+
+
+def _held_of(alike: list[HolderFact]) -> str:
+    """ "GPU 0 and 0.5 of GPU 1", "2 CPUs"; of more devices than are named, how much it is: "64 GPUs"."""
+    amounts: dict[tuple[bytes, str, int | None], int] = {}
+    for fact in alike:
+        place = (fact.node_id if fact.index is not None else b"", fact.resource, fact.index)
+        amounts[place] = amounts.get(place, 0) + fact.amount
+    if len(amounts) > MAX_NAMED:
+        return amount_of(alike[0].resource, sum(amounts.values()))
+    said = []
+    for (_, resource, index), amount in amounts.items():
+        where = f"{resource} {index}" if index is not None else amount_of(resource, amount)
+        said.append(where if index is None or amount == 10_000 else f"{quantity(amount)} of {where}")
+    return listed(said)
 
 
 def _moving(record: TaskRecord) -> str:

@@ -92,6 +92,27 @@ def test_an_explanation_names_who_holds_the_rest() -> None:
     assert "held by task train (GPU 0, cell [3] line 1, for 12 s)" in sentence
 
 
+@pytest.mark.parametrize(
+    ("gpus", "tasks", "held"),
+    [
+        (2, [("train", 2)], "held by task train (GPU 0 and GPU 1)"),
+        (2, [("train", 1), ("train", 1)], "held by task train × 2 (GPU 0 and GPU 1)"),
+        (
+            1,
+            [("train", 0.5), ("train", 0.25), ("other", 0.25)],
+            "held by task other (0.25 of GPU 0) and task train × 2",
+        ),
+        (64, [("train", 64)], "held by task train (64 GPUs)"),
+    ],
+)
+def test_each_holder_is_named_once_with_all_that_it_holds(gpus: int, tasks: list[tuple[str, float]], held: str) -> None:
+    w = world(gpus, cpus=8)
+    for name, quantity in tasks:
+        w.gpu_task(name, quantity)
+        w.ready()
+    assert held in why(w, w.gpu_task("infer"))
+
+
 def test_fragmentation_is_named() -> None:
     w = world(2)
     w.gpu_task("a", 0.7), w.gpu_task("b", 0.7)
