@@ -33,7 +33,7 @@ ARROWS: dict[str, set[str]] = {
     # what users hold and see
     "engine": {"exceptions", "handles", "views"},
     "handles": {"dag", "engine", "exceptions", "quantities", "waits"},
-    "waits": {"api", "engine", "handles", "views"},
+    "waits": {"api", "engine", "exceptions", "handles", "views"},
     "views": HELD | {"plain_files", "proc", "util"},
     "api": HELD | {"addresses", "job_config", "local_engine.head", "notebook", "views", "waits"},
     "notebook": HELD | {"__init__", "actor", "api", "roots", "views", "waits"},
