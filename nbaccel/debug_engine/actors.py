@@ -8,8 +8,12 @@ from nbaccel import exceptions
 from nbaccel.handles import option_checks
 from nbaccel.handles.options import ActorOptions
 from nbaccel.handles.remote import ActorHandle, MethodSpec
+from nbaccel.local_engine.head import outcomes
+from nbaccel.local_engine.head.records import ActorEntry
+from nbaccel.local_engine.wire import codec
+from nbaccel.scheduling.commands import ActorChanged
 from nbaccel.scheduling.events import ActorKillAsked
-from nbaccel.scheduling.terms import Terms
+from nbaccel.scheduling.terms import Task
 
 if TYPE_CHECKING:
     from nbaccel.debug_engine.engine import DebugEngine
@@ -20,8 +24,7 @@ class Actors:
 
     def __init__(self, engine: DebugEngine) -> None:
         self._engine = engine
-        self.terms: dict[bytes, Terms] = {}
-        self._methods: dict[bytes, dict[str, MethodSpec]] = {}
+        self.entries: dict[bytes, ActorEntry] = {}
         self._names: dict[tuple[str, str], bytes] = {}
 
     def handle(
@@ -32,16 +35,24 @@ class Actors:
             self._engine.values.hold(actor_id)
         return ActorHandle(actor_id, class_name, methods, self._engine, counted=counted)
 
+    def known(self, actor_id: bytes, *, counted: bool) -> ActorHandle:
+        """A handle of an actor that was made here."""
+        terms = self.entries[actor_id].terms
+        return self.handle(actor_id, terms.class_name, codec.load_code(terms.actor.methods), counted=counted)
+
     def out_of_scope(self, id: bytes) -> None:
         """The last handle has gone, if this is an actor's id."""
-        terms = self.terms.get(id)
-        if terms is not None and not terms.actor.detached:
+        entry = self.entries.get(id)
+        if entry is not None and not entry.terms.actor.detached:
             why = "its last handle went out of scope"
             self._engine.stage.tell(ActorKillAsked(id, graceful=True, why=why))
 
-    def add(self, handle: ActorHandle, terms: Terms) -> None:
-        self.terms[handle._actor_id_bytes] = terms
-        self._methods[handle._actor_id_bytes] = handle._method_specs
+    def add(self, creation: Task) -> None:
+        actor_id, terms = creation.actor_id or b"", creation.terms
+        name, namespace = terms.actor.name, terms.actor.namespace
+        self.entries[actor_id] = ActorEntry(
+            actor_id, terms, 0, terms.job, name, namespace, since=creation.submitted_at, creation=creation
+        )
 
     def take_name(self, options: ActorOptions, namespace: str, actor_id: bytes) -> ActorHandle | None:
         """The actor that has the name already, where that is asked for. Raises ActorAlreadyExistsError."""
@@ -61,9 +72,9 @@ class Actors:
 
     def check_group(self, actor_id: bytes, group: str) -> None:
         """Raises ValueError for a concurrency group that the actor does not have."""
-        terms = self.terms.get(actor_id)
-        if terms is not None:
-            option_checks.group_of_calls(group, terms.class_name, terms.actor.concurrency_groups)
+        entry = self.entries.get(actor_id)
+        if entry is not None:
+            option_checks.group_of_calls(group, entry.terms.class_name, entry.terms.actor.concurrency_groups)
 
     def named(self, name: str, namespace: str, *, counted: bool = False) -> ActorHandle:
         """Raises ValueError."""
@@ -71,7 +82,7 @@ class Actors:
         actor_id = self._names.get((namespace, name))
         if actor_id is None:
             raise ValueError(f"Failed to look up actor with name {name!r} in namespace {namespace!r}.")
-        return self.handle(actor_id, self.terms[actor_id].class_name, self._methods[actor_id], counted=counted)
+        return self.known(actor_id, counted=counted)
 
     def names(self, namespace: str | None) -> list[Any]:
         """Names in a namespace; all of them with their namespaces."""
@@ -80,8 +91,13 @@ class Actors:
             return [{"name": name, "namespace": space} for space, name in self._names]
         return [name for space, name in self._names if space == namespace]
 
-    def ended(self, actor_id: bytes) -> None:
-        """Its name is free again."""
+    def changed(self, command: ActorChanged) -> None:
+        """What the scheduler says of one of them."""
+        outcomes.note_actor(self.entries[command.actor_id], command)
+        if command.state == "DEAD":
+            self.free_name(command.actor_id)
+
+    def free_name(self, actor_id: bytes) -> None:
         for key, id in list(self._names.items()):
             if id == actor_id:
                 del self._names[key]

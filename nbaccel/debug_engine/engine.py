@@ -14,30 +14,34 @@ from msgspec.structs import replace
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.debug_engine.actors import Actors
-from nbaccel.debug_engine.groups import Groups
+from nbaccel.debug_engine.inside import Inside
 from nbaccel.debug_engine.machine import Machine
+from nbaccel.debug_engine.picture import Picture
 from nbaccel.debug_engine.reader import Streams
 from nbaccel.debug_engine.stage import Stage, deadlock
 from nbaccel.debug_engine.values import Values
-from nbaccel.debug_engine.view import View
 from nbaccel.debug_engine.workers import Entry
+from nbaccel.handles.ids import PlacementGroupID
 from nbaccel.handles.options import ActorOptions, InitOptions, MethodOptions, TaskOptions
+from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.refs import check_pickled_by_hand
 from nbaccel.handles.remote import ActorClass, ActorHandle, ActorMethod, ObjectRef, ObjectRefGenerator, RemoteFunction
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client import environment_spec
 from nbaccel.local_engine.client.pending_calls import PendingCalls
 from nbaccel.local_engine.client.terms import actor_terms, inheriting, method_terms, methods_with_limit, task_terms
+from nbaccel.local_engine.head.groups import GroupNameTaken, Groups
 from nbaccel.local_engine.wire import codec
+from nbaccel.local_engine.wire.driver_questions import CreateGroup
 from nbaccel.local_engine.wire.ids import IdMaker, return_id, task_of
-from nbaccel.local_engine.worker.execution import current_run
+from nbaccel.local_engine.worker.execution import Running, current_run
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.terms import Task, TaskKind, Terms
 
 JOB = 1
 
 
-class DebugEngine(View):
+class DebugEngine:
     """Keeps the promise of an engine in one process and one thread."""
 
     name = "debug"
@@ -45,19 +49,32 @@ class DebugEngine(View):
     def __init__(self, options: InitOptions) -> None:
         self.options = options
         self.namespace = options.namespace or os.urandom(16).hex()
-        self.started_at = time.time()
         self.ended = False
         self.ids = IdMaker(JOB)
         self.values = Values(lambda id: self.actors.out_of_scope(id))
         self._pending_calls = PendingCalls(self.values)
-        self.machine = Machine(options)
-        self.groups = Groups(self)
         self.actors = Actors(self)
         self.streams = Streams(self)
         self._environment = environment_spec.spelled_out(options.runtime_env)
         self._keys: dict[int, tuple[bytes, Any]] = {}  # id of a function or class -> (its key, itself, to keep the id)
-        self.stage = Stage(self, self.machine)
+        machine = Machine(options)
+        self.stage = Stage(self, machine)
+        scheduler = self.stage.scheduler
+        self.groups: Groups[bytes | None] = Groups(
+            scheduler, self.stage.tell, lambda id, owner, value: self.values.fill(id, value)
+        )
+        self.stage.begin()
         self.ref_gone = self.values.gone
+        self._show(Picture(scheduler, machine, self.actors, self.groups, self.values))
+        inside = Inside(self.stage, self.actors, machine.node_id, self.namespace)
+        self.context, self.actor_devices = inside.context, inside.actor_devices
+        self.current_actor, self.exit_actor = inside.current_actor, inside.exit_actor
+
+    def _show(self, picture: Picture) -> None:
+        self.nodes, self.cluster_resources = picture.nodes, picture.cluster_resources
+        self.available_resources, self.timeline = picture.available_resources, picture.timeline
+        self.snapshot, self.tasks, self.state = picture.snapshot, picture.tasks, picture.state
+        self.explain, self.probe = picture.explain, picture.probe
 
     # ---- submitting
 
@@ -86,11 +103,10 @@ class DebugEngine(View):
             return there
         methods = methods_with_limit(actor_class, inherited)
         handle = self.actors.handle(actor_id, actor_class._name, methods)
-        self.actors.add(handle, terms)
         try:
             self._send(terms, inherited, args, kwargs, actor_id)
         except BaseException:
-            self.actors.ended(actor_id)
+            self.actors.free_name(actor_id)
             raise
         return handle
 
@@ -109,7 +125,16 @@ class DebugEngine(View):
     def _inheriting(self, options: Any) -> Any:
         running = current_run.get()
         outer = self._environment if running is None else running.environment or {}
-        return inheriting(options, outer, self.groups.captured(running))
+        return inheriting(options, outer, self._captured(running))
+
+    def _captured(self, running: Running | None) -> PlacementGroup | None:
+        """The group that what this code submits runs in, unless it says where."""
+        if running is None or not running.terms.capture or not running.terms.choices:
+            return None
+        group_id = running.terms.choices[running.run.choice].placement.group_id
+        if group_id is not None and running.captured is None:
+            running.captured = PlacementGroup(PlacementGroupID(group_id))
+        return running.captured
 
     def _key_of(self, code: Any) -> bytes:
         known = self._keys.get(id(code))
@@ -126,10 +151,13 @@ class DebugEngine(View):
         running = current_run.get()
         parent = running.task_id if running is not None else b""
         submit = wire.Submit(self.ids.task_id(), 0, payload, slots, refs, actor_id, parent)
-        entry = Entry(submit, self._of_job(terms), time.time())
+        entry = Entry(submit, self._of_job(terms), JOB, time.time())
         entry.environment = (options.runtime_env if options is not None else None) or {}
         returned = self._returned(submit.task_id, terms)
-        self._begin(self._task(entry, actor_id), slots)
+        task = self._task(entry, actor_id)
+        if terms.kind is TaskKind.ACTOR_CREATION:
+            self.actors.add(task)
+        self._begin(task, slots)
         return returned
 
     def _arguments(
@@ -175,9 +203,9 @@ class DebugEngine(View):
     def _begin(self, task: Task, slots: list[tuple[int | str, bytes]]) -> None:
         """Hand it to the scheduler: it runs now, or waits for what it lacks."""
         values = {id: self.values.value(id) for _place, id in slots}
-        broken = next((value for value in values.values() if value is not None and value.status != wire.OK), None)
+        broken = next(((id, value) for id, value in values.items() if value and value.status != wire.OK), None)
         if broken is not None and task.kind is not TaskKind.ACTOR_CREATION:
-            self.stage.fail_for_argument(task, broken)
+            self.stage.fail_for_argument(task, *broken)
             return
         task.missing = {id for id, value in values.items() if value is None} or None
         with self.stage.waiting():
@@ -323,6 +351,77 @@ class DebugEngine(View):
 
     def stream_end(self, stream: ObjectRefGenerator) -> ObjectRef[Any]:
         return self.ref(return_id(stream._task_id, 0))
+
+    # ---- placement groups
+
+    def create_group(
+        self,
+        bundles: list[dict[str, float]],
+        strategy: str,
+        name: str,
+        detached: bool,
+        bundle_labels: list[dict[str, str]] | None,
+        soft_node: str,
+    ) -> bytes:
+        group_id = os.urandom(18)
+        asked = CreateGroup(group_id, bundles, strategy, name, detached, bundle_labels)
+        try:
+            self.groups.create(asked, JOB, refuses=self.options.infeasible == "raise")
+        except GroupNameTaken as error:
+            raise exceptions.RaySystemError(str(error)) from None
+        return group_id
+
+    def group_ready(self, group_id: bytes, value: Any) -> ObjectRef[Any]:
+        id, running = return_id(self.ids.task_id(), 0), current_run.get()
+        owner = self.stage.worker_of(running.task_id) if running is not None else None
+        self.groups.ready(group_id, id, owner, self.store(codec.dump(value, []))[0])
+        return self.ref(id)
+
+    def find_group(self, name: str) -> dict[str, Any] | None:
+        return self.groups.find(name, "")
+
+    def remove_group(self, group_id: bytes) -> None:
+        self.groups.remove(group_id)
+
+    def group_table(self, group_id: bytes | None) -> dict[str, Any]:
+        return self.groups.table(group_id)
+
+    # ---- what views ask
+
+    def request_resources(
+        self,
+        num_cpus: int | None,
+        bundles: list[dict[str, float]] | None,
+        bundle_labels: list[dict[str, str]] | None,
+    ) -> bool:
+        return False
+
+    def object_locations(self, refs: Sequence[ObjectRef[Any]]) -> list[dict[str, Any]]:
+        sizes = {row["object_id"]: row["object_size"] for row in self.values.rows()}
+        return [{"node_ids": [], "object_size": sizes.get(ref.hex()), "did_spill": False} for ref in refs]
+
+    def report_progress(self, done: float, total: float) -> None:
+        """Whoever debugs sees where the code is."""
+
+    def recycle(self) -> int:
+        return 0
+
+    def watch(self, callback: Callable[[Any], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
+        """One picture: while somebody looks, nothing runs, and while something runs, nobody looks."""
+        if callback is not None:
+            callback(None if self.ended else self.snapshot())
+
+    def cancel_by_id(self, task_id: str, *, force: bool = False) -> None:
+        """What a picture shows is over: a task runs while the picture waits."""
+
+    def kill_by_id(self, actor_id: str) -> None:
+        self.stage.tell(ev.ActorKillAsked(bytes.fromhex(actor_id)))
+
+    def only_in_history(self, ids: list[bytes]) -> None:
+        """Nothing is ever moved to disk here."""
+
+    def logs(self, task_id: str | None, *, tail: int) -> str:
+        return ""
 
     # ---- the end
 

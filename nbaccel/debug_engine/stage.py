@@ -16,15 +16,15 @@ from nbaccel.debug_engine.execution import DebugExecution, set_up
 from nbaccel.debug_engine.machine import Machine
 from nbaccel.debug_engine.workers import Entry, Stream, Worker
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head import outcomes
 from nbaccel.local_engine.head.orphaned_work import OWNER_DIED
+from nbaccel.local_engine.head.records import CANCELLED
 from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.wire.ids import return_id, task_of
 from nbaccel.local_engine.worker.actor_host import is_unfinished
 from nbaccel.local_engine.worker.execution import ActorExit, Running, current_run
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.commands import Failure
-from nbaccel.scheduling.moves import CANCELLED
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import Task, TaskKind
 
@@ -32,15 +32,6 @@ if TYPE_CHECKING:
     from nbaccel.debug_engine.engine import DebugEngine
 
 NEVER_S = 1e9
-_ERRORS = {
-    Failure.WORKER_CRASHED: "WorkerCrashedError",
-    Failure.CANCELLED: "TaskCancelledError",
-    Failure.ACTOR_DIED: "ActorDiedError",
-    Failure.ACTOR_UNAVAILABLE: "ActorUnavailableError",
-    Failure.UNSCHEDULABLE: "TaskUnschedulableError",
-    Failure.GROUP_REMOVED: "TaskPlacementGroupRemoved",
-}
-_OF_ACTORS = {Failure.UNSCHEDULABLE: "ActorUnschedulableError", Failure.GROUP_REMOVED: "ActorDiedError"}
 
 
 class ProcessEnd(Exception):
@@ -59,8 +50,6 @@ class Stage:
         self.execution = DebugExecution(engine)
         self.workers: dict[bytes, Worker] = {}
         self.streams: dict[bytes, Stream] = {}
-        self.actor_states: dict[bytes, str] = {}
-        self.actor_errors: dict[bytes, wire.Value] = {}  # what calls get of an actor that could not be made
         self._commands: deque[Any] = deque()
         self._wake_at: float | None = None
         self._acts: dict[type, Callable[[Any], None]] = {
@@ -72,12 +61,15 @@ class Stage:
             do.RecallTasks: self._recall,
             do.InterruptTask: self._interrupt,
             do.ReleaseDevices: lambda command: None,
-            do.ActorChanged: self._actor_changed,
+            do.ActorChanged: lambda command: engine.actors.changed(command),
             do.GroupChanged: lambda command: engine.groups.changed(command),
             do.Warn: _say,
             do.WakeAt: self._wake,
         }
-        self.tell(ev.NodeAdded(machine.spec))
+
+    def begin(self) -> None:
+        """The node joins."""
+        self.tell(ev.NodeAdded(self._machine.spec))
 
     # ---- the scheduler's orders
 
@@ -180,11 +172,6 @@ class Stage:
             worker.waiting.remove(running)
             self._done(worker, running, self.execution.failure(running, KeyboardInterrupt()))
 
-    def _actor_changed(self, command: do.ActorChanged) -> None:
-        self.actor_states[command.actor_id] = command.state
-        if command.state == "DEAD":
-            self._engine.actors.ended(command.actor_id)
-
     # ---- running
 
     def _send(self, command: do.SendTask) -> None:
@@ -201,6 +188,10 @@ class Stage:
         told = self._machine.told_ids(command.devices, ids, environment) if environ is not None else ids
         entry.worker_id, entry.node_id, entry.device_ids = worker.worker_id, command.node_id, ids
         record = self.scheduler.task_record(task.task_id)
+        entry.choice, entry.choice_why = command.choice, record.choice_why if record is not None else ""
+        if task.kind is TaskKind.ACTOR_CREATION:
+            actor = self._engine.actors.entries[task.actor_id or b""]
+            actor.worker_id, actor.node_id, actor.device_ids = worker.worker_id, command.node_id, told
         run = wire.Run(
             task.task_id, 0, entry.submit.args, [], told, environ, record.attempt if record else 0, command.choice,
             task.actor_id or b"",
@@ -391,13 +382,11 @@ class Stage:
         if running.leaves:  # perhaps the call went on all the same
             done = _exit_of(running)
         record = self.scheduler.task_record(done.task_id)
-        if record is not None and not record.over:
-            entry: Entry = record.task.payload
-            entry.results, entry.failed, entry.note = done.results, done.failed, done.note
-            entry.times = running.ended(done).times
-            entry.finished_at = time.time()
+        running.ended(done)
+        if record is not None and not record.over and not done.fall_back:
+            outcomes.note_done(record.task.payload, done, time.time())
             if done.failed and running.terms.kind is TaskKind.ACTOR_CREATION:
-                self.actor_errors[running.run.actor_id] = done.results[0].value
+                outcomes.note_failed_creation(self._engine.actors.entries[running.run.actor_id], done.results[0].value)
         if worker.ended:
             return
         if done.exiting:
@@ -419,14 +408,11 @@ class Stage:
 
     def _write(self, task: Task, results: list[wire.Result]) -> None:
         values, raised = self._engine.values, self.execution.raised.pop(task.task_id, None)
-        returns = task.payload.terms.returns
-        if task.payload.terms.num_returns == wire.STREAMING and results[0].value.status != wire.OK:
-            self._engine.streams.failed(task.task_id, results[0].value, raised)
-            if results[0].value.status == wire.RAISED:  # that is the last item's; the stream has come to its end
-                results = [wire.Result(wire.Value(wire.OK, codec.NONE))]
+        last = outcomes.last_item(task, 0, results) if task.terms.num_returns == wire.STREAMING else None
+        if last is not None:
+            self._engine.streams.failed(task.task_id, last[1], raised)
         ready = []
-        for index, result in enumerate(results[:returns]):
-            id = return_id(task.task_id, index)
+        for id, result in outcomes.objects_of(task, results):
             values.keep(result.refs)
             values.fill(id, result.value, raised)
             if result.value.status == wire.OK:
@@ -438,39 +424,22 @@ class Stage:
 
     def _fail_waiting(self, id: bytes, value: wire.Value) -> None:
         """An argument failed: so do the tasks that wait for it, with the same error."""
-        source = self.scheduler.task_record(task_of(id))
-        cancelled = source is not None and source.state is CANCELLED
         for task in self.scheduler.waiting_for(id):
-            self.fail_for_argument(task, value)
-            self.tell(ev.ArgumentFailed(task.task_id, cancelled))
+            self.fail_for_argument(task, id, value)
+            self.tell(ev.ArgumentFailed(task.task_id, task.payload.error_type == CANCELLED))
 
-    def fail_for_argument(self, task: Task, value: wire.Value) -> None:
-        task.payload.failed, task.payload.note = True, "an argument failed"
-        if task.kind is TaskKind.ACTOR_CREATION and task.actor_id is not None:
-            self.actor_errors[task.actor_id] = value
-        self._write(task, [wire.Result(value)] * max(task.payload.terms.returns, 1))
+    def fail_for_argument(self, task: Task, id: bytes, value: wire.Value) -> None:
+        """Write an argument's error as the results of a task that never ran."""
+        outcomes.note_failed_argument(task.payload, self.scheduler.task_record(task_of(id)), time.time())
+        if task.kind is TaskKind.ACTOR_CREATION:
+            outcomes.note_failed_creation(self._engine.actors.entries[task.actor_id or b""], value)
+        self._write(task, outcomes.same_for_all(task.payload, value))
 
     def _fail(self, command: do.FailTask) -> None:
         task = command.task
-        task.payload.failed, task.payload.note = True, command.message
-        value = self._failure(command, task)
-        if task.kind is TaskKind.ACTOR_CREATION and command.failure in _OF_ACTORS:
-            self.actor_errors[task.actor_id or b""] = value  # its calls get the same
-        self._write(task, [wire.Result(value)] * max(task.payload.terms.returns, 1))
-
-    def _failure(self, command: do.FailTask, task: Task) -> wire.Value:
-        kind = _ERRORS.get(command.failure, "WorkerCrashedError")
-        is_task = task.kind is TaskKind.TASK
-        kind = kind if is_task else _OF_ACTORS.get(command.failure, kind)
-        facts: dict[str, Any] = {"task_id": task.task_id.hex()}
-        error = self.actor_errors.get(task.actor_id or b"")
-        if command.failure is Failure.ACTOR_DIED:
-            facts["actor_id"] = (task.actor_id or b"").hex()
-            if error is not None and error.status == wire.RAISED:
-                facts["cause"] = error.data
-            elif error is not None:
-                return error
-        return failures.failed(kind, command.message, **facts)
+        outcomes.note_failure(task.payload, command, time.time())
+        actor = self._engine.actors.entries.get(command.actor_id or task.actor_id or b"")
+        self._write(task, outcomes.same_for_all(task.payload, outcomes.failure_value(command, actor)))
 
 
 def _say(command: do.Warn) -> None:

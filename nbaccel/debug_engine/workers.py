@@ -10,10 +10,9 @@ from typing import Any
 import msgspec
 
 from nbaccel.debug_engine.idle_loop import IdleLoop
-from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.records import TaskEntry
 from nbaccel.local_engine.worker.actor_host import constructed, method_of
 from nbaccel.local_engine.worker.execution import ActorExit, Running
-from nbaccel.scheduling.terms import Terms
 
 
 class Worker(msgspec.Struct, eq=False):
@@ -111,20 +110,7 @@ def _terminate(*args: Any) -> None:
     raise ActorExit
 
 
-class Entry(msgspec.Struct, eq=False):
+class Entry(TaskEntry):
     """This engine's part of a task: Task.payload."""
 
-    submit: wire.Submit
-    terms: Terms
-    submitted_at: float
-    code: Any = None
-    results: list[wire.Result] | None = None
-    failed: bool = False
-    note: str = ""
-    worker_id: bytes = b""
-    node_id: bytes = b""
-    device_ids: dict[str, list[str]] | None = None
-    started_at: float | None = None
-    finished_at: float | None = None
-    times: list[float] = []  # of its phases: wire.Done.times
-    environment: dict[str, Any] = {}
+    environment: dict[str, Any] = {}  # its runtime_env, as it was given

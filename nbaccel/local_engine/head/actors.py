@@ -22,7 +22,6 @@ from nbaccel.views.observer_lines import EndActor
 from nbaccel.views.question import Row
 
 MOST_DEAD = 1_000  # rows that the cockpit shows; a program that makes millions must not fill the head
-_STATES = {"PENDING": "PENDING_CREATION"}
 
 
 class Actors:
@@ -120,11 +119,8 @@ class Actors:
         actor = self.by_id.get(command.actor_id)
         if actor is None:
             return
-        actor.state = _STATES.get(command.state, command.state)
-        actor.why = command.why
-        if command.state == "RESTARTING":
-            actor.restarts += 1
-        elif command.state == "DEAD":
+        outcomes.note_actor(actor, command)
+        if command.state == "DEAD":
             self._died(actor)
 
     def _died(self, actor: ActorEntry) -> None:

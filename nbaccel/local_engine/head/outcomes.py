@@ -12,7 +12,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.records import CANCELLED, ActorEntry, TaskEntry
 from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import return_id
-from nbaccel.scheduling.commands import FailTask, Failure
+from nbaccel.scheduling.commands import ActorChanged, FailTask, Failure
 from nbaccel.scheduling.tasks import TaskRecord
 from nbaccel.scheduling.terms import Task, TaskKind
 
@@ -37,6 +37,7 @@ _NEVER_PLACED = {
 }
 _ABOUT_ACTORS = (Failure.ACTOR_DIED, Failure.ACTOR_UNAVAILABLE)
 _OF_AN_ARGUMENT = "an argument failed"
+_ACTOR_STATES = {"PENDING": "PENDING_CREATION"}
 
 Ending = tuple[int | None, int | None, int | None]  # of a process: pid, exit code, signal
 UNKNOWN_ENDING: Ending = (None, None, None)
@@ -49,8 +50,7 @@ def note_done(entry: TaskEntry, done: wire.Done, now: float) -> None:
     """The task returned, or raised."""
     entry.results, entry.failed, entry.note = done.results, done.failed, done.note
     entry.finished_at, entry.times = now, done.times
-    if done.failed:
-        entry.error_type = CANCELLED if done.note == "cancelled" else RAISED
+    entry.error_type = "" if not done.failed else CANCELLED if done.note == "cancelled" else RAISED
 
 
 def note_failure(entry: TaskEntry, command: FailTask, now: float) -> None:
@@ -76,6 +76,13 @@ def note_failed_creation(actor: ActorEntry, value: wire.Value) -> None:
         actor.creation_error = value.data
     elif value.data is not None:
         actor.creation_failure = value
+
+
+def note_actor(actor: ActorEntry, command: ActorChanged) -> None:
+    """The scheduler says how an actor is."""
+    actor.state = _ACTOR_STATES.get(command.state, command.state)
+    actor.why = command.why
+    actor.restarts += command.state == "RESTARTING"
 
 
 # ---- values

@@ -17,9 +17,11 @@ from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.cluster_answers import ClusterAnswers
 from nbaccel.local_engine.head.connections import Connections, Failed, Handler, Handlers, Hearing
 from nbaccel.local_engine.head.decisions import Decisions
+from nbaccel.local_engine.head.devices.foreign_memory import ForeignMemory
 from nbaccel.local_engine.head.devices.room import DeviceRoom
 from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.greetings import Greetings
+from nbaccel.local_engine.head.group_answers import GroupAnswers
 from nbaccel.local_engine.head.groups import Groups
 from nbaccel.local_engine.head.held_prints import HeldPrints
 from nbaccel.local_engine.head.jobs import Jobs
@@ -194,13 +196,8 @@ class Parts:
 
     def _make_views(self) -> None:
         actors, workers, jobs = self.actors.by_id, self.workers.by_id, self.jobs.by_number
-        self.groups = Groups(
-            self.scheduler,
-            self.objects,
-            jobs,
-            self.tell,
-            fill=self.delivery.fill,
-            changed=self.watchers.changed,
+        self.groups: Groups[int] = Groups(
+            self.scheduler, self.tell, lambda id, owner, value: self.delivery.fill(id, value, [], owner)
         )
         self.orphaned_work = OrphanedWork(self.scheduler, self.objects, self.tell, owner_died=self.groups.owner_died)
         self.picture = Picture(
@@ -217,15 +214,14 @@ class Parts:
             arena_used=lambda: self.store.arena.used,
             started_at=self._life.started_at,
         )
-        self.reasons = Reasons(
-            self.scheduler,
+        self.foreign = ForeignMemory(
             self.nodes,
-            actors,
-            workers,
-            is_ours=lambda pid: pid in self.workers.by_pid,
-            look=self.devices.looks.look,
+            self.scheduler,
+            self.devices.looks.look,
             look_at_leases=self.devices.look_at_leases,
+            is_ours=lambda pid: pid in self.workers.by_pid,
         )
+        reasons = Reasons(self.scheduler, actors, self.nodes.devices, self.workers.pid_of, self.foreign)
         rows = StateRows(
             self.picture,
             self.objects,
@@ -240,7 +236,7 @@ class Parts:
         self.cluster_answers = ClusterAnswers(
             self.picture,
             rows,
-            self.reasons,
+            reasons,
             snapshot=lambda: self.picture.snapshot(self.watchers.seq),
         )
         self.observers = Observers(
@@ -331,7 +327,7 @@ class Parts:
             self.object_room.answers(),
             self.actors.answers(),
             self.tasks.submissions.answers(),
-            self.groups.answers(),
+            GroupAnswers(self.groups, self.objects, self.jobs.by_number).answers(),
             self.virtual_nodes.answers(),
             self.spoiled_workers.answers(),
             self.cluster_answers.answers(),
@@ -380,7 +376,7 @@ class Parts:
 
     def _node_is_known(self) -> None:
         self._life.ready()
-        self.reasons.first_look()
+        self.foreign.look()  # be ready for the first question
 
     def _job_began(self, job: Job) -> None:
         for problem in self.zygotes.preloading_problems():

@@ -50,7 +50,7 @@ class Picture:
         *,
         actors: Mapping[bytes, ActorEntry],
         workers: Mapping[bytes, WorkerProcess],
-        groups: Groups,
+        groups: Groups[int],
         jobs: Mapping[int, Job],
         metrics: Mapping[str, DeviceMetrics],
         alerts: Callable[[], list[Alert]],

@@ -1,67 +1,73 @@
-"""The head's answers to "why does it wait?" and "what would it meet?", in the words of `nbaccel.views.explanations`.
+"""Answers to "why does it wait?" and "what would it meet?", in the words of `nbaccel.views.explanations`.
 
-The scheduler's books say what fits and who holds what. The devices themselves are asked for what no book has: memory
-that processes of others have taken. A question never waits for that; it is answered with what was seen last, and the
-devices are looked at again for the next one.
+The scheduler's books say what fits and who holds what. What no book has, memory that processes of others have taken, is
+asked of `foreign`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import msgspec
 
-from nbaccel import proc
-from nbaccel.accelerators.metrics import DeviceMetrics
+from nbaccel.accelerators import NodeDevices
+from nbaccel.local_engine.head.records import ActorEntry
+from nbaccel.local_engine.head.rows import PidOf
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.explain import Explanation, HolderFact
+from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import Choice
 from nbaccel.views import explanations, wording
 
-if TYPE_CHECKING:
-    from nbaccel.local_engine.head.devices.device_looks import Look
-    from nbaccel.local_engine.head.devices.nodes import Nodes
-    from nbaccel.local_engine.head.records import ActorEntry, WorkerProcess
-    from nbaccel.scheduling.scheduler import Scheduler
-
 MOST_EXPLAINED = 50
-FOREIGN_BYTES = 512 << 20  # less than this of a device's memory is no reason for anything
-LOOK_AGAIN_S = 1.0
 TASK_ID_BYTES, GROUP_ID_BYTES = 24, 18
 
 
+class Foreign(Protocol):
+    """What others than this cluster do to the devices."""
+
+    def look(self) -> None:
+        """Look again, for the next question."""
+
+    def of(self, resources: list[str]) -> list[str]:
+        """A line for each device of these resources that others use."""
+
+
+class NobodyElse:
+    """No device is shared with anybody."""
+
+    def look(self) -> None:
+        """There is nothing to look at."""
+
+    def of(self, resources: list[str]) -> list[str]:
+        return []
+
+
 class Reasons:
-    """Explains and probes for one head."""
+    """Explains and probes."""
 
     def __init__(
         self,
         scheduler: Scheduler,
-        nodes: Nodes,
         actors: Mapping[bytes, ActorEntry],
-        workers: Mapping[bytes, WorkerProcess],
-        *,
-        is_ours: Callable[[int], bool],
-        look: Look,
-        look_at_leases: Callable[[], None],
+        devices: Mapping[bytes, NodeDevices],
+        pid_of: PidOf,
+        foreign: Foreign,
     ) -> None:
         self._scheduler = scheduler
-        self._nodes = nodes
         self._actors = actors
-        self._workers = workers
-        self._is_ours = is_ours  # whether a process of this pid is a worker
-        self._look_at = look
-        self._look_at_leases = look_at_leases
-        self._seen: dict[str, DeviceMetrics] = {}  # device -> its memory and processes, when last looked at
-        self._looked_at = 0.0
+        self._devices = devices  # by node
+        self._pid_of = pid_of
+        self._foreign = foreign
 
     # --- why ------------------------------------------------------------------------------------------------------
 
     def explain(self, what: str | None) -> list[explanations.Explanation]:
         """Of one thing by its hex id, or of everything that waits; empty when the id is not known."""
-        self._look()
+        self._foreign.look()
         if what is None:
             return self._all()
         id = bytes.fromhex(what)
@@ -100,7 +106,7 @@ class Reasons:
 
     def probe(self, choice: Choice) -> explanations.Probe:
         """What a task that asks for this would meet, were it submitted now."""
-        self._look()
+        self._foreign.look()
         found = self._scheduler.explain_choice(choice, time.monotonic())
         return self._row("", found).as_probe()
 
@@ -108,7 +114,7 @@ class Reasons:
 
     def _row(self, id: str, found: Explanation) -> explanations.Explanation:
         resources = found.resources or [name for name in self._device_resources() if name in found.asks]
-        foreign = self._foreign(resources)
+        foreign = self._foreign.of(resources)
         sentence = found.sentence
         if foreign:
             sentence = f"{sentence.removesuffix('.')}; {'; '.join(foreign)}."
@@ -133,7 +139,7 @@ class Reasons:
     def _holder(self, fact: HolderFact) -> explanations.Blocker:
         device = None
         if fact.index is not None:
-            device = self._nodes.device(fact.node_id, fact.resource, fact.index).id
+            device = self._devices[fact.node_id].devices[fact.resource][fact.index].id
         return explanations.Blocker(
             name=fact.name,
             resource=fact.resource,
@@ -158,64 +164,7 @@ class Reasons:
         elif fact.task_id:
             record = self._scheduler.task_record(fact.task_id)
             worker_id = record.task.payload.worker_id if record is not None else b""
-        worker = self._workers.get(worker_id)
-        return worker.pid if worker is not None else None
-
-    # --- memory of others -----------------------------------------------------------------------------------------
+        return self._pid_of(worker_id)
 
     def _device_resources(self) -> list[str]:
-        return list(self._nodes.devices[self._nodes.node_id].devices) if self._nodes.devices else []
-
-    def _look(self) -> None:
-        now = time.monotonic()
-        devices = self._nodes.real()
-        if devices:  # other heads may have taken some since we last tried to
-            self._look_at_leases()
-        if not devices or now < self._looked_at + LOOK_AGAIN_S:
-            return
-        self._looked_at = now
-
-        def seen(metrics: list[DeviceMetrics] | None) -> None:
-            pairs = zip(devices, metrics or [], strict=False)
-            self._seen.update((device.lease_key, each) for device, each in pairs)
-
-        self._look_at(devices, seen)
-
-    def first_look(self) -> None:
-        """The devices are known: be ready for the first question."""
-        self._look()
-
-    def _foreign(self, resources: list[str]) -> list[str]:
-        """`GPU 0 is free for us, but 70 GiB of its memory are used by pid 4711 (python)`."""
-        lines = []
-        free = {
-            (state.spec.resource, state.spec.index): state.room() >= state.amount
-            for state in self._scheduler.devices(self._nodes.node_id)
-        }
-        for device in self._nodes.real():
-            metrics = self._seen.get(device.lease_key)
-            if device.resource not in resources or metrics is None:
-                continue
-            users = [_user(pid, size) for pid, size in metrics.processes or () if self._is_foreign(pid, size)]
-            if users:
-                ours = "is free for us, but" if free.get((device.resource, device.index)) else "is shared:"
-                lines.append(f"{device.resource} {device.id} {ours} {' and '.join(users)}")
-        return lines
-
-    def _is_foreign(self, pid: int, size: int | None) -> bool:
-        return (size or 0) >= FOREIGN_BYTES and not self._is_ours(pid)
-
-
-def _user(pid: int, size: int | None) -> str:
-    """In a container the driver counts processes of the whole host: a number that is not here names nobody here."""
-    program = _program(pid)
-    who = f"pid {pid} ({program})" if program else f"process {pid} outside of this container"
-    return f"{wording.size(size)} of its memory are used by {who}"
-
-
-def _program(pid: int) -> str:
-    """The name of a process, "" when there is none of this number."""
-    try:
-        return proc.name(pid)
-    except OSError:
-        return ""
+        return list(dict.fromkeys(name for offered in self._devices.values() for name in offered.devices))

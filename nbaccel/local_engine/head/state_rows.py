@@ -30,7 +30,7 @@ class StateRows:
         nodes: Nodes,
         *,
         actors: Mapping[bytes, ActorEntry],
-        groups: Groups,
+        groups: Groups[int],
         jobs: Mapping[int, Job],
         peers: Mapping[int, Peer],
         environments: Environments,

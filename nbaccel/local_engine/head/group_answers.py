@@ -1,0 +1,45 @@
+"""What a process may ask of placement groups, and the answers of the book that keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.groups import GroupNameTaken, Groups
+from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.records import Job
+from nbaccel.local_engine.head.refusal import Refusal
+from nbaccel.local_engine.wire import driver_questions as asks
+from nbaccel.views.question import Row
+
+
+class GroupAnswers:
+    """Answers for the processes of one head."""
+
+    def __init__(self, groups: Groups[int], objects: Objects, jobs: Mapping[int, Job]) -> None:
+        self._groups = groups
+        self._objects = objects
+        self._jobs = jobs
+
+    def answers(self) -> list[Row[Peer]]:
+        """What may be asked of groups."""
+        groups = self._groups
+        return [
+            asks.CreateGroup.answered_by(self._create),
+            asks.WhenGroupReady.answered_by(self._when_ready),
+            asks.RemoveGroup.answered_by(lambda peer, asked: groups.remove(asked.group_id)),
+            asks.ReadGroup.answered_by(lambda peer, asked: groups.table(asked.group_id)),
+            asks.FindGroup.answered_by(lambda peer, asked: groups.find(asked.name, asked.namespace)),
+        ]
+
+    def _create(self, peer: Peer, asked: asks.CreateGroup) -> None:
+        job = self._jobs.get(peer.job)
+        try:
+            self._groups.create(asked, peer.job, refuses=job is not None and job.hello.infeasible == "raise")
+        except GroupNameTaken as error:
+            raise Refusal("RaySystemError", str(error)) from None
+
+    def _when_ready(self, peer: Peer, asked: asks.WhenGroupReady) -> None:
+        self._objects.promise(asked.object_id, peer.client_id)
+        self._groups.ready(asked.group_id, asked.object_id, peer.client_id, wire.Value(wire.OK, asked.value))
