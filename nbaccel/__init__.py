@@ -127,6 +127,7 @@ _ROOMS = {
     "types",
     "util",
 }
+_OLDER = {"state", "worker"}  # attributes in Ray too, and no modules: older names of what is in _private
 _LAZY = {
     "Executor": "waits.executor",
     "LoggingConfig": "logging_config",
@@ -143,6 +144,8 @@ def __getattr__(name: str) -> Any:
     """What is not needed by everyone is imported when it is first named."""
     if name in _LAZY:
         return getattr(importlib.import_module(f"nbaccel.{_LAZY[name]}"), name)
+    if name in _OLDER:
+        return importlib.import_module(f"nbaccel._private.{name}")
     if name in _ROOMS or name in elsewhere.LIBRARIES:
         return importlib.import_module(f"nbaccel.{name}")
     raise elsewhere.no_attribute(__name__, name)

@@ -42,7 +42,7 @@ _MISSING = {
     ),
     "util": (
         "client", "client_connect", "debugpy", "helpers", "iter", "iter_metrics", "lightgbm", "pdb",
-        "ray_debugpy", "rpdb", "sgd", "spark", "timer", "tpu", "tracing", "xgboost",
+        "ray_debugpy", "rpdb", "sgd", "spark", "timer", "tracing", "xgboost",
     ),
     "cluster_utils": ("AutoscalingCluster",),
     "train": (

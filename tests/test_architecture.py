@@ -38,7 +38,7 @@ ARROWS: dict[str, set[str]] = {
     "api": HELD | {"addresses", "job_config", "local_engine.head", "notebook", "views", "waits"},
     "notebook": HELD | {"__init__", "actor", "api", "roots", "views", "waits"},
     "cli": {"__init__", "accelerators", "api", "exceptions", "views"},
-    "util": HELD | {"__init__", "elsewhere", "host_address", "submodules", "waits"},
+    "util": HELD | {"__init__", "accelerators", "elsewhere", "host_address", "submodules", "waits"},
     "train": {"__init__", "accelerators", "elsewhere", "exceptions", "handles", "host_address"}
     | {"util", "views", "waits"},
     # deciding

@@ -6,7 +6,7 @@ They say here what they say in Ray, in terms of the public API. Nothing of nbacc
 import importlib
 from typing import Any
 
-_ROOMS = ("runtime_env", "services", "state", "utils", "worker")
+_ROOMS = ("ray_constants", "runtime_env", "services", "state", "utils", "worker")
 
 
 def __getattr__(name: str) -> Any:

@@ -25,6 +25,7 @@ from nbaccel.util.lookup import get_node_ip_address
 
 SCRIPT_MODE, WORKER_MODE, LOCAL_MODE = 0, 1, 2
 BaseContext = RayContext = ClusterContext  # what init() returns
+blocking_get_inside_async_warned = False  # set by programs that want no warning; none is given here
 
 
 class Worker:
@@ -93,7 +94,30 @@ class Worker:
 
 global_worker = Worker()
 
+
+def get_dashboard_url() -> None:
+    """No address: what Ray's dashboard shows stands in the notebook, see nbaccel.dashboard()."""
+
+
 __all__ = [
-    "LOCAL_MODE", "SCRIPT_MODE", "WORKER_MODE", "BaseContext", "RayContext", "Worker", "cancel", "get", "get_actor",
-    "get_gpu_ids", "global_worker", "init", "is_initialized", "kill", "put", "remote", "shutdown", "wait",
+    "LOCAL_MODE",
+    "SCRIPT_MODE",
+    "WORKER_MODE",
+    "BaseContext",
+    "RayContext",
+    "Worker",
+    "blocking_get_inside_async_warned",
+    "cancel",
+    "get",
+    "get_actor",
+    "get_dashboard_url",
+    "get_gpu_ids",
+    "global_worker",
+    "init",
+    "is_initialized",
+    "kill",
+    "put",
+    "remote",
+    "shutdown",
+    "wait",
 ]  # fmt: skip

@@ -40,10 +40,10 @@ def type_of(name: str) -> str | None:
 
 
 def signs(machine: Machine, pci: Sequence[PciDevice]) -> list[str]:
-    return _nodes(machine) or [f"PCI device {one.address}" for one in of_maker(pci, _MAKER) if one.device in _CHIPS]
+    return chips(machine) or [f"PCI device {one.address}" for one in of_maker(pci, _MAKER) if one.device in _CHIPS]
 
 
-def _nodes(machine: Machine) -> list[str]:
+def chips(machine: Machine) -> list[str]:
     """Device files of Google's chips: the maker is read through sysfs for every one."""
     accel = [path for path in machine.list_path("/dev/accel[0-9]*") if _maker_of_accel(machine, path) == _MAKER]
     return accel or [path for path in machine.list_path("/dev/vfio/[0-9]*") if _address_in_group(machine, path)]
@@ -66,7 +66,7 @@ def _address_in_group(machine: Machine, path: str) -> str | None:
 def probe(machine: Machine, pci: Sequence[PciDevice], say: Say) -> Finding:
     finding = VENDOR.finding()
     say("device files about TPU chips")
-    nodes = _nodes(machine)
+    nodes = chips(machine)
     if not nodes:
         finding.reason = "the PCI bus shows TPU chips, but there is no /dev/accel* or /dev/vfio/* for them."
         finding.advice = "In a container, start it with --privileged or with these devices."

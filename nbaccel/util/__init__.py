@@ -37,6 +37,7 @@ _ROOMS = (
     "scheduling_strategies",
     "serialization",
     "state",
+    "tpu",
 )
 
 __all__ = ["placement_group", *_HOMES, *_ROOMS]

@@ -1,5 +1,6 @@
 """The names that are private to Ray and that programs of others import: they say here what they say in Ray."""
 
+import logging
 import re
 
 import pytest
@@ -75,3 +76,31 @@ def test_without_a_cluster_there_is_no_mode_and_the_tables_say_so():
     assert ray._private.worker.global_worker.mode is None
     with pytest.raises(exceptions.RaySystemError, match=re.escape("nbaccel.init()")):
         ray._private.state.actors()
+
+
+def test_older_names_of_two_private_modules_are_attributes(cluster):
+    member = Member.remote()
+    ray.get(member.about.remote())
+    assert ray.state.actors(actor_id=member._actor_id.hex())["ActorClassName"] == "Member"
+    assert ray.worker.global_worker is ray._private.worker.global_worker
+    assert ray.worker.get_dashboard_url() is None
+    ray._private.worker.blocking_get_inside_async_warned = True
+
+
+def test_values_that_programs_read_mean_what_they_mean_in_ray(cluster):
+    constants = ray._private.ray_constants
+    assert len(ray.put(1).binary()) == constants.ID_SIZE
+    least = constants.MIN_RESOURCE_GRANULARITY
+
+    @ray.remote(num_cpus=least)
+    def small():
+        return logging.Formatter(constants.LOGGER_FORMAT).format(logging.makeLogRecord({"msg": "ran"}))
+
+    assert ray.get(small.remote()).endswith("-- ran")
+
+
+def test_the_values_are_rays():
+    rays = pytest.importorskip("ray._private.ray_constants")
+    own = vars(ray._private.ray_constants)
+    names = [name for name in own if name.isupper()]
+    assert names and {name: own[name] for name in names} == {name: getattr(rays, name) for name in names}
