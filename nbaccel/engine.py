@@ -186,6 +186,19 @@ class Watching(Protocol):
     def kill_by_id(self, actor_id: str) -> None:
         """End the actor that a snapshot shows by this id. Only queues a message: any thread may call it."""
 
+    def publish(
+        self, kind: str, id: str, record: Mapping[str, Any] | None, asked: Callable[[str], object] | None = None
+    ) -> None:
+        """Show a record (at most 64 KB of JSON) to whoever looks at the cluster, in place of the one before of this id;
+        None withdraws it, and so does this process's end.
+
+        What somebody asks of it comes to `asked`, from a thread of the engine's, while other code runs: it returns at
+        once. Raises ValueError for a record that is too large or no JSON.
+        """
+
+    def ask(self, id: str, what: str) -> None:
+        """Ask something, such as "stop", of whoever publishes the record of this id. Raises ValueError without one."""
+
     def logs(self, task_id: str | None, *, tail: int) -> str: ...
 
 

@@ -37,6 +37,7 @@ from nbaccel.local_engine.wire.ids import IdMaker, return_id, task_of
 from nbaccel.local_engine.worker.execution import Running, current_run
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.terms import Task, TaskKind, Terms
+from nbaccel.views.record_book import OwnRecords
 
 JOB = 1
 
@@ -50,6 +51,8 @@ class DebugEngine:
         self.options = options
         self.namespace = options.namespace or os.urandom(16).hex()
         self.ended = False
+        published = OwnRecords(JOB)
+        self.publish, self.ask = published.publish, published.ask
         self.ids = IdMaker(JOB)
         self.values = Values(lambda id: self.actors.out_of_scope(id))
         self._pending_calls = PendingCalls(self.values)
@@ -65,7 +68,7 @@ class DebugEngine:
         )
         self.stage.begin()
         self.ref_gone = self.values.gone
-        self._show(Picture(scheduler, machine, self.actors, self.groups, self.values))
+        self._show(Picture(scheduler, machine, self.actors, self.groups, self.values, published))
         inside = Inside(self.stage, self.actors, machine.node_id, self.namespace)
         self.context, self.actor_devices = inside.context, inside.actor_devices
         self.current_actor, self.exit_actor = inside.current_actor, inside.exit_actor

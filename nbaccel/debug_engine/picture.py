@@ -23,6 +23,7 @@ from nbaccel.local_engine.head.reasons import NobodyElse, Reasons
 from nbaccel.local_engine.head.rows import Rows
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.views.record_book import OwnRecords
 from nbaccel.views.snapshot import ActorRow, GroupRow, NodeRow, Runtime, Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
@@ -34,13 +35,20 @@ class Picture:
     """Draws the books."""
 
     def __init__(
-        self, scheduler: Scheduler, machine: Machine, actors: Actors, groups: Groups[Any], values: Values
+        self,
+        scheduler: Scheduler,
+        machine: Machine,
+        actors: Actors,
+        groups: Groups[Any],
+        values: Values,
+        published: OwnRecords,
     ) -> None:
         self._scheduler = scheduler
         self._machine = machine
         self._actors = actors
         self._groups = groups
         self._values = values
+        self._published = published
         self.started_at = time.time()
         self._rows = Rows(scheduler, _our_pid)
         offered = {machine.node_id: machine.offered}
@@ -60,6 +68,7 @@ class Picture:
             groups=[GroupRow.from_table(row) for row in self._groups.rows()][-MOST_GROUPS:],
             alerts=self._rows.failures(counts, self.started_at),
             counts=counts,
+            published=self._published.rows(),
         )
 
     def _node(self) -> NodeRow:

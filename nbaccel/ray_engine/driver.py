@@ -28,6 +28,7 @@ from nbaccel.ray_engine.submission.shipping import Shipping
 from nbaccel.ray_engine.submission.submissions import About, Submissions
 from nbaccel.ray_engine.submission.tasks import Tasks
 from nbaccel.views import sinks
+from nbaccel.views.record_book import OwnRecords
 
 _serials = itertools.count(1)
 
@@ -47,6 +48,8 @@ class RayEngine(Tasks, Choosing, DeviceMemory, Objects, Cluster, Groups, Watchin
         self.namespace_of_reports = self.reporting.NAMESPACE
         self.namespace = ray.get_runtime_context().namespace
         self.submissions = Submissions()
+        self.published = OwnRecords(changed=self.submitted)
+        self.publish, self.ask = self.published.publish, self.published.ask
         self.stand_ins: dict[bytes, Any] = {}
         self.abandoned = Abandoned()
         self.verdicts: dict[tuple[Any, ...], tuple[float, str]] = {}

@@ -177,6 +177,16 @@ class EndActor(ObserverQuestion[None], tag="kill"):
         return DoneLine(self.tag())
 
 
+class AskPublisher(ObserverQuestion[None], tag="ask_publisher"):
+    """Ask the program that publishes a record (`published` in a snapshot) to do something, such as "stop" of a run."""
+
+    id: str
+    what: str
+
+    def line(self, answer: None) -> DoneLine:
+        return DoneLine(self.tag())
+
+
 class AddNode(ObserverQuestion[str], tag="add_node"):
     """Add a virtual node with the options of cluster_utils.Cluster.add_node(); the answer is its hex id."""
 
@@ -205,8 +215,8 @@ class StopHead(ObserverQuestion[None], tag="stop"):
 QUESTIONS: dict[str, type[ObserverQuestion[Any]]] = {
     kind.tag(): kind
     for kind in (
-        TakeSnapshot, WatchSnapshots, Explain, FindTasks, ReadLogs, ReadNotes, CancelTask, EndActor, AddNode,
-        RemoveNode, StopHead,
+        TakeSnapshot, WatchSnapshots, Explain, FindTasks, ReadLogs, ReadNotes, CancelTask, EndActor, AskPublisher,
+        AddNode, RemoveNode, StopHead,
     )
 }  # fmt: skip
 _IN_WORDS = {str: "text for {}", int: "a whole number of {}", bool: "true or false for {}"}

@@ -199,6 +199,16 @@ class Alert(msgspec.Struct):
         return [cls("failed", f"{name}: {last.why or 'its reason is not known'}", since, last.task_id)]
 
 
+class PublishedRow(msgspec.Struct):
+    """A record that a driver or a worker lets everyone see: the last one of its id."""
+
+    kind: str  # "run": a RunSnapshot
+    id: str
+    record: dict[str, Any]
+    published_at: float
+    job: int = 0
+
+
 class Runtime(msgspec.Struct):
     engine: str  # "local", "ray", "debug"
     version: str
@@ -228,6 +238,7 @@ class Snapshot(msgspec.Struct):
     counts: dict[str, int] = {}  # task state -> number of all tasks in it
     actor_counts: dict[str, int] = {}  # actor state -> number of all actors in it
     jobs: list[JobRow] = []  # of a shared head
+    published: list[PublishedRow] = []
     found: list[str] = []  # sentences on families found but not offered, or not found and why
     protocol: int = PROTOCOL_VERSION
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ from nbaccel.local_engine.client.terms import asked
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import return_id
-from nbaccel.views.observer_lines import AddNode, Explain, FindTasks, ReadLogs, RemoveNode, TakeSnapshot
+from nbaccel.views.observer_lines import AddNode, AskPublisher, Explain, FindTasks, ReadLogs, RemoveNode, TakeSnapshot
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
@@ -67,6 +67,14 @@ class ClusterView:
 
     def kill_by_id(self: Any, actor_id: str) -> None:
         self.link.say(wire.KillActor(bytes.fromhex(actor_id)))
+
+    def publish(
+        self: Any, kind: str, id: str, record: Mapping[str, Any] | None, asked: Callable[[str], object] | None = None
+    ) -> None:
+        self.published.publish(kind, id, record, asked)
+
+    def ask(self: Any, id: str, what: str) -> None:
+        self.link.ask(AskPublisher(id, what))
 
     def object_locations(self: Any, refs: Sequence[ObjectRef[Any]]) -> list[dict[str, Any]]:
         return list(self.link.ask(asks.LocateObjects([ref.binary() for ref in refs])))

@@ -30,6 +30,7 @@ from nbaccel.local_engine.client.garbage import Collector
 from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.pending_calls import PendingCalls
+from nbaccel.local_engine.client.published import PublishedRecords
 from nbaccel.local_engine.client.rooms import Room, Rooms
 from nbaccel.local_engine.client.streams import Streams
 from nbaccel.local_engine.client.values import Values
@@ -59,6 +60,7 @@ class ObjectClient:
         self.values = Values(link, self.holdings, arena_fd)
         self.rooms = Rooms(link)
         self._collector = Collector(link)
+        self.published = PublishedRecords(link)
         self.streams = Streams(self)
         self._pending_calls = PendingCalls(self.values)
         self._arena_fd = arena_fd

@@ -35,6 +35,7 @@ from nbaccel.local_engine.head.outputs import Outputs
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.picture import Picture
 from nbaccel.local_engine.head.poll import Poll
+from nbaccel.local_engine.head.published import Published
 from nbaccel.local_engine.head.questions import Questions
 from nbaccel.local_engine.head.reasons import Reasons
 from nbaccel.local_engine.head.records import Job, WorkerProcess
@@ -195,6 +196,7 @@ class Parts:
         self.virtual_nodes = VirtualNodes(self.nodes, self.lineage, self.tell)
 
     def _make_views(self) -> None:
+        self.published = Published(self.peers, self.send, self.watchers.changed)
         actors, workers, jobs = self.actors.by_id, self.workers.by_id, self.jobs.by_number
         self.groups: Groups[int] = Groups(
             self.scheduler, self.tell, lambda id, owner, value: self.delivery.fill(id, value, [], owner)
@@ -209,6 +211,7 @@ class Parts:
             workers=workers,
             groups=self.groups,
             jobs=jobs,
+            published=self.published.rows,
             metrics=self.devices.watch.metrics,
             alerts=lambda: self.watchers.alerts,
             arena_used=lambda: self.store.arena.used,
@@ -331,6 +334,7 @@ class Parts:
             self.virtual_nodes.answers(),
             self.spoiled_workers.answers(),
             self.cluster_answers.answers(),
+            self.published.answers(),
             [
                 asks.Synchronise.answered_by(lambda peer, asked: None),
                 asks.Recycle.answered_by(lambda peer, asked: self.workers.recycle()),
@@ -425,6 +429,7 @@ class Parts:
         self.object_room.client_gone(client_id)
         self.actors.names.client_gone(client_id)
         self.objects.client_gone(client_id)
+        self.published.client_gone(client_id)
 
     def _worker_gone(self, worker: WorkerProcess) -> None:
         if worker.peer is not None:

@@ -22,6 +22,7 @@ from nbaccel.views.snapshot import (
     GroupRow,
     JobRow,
     NodeRow,
+    PublishedRow,
     Runtime,
     Snapshot,
     WorkerRow,
@@ -52,6 +53,7 @@ class Picture:
         workers: Mapping[bytes, WorkerProcess],
         groups: Groups[int],
         jobs: Mapping[int, Job],
+        published: Callable[[], list[PublishedRow]],
         metrics: Mapping[str, DeviceMetrics],
         alerts: Callable[[], list[Alert]],
         arena_used: Callable[[], int],
@@ -65,6 +67,7 @@ class Picture:
         self._workers = workers
         self._groups = groups
         self._jobs = jobs
+        self._published = published
         self._metrics = metrics  # of devices, by their lease key
         self._alerts = alerts
         self._arena_used = arena_used
@@ -88,6 +91,7 @@ class Picture:
             jobs=self.job_rows(),
             alerts=[*self._alerts()[-MOST_ALERTS:], *self.rows.failures(counts, self._started_at)],
             counts=counts,
+            published=self._published(),
             found=self._found(),
         )
 

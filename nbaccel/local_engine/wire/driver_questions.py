@@ -113,6 +113,17 @@ class ListNamedActors(Question[list[tuple[str, str]]], tag="list_named_actors"):
     namespace: str | None = None
 
 
+# ---- records for whoever looks
+
+
+class Publish(Question[None], tag="publish"):
+    """Show this record in every picture until the asker ends; without a record, the one of this id no more."""
+
+    kind: str
+    id: str
+    record: dict[str, Any] | None = None
+
+
 # ---- the cluster
 
 

@@ -326,6 +326,13 @@ class CollectGarbage(Message):
     """The store fills: refs that only cycles hold are to be let go."""
 
 
+class PublisherAsked(Message):
+    """Somebody asks something of a record that the receiver has published."""
+
+    id: str
+    what: str
+
+
 # ---- news: from the head to a driver's second connection --------------------------------------------------------
 
 
@@ -378,7 +385,7 @@ ToHead = (
 )  # fmt: skip
 ToClient = (
     Welcome | Refused | ObjectValue | ObjectReady | Allocated | Answer | StreamItem | StreamEnd | Setup | Run |
-    Interrupt | Recall
+    Interrupt | Recall | PublisherAsked
     | Exit | CollectGarbage | DefineFunction | DefineTemplate | Lines | Notice | Picture | LogsDrained | Consumed
 )  # fmt: skip
 

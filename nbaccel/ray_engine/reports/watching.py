@@ -239,7 +239,9 @@ class Watching:
         known.more_rows, known.began_at = rows, self._began_at
         if metrics:
             known.samples = self._samples([row["NodeID"] for row in known.tables["nodes"] if row["Alive"]])
-        return draw(known, self._picture_number)
+        drawn = draw(known, self._picture_number)
+        drawn.published = self.published.rows()
+        return drawn
 
     def tasks(self: Any, wanted: TaskFilter) -> FoundTasks:
         self.snapshot()  # takes in what there is to know

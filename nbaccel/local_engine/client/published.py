@@ -1,0 +1,37 @@
+"""What this process publishes, and who is called when somebody asks something of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.wire.driver_questions import Publish
+from nbaccel.views.record_book import Asked, check
+
+
+class PublishedRecords:
+    """Of one driver or worker."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._asked: dict[str, Asked] = {}
+        link.receivers[wire.PublisherAsked] = self._was_asked
+
+    def publish(self, kind: str, id: str, record: Mapping[str, Any] | None, asked: Asked | None) -> None:
+        """As the engine's promise says."""
+        if record is None:
+            self._link.ask(Publish(kind, id))
+            self._asked.pop(id, None)
+            return
+        check(kind, id, record)
+        if asked is not None:
+            self._asked[id] = asked
+        self._link.ask(Publish(kind, id, dict(record)))
+
+    def _was_asked(self, message: wire.PublisherAsked) -> None:
+        """The thread that reads."""
+        asked = self._asked.get(message.id)
+        if asked is not None:
+            asked(message.what)

@@ -1,0 +1,61 @@
+"""Records that drivers and workers publish: kept until they end, and the way back to them.
+
+```
+  Publish(kind, id, record) ──► RecordBook ──► pictures
+  AskPublisher(id, what)    ──► RecordBook ──► PublisherAsked(id, what) to whoever has published it
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.connections import Send
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.refusal import Refusal
+from nbaccel.local_engine.wire import driver_questions as asks
+from nbaccel.views.observer_lines import AskPublisher
+from nbaccel.views.question import Row
+from nbaccel.views.record_book import RecordBook
+from nbaccel.views.snapshot import PublishedRow
+
+
+class Published:
+    """The head's book; a publisher is known by its client id."""
+
+    def __init__(self, peers: Mapping[int, Peer], send: Send, changed: Callable[[], None]) -> None:
+        self._peers = peers
+        self._send = send
+        self._changed = changed
+        self._book: RecordBook[int] = RecordBook()
+
+    def answers(self) -> list[Row[Peer]]:
+        """The rows of the head's table that are answered here."""
+        return [asks.Publish.answered_by(self._publish), AskPublisher.answered_by(self._ask)]
+
+    def _publish(self, peer: Peer, asked: asks.Publish) -> None:
+        if asked.record is None:
+            self._book.withdraw(peer.client_id, asked.id)
+        else:
+            try:
+                self._book.publish(peer.client_id, asked.kind, asked.id, asked.record, peer.job)
+            except ValueError as error:
+                raise Refusal("ValueError", str(error)) from None
+        self._changed()
+
+    def _ask(self, peer: Peer, asked: AskPublisher) -> None:
+        try:
+            publisher = self._peers.get(self._book.publisher_of(asked.id))
+        except ValueError as error:
+            raise Refusal("ValueError", str(error)) from None
+        if publisher is not None and not publisher.closed:
+            self._send(publisher, wire.PublisherAsked(asked.id, asked.what))
+
+    def client_gone(self, client_id: int) -> None:
+        """What it has published is withdrawn."""
+        if self._book.publisher_gone(client_id):
+            self._changed()
+
+    def rows(self) -> list[PublishedRow]:
+        return self._book.rows()

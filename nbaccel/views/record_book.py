@@ -1,0 +1,116 @@
+"""What programs let everyone see who looks at the cluster: a record for each id, of which the last one counts.
+
+```
+  publish(kind, id, record) ──► RecordBook ──► Snapshot.published ──► card, %accel_status, top, observers
+  asked("stop") ◄────────────── RecordBook ◄── ask(id, "stop") ◄───── a button, an observer, another notebook
+```
+The head of the local engine has one book for all its drivers and workers. The Ray and the debug engine have one in each
+process: there, only the process that published a record sees it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from nbaccel.views.snapshot import PublishedRow
+
+MOST_BYTES = 64 << 10  # of one record as JSON
+MOST_RECORDS = 20  # of one publisher; its oldest goes
+P = TypeVar("P")  # how a publisher is known
+Asked = Callable[[str], object]
+
+
+def check(kind: str, id: str, record: Mapping[str, Any]) -> None:
+    """Raises ValueError for a record that cannot be published."""
+    if not kind or not id:
+        raise ValueError(f"A record has a kind and an id, but these are {kind!r} and {id!r}.")
+    try:
+        size = len(msgspec.json.encode(record))
+    except TypeError as error:
+        raise ValueError(
+            f"The record {id} cannot be published: {error}. Use numbers, texts, lists and dicts."
+        ) from None
+    if size > MOST_BYTES:
+        raise ValueError(
+            f"The record {id} has {size} bytes of JSON, and at most {MOST_BYTES} can be published: it is sent again "
+            "with each change. Publish less of it, such as fewer points of a curve."
+        )
+
+
+class RecordBook(Generic[P]):
+    """The records that are published now, with their publishers."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, tuple[P, PublishedRow]] = {}
+
+    def publish(self, publisher: P, kind: str, id: str, record: Mapping[str, Any], job: int) -> None:
+        """Add a record, or replace the one of this id. Raises ValueError for one that cannot be published."""
+        check(kind, id, record)
+        entry = self._entries.get(id)
+        if entry is not None and entry[0] != publisher:
+            raise ValueError(f"The record {id} is published by another program.")
+        self._entries[id] = publisher, PublishedRow(kind, id, dict(record), time.time(), job)
+        own = [each for each, (whose, _row) in self._entries.items() if whose == publisher]
+        for oldest in own[:-MOST_RECORDS]:
+            del self._entries[oldest]
+
+    def withdraw(self, publisher: P, id: str) -> bool:
+        """Take a publisher's record away; whether there was one."""
+        entry = self._entries.get(id)
+        if entry is None or entry[0] != publisher:
+            return False
+        del self._entries[id]
+        return True
+
+    def publisher_gone(self, publisher: P) -> bool:
+        """Take all records of a publisher away; whether it had any."""
+        gone = [id for id, (whose, _row) in self._entries.items() if whose == publisher]
+        for id in gone:
+            del self._entries[id]
+        return bool(gone)
+
+    def publisher_of(self, id: str) -> P:
+        """Raises ValueError when no record has this id."""
+        entry = self._entries.get(id)
+        if entry is None:
+            raise ValueError(f"No record {id} is published here: its program has ended or has withdrawn it.")
+        return entry[0]
+
+    def rows(self) -> list[PublishedRow]:
+        """The records in the order in which they were first published."""
+        return [row for _publisher, row in list(self._entries.values())]
+
+
+class OwnRecords:
+    """The records of one process, for an engine whose views are in that process too."""
+
+    def __init__(self, job: int = 0, changed: Callable[[], object] = lambda: None) -> None:
+        self._job = job
+        self._book: RecordBook[str] = RecordBook()
+        self._asked: dict[str, Asked] = {}
+        self._changed = changed
+
+    def publish(self, kind: str, id: str, record: Mapping[str, Any] | None, asked: Asked | None = None) -> None:
+        """As the engine's promise says."""
+        if record is None:
+            self._asked.pop(id, None)
+            self._book.withdraw("", id)
+        else:
+            self._book.publish("", kind, id, record, self._job)
+            if asked is not None:
+                self._asked[id] = asked
+        self._changed()
+
+    def ask(self, id: str, what: str) -> None:
+        """Raises ValueError when no record has this id."""
+        self._book.publisher_of(id)
+        asked = self._asked.get(id)
+        if asked is not None:
+            asked(what)
+
+    def rows(self) -> list[PublishedRow]:
+        return self._book.rows()
