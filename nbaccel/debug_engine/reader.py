@@ -25,6 +25,7 @@ class Streams:
     def open(self, task_id: bytes) -> ObjectRefGenerator:
         self._made[task_id] = []
         self._counts[task_id] = 0
+        self._engine.values.hold(return_id(task_id, 0))
         return ObjectRefGenerator(task_id, self._engine)
 
     def next_item(self, handle: ObjectRefGenerator, timeout_s: float | None) -> ObjectRef[Any] | None:
@@ -44,7 +45,7 @@ class Streams:
                     self.read_on(stream)
         if not made:
             return self._end_error(handle._task_id)
-        return self._engine.ref(made.pop(0))
+        return ObjectRef(made.pop(0), self._engine)  # it has been held since it was made
 
     def read_on(self, stream: Stream) -> None:
         """Make one more item."""
@@ -57,10 +58,10 @@ class Streams:
     def _end_error(self, task_id: bytes) -> ObjectRef[Any] | None:
         """The last item of a stream that failed raises its error; then it is over."""
         self._made.pop(task_id)
-        error = self._errors.pop(task_id, None)
+        count, error = self._counts.pop(task_id), self._errors.pop(task_id, None)
         if error is None:
             return None
-        id = return_id(task_id, self._counts.pop(task_id) + 1)
+        id = return_id(task_id, count + 1)
         self._engine.values.fill(id, *error)
         return self._engine.ref(id)
 
@@ -70,7 +71,11 @@ class Streams:
 
     def close(self, handle: ObjectRefGenerator) -> None:
         """Nobody reads on."""
-        self._made.pop(handle._task_id, None)
-        stream = self._engine.stage.streams.get(handle._task_id)
+        task_id = handle._task_id
+        for id in (return_id(task_id, 0), *self._made.pop(task_id, ())):
+            self._engine.values.gone(id)
+        self._counts.pop(task_id, None)
+        self._errors.pop(task_id, None)
+        stream = self._engine.stage.streams.get(task_id)
         if stream is not None:
             self._engine.stage.abandon(stream)

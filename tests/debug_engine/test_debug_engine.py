@@ -158,6 +158,25 @@ def test_it_works_inside_of_a_running_loop():
     assert asyncio.run(cell()) == (2, None)
 
 
+def test_nothing_is_kept_of_a_stream_that_nobody_holds_any_more():
+    from nbaccel.util.state import list_objects
+
+    @nbaccel.remote
+    def count(most):
+        yield from range(most)
+
+    def objects():
+        gc.collect()
+        return {row.object_id for row in list_objects(limit=10_000)}
+
+    before = objects()
+    assert [nbaccel.get(ref) for ref in count.remote(3)] == [0, 1, 2]
+    stream = count.remote(3)
+    assert nbaccel.get(next(stream)) == 0
+    del stream
+    assert objects() == before
+
+
 def test_streams_run_as_far_as_they_are_read():
     made = []
 
