@@ -52,7 +52,7 @@ class FakeWorker:
 
     def __init__(self, worker_id: bytes, pid: int, sock: socket.socket) -> None:
         self.worker_id, self.pid, self.sock = worker_id, pid, sock
-        self.reader = framing.FrameReader(of_head=False)
+        self.reader = framing.FrameReader(wire.decode_to_client)
         self.runs: list[wire.Run] = []
         self.status: int | None = None  # how it ended, once it has
 
@@ -116,7 +116,7 @@ class HeadWorld:
     def _join(self) -> None:
         theirs, self._driver = socket.socketpair()
         self.head.door.let_in(theirs, is_our_driver=True)
-        self._reader = framing.FrameReader(of_head=False)
+        self._reader = framing.FrameReader(wire.decode_to_client)
         python = "{}.{}".format(*sys.version_info)
         self.say(wire.Hello("driver", "t", os.getpid(), wire.VERSION, python, sys.prefix))
         self.parts.poll.once()

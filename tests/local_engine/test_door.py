@@ -129,7 +129,7 @@ def heard(sock: socket.socket) -> bytes:
 
 
 def refusal(sock: socket.socket) -> str:
-    (message,) = FrameReader(of_head=False).feed(heard(sock))
+    (message,) = FrameReader(wire.decode_to_client).feed(heard(sock))
     assert type(message) is wire.Refused
     return message.message
 

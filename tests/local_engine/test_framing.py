@@ -23,7 +23,7 @@ NOT_OURS = {
 def test_whatever_msgspec_raises_is_unreadable(body: bytes) -> None:
     frame = len(body).to_bytes(4, "little") + body
     for pieces in ([frame], [frame[:3], frame[3:]], [bytes(wire.frame([wire.Bye()])) + frame]):
-        reader = FrameReader(of_head=True)
+        reader = FrameReader(wire.decode_to_head)
         with pytest.raises(Unreadable, match="cannot be decoded"):
             for piece in pieces:
                 reader.feed(piece)
@@ -39,7 +39,7 @@ def test_frames_in_random_pieces_give_their_messages_in_order() -> None:
     rng = random.Random(7)
     messages = [wire.Releases([rng.randbytes(rng.randrange(40))]) for _ in range(200)]
     data = b"".join(bytes(wire.frame([message])) for message in messages)
-    reader, came, position = FrameReader(of_head=True), [], 0
+    reader, came, position = FrameReader(wire.decode_to_head), [], 0
     while position < len(data):
         size = rng.randrange(1, 90)
         came += reader.feed(data[position : position + size])

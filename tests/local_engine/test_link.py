@@ -11,6 +11,7 @@ from nbaccel import exceptions
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.client.link_states import Request
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.wire.driver_questions import Synchronise
 
@@ -20,7 +21,7 @@ class Other:
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
-        self._reader = framing.FrameReader(of_head=True)
+        self._reader = framing.FrameReader(wire.decode_to_head)
         self.messages: list[Any] = []
 
     def read(self, count: int) -> list[Any]:
@@ -71,7 +72,7 @@ def test_a_message_for_a_full_socket_or_too_large_to_be_taken_whole_waits_for_th
 ) -> None:
     link, other = ends
     count = 0
-    while not link._kicked and count < 1_000_000:  # until one was refused
+    while link._request is not Request.NOW and count < 1_000_000:  # until one was refused
         count += 1
         link.say_at_once(recall(count))
     large = wire.Put(b"i" * 28, wire.Value(wire.OK, b"x" * 10_000))

@@ -51,7 +51,7 @@ def raw_driver() -> tuple[socket.socket, FrameReader]:
     data, fds, _flags, _address = socket.recv_fds(sock, 1 << 16, 1)
     os.close(fds[0])
     assert b"Welcome" in data
-    return sock, FrameReader(of_head=False)
+    return sock, FrameReader(wire.decode_to_client)
 
 
 def last_word(sock: socket.socket, reader: FrameReader) -> Any:

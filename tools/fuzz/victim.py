@@ -51,7 +51,7 @@ class Victim:
         data, fds, _flags, _address = socket.recv_fds(sock, 1 << 16, 1)
         for fd in fds:
             os.close(fd)
-        welcome = FrameReader(of_head=False).feed(data)[0]
+        welcome = FrameReader(wire.decode_to_client).feed(data)[0]
         assert type(welcome) is wire.Welcome, welcome
         return sock, welcome
 

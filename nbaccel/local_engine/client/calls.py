@@ -213,7 +213,7 @@ class Client(ObjectClient):
         return self._define(actor_terms(actor_class, options, namespace, key, fallback, cell=cell, parent=parent))
 
     def call(self, method: ActorMethod, options: MethodOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self.link.closing:
+        if self.link.was_left:
             raise exceptions.ActorDiedError(
                 f"{method.handle._class_name}.{method._spec.name} cannot be called: this handle is of a cluster that "
                 "nbaccel.shutdown() has left. Make the actor again, or find a detached one with get_actor()."

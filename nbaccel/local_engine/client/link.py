@@ -1,7 +1,7 @@
-"""One process's connection to the head: an outbox, a thread that writes, a thread that reads, and questions.
+"""A process's connection to the head or to another worker: an outbox, a writer, a reader, and questions.
 
 ```
-  any thread ── say(message) ──► outbox ── writer thread ──► socket ──► head
+  any thread ── say(message) ──► outbox ── writer thread ──► socket ──► far end
   any thread ◄── receivers (called by the reader thread) ◄── reader thread ◄── socket
 ```
 Only these threads read, or write what the socket may take in parts: a KeyboardInterrupt, which Python raises in the
@@ -22,6 +22,8 @@ from typing import Any, TypeVar
 
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.far_end import HEAD, FarEnd
+from nbaccel.local_engine.client.link_states import LEFT, MOVES, Life, Request, Writer
 from nbaccel.local_engine.wire import framing
 from nbaccel.views.question import Question
 
@@ -34,16 +36,19 @@ IDLE_S = 0.1  # small releases so long: waking the writer costs more than they f
 WHOLE_BYTES = 4096  # of a frame that a unix socket takes whole or not at all
 
 
-class Link:
-    """A framed, batched, thread-safe connection to the head."""
+_NOW = Request.NOW
 
-    def __init__(self, sock: socket.socket, *, on_lost: Callable[[str], None]) -> None:
+
+class Link:
+    """A framed, batched, thread-safe connection. What it is at stands in `link_states`."""
+
+    def __init__(self, sock: socket.socket, *, on_lost: Callable[[str], None], far_end: FarEnd = HEAD) -> None:
         self._sock = sock
+        self.far_end = far_end
         self._outbox: deque[Any] = deque()
         self._kick: SimpleQueue[bool | None] = SimpleQueue()
-        self._kicked = False
-        self._lazy = False
-        self._dozing = False  # the writer will look by itself within IDLE_S
+        self._request = Request.NOTHING
+        self._writer = Writer.LOOKS
         self._write_lock = threading.Lock()
         self._room = threading.Event()
         self._room.set()
@@ -53,8 +58,8 @@ class Link:
         self._question_lock = threading.Lock()
         self.receivers: dict[type, Callable[[Any], None]] = {wire.Answer: self._answered, wire.Refused: self._refused}
         self.before_write: Callable[[], None] | None = None  # appends what has gathered elsewhere (releases)
-        self.lost: str | None = None
-        self.closing = False
+        self.life = Life.OPEN
+        self.lost: str | None = None  # why nothing can be said any more
         self._threads: list[threading.Thread] = []
 
     def start(self, name: str, *, read: bool = True) -> None:
@@ -70,8 +75,8 @@ class Link:
     def say(self, message: Any) -> None:
         """Queue a message; it leaves at once, with whatever else is waiting."""
         self._outbox.append(message)
-        if not self._kicked:
-            self._kicked = True
+        if self._request is not _NOW:
+            self._request = _NOW
             self._kick.put(True)
         elif len(self._outbox) > FULL and threading.current_thread() is threading.main_thread():
             self._hold_back()
@@ -81,7 +86,7 @@ class Link:
 
         It saves waking the writer. An interrupt comes before the one system call that takes all of it, or after.
         """
-        if not self._kicked and not self._outbox:
+        if self._request is not _NOW and not self._outbox:
             frame = wire.frame([message])
             if len(frame) <= WHOLE_BYTES and self._wrote_whole(frame):
                 return
@@ -111,13 +116,13 @@ class Link:
 
     def nudge_some_time(self) -> None:
         """Let the writer look within IDLE_S; costs nothing while it is awake now and then anyway."""
-        if not self._dozing:
+        if self._writer is Writer.SLEEPS:
             self.nudge()
 
     def nudge(self) -> None:
         """Let the writer look soon. Safe in a finaliser: a SimpleQueue's put may be re-entered."""
-        if not self._lazy:
-            self._lazy = True
+        if self._request is Request.NOTHING:
+            self._request = Request.SOON
             self._kick.put(False)
 
     def _hold_back(self) -> None:
@@ -127,35 +132,39 @@ class Link:
 
     def _write_loop(self) -> None:
         block_signals()
-        while True:
-            urgent = self._next_kick()
-            while urgent is False:
-                try:
-                    urgent = self._kick.get(timeout=LAZY_S)
-                except Empty:
-                    break
-            if urgent is None:
-                return
+        while self._writes_once():
+            pass
+
+    def _writes_once(self) -> bool:
+        """Wait for a kick and write; False: it was the last."""
+        urgent = self._next_kick()
+        while urgent is False:
             try:
-                self.flush()
-            except Exception as error:  # this thread's last line: whoever waits must not wait for ever
-                self._lose(f"something could not be said to the head: {type(error).__name__}: {error}")
+                urgent = self._kick.get(timeout=LAZY_S)
+            except Empty:
+                break
+        if urgent is None:
+            return False
+        try:
+            self.flush()
+        except Exception as error:  # this thread's last line: whoever waits must not wait for ever
+            self._lose(f"something could not be said to {self.far_end.name}: {type(error).__name__}: {error}")
+        return True
 
     def _next_kick(self) -> bool | None:
         """Wait to be woken; soon after some work, look once unasked."""
-        self._dozing = True
+        self._writer = Writer.LOOKS
         try:
             return self._kick.get(timeout=IDLE_S)
         except Empty:
-            self._dozing = False  # before the look: what comes after it will wake us
+            self._writer = Writer.SLEEPS  # before the look: what comes after it will wake us
         self.flush()
         return self._kick.get()
 
     def flush(self) -> None:
         """Write everything that waits. Not for a thread in which a signal handler may raise."""
         with self._write_lock:
-            self._kicked = False
-            self._lazy = False
+            self._request = Request.NOTHING
             if self.before_write is not None:
                 self.before_write()
             outbox = self._outbox
@@ -168,33 +177,33 @@ class Link:
         try:
             self._sock.sendall(data)
         except OSError as error:
-            self._lose(f"writing to the head failed: {error}")
+            self._lose(f"writing to {self.far_end.name} failed: {error}")
 
     # ---- reading
 
     def _read_loop(self) -> None:
         block_signals()
-        reader = framing.FrameReader(of_head=False)
+        reader = framing.FrameReader(self.far_end.decode)
         receivers = self.receivers
-        why = "the head closed the connection"
+        why = f"{self.far_end.name} closed the connection"
         while True:
             try:
                 data = self._sock.recv(READ_BYTES)
             except OSError as error:
-                why = f"reading from the head failed: {error}"
+                why = f"reading from {self.far_end.name} failed: {error}"
                 break
             if not data:
                 break
             try:
                 messages = reader.feed(data)
             except framing.Unreadable as error:
-                why = f"the head sent what this version of nbaccel cannot read: {error}"
+                why = f"{self.far_end.name} sent what this version of nbaccel cannot read: {error}"
                 break
             try:
                 for message in messages:
                     receivers[type(message)](message)
             except Exception as error:  # this thread's last line: whoever waits must not wait for ever
-                why = f"an answer of the head could not be taken: {type(error).__name__}: {error}"
+                why = f"an answer of {self.far_end.name} could not be taken: {type(error).__name__}: {error}"
                 break
         self._lose(why)
 
@@ -203,7 +212,8 @@ class Link:
             return
         self.lost = why
         self._room.set()
-        if not self.closing:
+        self._move("end")
+        if self.life is Life.LOST:
             self._on_lost(why)
         with self._question_lock:
             waiting = list(self._questions.values())
@@ -213,7 +223,7 @@ class Link:
     # ---- questions
 
     def ask(self, question: Question[A], *, timeout_s: float | None = None) -> A:
-        """Ask the head something and wait for the answer. Raises the error that the head names."""
+        """Ask something and wait for the answer. Raises the error that the answer names."""
         request, reply = self._question()
         self.say_at_once(wire.Ask(request, question.tag(), question.body()))
         answer = self._wait_for(request, reply, timeout_s)
@@ -233,20 +243,20 @@ class Link:
     def _wait_for(self, request: int, reply: SimpleQueue[Any], timeout_s: float | None) -> Any:
         try:
             if self.lost is not None:
-                raise exceptions.HeadDiedError(self.lost)
+                raise self.far_end.error(self.lost)
             answer = reply.get(timeout=timeout_s)
         except Empty:
-            raise exceptions.GetTimeoutError(f"the head has not answered within {timeout_s} s") from None
+            raise exceptions.GetTimeoutError(f"{self.far_end.name} has not answered within {timeout_s} s") from None
         finally:
             with self._question_lock:
                 self._questions.pop(request, None)
         if answer is None:
-            raise exceptions.HeadDiedError(self.lost or "the connection is closed")
+            raise self.far_end.error(self.lost or "the connection is closed")
         return answer
 
     def _refused(self, message: Any) -> None:
-        """The head speaks with others, but not with us any more."""
-        self._lose(f"the head ended the connection: {message.message}")
+        """It speaks with others, but not with us any more."""
+        self._lose(f"{self.far_end.name} ended the connection: {message.message}")
 
     def _answered(self, message: Any) -> None:
         with self._question_lock:
@@ -254,9 +264,23 @@ class Link:
         if reply is not None:
             reply.put(message)
 
+    @property
+    def was_left(self) -> bool:
+        """Whether this process has ended the connection, or is about to."""
+        return self.life in LEFT
+
+    def leave(self) -> None:
+        """The connection will be closed: its end is no news from now on."""
+        self._move("close")
+
+    def _move(self, event: str) -> None:
+        life = MOVES[self.life, event]
+        assert isinstance(life, Life)
+        self.life = life
+
     def close(self) -> None:
         """Write what waits, then close. Idempotent."""
-        self.closing = True
+        self.leave()
         if self.lost is None:
             self.flush()
         self._kick.put(None)
@@ -271,6 +295,7 @@ class Link:
 
     def forget(self) -> None:
         """In a forked child: close our copy without a word."""
+        self.life = Life.LOST
         self.lost = f"this process ({os.getpid()}) was forked from one that is connected to a head, and is not itself"
         self._sock.close()
 

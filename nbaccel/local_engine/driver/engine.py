@@ -141,7 +141,7 @@ class Driver(ClusterView, Client):
             return
         self._ended = True
         atexit.unregister(self._at_exit)
-        self.link.closing = True
+        self.link.leave()
         if self.news is not None:
             self.news.stop_watching()
             self.news.greeted(END_TIMEOUT_S)
@@ -363,7 +363,7 @@ def _greet(sock: socket.socket, options: InitOptions, token: str) -> tuple[int, 
 
 def _first_word(data: bytes) -> Any:
     try:
-        return next(iter(framing.FrameReader(of_head=False).feed(data)), None)
+        return next(iter(framing.FrameReader(wire.decode_to_client).feed(data)), None)
     except framing.Unreadable:
         return None
 

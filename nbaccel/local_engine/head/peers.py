@@ -38,7 +38,7 @@ class Peer:
         self.sock = sock
         self.role = role  # "new", "driver", "news", "observer", "worker"
         self.client_id = client_id
-        self.reader = framing.FrameReader(of_head=True)
+        self.reader = framing.FrameReader(wire.decode_to_head)
         self.out: list[Any] = []
         self.pending = bytearray()
         self.wants_write = False

@@ -6,6 +6,7 @@ decoder finds: msgspec raises UnicodeDecodeError for a name in bad UTF-8 and Rec
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from struct import Struct
 from typing import Any
 
@@ -18,6 +19,7 @@ MOST_LINE_BYTES = 1 << 16
 MOST_BYTES_BEFORE_TOKEN = 1 << 16
 LENGTH_BYTES = 4
 _LENGTH = Struct("<I")
+Decode = Callable[[bytes | bytearray | memoryview], list[Any]]  # one frame to its messages
 _NOT_OURS = (ValueError, RecursionError, OverflowError, MemoryError)  # msgspec's own errors are ValueErrors
 
 
@@ -55,13 +57,13 @@ def _words(error: Exception) -> str:
 
 
 class FrameReader:
-    """Turns a stream of bytes, in whatever pieces, into messages."""
+    """Turns a stream of bytes, in whatever pieces, into messages; `decode` is of the language that is spoken here."""
 
     __slots__ = ("_buffer", "_decode")
 
-    def __init__(self, *, of_head: bool) -> None:
+    def __init__(self, decode: Decode) -> None:
         self._buffer = bytearray()
-        self._decode = wire.decode_to_head if of_head else wire.decode_to_client
+        self._decode = decode
 
     def feed(self, data: bytes | bytearray) -> list[Any]:
         """Add bytes; return the messages that are complete now. Raises Unreadable."""

@@ -388,11 +388,16 @@ ToClient = (
     Interrupt | Recall | PublisherAsked
     | Exit | CollectGarbage | DefineFunction | DefineTemplate | Lines | Notice | Picture | LogsDrained | Consumed
 )  # fmt: skip
+# On a connection between two workers, or a driver and a worker: calls of an actor that do not go through the head.
+ToCallee = DefineFunction | DefineTemplate | Run | Interrupt | Consumed | Refused
+ToCaller = Done | Item | Refused
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=plain)
 encode_body = _encoder.encode
 decode_to_head = msgspec.msgpack.Decoder(list[ToHead]).decode
 decode_to_client = msgspec.msgpack.Decoder(list[ToClient]).decode
+decode_to_callee = msgspec.msgpack.Decoder(list[ToCallee]).decode
+decode_to_caller = msgspec.msgpack.Decoder(list[ToCaller]).decode
 
 
 def frame(messages: list[Any]) -> bytearray:

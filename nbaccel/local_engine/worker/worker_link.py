@@ -18,9 +18,9 @@ from typing import Any
 
 from nbaccel.local_engine.client.link import READ_BYTES, Link, block_signals
 from nbaccel.local_engine.wire import framing
+from nbaccel.local_engine.worker.reading_turns import ReadingTurns
 
 LASTS_S = 0.002  # what the main thread has been at for so long is not short
-LOOKS = 25  # of an idle main thread, until the reader falls asleep
 
 
 class WorkerLink(Link):
@@ -29,13 +29,10 @@ class WorkerLink(Link):
     def __init__(self, sock: socket.socket, inbox: SimpleQueue[Any], *, on_lost: Callable[[str], None]) -> None:
         super().__init__(sock, on_lost=on_lost)
         self._inbox = inbox
-        self._frames = framing.FrameReader(of_head=False)
+        self._frames = framing.FrameReader(self.far_end.decode)
         self._turn = threading.Lock()
         self._calls: SimpleQueue[None] = SimpleQueue()
-        self._called = False
-        self._idle = True  # the main thread has nothing to run
-        self._asleep = True  # the reader waits for a call, however long
-        self._begun = 0  # how much the main thread has begun
+        self._turns = ReadingTurns()
 
     # ---- the main thread
 
@@ -43,7 +40,7 @@ class WorkerLink(Link):
         """What the receivers put into the inbox next."""
         inbox = self._inbox
         if inbox.empty():
-            self._idle = True
+            self._turns.idles()
             if self._turn.acquire(blocking=False):
                 try:
                     while inbox.empty():
@@ -51,10 +48,7 @@ class WorkerLink(Link):
                 finally:
                     self._turn.release()
         item = inbox.get()  # empty only where the reader has the turn, which goes on while we are idle
-        self._idle = False
-        self._begun += 1
-        if self._asleep:
-            self._asleep = False
+        if self._turns.begins():
             self._calls.put(None)
         return item
 
@@ -68,8 +62,7 @@ class WorkerLink(Link):
 
     def _call_reader(self) -> None:
         """An answer may come while the main thread works."""
-        if not self._called and not self._idle:
-            self._called = True
+        if self._turns.waits():
             self._calls.put(None)
 
     # ---- the reader
@@ -83,18 +76,13 @@ class WorkerLink(Link):
 
     def _stand_by(self) -> bool:
         """Read while the main thread is at something that lasts; False: it has been idle for long, fall asleep."""
-        looks = 0
-        while looks < LOOKS:
-            begun = self._begun
+        turns = self._turns
+        while not turns.is_tired():
+            begun = turns.begun
             called = self._called_within(LASTS_S)
-            if self._idle:
-                looks += 1
-                self._called = False
-            elif called or self._begun == begun:
-                looks = 0
-                self._read_beside(self._begun)
-        self._asleep = True
-        return not self._idle  # it has begun something in this moment, and may have thought us awake
+            if turns.is_wanted(begun, called):
+                self._read_beside(turns.begun)
+        return not turns.falls_asleep()
 
     def _called_within(self, seconds: float) -> bool:
         try:
@@ -105,22 +93,22 @@ class WorkerLink(Link):
 
     def _read_beside(self, begun: int) -> None:
         """Until the main thread has something else to run, or reads by itself."""
-        self._called = True  # nobody needs to call who reads
+        turns = self._turns
+        turns.reads()  # nobody needs to call who reads
         while self._turn.acquire(blocking=False):
             try:
                 self._read()
             finally:
                 self._turn.release()
-            # An idle main thread that could not have the turn waits for us: go on until there is something for it.
-            if not self._inbox.empty() or (self._begun != begun and not self._idle):
+            if not turns.goes_on(begun, has_brought=not self._inbox.empty()):
                 break
-        self._called = False
+        turns.stops()
 
     # ---- both, in turns
 
     def _read(self) -> None:
         """The next messages, to their receivers."""
-        why = "the head closed the connection"
+        why = f"{self.far_end.name} closed the connection"
         try:
             data = self._sock.recv(READ_BYTES)
             if data:
@@ -129,10 +117,10 @@ class WorkerLink(Link):
                     receivers[type(message)](message)
                 return
         except OSError as error:
-            why = f"reading from the head failed: {error}"
+            why = f"reading from {self.far_end.name} failed: {error}"
         except framing.Unreadable as error:
-            why = f"the head sent what this version of nbaccel cannot read: {error}"
+            why = f"{self.far_end.name} sent what this version of nbaccel cannot read: {error}"
         except Exception as error:  # whoever waits must not wait for ever
-            why = f"an answer of the head could not be taken: {type(error).__name__}: {error}"
+            why = f"an answer of {self.far_end.name} could not be taken: {type(error).__name__}: {error}"
         self._lose(why)
         threading.Event().wait()  # whoever is told ends the process

@@ -55,7 +55,7 @@ class House:
         self.sock.setblocking(False)
         self.peer = Peer(theirs, "driver", self.connections.next_client_id())
         self.connections.add(self.peer)
-        self.reader = FrameReader(of_head=False)
+        self.reader = FrameReader(wire.decode_to_client)
 
     def _hear(self, peer: Peer, message: Any) -> None:
         self.heard.append(message)

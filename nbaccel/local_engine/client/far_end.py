@@ -1,0 +1,31 @@
+"""Who is at the other end of a link: what it says, what sentences call it, and the error of its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nbaccel import exceptions
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.wire.framing import Decode
+
+
+@dataclass(frozen=True, slots=True)
+class FarEnd:
+    """The head, or a worker that calls us or is called by us."""
+
+    name: str  # "the head"
+    decode: Decode  # its frames
+    error: type[Exception]  # what those get who wait for an answer when it has gone
+
+
+HEAD = FarEnd("the head", wire.decode_to_client, exceptions.HeadDiedError)
+
+
+def caller(name: str) -> FarEnd:
+    """A process that sends calls straight to the actor in ours."""
+    return FarEnd(name, wire.decode_to_callee, exceptions.OwnerDiedError)
+
+
+def callee(name: str) -> FarEnd:
+    """The worker of an actor to which we send calls straight."""
+    return FarEnd(name, wire.decode_to_caller, exceptions.ActorUnavailableError)

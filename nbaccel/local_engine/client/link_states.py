@@ -1,0 +1,67 @@
+"""What a link is at: its life, what its writer was asked for, and whether the writer looks unasked.
+
+```
+  life      OPEN ── close ──► CLOSING ── end ──► CLOSED
+              └───── end ───► LOST ──── close ─────▲          only an end that we did not ask for is told (`on_lost`)
+  request   NOTHING ── nudge ──► SOON ── say ──► NOW           NOTHING ── say ──► NOW
+              ▲── flush ──────────┴── flush ──────┘            a flush takes everything that waits, whoever flushes
+  writer    LOOKS ── nothing for IDLE_S ──► SLEEPS ── kick ──► LOOKS
+```
+Threads share these states without a lock. A request is set before its kick is put into the queue, and taken back before
+the outbox is emptied: so a request that stands has a kick on its way, and what was queued before is written.
+`MOVES` is the whole table; a test drives a link and compares each of its moves with it.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Life(Enum):
+    """Of a link."""
+
+    OPEN = "open"
+    CLOSING = "closing"  # by ourselves: its end is no news
+    CLOSED = "closed"
+    LOST = "lost"  # it ended before we closed it
+
+
+class Request(Enum):
+    """What the writer has been asked for, and has not begun."""
+
+    NOTHING = "nothing"
+    SOON = "soon"  # to write within LAZY_S
+    NOW = "now"
+
+
+class Writer(Enum):
+    """What the writer does when nobody asks it."""
+
+    LOOKS = "looks"  # within IDLE_S
+    SLEEPS = "sleeps"
+
+
+State = Life | Request | Writer
+MOVES: dict[tuple[State, str], State] = {
+    (Life.OPEN, "close"): Life.CLOSING,
+    (Life.OPEN, "end"): Life.LOST,
+    (Life.CLOSING, "close"): Life.CLOSING,
+    (Life.CLOSING, "end"): Life.CLOSED,
+    (Life.CLOSED, "close"): Life.CLOSED,
+    (Life.CLOSED, "end"): Life.CLOSED,
+    (Life.LOST, "close"): Life.CLOSED,
+    (Life.LOST, "end"): Life.LOST,
+    (Request.NOTHING, "nudge"): Request.SOON,
+    (Request.NOTHING, "say"): Request.NOW,
+    (Request.NOTHING, "flush"): Request.NOTHING,
+    (Request.SOON, "nudge"): Request.SOON,
+    (Request.SOON, "say"): Request.NOW,
+    (Request.SOON, "flush"): Request.NOTHING,
+    (Request.NOW, "nudge"): Request.NOW,
+    (Request.NOW, "say"): Request.NOW,
+    (Request.NOW, "flush"): Request.NOTHING,
+    (Writer.LOOKS, "quiet"): Writer.SLEEPS,
+    (Writer.LOOKS, "kick"): Writer.LOOKS,
+    (Writer.SLEEPS, "kick"): Writer.LOOKS,
+}
+LEFT = (Life.CLOSING, Life.CLOSED)

@@ -1,0 +1,130 @@
+"""Who of a worker's two threads reads its link next: what each of them is at, as states with their moves.
+
+```
+  main thread   IDLE ── begin ──► WORKS ── idle ──► IDLE
+  reader        SLEEPS ── begin (woken) ──► STANDS_BY ◄── main is idle ── CALLED
+                  ▲                           │  │  ▲                       ▲
+                  └── LOOKS times idle ───────┘  │  └── stop ── READS       │
+                                                 ├── read, when called or when work lasts ──► READS
+                                                 └── wait (the main thread awaits an answer) ──┘
+```
+An idle main thread reads by itself. The reader takes over while it works: at once when it is called, else when the work
+has lasted for one look. Each state is written by one thread at a time but `reader`, which both write: a call that the
+reader overlooks costs one look, since it finds the main thread at the same work then. `MOVES` is the whole table.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+LOOKS = 25  # of an idle main thread, until the reader falls asleep
+
+
+class Main(Enum):
+    """What the main thread is at."""
+
+    IDLE = "idle"  # it reads, or waits for the reader to bring something
+    WORKS = "works"
+
+
+class Reader(Enum):
+    """What the reader is at."""
+
+    SLEEPS = "sleeps"  # until it is woken, however long
+    STANDS_BY = "stands by"  # looks every now and then what the main thread does
+    CALLED = "called"  # and has not come yet
+    READS = "reads"
+
+
+State = Main | Reader
+MOVES: dict[tuple[State, str], State] = {
+    (Main.IDLE, "idle"): Main.IDLE,
+    (Main.IDLE, "begin"): Main.WORKS,
+    (Main.WORKS, "begin"): Main.WORKS,
+    (Main.WORKS, "idle"): Main.IDLE,
+    (Reader.SLEEPS, "begin"): Reader.STANDS_BY,
+    (Reader.STANDS_BY, "begin"): Reader.STANDS_BY,
+    (Reader.CALLED, "begin"): Reader.CALLED,
+    (Reader.READS, "begin"): Reader.READS,
+    (Reader.SLEEPS, "wait"): Reader.CALLED,
+    (Reader.STANDS_BY, "wait"): Reader.CALLED,
+    (Reader.CALLED, "wait"): Reader.CALLED,
+    (Reader.READS, "wait"): Reader.READS,
+    (Reader.STANDS_BY, "look"): Reader.STANDS_BY,
+    (Reader.CALLED, "look"): Reader.STANDS_BY,
+    (Reader.STANDS_BY, "read"): Reader.READS,
+    (Reader.CALLED, "read"): Reader.READS,
+    (Reader.READS, "stop"): Reader.STANDS_BY,
+    (Reader.STANDS_BY, "sleep"): Reader.SLEEPS,
+    (Reader.SLEEPS, "stay"): Reader.STANDS_BY,
+}
+
+
+class ReadingTurns:
+    """The two states, and what each thread does next."""
+
+    __slots__ = ("_looks", "begun", "main", "reader")
+
+    def __init__(self) -> None:
+        self.main = Main.IDLE
+        self.reader = Reader.SLEEPS
+        self.begun = 0  # how much the main thread has begun
+        self._looks = 0  # of the reader, at a main thread that was idle
+
+    # ---- the main thread
+
+    def idles(self) -> None:
+        """It has nothing to run."""
+        self.main = Main.IDLE
+
+    def begins(self) -> bool:
+        """It has something to run; whether it has to wake the reader."""
+        self.main = Main.WORKS
+        self.begun += 1
+        if self.reader is not Reader.SLEEPS:
+            return False
+        self.reader = Reader.STANDS_BY
+        return True
+
+    def waits(self) -> bool:
+        """It has said something, and may wait for an answer; whether it has to call the reader."""
+        if self.main is Main.IDLE or self.reader is Reader.CALLED or self.reader is Reader.READS:
+            return False
+        self.reader = Reader.CALLED
+        return True
+
+    # ---- the reader
+
+    def is_wanted(self, begun: int, called: bool) -> bool:
+        """The reader looks: has it to read, when so much had been `begun` at its last look?"""
+        if self.main is Main.IDLE:
+            self._looks += 1
+            self.reader = Reader.STANDS_BY
+            return False
+        if not called and self.begun != begun:
+            return False
+        self._looks = 0
+        return True
+
+    def reads(self) -> None:
+        self.reader = Reader.READS
+
+    def stops(self) -> None:
+        self.reader = Reader.STANDS_BY
+
+    def goes_on(self, begun: int, *, has_brought: bool) -> bool:
+        """The reader has read once: does it read again? An idle main thread that wanted the turn waits for it."""
+        return not has_brought and (self.begun == begun or self.main is Main.IDLE)
+
+    def is_tired(self) -> bool:
+        """The main thread has been idle for long."""
+        return self._looks >= LOOKS
+
+    def falls_asleep(self) -> bool:
+        """Whether the reader may sleep now. The main thread may have begun something, and thought it awake."""
+        self._looks = 0
+        self.reader = Reader.SLEEPS
+        if self.main is Main.IDLE:
+            return True
+        self.reader = Reader.STANDS_BY
+        return False

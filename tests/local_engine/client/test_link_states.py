@@ -1,0 +1,161 @@
+"""A link that does as it likes: each of its moves stands in the table, and everything that is said arrives in order."""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from queue import Empty
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.client.link_states import MOVES, Life, Request, Writer
+from nbaccel.local_engine.wire.framing import FrameReader
+
+
+class Sleeps(Exception):
+    """The writer waits for a kick, however long."""
+
+
+class Kicks:
+    """The queue of kicks. Time passes at once; a wait without end is an exception."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[bool | None] = deque()
+        self.meanwhile: list[Any] = []  # done when the writer begins to wait: other threads act then
+
+    def put(self, kick: bool | None) -> None:
+        self.waiting.append(kick)
+
+    def get(self, timeout: float | None = None) -> bool | None:
+        if not self.waiting and self.meanwhile:
+            self.meanwhile.pop()()
+        if self.waiting:
+            return self.waiting.popleft()
+        if timeout is None:
+            raise Sleeps
+        raise Empty
+
+
+class AnyLink(RuleBasedStateMachine):
+    """Threads take turns at every step that they share; the far end reads when we say so."""
+
+    @initialize()
+    def begin(self) -> None:
+        ours, self.theirs = socket.socketpair()
+        self.theirs.setblocking(False)
+        self.news: list[str] = []
+        self.link = Link(ours, on_lost=self.news.append)
+        self.kicks = self.link._kick = Kicks()  # type: ignore[assignment]
+        self.reader = FrameReader(wire.decode_to_head)
+        self.said = 0
+        self.heard: list[int] = []
+        self.is_left = False
+
+    def message(self) -> wire.GiveUp:
+        self.said += 1
+        return wire.GiveUp(self.said, 0)
+
+    def act(self, what: str) -> None:
+        before = self.link._request
+        if what == "nudge":
+            self.link.nudge()
+        elif what == "some time":
+            what = "nudge" if self.link._writer is Writer.SLEEPS else ""
+            self.link.nudge_some_time()
+        elif what == "later":
+            what = "nudge"
+            self.link.say_later(self.message())
+        else:
+            self.link.say(self.message())
+        assert self.link._request is (MOVES[before, what] if what else before)
+
+    WAYS = st.sampled_from(["say", "later", "nudge", "some time"])
+
+    @rule(what=WAYS)
+    def another_thread_acts(self, what: str) -> None:
+        self.act(what)
+
+    @rule()
+    def says_at_once(self) -> None:
+        before, message = self.link._request, self.message()
+        self.link.say_at_once(message)
+        assert self.link._request in (before, Request.NOW)
+
+    @rule()
+    def flushes(self) -> None:
+        before = self.link._request
+        self.link.flush()
+        assert self.link._request is MOVES[before, "flush"]
+
+    @rule(meanwhile=st.lists(WAYS, max_size=2))
+    def the_writer_works(self, meanwhile: list[str]) -> None:
+        """One pass of its loop; others act while it waits."""
+        self.kicks.meanwhile = [lambda what=what: self.act(what) for what in meanwhile]
+        try:
+            self.link._writes_once()
+        except Sleeps:
+            assert self.link._writer is Writer.SLEEPS
+        for act in self.kicks.meanwhile:
+            act()
+        self.kicks.meanwhile = []
+
+    @rule()
+    def leaves(self) -> None:
+        before, self.is_left = self.link.life, True
+        self.link.leave()
+        assert self.link.life is MOVES[before, "close"]
+
+    @invariant()
+    def what_waits_is_written_some_time(self) -> None:
+        if hasattr(self, "link") and (self.link._outbox or self.link._request is not Request.NOTHING):
+            assert self.kicks.waiting, "nobody wakes the writer"
+
+    def teardown(self) -> None:
+        if not hasattr(self, "link"):
+            return
+        try:
+            for _ in range(3):
+                try:
+                    self.link._writes_once()
+                except Sleeps:
+                    break
+            assert not self.link._outbox
+            self.hear()
+            assert self.heard == list(range(1, self.said + 1))
+            self.ends()
+        finally:
+            self.link.close()
+            self.theirs.close()
+
+    def hear(self) -> None:
+        while True:
+            try:
+                self.heard += [message.offset for message in self.reader.feed(self.theirs.recv(1 << 20))]
+            except BlockingIOError:
+                return
+
+    def ends(self) -> None:
+        """The end is news unless we have left; the second end never is."""
+        before = self.link.life
+        self.link._lose("the far end has gone")
+        self.link._lose("once more")
+        assert self.link.life is MOVES[before, "end"]
+        assert self.news == ([] if self.is_left else ["the far end has gone"])
+        assert self.link.was_left == self.is_left
+        self.link.leave()
+        assert self.link.life is Life.CLOSED
+
+
+AnyLink.TestCase.settings = settings(max_examples=50, stateful_step_count=25, deadline=None)
+TestAnyLink = AnyLink.TestCase
+
+
+def test_every_state_is_in_the_table_and_can_be_left() -> None:
+    for states in (Life, Request, Writer):
+        reached = {MOVES[move] for move in MOVES if isinstance(move[0], states)}
+        assert reached | {next(iter(states))} == set(states)
