@@ -32,20 +32,30 @@ class Streams:
         made = self._made.get(handle._task_id)
         if made is None:
             return None
-        if not made:
-            stream = self._engine.stage.streams.get(handle._task_id)
+        while not made:  # an attempt that ends without an item may be followed by another one
+            stream = self._begun(handle._task_id, timeout_s)
+            if made:
+                break  # it was made while its beginning was waited for
             if stream is None:
-                end = return_id(handle._task_id, 0)  # it has not begun, or it has ended
-                self._engine.await_object(end, timeout_s)
-                stream = self._engine.stage.streams.get(handle._task_id)
-                if stream is None and end not in self._engine.values:
-                    raise self._engine.never(end, timeout_s)
-            if stream is not None and not made:
-                with self._engine.stage.waiting():
-                    self.read_on(stream)
-        if not made:
-            return self._end_error(handle._task_id)
+                return self._end_error(handle._task_id)
+            with self._engine.stage.waiting():
+                self.read_on(stream)
         return ObjectRef(made.pop(0), self._engine)  # it has been held since it was made
+
+    def _begun(self, task_id: bytes, timeout_s: float | None) -> Stream | None:
+        """The stream once it has begun; None when it is over."""
+        if (stream := self._engine.stage.streams.get(task_id)) is not None:
+            return stream
+        end = return_id(task_id, 0)
+        self._engine.await_object(end, timeout_s)
+        stream = self._engine.stage.streams.get(task_id)
+        if stream is None and end not in self._engine.values:
+            raise self._engine.never(end, timeout_s)
+        return stream
+
+    def made(self, task_id: bytes) -> int:
+        """How many items all attempts of the task have made."""
+        return self._counts.get(task_id, 0)
 
     def read_on(self, stream: Stream) -> None:
         """Make one more item."""

@@ -334,7 +334,7 @@ class Stage:
         self.tell(ev.WorkerBlocked(worker.worker_id))
 
     def step(self, stream: Stream) -> bytes | None:
-        """Run a stream to its next item: the item's id, None at the end."""
+        """Run a stream to its next item: the item's id, None at the end or where the reader has the item already."""
         running = stream.running
         item: list[Any] = []
 
@@ -355,6 +355,9 @@ class Stage:
             self._end_stream(stream, done)
             return None
         stream.index += 1
+        running.streamed = True
+        if stream.index <= self._engine.streams.made(running.task_id):
+            return None  # an attempt before this one has made it
         id = return_id(running.task_id, stream.index)
         self._engine.values.hold(id)
         self._engine.values.keep(item[0].result.refs)

@@ -269,6 +269,18 @@ def test_a_task_is_run_again_for_the_errors_that_it_names(nb, tmp_path, which):
     assert nb.get(raises.options(retry_exceptions=which).remote(str(tmp_path / "runs"), 3)) == 3
 
 
+def test_a_stream_that_is_run_again_goes_on_where_it_was(nb, tmp_path):
+    @nb.remote(max_retries=1, retry_exceptions=True)
+    def fails_once():
+        yield from range(2)
+        if not (tmp_path / "failed").exists():
+            (tmp_path / "failed").touch()
+            raise ValueError("once")
+        yield 2
+
+    assert _values(nb, fails_once.remote()) == [0, 1, 2]
+
+
 def test_other_errors_are_not_run_again_and_retries_come_to_an_end(nb, tmp_path):
     for runs, which in ((1, False), (1, [OSError]), (3, [ValueError])):
         path = str(tmp_path / f"{runs} {which}")
