@@ -23,29 +23,83 @@ def grow(where):
 
 
 def test_an_error_of_the_device_is_answered_by_the_next_choice(nb, tmp_path):
-    assert nb.get(grow.remote(str(tmp_path / "marks"))) is True
+    ref = grow.remote(str(tmp_path / "marks"))
+    assert nb.get(ref) is True
     assert (tmp_path / "marks").read_text() == "xx"
+
+    def fallen():
+        return [row for row in nb.snapshot().tasks if row.task_id == ref.task_id().hex() and row.choice]
+
+    (row,) = wait_until(fallen)
+    assert (row.choice, row.attempt) == ("cpu", 1)
+    assert row.choice_why == "cpu was taken, because the choice before raised NoRoom: tried to allocate 80 GiB"
 
 
 def test_an_error_that_no_choice_answers_is_the_users(nb, tmp_path):
     with pytest.raises(NoRoom, match="80 GiB") as error:
         nb.get(grow.options(fallback_on=KeyError).remote(str(tmp_path / "marks")))
     assert isinstance(error.value, nb.exceptions.RayTaskError)
-    assert (tmp_path / "marks").read_text() == "x"
+    assert "grow" in str(error.value).splitlines()[0]
+    assert "supervise" not in str(error.value)
+    with pytest.raises(NoRoom, match="80 GiB"):
+        nb.get(grow.options(fallback=None).remote(str(tmp_path / "marks")))
+    assert (tmp_path / "marks").read_text() == "xx"
+
+
+def test_when_the_last_choice_fails_its_error_is_the_result(nb):
+    @nb.remote(num_gpus=1, fallback=[{"num_gpus": 0.5}], fallback_on=(NoRoom,))
+    def always():
+        raise NoRoom(nbaccel.get_runtime_context().fallback_choice)
+
+    with pytest.raises(NoRoom, match=r"'num_gpus': 0\.5"):
+        nb.get(always.remote())
+
+
+def test_a_stream_falls_back_until_it_has_yielded(nb):
+    @nb.remote(num_gpus=1, fallback="cpu", fallback_on=NoRoom)
+    def stream(early):
+        if early and nbaccel.get_gpu_ids():
+            raise NoRoom("at once")
+        yield from [len(nbaccel.get_gpu_ids())]  # a list's iterator takes nothing that is sent in
+        if not early:
+            raise NoRoom("in the middle")
+
+    assert [nb.get(ref) for ref in stream.remote(True)] == [0]
+    items = stream.remote(False)
+    assert nb.get(next(items)) == 1
+    with pytest.raises(NoRoom):
+        nb.get(next(items))
+
+
+def test_another_function_runs_for_the_fallback_and_is_enough_to_fall_back(nb):
+    @nb.remote(num_gpus=3)
+    def on_device(values):
+        return "device", [2 * value for value in values]
+
+    @on_device.fallback
+    def on_cpu(values):
+        return "cpu", [value + value for value in values]
+
+    assert nb.get(on_device.remote([1.0, 2.0])) == ("cpu", [2.0, 4.0])
+    assert nb.get(on_device.options(fallback="cpu").remote([1.0])) == ("cpu", [2.0])
+    assert nb.get(on_device.options(num_gpus=1).remote([1.0])) == ("device", [2.0])
 
 
 def test_choices_are_tried_in_order(nb):
     @nb.remote(num_gpus=3, fallback=[{"resources": {"NPU": 1}}, {"num_gpus": 0.5}, {"num_cpus": 2}])
     def where():
-        return nbaccel.get_runtime_context().fallback_choice
+        context = nbaccel.get_runtime_context()
+        return context.fallback_choice, context.get_assigned_resources()
 
-    assert nb.get(where.remote()) == "{'num_gpus': 0.5}"
+    assert nb.get(where.remote()) == ("{'num_gpus': 0.5}", {"CPU": 1.0, "GPU": 0.5})
 
 
-def test_an_actor_whose_constructor_fails_on_the_device_is_made_without_it(nb):
+def test_an_actor_whose_constructor_fails_on_the_device_is_made_without_it(nb, tmp_path):
     @nb.remote(num_gpus=1, fallback="cpu", fallback_on=NoRoom)
     class Picky:
         def __init__(self):
+            with open(tmp_path / "marks", "a") as file:
+                file.write("x")
             if nbaccel.get_gpu_ids():
                 raise NoRoom("of the device")
 
@@ -54,6 +108,14 @@ def test_an_actor_whose_constructor_fails_on_the_device_is_made_without_it(nb):
 
     picky = Picky.remote()
     assert nb.get(picky.fell.remote()) is True
+    assert (tmp_path / "marks").read_text() == "xx"
+
+    def fallen():
+        return [row for row in nb.snapshot().actors if row.class_name == "Picky" and row.choice]
+
+    (row,) = wait_until(fallen)
+    assert row.choice_why == "cpu was taken, because the choice before raised NoRoom: of the device"
+    assert wait_until(lambda: nb.probe(num_gpus=2)), "its devices are free again"
     nb.kill(picky)
 
 

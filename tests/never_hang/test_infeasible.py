@@ -61,8 +61,9 @@ def test_the_books_probe_runs_as_it_stands_and_one_line_says_why_there_is_no_gpu
     ]
 
 
-def test_an_error_instead_of_waiting_for_ever_where_it_is_wanted(own_head: Place) -> None:
-    nbaccel.init(num_cpus=2, num_gpus=1, infeasible="raise")
+@pytest.mark.parametrize("engine", ["local", "debug"])
+def test_an_error_instead_of_waiting_for_ever_where_it_is_wanted(own_head: Place, engine: str) -> None:
+    nbaccel.init(engine=engine, num_cpus=2, num_gpus=1, infeasible="raise")
 
     @nbaccel.remote(num_gpus=2)
     def two() -> None: ...
@@ -81,8 +82,11 @@ def test_an_error_instead_of_waiting_for_ever_where_it_is_wanted(own_head: Place
     assert nbaccel.get(two.options(fallback="cpu").remote()) is None
 
 
-def test_a_placement_group_that_can_never_be_placed_is_an_error_where_it_is_wanted(own_head: Place) -> None:
-    nbaccel.init(num_cpus=2, num_gpus=1, infeasible="raise")
+@pytest.mark.parametrize("engine", ["local", "debug"])
+def test_a_placement_group_that_can_never_be_placed_is_an_error_where_it_is_wanted(
+    own_head: Place, engine: str
+) -> None:
+    nbaccel.init(engine=engine, num_cpus=2, num_gpus=1, infeasible="raise")
     group = placement_group([{"CPU": 1}, {"GPU": 2}])
     with pytest.raises(TaskUnschedulableError, match="can never be placed here: this machine has 1 GPU, not 2"):
         nbaccel.get(group.ready())

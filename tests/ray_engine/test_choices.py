@@ -21,10 +21,6 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(300)]
 pytest.importorskip("ray")
 
 
-class OutOfMemory(RuntimeError):
-    """What a device's own code raises."""
-
-
 @nbaccel.remote(num_cpus=0)
 class Holder:
     """Holds devices."""
@@ -113,35 +109,6 @@ def test_a_choice_that_waits_is_cancelled_with_its_attempts(joined: None, tmp_pa
     assert not (tmp_path / "marks").exists()
 
 
-@nbaccel.remote(num_gpus=1, fallback="cpu", fallback_on=OutOfMemory, max_retries=0)
-def grow(marks: str) -> tuple[bool, list[int]]:
-    with open(marks, "a") as file:
-        file.write("x")
-    if nbaccel.get_gpu_ids():
-        raise OutOfMemory("tried to allocate 80 GiB")
-    return nbaccel.get_runtime_context().fallback_taken, nbaccel.get_gpu_ids()
-
-
-def test_an_error_of_the_device_is_answered_by_the_next_choice(joined: None, tmp_path: Path) -> None:
-    ref = grow.remote(str(tmp_path / "marks"))
-    assert nbaccel.get(ref) == (True, [])
-    row = wait_until(lambda: (found := row_of(ref)).choice and found)
-    assert (row.choice, row.attempt) == ("cpu", 1)
-    assert row.choice_why == "cpu was taken, because the choice before raised OutOfMemory: tried to allocate 80 GiB"
-    assert (tmp_path / "marks").read_text() == "xx"
-
-
-def test_another_error_is_the_users(joined: None, tmp_path: Path) -> None:
-    ref = grow.options(fallback_on=ValueError).remote(str(tmp_path / "marks"))
-    with pytest.raises(OutOfMemory) as error:
-        nbaccel.get(ref)
-    assert isinstance(error.value, exceptions.RayTaskError)
-    assert "tried to allocate 80 GiB" in str(error.value)
-    assert "grow" in str(error.value).splitlines()[0]
-    assert "supervise" not in str(error.value)
-    assert (tmp_path / "marks").read_text() == "x"
-
-
 def test_another_function_runs_and_returns_several_values(joined: None) -> None:
     @nbaccel.remote(num_gpus=1, num_returns=2, fallback="cpu", fallback_after_s=0)
     def on_device(values: list[float]) -> tuple[str, float]:
@@ -153,22 +120,6 @@ def test_another_function_runs_and_returns_several_values(joined: None) -> None:
 
     with held(num_gpus=2):
         assert nbaccel.get(on_device.remote([1.0, 2.0])) == ["cpu", 3.0]
-
-
-def test_a_stream_falls_back_until_it_has_yielded(joined: None) -> None:
-    @nbaccel.remote(num_gpus=1, fallback="cpu", fallback_on=OutOfMemory)
-    def stream(early: bool) -> Any:
-        if early and nbaccel.get_gpu_ids():
-            raise OutOfMemory("at once")
-        yield from [len(nbaccel.get_gpu_ids())]  # a list's iterator takes nothing that is sent in
-        if not early:
-            raise OutOfMemory("in the middle")
-
-    assert [nbaccel.get(ref) for ref in stream.remote(True)] == [0]
-    items = stream.remote(False)
-    assert nbaccel.get(next(items)) == 1
-    with pytest.raises(OutOfMemory):
-        nbaccel.get(next(items))
 
 
 def test_a_worker_that_dies_under_a_supervisor_is_told_as_any_other(joined: None) -> None:
@@ -184,11 +135,9 @@ def test_a_worker_that_dies_under_a_supervisor_is_told_as_any_other(joined: None
 class Model:
     """Lives on a device, or not."""
 
-    def __init__(self, marks: str, fails: bool = False) -> None:
+    def __init__(self, marks: str) -> None:
         with open(marks, "a") as file:
             file.write("x")
-        if fails and nbaccel.get_gpu_ids():
-            raise OutOfMemory("of the device")
 
     def kind(self) -> tuple[bool, list[str]]:
         context = nbaccel.get_runtime_context()
@@ -210,14 +159,6 @@ def test_an_actor_takes_what_is_free_and_else_the_next_choice(joined: None, tmp_
         assert row.choice_why.startswith("cpu was taken after ")
         nbaccel.kill(model)
     assert (tmp_path / "busy").read_text() == "x"
-
-
-def test_an_actor_whose_constructor_fails_on_the_device_is_made_without_it(joined: None, tmp_path: Path) -> None:
-    options = {"fallback_after_s": None, "fallback_on": OutOfMemory}
-    model = Model.options(**options).remote(str(tmp_path / "marks"), fails=True)
-    assert nbaccel.get(model.kind.remote()) == (True, [])
-    assert (tmp_path / "marks").read_text() == "xx"
-    nbaccel.kill(model)
 
 
 def test_a_handle_that_is_not_settled_can_be_passed_on(joined: None, tmp_path: Path) -> None:
