@@ -9,6 +9,9 @@ PY := $(VENV)/bin/python
 COCKPIT := tests/cockpit
 NODE_MODULES := $(COCKPIT)/node_modules/.package-lock.json
 
+# Images of Python often forbid it to keep bytecode. Each of a run's thousands of processes would then compile nbaccel.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test test-real check fuzz soak bench lab clean
 
 # Run the quickstart notebook without a browser and print what it showed.

@@ -1,11 +1,13 @@
 """as_completed and map_unordered."""
 
 import itertools
+import threading
 
 import pytest
 
 import nbaccel
 from nbaccel.util import as_completed, map_unordered
+from tests.rig import wait_until
 
 
 @nbaccel.remote(num_cpus=0)
@@ -71,8 +73,19 @@ def test_no_more_items_are_read_than_may_be_in_flight():
     assert len(list(results)) == 99
 
 
-def test_without_back_pressure_all_run_at_once():
-    assert sorted(map_unordered(double, range(200), backpressure_size=None)) == [2 * value for value in range(200)]
+def test_without_back_pressure_all_run_at_once(gate):
+    ended = []
+    reading = threading.Thread(target=lambda: ended.extend(map_unordered(after, [gate] * 20, backpressure_size=None)))
+    reading.start()
+    wait_until(lambda: nbaccel.get(gate.arrived.remote()) == 20)
+    nbaccel.get(gate.open.remote())
+    reading.join()
+    assert ended == ["late"] * 20
+
+
+def test_two_hundred_items_each_give_their_result():
+    mapped = map_unordered(double.options(num_cpus=1), range(200), backpressure_size=None)
+    assert sorted(mapped) == [2 * value for value in range(200)]
 
 
 def test_an_actors_method_can_be_mapped():
