@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+import numpy
 import pytest
 
 import nbaccel
@@ -31,7 +32,7 @@ class Knot:
 
     def __init__(self, size_bytes: int) -> None:
         self.me = self
-        self.ref = nbaccel.put(bytes(size_bytes))
+        self.ref = nbaccel.put(numpy.zeros(size_bytes, numpy.uint8))
         self.value: Any = None
 
 
@@ -66,6 +67,6 @@ def test_cycles_of_the_driver_and_of_workers_are_let_go_when_the_store_fills(clu
 def test_room_that_only_cycles_use_is_given_to_who_asks_for_it(cluster: Place) -> None:
     for _ in range(4):
         knot = Knot(8 * TENTH)
-        knot.value = nbaccel.get(knot.ref)  # in use: it cannot go to disk
+        knot.value = nbaccel.get(knot.ref)  # a view of the store: while it lives, the object cannot go to disk
         del knot
     gc.collect()
