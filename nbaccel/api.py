@@ -423,6 +423,19 @@ def snapshot() -> Snapshot:
     return _running_engine().snapshot()
 
 
+def publish(kind: str, id: str, record: Mapping[str, Any] | None, asked: Callable[[str], object] | None = None) -> None:
+    """Show a record (at most 64 KB of JSON) in every snapshot until this process ends; None withdraws it.
+
+    `asked` is called from another thread with what somebody asks of it. Raises ValueError for what is no such record.
+    """
+    _running_engine().publish(kind, id, record, asked)
+
+
+def ask(id: str, what: str) -> None:
+    """Ask the publisher of a record for something, such as "stop" of a run. Raises ValueError without such a record."""
+    _running_engine().ask(id, what)
+
+
 # ---- heads that others share
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 
+import msgspec
 import pytest
 
+from nbaccel.views.run_snapshot import RunSnapshot
 from nbaccel.views.sinks import Printed, Sinks
 
 
@@ -43,3 +46,17 @@ def test_a_bar_is_drawn_where_it_stands_in_a_terminal(monkeypatch: pytest.Monkey
 
 def test_a_file_has_the_end_of_a_bar_only(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(monkeypatch, io.StringIO(), b"\r10 %", b"\r20 %\r100 %\n", b"x\n") == "(f pid=7) 100 %\n(f pid=7) x\n"
+
+
+def test_a_run_has_a_line_for_each_state_and_in_a_file_no_more(capsys: pytest.CaptureFixture[str]) -> None:
+    sink = Sinks()
+    run = RunSnapshot(id="run-1", name="mnist", path="/runs/mnist", started_at=time.time())
+    for state, reports in (("waiting", 0), ("running", 0), ("running", 1), ("running", 2), ("finished", 3)):
+        sink.run(msgspec.structs.replace(run, state=state, reports=reports))
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[1:4] for line in lines] == [
+        ["◌", "mnist", "waiting"],
+        ["●", "mnist", "running"],
+        ["✓", "mnist", "finished"],
+    ]
+    assert lines[-1].endswith("3 reports")

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from nbaccel.views import top
-from nbaccel.views.snapshot import Snapshot, TaskRow
+from nbaccel.views.snapshot import PublishedRow, Snapshot, TaskRow
 
 
 def _drawn(pictures: list[Snapshot], now: float = 0.0, height: int = 40, width: int = 140) -> str:
@@ -70,3 +70,16 @@ def test_watching_ends_with_the_last_head(busy_snapshot: Snapshot, error: Except
 
     console = Console(file=io.StringIO(), width=140, height=40)
     assert top.watch(lambda: list(heads), pictures, 0.01, console) is False
+
+
+def test_a_training_run_has_a_line(busy_snapshot: Snapshot) -> None:
+    record = {
+        "id": "run-1",
+        "name": "mnist",
+        "path": "/runs/mnist",
+        "state": "running",
+        "started_at": 1.0,
+        "reports": 3,
+    }
+    busy_snapshot.published = [PublishedRow("run", "run-1", record, 0.0)]
+    assert "● mnist running" in _drawn([busy_snapshot]) and "3 reports" in _drawn([busy_snapshot])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from nbaccel.notebook import parts, static_tables
-from nbaccel.views import tables, wording
+from nbaccel.notebook import parts, run_card, static_tables
+from nbaccel.views import run_snapshot, tables, wording
 from nbaccel.views.snapshot import Snapshot
 
 WAITING_SHOWN = 5  # reasons on the card; the rest is a count, since ten thousand tasks may wait
@@ -70,6 +70,8 @@ def text(snapshot: Snapshot) -> str:
     """
     lines = [line for line in (tables.first_line(snapshot), tables.resources(snapshot)) if line]
     lines += ["", tables.as_text(tables.devices(snapshot))]
+    runs = run_snapshot.table(snapshot)
+    lines += ["", tables.as_text(runs)] if runs.rows else []
     lines += [f"waiting: {line}" for line in _waiting_lines(snapshot)]
     lines += [f"attention: {wording.plain(alert.message)}" for alert in snapshot.alerts]
     return "\n".join([*lines, "", tables.headline(snapshot)])
@@ -82,6 +84,7 @@ def html(snapshot: Snapshot, said: str = "") -> str:
             parts.header(tables.busy(snapshot), tables.counted(snapshot), tables.headline(snapshot)),
             parts.note(tables.resources(snapshot)),
             static_tables.devices(snapshot, tiled=True),
+            run_card.table(snapshot),
             *(parts.line(f"waiting: {line}") for line in _waiting_lines(snapshot)),
             *(parts.attention(wording.plain(alert.message)) for alert in snapshot.alerts),
             parts.note(said),

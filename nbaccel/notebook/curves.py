@@ -17,7 +17,9 @@ from nbaccel.notebook.parts import Html
 from nbaccel.views import wording
 
 TABLE_ROWS = 8  # moments of each curve in its table
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 560, 180, 56, 22
+LOG_FROM = 100
+_LEFT, _BOTTOM = 56, 22
+_LARGE, _SMALL = (560, 180), (300, 120)
 _TICKS = 4
 
 
@@ -33,8 +35,20 @@ class Series:
         return [(x, y) for x, y in self.points if y is not None and math.isfinite(y) and math.isfinite(x)]
 
 
-def curve(title: str, series: Sequence[Series], *, x: str = "step", empty: str = "Nothing was reported yet.") -> Html:
-    """The lines with axes, their names and last values beside swatches, and a table of some of their points."""
+def curve(
+    title: str,
+    series: Sequence[Series],
+    *,
+    x: str = "step",
+    empty: str = "Nothing was reported yet.",
+    marks: Sequence[float] = (),
+    small: bool = False,
+) -> Html:
+    """The lines with axes, their names and last values beside swatches, and a table of some of their points.
+
+    `marks` are ticks on the axis, such as checkpoints; `small` is for several curves beside each other. Values that are
+    all positive and span more than a factor of LOG_FROM have a logarithmic axis.
+    """
     known = [each for each in series if each.known()]
     if not known:
         return parts.empty(f"{title}: {empty}")
@@ -42,7 +56,7 @@ def curve(title: str, series: Sequence[Series], *, x: str = "step", empty: str =
     table = parts.table(title, [x, *(each.name for each in known)], _rows(known))
     return Html(
         parts.paragraph(parts.join([parts.words(title, strong=True), *names]))
-        + _drawing(title, known, x)
+        + _drawing(title, known, x, marks, _SMALL if small else _LARGE)
         + parts.for_ears(table)
     )
 
@@ -79,31 +93,46 @@ def ticks(low: float, high: float, count: int = _TICKS) -> list[float]:
     return [round(place * step, 12) for place in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def _drawing(title: str, known: Sequence[Series], x: str) -> Html:
+def _drawing(title: str, known: Sequence[Series], x: str, marks: Sequence[float], size: tuple[int, int]) -> Html:
+    width, height = size
     all_points = [point for each in known for point in each.known()]
     left, right = min(p[0] for p in all_points), max(p[0] for p in all_points)
     low, high = min(p[1] for p in all_points), max(p[1] for p in all_points)
+    log = low > 0 and high / low > LOG_FROM
+    bottom, top = (math.log10(low), math.log10(high)) if log else (low, high)
 
     def at_x(value: float) -> float:
-        return _LEFT + (value - left) / ((right - left) or 1) * (_WIDTH - _LEFT - 8)
+        return _LEFT + (value - left) / ((right - left) or 1) * (width - _LEFT - 8)
 
     def at_y(value: float) -> float:
-        share = (value - low) / (high - low) if high > low else 0.5
-        return 8 + (1 - share) * (_HEIGHT - _BOTTOM - 16)
+        share = ((math.log10(value) if log else value) - bottom) / (top - bottom) if top > bottom else 0.5
+        return 8 + (1 - share) * (height - _BOTTOM - 16)
 
     grid = "".join(
-        f'<path d="M{_LEFT} {at_y(y):.1f}H{_WIDTH - 8}" stroke="currentColor" opacity=".15"/>'
+        f'<path d="M{_LEFT} {at_y(y):.1f}H{width - 8}" stroke="currentColor" opacity=".15"/>'
         f'<text x="{_LEFT - 6}" y="{at_y(y) + 4:.1f}" text-anchor="end">{number(y)}</text>'
-        for y in ticks(low, high)
+        for y in (log_ticks(low, high) if log else ticks(low, high))
     )
     grid += "".join(
-        f'<text x="{at_x(value):.1f}" y="{_HEIGHT - 6}" text-anchor="middle">{number(value)}</text>'
+        f'<text x="{at_x(value):.1f}" y="{height - 6}" text-anchor="middle">{number(value)}</text>'
         for value in ticks(left, right)
+    )
+    grid += "".join(
+        f'<path d="M{at_x(mark):.1f} {height - _BOTTOM}v-6" stroke="currentColor" stroke-width="1.5" opacity=".6"/>'
+        for mark in marks
+        if left <= mark <= right
     )
     lines = "".join(_line(each, at_x, at_y) for each in known)
     label = escape(f"{title} over {x}: {wording.count(len(known), 'curve')}")
-    size = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" style="max-width:100%;width:{_WIDTH}px;font-size:11px;fill:currentColor"'
-    return Html(f'<svg role="img" class="nbaccel-plot" aria-label="{label}" {size}>{grid}{lines}</svg>')
+    drawn = f'viewBox="0 0 {width} {height}" style="max-width:100%;width:{width}px;font-size:11px;fill:currentColor"'
+    return Html(f'<svg role="img" class="nbaccel-plot" aria-label="{label}" {drawn}>{grid}{lines}</svg>')
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Powers of ten within these bounds, at most about five of them."""
+    first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+    step = max(1, math.ceil((last - first) / 4))
+    return [10.0**power for power in range(first, last + 1, step)]
 
 
 def _line(series: Series, at_x: Callable[[float], float], at_y: Callable[[float], float]) -> str:

@@ -23,9 +23,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbaccel.notebook import parts
+from nbaccel.notebook.run_cards import RunCards
 from nbaccel.notebook.settings import NotebookSettings
 from nbaccel.notebook.task_bar import TaskBar
 from nbaccel.views import wording
+from nbaccel.views.run_snapshot import RunSnapshot
 from nbaccel.views.sinks import Line, Notice, Printed
 
 FOLD_UPDATE_S = 0.5
@@ -85,6 +87,7 @@ class CellOutput:
         self._waiting: set[bytes] = set()  # tasks of which it is said that they wait
         self._lock = threading.Lock()
         self._saying_soon = False
+        self._runs = RunCards(send, running)
 
     def write(self, parent: bytes, stream: str, text: str) -> None:
         """Shows whole lines of `stream` ("stdout" or "stderr") under the cell of `parent`."""
@@ -152,6 +155,14 @@ class CellOutput:
         parent = self._running()
         place: dict[str, Any] = json.loads(parent) if parent else {}
         return TaskBar(lambda kind, content: self._send(kind, content, place), total, description)
+
+    def run(self, picture: RunSnapshot) -> None:
+        """Shows a run under the cell that began it, and changes what is shown as the run goes on."""
+        self._runs.run(picture)
+
+    def show_run(self, picture: RunSnapshot, text: str) -> None:
+        """Shows a run under the running cell too, where it goes on changing."""
+        self._runs.show(picture)
 
     def notice(self, message: Notice) -> None:
         """Shows one sentence of the engine's under the cell that it is about; a flood of output does not fold it.

@@ -6,6 +6,7 @@ formatters, so that the classes know nothing of notebooks.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ import nbaccel
 from nbaccel import ObjectRef, api, engine
 from nbaccel.actor import ActorHandle
 from nbaccel.handles.placement_group_handle import PlacementGroup
-from nbaccel.notebook import answers_html, parts, static_tables, views
+from nbaccel.notebook import answers_html, parts, run_card, static_tables, views
 from nbaccel.notebook.parts import Html
 from nbaccel.views import tables, wording
 from nbaccel.views.explanations import Explanation, Probe
@@ -38,6 +39,12 @@ def install(shell: InteractiveShell) -> None:
     html.for_type(Explanation, lambda answer: parts.box([answers_html.explanations([answer])]))
     html.for_type(Probe, lambda answer: parts.box([answers_html.probe(answer)]))
     html.for_type(list, list_html)
+    html.for_type_by_name("nbaccel.train.result", "Result", result_html)
+
+
+def result_html(result: Any) -> str:
+    """The card of a run that has ended, from what its result holds."""
+    return run_card.html(result.picture(), time.time())
 
 
 def ref_html(ref: Any) -> str | None:

@@ -68,6 +68,12 @@ def _message(text: str) -> list[str]:
     return lines if len(lines) <= _LINES else [*lines[: _LINES - 1], "…"]
 
 
+def first_line(error: BaseException | None) -> str:
+    """What a view has room for."""
+    text = str(error) if error is not None else ""
+    return text.splitlines()[0][:300] if text else ""
+
+
 def short(rank: int, errors: Mapping[int, BaseException]) -> str:
     """A failure in one line."""
     cause = cause_of(errors[rank]) if rank in errors else None

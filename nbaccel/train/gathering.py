@@ -27,7 +27,6 @@ from nbaccel.train.gang import Gang, WorkerGroup, as_many_as_fit
 from nbaccel.train.inbox import Inbox
 from nbaccel.train.ranks import Seat, seats
 from nbaccel.train.records import Records
-from nbaccel.train.saying import say
 from nbaccel.train.scaling import ScalingConfig
 from nbaccel.train.worker import Assignment
 
@@ -40,6 +39,8 @@ class Told(Protocol):
     """Who learns how it went, in the run's thread."""
 
     def gang_ready(self, gang: Gang) -> None: ...
+
+    def gang_waits(self, sentence: str) -> None: ...
 
     def no_place(self, error: BaseException) -> None: ...
 
@@ -102,7 +103,7 @@ class Gathering:
         if never:
             self._told.no_place(ControllerError(sentence))
         else:
-            say("train", f"{self._name} waits for its workers: {sentence}")
+            self._told.gang_waits(sentence)
 
     def _when_all(self, refs: list[Any], told: Callable[[list[Any]], None]) -> None:
         """Once all are there: their values. One that fails is the failure of its worker, whatever the others do."""

@@ -15,6 +15,7 @@ from nbaccel.train.retention import Kept, best, score_of
 
 if TYPE_CHECKING:
     from nbaccel.train.journal import Past
+    from nbaccel.views.run_snapshot import RunSnapshot
 
 
 @dataclass(repr=False)
@@ -95,7 +96,14 @@ class Result:
             lines.append(f"error={type(self.error).__name__}")
         return ", ".join(lines) + ")"
 
+    def picture(self) -> RunSnapshot:
+        """What views draw of it: the last metrics, curves of all of them, the path and the checkpoints."""
+        from nbaccel.train.picture import draw_result
+
+        return draw_result(self)
+
     def _repr_html_(self) -> str:
+        """A small table; nbaccel's own card takes its place in IPython."""
         facts = {"metrics": self.metrics, "checkpoint": self.checkpoint and self.checkpoint.path, "path": self.path}
         rows = "".join(
             f"<tr><th>{name}</th><td>{escape(str(value))}</td></tr>" for name, value in facts.items() if value

@@ -9,6 +9,7 @@ The thread begins with the run and ends with it, not with the cell that started 
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from collections.abc import Callable
@@ -26,12 +27,15 @@ from nbaccel.train.errors import ControllerError, TrainingFailedError
 from nbaccel.train.gang import Gang, never_fits, new_mailbox
 from nbaccel.train.gathering import Gathering
 from nbaccel.train.inbox import Inbox
+from nbaccel.train.live import Live
 from nbaccel.train.opening import OpenRun
+from nbaccel.train.picture import RunFacts, epochs_of
 from nbaccel.train.records import Records
 from nbaccel.train.result import Result, of_run
 from nbaccel.train.saying import say
 from nbaccel.train.scaling import ScalingConfig
 from nbaccel.train.worker import LastWords
+from nbaccel.views import sinks
 from nbaccel.waits import interruptible
 
 _TAKE_S = 30.0  # one question to the mailbox waits so long for news
@@ -63,6 +67,9 @@ class Run:
         self._records = Records(open_run, run_config)
         self._controller = ct.Controller(run_config.failure_config.max_failures)
         self._inbox = Inbox()
+        facts = RunFacts(f"run-{secrets.token_hex(6)}", self.name, self.path, time.time(), epochs=epochs_of(config))
+        facts.each = scaling._resources_per_worker_not_none
+        self._live = Live(facts, lambda: self._records.past.kept, run_config.checkpoint_config, self._was_asked)
         self._ended = threading.Event()
         self._result: Result | None = None
         self._error: BaseException | None = None
@@ -85,6 +92,11 @@ class Run:
         KeyboardInterrupt in their functions, then at once.
         """
         self._inbox.put(lambda: self._tell(ct.StopPressed()))
+
+    def _was_asked(self, what: str) -> None:
+        """From a view; a thread of the engine's."""
+        if what == "stop":
+            self.stop()
 
     @property
     def running(self) -> bool:
@@ -120,11 +132,16 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({self.name!r}, {'running' if self.running else 'ended'}, path={self.path!r})"
 
+    def _ipython_display_(self) -> None:
+        """Under the cell that shows it: the picture, which goes on changing with the run."""
+        sinks.installed.show_run(self._live.picture(), repr(self))
+
     # ---- the thread
 
     def begin(self) -> None:
         """Start the run. Raises ControllerError when its gang can never be placed."""
         self._refuse_what_never_fits()
+        self._live.show()
         self._thread.start()
 
     def _refuse_what_never_fits(self) -> None:
@@ -143,18 +160,21 @@ class Run:
             self._carry_out(self._controller.begin())
             while not self._ended.is_set():
                 self._one_event()
+                self._live.show_if_due()
         except BaseException as error:  # the thread's last line: whoever waits for the run must learn of it
             self._fell(error)
 
     def _one_event(self) -> None:
-        happened = self._inbox.next(self._wake_at)
-        if happened is None:
+        happened = self._inbox.next(min((at for at in (self._wake_at, self._live.due) if at is not None), default=None))
+        if happened is not None:
+            happened()
+            self._live.changed()
+        elif self._wake_at is not None and time.monotonic() >= self._wake_at:
             self._wake_at = None
             self._tell(ct.TimePassed())
-        else:
-            happened()
 
     def _tell(self, event: ct.Event) -> None:
+        self._live.facts.happened(event)
         self._carry_out(self._controller.handle(event, time.monotonic()))
 
     def _carry_out(self, orders: list[ct.Order]) -> None:
@@ -192,14 +212,21 @@ class Run:
         self._gang = Gathering(
             self._inbox, self._mailbox, self._scaling, self._config, self._backend, self._records, self.name
         ).begin(number, self._controller, self)
+        self._live.facts.gang_begins(self._gang.size)
 
     def gang_ready(self, gang: Gang) -> None:
         """All ranks have their seats: the function begins."""
         self._records.gang_stands(self._controller.number, gang.seats)
+        self._live.facts.gang_stands(gang.seats, self._records.first_report)
         self._tell(ct.GangReady(gang.size))
         for rank, ref in enumerate(gang.run(self._payload_ref)):
             self._when(ref, partial(self._function_ended, rank))
         self._ask_for_news()
+
+    def gang_waits(self, sentence: str) -> None:
+        """There is no place for it at present."""
+        self._live.facts.waits(sentence)
+        say("train", f"{self.name} waits for its workers: {sentence}")
 
     def no_place(self, error: BaseException) -> None:
         """There is no place for the gang, now or ever."""
@@ -244,10 +271,14 @@ class Run:
             if kind == "report":
                 metrics, has_files = contents
                 self._records.report(rank, number, metrics)
+                if rank == 0:
+                    self._live.facts.reported(number, metrics, time.time())
                 self._tell(ct.Reported(rank, number, has_files))
                 self._records.call_after_report(number)
             elif kind == "failed":
                 self._last_words[rank] = contents
+            elif kind == "backend":
+                self._live.facts.backend = contents
             elif kind == "say" and contents not in self._said:
                 self._said.add(contents)
                 say("train", f"{self.name}: {contents}")
@@ -288,6 +319,7 @@ class Run:
     def _say(self, order: ct.Say) -> None:
         if order.what == "restarting":
             say("train", failures.restarting(self.name, order.ranks[0], self._errors, self._records, self._config))
+            self._live.facts.failures += 1
             self._records.failure(failures.short(order.ranks[0], self._errors))
             self._records.call_after_exception(self._errors)
             return
@@ -334,6 +366,7 @@ class Run:
             error.result = self._result
             self._error = error
         self._errors = {}
+        self._live.end(how, failures.first_line(error))
         self._ended.set()
 
     def _end_mailbox(self) -> None:
@@ -352,4 +385,5 @@ class Run:
             wrapped.add_note(f"Ending the run failed as well: {type(second).__name__}: {second}")
             wrapped.result = of_run(self.path, self._open.past, self._config.checkpoint_config, error=wrapped)
             self._result, self._error = wrapped.result, wrapped
+            self._live.end("failed", failures.first_line(wrapped))
             self._ended.set()

@@ -49,6 +49,9 @@ class Session(Protocol):
 
     def stop_requested(self) -> bool: ...
 
+    def connected(self, backend: str) -> None:
+        """Views of the run show which backend connects the ranks."""
+
     def say(self, sentence: str) -> None:
         """Tell the user something, once."""
 

@@ -114,9 +114,15 @@ class RankSession:
             self._read_answer()
         return self._stop_after is not None
 
+    def connected(self, backend: str) -> None:
+        self._tell("backend", backend)
+
     def say(self, sentence: str) -> None:
+        self._tell("say", sentence)
+
+    def _tell(self, kind: str, words: str) -> None:
         gang, rank = self.assignment.gang, self.seat.rank
-        nbaccel.get(self._mailbox.put.remote(gang, rank, "say", self.next_report, sentence))
+        nbaccel.get(self._mailbox.put.remote(gang, rank, kind, self.next_report, words))
 
     def send_last(self, kind: str, contents: Any) -> None:
         """The last message of this rank; all others are with the mailbox when this returns."""

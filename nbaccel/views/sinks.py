@@ -11,9 +11,14 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from nbaccel.views.run_snapshot import RunSnapshot
+
+RUN_LINE_EVERY_S = 1.0
 _CYAN, _RESET = "\x1b[36m", "\x1b[0m"
 
 
@@ -79,6 +84,7 @@ class Sinks:
 
     def __init__(self) -> None:
         self._said: set[tuple[str, bytes]] = set()  # (kind, task that names the line)
+        self._runs: dict[str, tuple[str, float]] = {}  # by id: its state, and when a line was said
         self._bar_is_open = False  # the terminal's cursor stands behind a bar
 
     def lines(self, message: Printed) -> None:
@@ -115,6 +121,22 @@ class Sinks:
         if message.task_id:
             self._said.add(line)
         self._write(sys.stderr, f"nbaccel: {message.message}\n")
+
+    def run(self, picture: RunSnapshot) -> None:
+        """A line for each change of a run's state, and in a terminal at most one a second for what it reports."""
+        from nbaccel.views import run_snapshot  # with msgspec, which not every process needs
+
+        state, said_at = self._runs.get(picture.id, ("", 0.0))
+        now = time.monotonic()
+        if picture.state != state or (_is_a_tty(sys.stderr) and now >= said_at + RUN_LINE_EVERY_S):
+            self._runs[picture.id] = (picture.state, now)
+            self._write(sys.stderr, f"nbaccel: {run_snapshot.one_line(picture, time.time())}\n")
+        if not picture.is_under_way:
+            self._runs.pop(picture.id, None)
+
+    def show_run(self, picture: RunSnapshot, text: str) -> None:
+        """What a run shows of itself at the end of a cell: its text, where nothing can be drawn."""
+        self._write(sys.stdout, f"{text}\n")
 
     def bar(self, total: int, description: str) -> Any:
         """A bar over so many tasks, which tqdm draws. Raises ImportError, with what to install, where it is missing."""

@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from nbaccel.views import tables, wording
+from nbaccel.views import run_snapshot, tables, wording
 from nbaccel.views.sessions import SessionRecord
 from nbaccel.views.snapshot import DeviceRow, Snapshot, TaskRow
 
@@ -112,6 +112,10 @@ def _head(picture: Snapshot, width: int) -> list[RenderableType]:
         _line(tables.headline(picture), style="bold"),
         _line(f"{counts}   {tables.resources(picture)}"),
         _devices(picture, width),
+    ]
+    parts += [
+        _line(run_snapshot.one_line(run, picture.time))
+        for run in run_snapshot.in_order(run_snapshot.of_snapshot(picture))
     ]
     reasons = {(row.name, row.why): row for row in reversed(tables.waiting(picture))}  # one line for all that are alike
     first = list(reasons.values())[::-1][:WAITING_SHOWN]

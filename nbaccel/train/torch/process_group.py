@@ -60,6 +60,8 @@ def _join(torch: Any, here: session.Session, choice: Choice, backend: str | None
         store = torch.distributed.TCPStore(host, 0, is_master=True, wait_for_workers=False, timeout=patience)
     meeting = (host, store.port, backend or choice.backend) if store is not None else None
     host, port, chosen = here.meet("process group", meeting)
+    if seat.rank == 0:
+        here.connected(chosen)
     if seat.rank == 0 and choice.note and backend is None:
         here.say(choice.note)
     _set_variables(here, choice, host, port)

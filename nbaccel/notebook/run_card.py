@@ -1,0 +1,134 @@
+"""The card of a training run, drawn from its RunSnapshot alone: while it goes, and as a saved notebook keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nbaccel.notebook import curves, parts
+from nbaccel.notebook.parts import Html
+from nbaccel.views import palette, run_snapshot, wording
+from nbaccel.views.run_snapshot import RUN_SIGNS, Curve, RankDot, RunSnapshot
+from nbaccel.views.snapshot import Snapshot
+
+MOST_DOTS = 16  # more ranks than that are counted
+
+
+def mimebundle(run: RunSnapshot, now: float) -> dict[str, str]:
+    """The card as text and as HTML."""
+    return {"text/plain": text(run, now), "text/html": html(run, now)}
+
+
+def text(run: RunSnapshot, now: float) -> str:
+    """The card in plain text."""
+    lines = [run_snapshot.one_line(run, now), run_snapshot.gang_words(run), f"path {wording.plain(run.path)}"]
+    lines += [f"load the best checkpoint: {wording.plain(run.load)}"] if run.load else []
+    return "\n".join([*lines, _as_of(run, now)])
+
+
+def html(run: RunSnapshot, now: float) -> str:
+    """The card as HTML: complete in itself, true when it is saved."""
+    return parts.box(_shown(run, now))
+
+
+def _shown(run: RunSnapshot, now: float) -> list[Html]:
+    checkpoints = run_snapshot.checkpoint_words(run)
+    return [
+        parts.paragraph(
+            parts.join(
+                [
+                    Html(f"{_state(run)} {parts.words(run.name, strong=True)}"),
+                    parts.words(run_snapshot.time_words(run, now)),
+                    parts.words(run_snapshot.progress_words(run)),
+                ],
+                " · ",
+            ),
+            kind="header",
+        ),
+        parts.note(run_snapshot.gang_words(run)) if run.ranks else parts.NOTHING,
+        _why(run),
+        _ranks(run.ranks, run.name),
+        _curves(run),
+        parts.line(f"{checkpoints}, marked on the axis") if checkpoints and run.curves else parts.line(checkpoints),
+        parts.empty("Load the best one:", run.load) if run.load else parts.NOTHING,
+        parts.note(wording.plain(run.path)),
+        parts.note(_how_on(run)),
+        parts.note(_as_of(run, now)),
+    ]
+
+
+def _state(run: RunSnapshot) -> Html:
+    return _dot(run.state, run.name)
+
+
+def _dot(state: str, name: str, id: str = "") -> Html:
+    """A state's shape and word; what runs has the colour of the run, and each rank a shade of it."""
+    colour = {"failed": palette.FAILURE, "running": palette.colour(palette.HUES.of(name), id)}.get(
+        state, palette.WAITING
+    )
+    return Html(
+        f'<span class="nbaccel-pill">{parts.sign(RUN_SIGNS.get(state, "◌"), colour)} {parts.words(state)}</span>'
+    )
+
+
+def _why(run: RunSnapshot) -> Html:
+    if not run.why:
+        return parts.NOTHING
+    return parts.attention(wording.plain(run.why)) if run.state == "failed" else parts.line(wording.plain(run.why))
+
+
+def _ranks(ranks: Sequence[RankDot], name: str) -> Html:
+    """A dot for each rank; of many, how many are in which state."""
+    if len(ranks) > MOST_DOTS:
+        return parts.line(f"ranks: {run_snapshot.rank_counts(ranks)}")
+    return parts.paragraph(parts.join([_rank(each, name) for each in ranks], "  "))
+
+
+def _rank(rank: RankDot, name: str) -> Html:
+    devices = wording.device_ids(rank.devices)
+    about = wording.sentence([f"pid {rank.pid}" if rank.pid else "", devices, rank.node])
+    report = "" if rank.report is None else f", report {rank.report}"
+    said = parts.words(f"rank {rank.rank}", title=about)
+    return Html(f"{said} {_dot(rank.state, name, f'rank {rank.rank}')}{parts.words(report, quiet=True)}")
+
+
+def _curves(run: RunSnapshot) -> Html:
+    """A small drawing for each metric that was reported more than once, beside each other where there is room."""
+    marks = [each.report for each in run.checkpoints]
+    drawn = [_curve(each, run, marks) for each in run.curves if len(each.points) > 1]
+    look = "display:inline-block;vertical-align:top;margin:4px 16px 4px 0;max-width:100%"
+    return Html("".join(f'<div style="{look}">{each}</div>' for each in drawn))
+
+
+def _curve(metric: Curve, run: RunSnapshot, marks: Sequence[float]) -> Html:
+    colour = palette.colour(palette.HUES.of(run.name))
+    series = curves.Series("last", metric.points, colour)
+    return curves.curve(wording.plain(metric.name), [series], x="report", marks=marks, small=True)
+
+
+def _how_on(run: RunSnapshot) -> str:
+    if run.is_under_way:
+        return "Stop: the notebook's Stop button, or run.stop(), once for after the next report, again to interrupt it"
+    if run.state == "finished":
+        return ""
+    best = f"from {run.checkpoints[-1].name}" if run.checkpoints else "from its beginning, since it has no checkpoint"
+    return f"Resume: run the cell again; a run of the same name goes on {best}"
+
+
+def _as_of(run: RunSnapshot, now: float) -> str:
+    return f"as of {wording.moment(now)}" if run.is_under_way else ""
+
+
+# ---- rows of the cluster's card
+
+
+def table(snapshot: Snapshot) -> Html:
+    """A row for each run of the cluster; nothing where there is none."""
+    runs = run_snapshot.in_order(run_snapshot.of_snapshot(snapshot))
+    if not runs:
+        return parts.NOTHING
+    shown = run_snapshot.table(snapshot)
+    rows = [
+        [parts.name_cell(run.name), _state(run), *map(parts.words, cells[2:])]
+        for run, cells in zip(runs, shown.rows, strict=True)
+    ]
+    return parts.table(shown.title, shown.columns, rows)

@@ -1,0 +1,46 @@
+"""Where the cards of runs are shown: each has an id of its own, by which the front end changes all its copies."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from nbaccel.notebook import run_card
+from nbaccel.views.run_snapshot import RunSnapshot
+
+RUNS_REMEMBERED = 100
+Send = Callable[[str, dict[str, Any], dict[str, Any]], None]  # message type, content, parent
+
+
+class RunCards:
+    """`send` publishes for a cell, from any thread; `running` is the parent of the cell that runs."""
+
+    def __init__(self, send: Send, running: Callable[[], bytes], clock: Callable[[], float] = time.time) -> None:
+        self._send = send
+        self._running = running
+        self._clock = clock
+        self._parents: OrderedDict[str, dict[str, Any]] = OrderedDict()  # by run: the cell in which it began
+
+    def run(self, picture: RunSnapshot) -> None:
+        """Show it under the cell that runs, or change what is shown already."""
+        parent = self._parents.get(picture.id)
+        if parent is None:
+            self.show(picture)
+        else:
+            self._send("update_display_data", self._content(picture), parent)
+
+    def show(self, picture: RunSnapshot) -> None:
+        """Show it under the cell that runs, whether or not it is shown elsewhere."""
+        parent = self._running()
+        place = json.loads(parent) if parent else {}
+        self._parents.setdefault(picture.id, place)
+        if len(self._parents) > RUNS_REMEMBERED:
+            self._parents.popitem(last=False)
+        self._send("display_data", self._content(picture), place)
+
+    def _content(self, picture: RunSnapshot) -> dict[str, Any]:
+        data = run_card.mimebundle(picture, self._clock())
+        return {"data": data, "metadata": {}, "transient": {"display_id": f"nbaccel-{picture.id}"}}

@@ -1,0 +1,83 @@
+"""Shows a run to whoever looks: its picture is published, and drawn under its cell, when it has changed.
+
+```
+  the run's thread ──► RunFacts ──► draw ──┬── publish("run", …) ──► pictures of the cluster
+                                           └── sinks.run ──► the card of the cell, or a line in a terminal
+```
+At most PICTURES_PER_S pictures leave; the first and the last always do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from nbaccel import api, exceptions
+from nbaccel.train.configs import CheckpointConfig
+from nbaccel.train.picture import RunFacts, draw
+from nbaccel.train.retention import Kept
+from nbaccel.views import sinks
+from nbaccel.views.run_snapshot import KIND, RunSnapshot
+
+PICTURES_PER_S = 4
+MOST_ENDED = 4  # runs of this process that views still show when they have ended
+_ended: list[str] = []  # their ids, oldest first
+
+
+class Live:
+    """For the thread of one run. `asked` is called from another one with what somebody asks of the run: "stop"."""
+
+    def __init__(
+        self,
+        facts: RunFacts,
+        kept: Callable[[], Sequence[Kept]],
+        config: CheckpointConfig,
+        asked: Callable[[str], object] = lambda what: None,
+    ) -> None:
+        self.facts = facts
+        self.due: float | None = None  # on the monotonic clock: when to show what has changed
+        self._kept = kept
+        self._config = config
+        self._asked = asked
+        self._last = b""
+        self._shown_at = float("-inf")
+
+    def picture(self) -> RunSnapshot:
+        """Of now; for any thread, which may see a report of which the other half is still to come."""
+        return draw(self.facts, list(self._kept()), self._config)
+
+    def changed(self) -> None:
+        """Something has happened that may show."""
+        if self.due is None:
+            self.due = max(time.monotonic(), self._shown_at + 1 / PICTURES_PER_S)
+
+    def show_if_due(self) -> None:
+        if self.due is not None and time.monotonic() >= self.due:
+            self.show()
+
+    def show(self) -> None:
+        """Show the picture of now, if it says anything that the last one did not."""
+        self.due = None
+        picture = self.picture()
+        encoded = msgspec.json.encode(picture)
+        if encoded == self._last:
+            return
+        self._last, self._shown_at = encoded, time.monotonic()
+        sinks.installed.run(picture)
+        try:
+            api.publish(KIND, picture.id, msgspec.to_builtins(picture), self._asked)
+        except exceptions.RayError:
+            pass  # the cluster has ended, of which the run learns in another way
+
+    def end(self, how: str, why: str) -> None:
+        """Show how it ended, for as long as this process lives and few others have ended since."""
+        self.facts.ended(how, why, time.time())
+        self.show()
+        _ended.append(self.facts.id)
+        while len(_ended) > MOST_ENDED:
+            try:
+                api.publish(KIND, _ended.pop(0), None)
+            except exceptions.RayError:
+                pass  # the cluster has ended, and its pictures with it

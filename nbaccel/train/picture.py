@@ -1,0 +1,232 @@
+"""What views are shown of a run: facts that the run's thread notes, and a pure function that draws them.
+
+Curves stay small while a run goes: when a curve has too many points, of each four the lowest and the highest stay, so
+that no peak is lost, and what it costs does not grow with the length of the run.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from nbaccel.train import controller as ct
+from nbaccel.train.configs import CheckpointConfig
+from nbaccel.train.ranks import Seat
+from nbaccel.train.retention import Kept, best
+from nbaccel.views.run_snapshot import CheckpointTick, Curve, RankDot, RunSnapshot
+
+if TYPE_CHECKING:
+    from nbaccel.train.result import Result
+
+MOST_POINTS = 100  # of a curve
+MOST_CURVES = 6
+MOST_RANKS = 64
+MOST_TICKS = 40
+_EPOCHS = ("epochs", "num_epochs", "max_epochs", "n_epochs", "num_train_epochs")  # what people call it
+_LONGEST_TEXT = 200
+
+Point = tuple[int, float]
+
+
+@dataclass(slots=True)
+class RunFacts:
+    """What is known of a run; the run's thread alone writes it."""
+
+    id: str
+    name: str
+    path: str
+    started_at: float
+    each: Mapping[str, float] = field(default_factory=dict)
+    epochs: int | None = None
+    state: str = "waiting"
+    why: str = ""
+    ended_at: float | None = None
+    backend: str = ""
+    ranks: dict[int, RankDot] = field(default_factory=dict)
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    curves: dict[str, list[Point]] = field(default_factory=dict)
+    reports: int = 0
+    epoch_times: list[tuple[float, float]] = field(default_factory=list)  # the first and the last epoch, and when
+    counts_from_zero: bool = False  # its epochs
+    failures: int = 0
+
+    # ---- what happens
+
+    def gang_begins(self, size: int) -> None:
+        self.ranks = {rank: RankDot(rank) for rank in range(size)}
+        self.state = "restarting" if self.failures else "waiting"
+
+    def gang_stands(self, seats: Sequence[Seat], first_report: int) -> None:
+        """Its function begins; what was reported after the checkpoint from which it goes on is reported again."""
+        several = len({seat.facts.address for seat in seats}) > 1
+        self.ranks = {
+            seat.rank: RankDot(
+                seat.rank,
+                "running",
+                seat.facts.pid,
+                {name: list(ids) for name, ids in seat.facts.device_ids.items() if ids},
+                seat.facts.address if several else "",
+            )
+            for seat in seats
+        }
+        self.state, self.why = "running", ""
+        self.curves = {name: kept for name, points in self.curves.items() if (kept := _before(points, first_report))}
+        self.reports = min(self.reports, first_report)
+        self.epoch_times.clear()
+
+    def happened(self, event: ct.Event) -> None:
+        """An event that the controller was told."""
+        match event:
+            case ct.Reported(rank, report) if rank in self.ranks:
+                self.ranks[rank].report = report
+            case ct.Returned(rank):
+                self._rank(rank, "returned")
+            case ct.Stopped(rank):
+                self._rank(rank, "stopped")
+            case ct.Failed(rank) | ct.Died(rank):
+                self._rank(rank, "failed")
+            case ct.StopPressed() if self.ended_at is None:
+                self.state = "stopping"
+
+    def _rank(self, rank: int, state: str) -> None:
+        if rank in self.ranks:
+            self.ranks[rank].state = state
+
+    def reported(self, number: int, metrics: Mapping[str, Any], now: float) -> None:
+        """The metrics of rank 0."""
+        self.metrics = metrics
+        self.reports = max(self.reports, number + 1)
+        for name, value in numbers(metrics).items():
+            if name in self.curves or len(self.curves) < MOST_CURVES:
+                points = self.curves.setdefault(name, [])
+                points.append((number, value))
+                if len(points) > 2 * MOST_POINTS:
+                    self.curves[name] = thinned(points)
+        epoch = metrics.get("epoch")
+        if isinstance(epoch, (int, float)) and math.isfinite(epoch):
+            self.counts_from_zero = self.counts_from_zero or epoch < 1
+            self.epoch_times = [*self.epoch_times[:1], (float(epoch), now)]
+
+    def waits(self, why: str) -> None:
+        self.why = why
+
+    def ended(self, how: str, why: str, now: float) -> None:
+        self.state, self.why, self.ended_at = how, why, now
+
+
+def numbers(metrics: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
+    """Those metrics that a curve can be drawn of; "eval/loss" for one inside another. Epochs are no measurement."""
+    found: dict[str, float] = {}
+    for name, value in metrics.items():
+        if isinstance(value, Mapping):
+            found |= numbers(value, f"{prefix}{name}/")
+        elif type(value) in (int, float) and math.isfinite(value) and name != "epoch":
+            found[f"{prefix}{name}"] = float(value)
+    return found
+
+
+def thinned(points: Sequence[Point]) -> list[Point]:
+    """About half of the points: of each four the lowest and the highest; the first and the last point always stay."""
+    kept: list[Point] = [points[0]]
+    for start in range(1, len(points) - 1, 4):
+        group = points[start : min(start + 4, len(points) - 1)]
+        low, high = min(group, key=lambda point: point[1]), max(group, key=lambda point: point[1])
+        kept += [low] if low == high else sorted((low, high))
+    return [*kept, points[-1]]
+
+
+def _before(points: Sequence[Point], first: int) -> list[Point]:
+    return [point for point in points if point[0] < first]
+
+
+def epochs_of(config: Any) -> int | None:
+    """How many epochs a training function's config names; None where it names none."""
+    if not isinstance(config, Mapping):
+        return None
+    found = (config.get(name) for name in _EPOCHS)
+    return next((value for value in found if type(value) is int and value > 0), None)
+
+
+def draw(facts: RunFacts, kept: Sequence[Kept], config: CheckpointConfig) -> RunSnapshot:
+    """The picture; the same facts give the same picture."""
+    epoch, done, left = _epochs(facts)
+    found = best(kept, config)
+    ticks = [CheckpointTick(each.folder, each.report, each is found) for each in kept]
+    shown = [each for each in ticks[:-MOST_TICKS] if each.best] + ticks[-MOST_TICKS:]
+    return RunSnapshot(
+        id=facts.id,
+        name=facts.name,
+        path=facts.path,
+        state=facts.state,
+        why=facts.why,
+        started_at=facts.started_at,
+        ended_at=facts.ended_at,
+        backend=facts.backend,
+        each=dict(facts.each),
+        ranks=[_copy(facts.ranks[rank]) for rank in sorted(facts.ranks)[:MOST_RANKS]],
+        reports=facts.reports,
+        metrics={name[:_LONGEST_TEXT]: _short(value) for name, value in _scalars(facts.metrics).items()},
+        curves=[Curve(name[:_LONGEST_TEXT], _few(points)) for name, points in facts.curves.items()],
+        checkpoints=shown,
+        load=f'nbaccel.train.Checkpoint("{facts.path}/{found.folder}")' if found is not None else "",
+        epoch=epoch,
+        epochs=facts.epochs,
+        epochs_done=done,
+        left_s=left,
+        failures=facts.failures,
+    )
+
+
+def draw_result(result: Result) -> RunSnapshot:
+    """What is left of a run; how long it took and who its workers were is not."""
+    facts = RunFacts("", os.path.basename(result.path), result.path, 0.0)
+    for number, metrics in enumerate(result.history):
+        facts.reported(number, metrics, 0.0)
+    facts.state = "failed" if result.error is not None else "stopped" if result.stopped else "finished"
+    facts.why = (str(result.error).splitlines() or [""])[0] if result.error is not None else ""
+    kept = [
+        Kept(os.path.basename(checkpoint.path), _report_of(checkpoint.path), metrics)
+        for checkpoint, metrics in result.best_checkpoints
+    ]
+    return draw(facts, kept, CheckpointConfig())
+
+
+def _report_of(path: str) -> int:
+    number = path.rpartition("_")[2]
+    return int(number) if number.isdecimal() else 0
+
+
+def _few(points: list[Point]) -> list[Point]:
+    while len(points) > MOST_POINTS:
+        points = thinned(points)
+    return list(points)
+
+
+def _copy(rank: RankDot) -> RankDot:
+    return RankDot(rank.rank, rank.state, rank.pid, dict(rank.devices), rank.node, rank.report)
+
+
+def _scalars(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    found = {name: value for name, value in metrics.items() if isinstance(value, (bool, int, float, str))}
+    return dict(list(found.items())[:20])
+
+
+def _short(value: Any) -> Any:
+    return value[:_LONGEST_TEXT] if isinstance(value, str) else value
+
+
+def _epochs(facts: RunFacts) -> tuple[float | None, float | None, float | None]:
+    """The last epoch, how many are done, and how many seconds are left, as far as the pace of those before tells."""
+    if not facts.epoch_times:
+        return None, None, None
+    epoch, now = facts.epoch_times[-1]
+    first, began = facts.epoch_times[0]
+    if not facts.epochs:
+        return epoch, None, None
+    done = min(float(facts.epochs), epoch + 1 if facts.counts_from_zero else epoch)
+    if epoch <= first:
+        return epoch, done, None
+    return epoch, done, max(0.0, (facts.epochs - done) * (now - began) / (epoch - first))

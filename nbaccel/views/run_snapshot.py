@@ -1,0 +1,180 @@
+"""The picture of a training run, and its words: card, `%accel_status`, `nbaccel top` and terminals say the same.
+
+A run publishes it as a record of kind "run" (`views/record_book.py`), so it is small: curves are thinned where they are
+made. Times are Unix seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from nbaccel.views import tables, wording
+from nbaccel.views.snapshot import Snapshot
+
+KIND = "run"
+UNDER_WAY = ("waiting", "running", "stopping", "restarting")
+RUN_SIGNS = {
+    "waiting": "◌",
+    "restarting": "◌",
+    "running": "●",
+    "stopping": "●",
+    "finished": "✓",
+    "returned": "✓",
+    "stopped": "⊘",
+    "failed": "✕",
+}
+
+
+class RankDot(msgspec.Struct, omit_defaults=True):
+    """One rank: waiting, running, returned, stopped or failed."""
+
+    rank: int
+    state: str = "waiting"
+    pid: int | None = None
+    devices: dict[str, list[str]] = {}
+    node: str = ""  # its address, where the gang has several nodes
+    report: int | None = None  # the last one
+
+
+class Curve(msgspec.Struct):
+    """A metric over the numbers of reports."""
+
+    name: str
+    points: list[tuple[int, float]]
+
+
+class CheckpointTick(msgspec.Struct, omit_defaults=True):
+    name: str  # of its folder
+    report: int
+    best: bool = False
+
+
+class RunSnapshot(msgspec.Struct, omit_defaults=True):
+    """One run at one moment."""
+
+    id: str  # by which it is asked to stop
+    name: str
+    path: str
+    state: str = "waiting"
+    why: str = ""  # it waits, or has failed
+    started_at: float = 0.0
+    ended_at: float | None = None
+    backend: str = ""  # that connects the ranks: "nccl"
+    each: dict[str, float] = {}  # what a worker asks for
+    ranks: list[RankDot] = []
+    reports: int = 0
+    metrics: dict[str, float | int | str | bool] = {}  # of the last report
+    curves: list[Curve] = []
+    checkpoints: list[CheckpointTick] = []  # those that are kept
+    load: str = ""  # the line that loads the best checkpoint
+    epoch: float | None = None  # the one that was reported last
+    epochs: int | None = None  # how many there will be
+    epochs_done: float | None = None  # of those
+    left_s: float | None = None
+    failures: int = 0
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.state in UNDER_WAY
+
+
+def of_snapshot(snapshot: Snapshot) -> list[RunSnapshot]:
+    """The runs that are published; a record of a later version that cannot be read is left out."""
+    found = []
+    for row in snapshot.published:
+        if row.kind == KIND:
+            try:
+                found.append(msgspec.convert(row.record, RunSnapshot))
+            except msgspec.ValidationError:
+                continue
+    return found
+
+
+def table(snapshot: Snapshot) -> tables.Table:
+    """A row for each run, those under way first."""
+    rows = [
+        (
+            wording.plain(run.name),
+            f"{RUN_SIGNS.get(run.state, '◌')} {run.state}",
+            gang_words(run) if run.ranks else "",
+            progress_words(run),
+            metric_words(run),
+            checkpoint_words(run),
+            time_words(run, snapshot.time),
+        )
+        for run in in_order(of_snapshot(snapshot))
+    ]
+    columns = ("Run", "State", "Gang", "Progress", "Metrics", "Checkpoints", "Took")
+    empty = {name for place, name in enumerate(columns) if not any(row[place] for row in rows)}
+    return tables.without_columns(tables.Table("Training runs", columns, rows), empty)
+
+
+def in_order(runs: Sequence[RunSnapshot]) -> list[RunSnapshot]:
+    """Those under way first, then the latest."""
+    return sorted(runs, key=lambda run: (not run.is_under_way, -run.started_at))
+
+
+# ---- words
+
+
+def gang_words(run: RunSnapshot) -> str:
+    """ "2 workers on GPU 0, 1 · nccl"; what each asks for where they hold no device."""
+    held: dict[str, list[str]] = {}
+    for rank in run.ranks:
+        for resource, ids in rank.devices.items():
+            held.setdefault(resource, []).extend(id for id in ids if id not in held.get(resource, []))
+    workers = wording.count(len(run.ranks), "worker")
+    devices = wording.device_ids(held)
+    gang = f"{workers} on {devices}" if devices else f"{workers} with {wording.demand(run.each)} each"
+    return wording.sentence([gang, run.backend])
+
+
+def progress_words(run: RunSnapshot) -> str:
+    """ "3 of 10 epochs · about 2 min 05 s left · 7 reports"; "epoch 3" where it is not known how many there will be."""
+    epoch = "" if run.epoch is None else f"epoch {wording.amount(run.epoch)}"
+    if run.epochs is not None and run.epochs_done is not None:
+        epoch = f"{wording.amount(run.epochs_done)} of {wording.count(run.epochs, 'epoch')}"
+    left = f"about {wording.age(run.left_s)} left" if run.left_s is not None and run.is_under_way else ""
+    return wording.sentence([epoch, left, wording.count(run.reports, "report") if run.reports else "no report yet"])
+
+
+def time_words(run: RunSnapshot, now: float) -> str:
+    """How long it has taken, or took; "" where that is not known."""
+    if not run.started_at:
+        return ""
+    return wording.age((now if run.ended_at is None else run.ended_at) - run.started_at)
+
+
+def metric_words(run: RunSnapshot, most: int = 4) -> str:
+    """The last values of its first metrics: "loss 0.3173, accuracy 0.94"."""
+    return ", ".join(f"{wording.plain(curve.name)} {curve.points[-1][1]:.4g}" for curve in run.curves[:most])
+
+
+def rank_counts(ranks: Sequence[RankDot]) -> str:
+    """How many ranks are in each state, in the order in which they appear: "2 running, 1 returned"."""
+    counts: dict[str, int] = {}
+    for rank in ranks:
+        counts[rank.state] = counts.get(rank.state, 0) + 1
+    return ", ".join(f"{number} {state}" for state, number in counts.items())
+
+
+def checkpoint_words(run: RunSnapshot) -> str:
+    """ "3 checkpoints, best checkpoint_000004"."""
+    best = next((each.name for each in run.checkpoints if each.best), "")
+    said = wording.count(len(run.checkpoints), "checkpoint")
+    return f"{said}, best {best}" if best else ""
+
+
+def one_line(run: RunSnapshot, now: float) -> str:
+    """All of it in one line, for terminals."""
+    return wording.sentence(
+        [
+            f"{RUN_SIGNS.get(run.state, '◌')} {wording.plain(run.name)} {run.state} {time_words(run, now)}",
+            progress_words(run),
+            metric_words(run),
+            checkpoint_words(run),
+            wording.plain(run.why).splitlines()[0] if run.why else "",
+        ]
+    )

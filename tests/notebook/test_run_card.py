@@ -1,0 +1,104 @@
+"""The card of a training run: what it says, and where it is shown and changed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from nbaccel.notebook import card, run_card
+from nbaccel.notebook.run_cards import RunCards
+from nbaccel.views import palette
+from nbaccel.views.run_snapshot import KIND, CheckpointTick, Curve, RankDot, RunSnapshot
+from nbaccel.views.snapshot import PublishedRow, Snapshot
+from tests.notebook.levels import LEVELS, Reading, bare
+
+NOW = 1_000_070.0
+
+
+def picture(**changed: Any) -> RunSnapshot:
+    run = RunSnapshot(
+        id="run-1",
+        name="mnist",
+        path="/runs/mnist",
+        state="running",
+        started_at=1_000_000.0,
+        backend="nccl",
+        ranks=[RankDot(rank, "running", 100 + rank, {"GPU": [str(rank)]}, report=7) for rank in range(2)],
+        reports=8,
+        curves=[
+            Curve("loss", [(number, 10.0**-number) for number in range(8)]),
+            Curve("lr", [(number, 0.1) for number in range(8)]),
+        ],
+        checkpoints=[CheckpointTick("checkpoint_000003", 3, True), CheckpointTick("checkpoint_000007", 7)],
+        load='nbaccel.train.Checkpoint("/runs/mnist/checkpoint_000003")',
+    )
+    return msgspec.structs.replace(run, **changed)
+
+
+def test_the_card_reads_as_a_person_would_tell_it() -> None:
+    page = Reading(bare(run_card.html(picture(), NOW)))
+    assert page.words.startswith(
+        "● running mnist · 1 min 10 s · 8 reports 2 workers on GPU 0, 1 · nccl rank 0 ● running"
+    )
+    assert 'Load the best one: nbaccel.train.Checkpoint("/runs/mnist/checkpoint_000003")' in page.words
+    assert page.rows[0] == ["report", "last"] and page.rows[1] == ["0", "1"]
+    assert "Stop: the notebook's Stop button" in page.words and "as of " in page.words
+
+
+@pytest.mark.parametrize("state", ["waiting", "running", "finished", "stopped", "failed"])
+def test_every_level_says_the_same(state: str) -> None:
+    why = "rank 1 failed: <b>ValueError</b>" if state == "failed" else ""
+    full, *others = (Reading(level(run_card.html(picture(state=state, why=why), NOW))) for level in LEVELS.values())
+    for other in others:
+        assert (other.words, other.rows) == (full.words, full.rows)
+    assert ("Resume: run the cell again" in full.words) == (state in ("stopped", "failed"))
+    assert ("as of " in full.words) == (state in ("waiting", "running"))
+    assert "b" not in full.tags
+
+
+def test_only_a_failure_is_red_and_many_ranks_are_counted() -> None:
+    assert palette.FAILURE not in run_card.html(picture(), NOW).split("</style>")[1]
+    assert palette.FAILURE in run_card.html(picture(state="failed"), NOW).split("</style>")[1]
+    many = [RankDot(rank, "returned" if rank else "running") for rank in range(40)]
+    assert "ranks: 1 running, 39 returned" in run_card.html(picture(ranks=many), NOW)
+
+
+def test_a_curve_over_many_powers_of_ten_has_a_logarithmic_axis_and_ticks_for_checkpoints() -> None:
+    loss, lr = run_card.html(picture(), NOW).split('<svg role="img"')[1:]
+    for label in (">1<", ">0.01<", ">0.0001<"):
+        assert label in loss
+    assert loss.count('v-6"') == lr.count('v-6"') == 2
+
+
+def test_a_run_s_row_is_on_the_card_of_the_cluster(busy_snapshot: Snapshot) -> None:
+    assert "Training runs" not in card.html(busy_snapshot)
+    record = msgspec.to_builtins(picture(why="<script>"))
+    busy_snapshot.published = [PublishedRow(KIND, "run-1", record, NOW), PublishedRow(KIND, "x", {"id": 7}, NOW)]
+    busy_snapshot.time = NOW
+    rows = Reading(bare(card.html(busy_snapshot))).rows
+    assert ["Run", "State", "Gang", "Progress", "Metrics", "Checkpoints", "Took"] in rows
+    assert [row[:3] for row in rows if row[0] == "mnist"] == [["mnist", "● running", "2 workers on GPU 0, 1 · nccl"]]
+    assert "mnist  ● running" in card.text(busy_snapshot)
+
+
+def test_a_run_is_shown_under_its_first_cell_changed_there_and_shown_again_where_asked() -> None:
+    sent: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
+    running = [b'{"cell_id": "a"}']
+    cards = RunCards(lambda *message: sent.append(message), lambda: running[0], clock=lambda: NOW)
+    cards.run(picture(state="waiting"))
+    running[0] = b'{"cell_id": "b"}'
+    cards.run(picture())
+    cards.show(picture())
+    cards.run(picture(state="finished"))
+    assert [(kind, parent["cell_id"]) for kind, _, parent in sent] == [
+        ("display_data", "a"),
+        ("update_display_data", "a"),
+        ("display_data", "b"),
+        ("update_display_data", "a"),
+    ]
+    # A front end changes every display of an id, in whatever cell it stands.
+    assert {json.dumps(content["transient"]) for _, content, _ in sent} == {'{"display_id": "nbaccel-run-1"}'}
+    assert "✓ mnist finished" in sent[-1][1]["data"]["text/plain"]

@@ -1,0 +1,97 @@
+"""A run is seen while it goes, by everyone who looks at the cluster, and can be stopped from there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import nbaccel
+from nbaccel import api
+from nbaccel.train import RunConfig, ScalingConfig, WorkerGroupError
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+from nbaccel.train.live import MOST_ENDED
+from nbaccel.train.run import Run
+from nbaccel.views import run_snapshot, sinks
+from nbaccel.views.run_snapshot import RunSnapshot
+from tests.rig import wait_until
+from tests.train import loops
+
+Kept = Callable[..., RunConfig]
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+def trainer(function: object, config: RunConfig, **given: object) -> DataParallelTrainer:
+    scaling = ScalingConfig(num_workers=2, use_gpu=True)
+    return DataParallelTrainer(function, train_loop_config=given, scaling_config=scaling, run_config=config)  # type: ignore[arg-type]
+
+
+def shown(run: Run) -> RunSnapshot | None:
+    """The picture of this run that an observer would have."""
+    found = run_snapshot.of_snapshot(nbaccel.snapshot())
+    return next((each for each in found if each.path == run.path), None)
+
+
+def test_a_run_is_in_the_picture_of_the_cluster_and_stops_when_a_view_asks_it_to(kept: Kept, tmp_path: Path) -> None:
+    run = trainer(loops.until_stopped, kept(), folder=str(tmp_path)).start()
+    wait_until(lambda: (now := shown(run)) is not None and now.reports > 2)
+    now = shown(run)
+    assert now is not None and now.state == "running" and now.curves[0].name == "number"
+    assert [(each.rank, each.state) for each in now.ranks] == [(0, "running"), (1, "running")]
+    assert sorted(id for each in now.ranks for id in each.devices["GPU"]) == ["0", "1"]
+    # As a button does it: from another thread, while this one does something else.
+    threading.Thread(target=api.ask, args=(now.id, "stop")).start()
+    assert run.result(60).stopped
+    last = shown(run)
+    assert last is not None and last.state == "stopped" and last.ended_at is not None
+
+
+def test_the_picture_of_a_failed_run_says_which_rank_and_why(kept: Kept, tmp_path: Path) -> None:
+    run = trainer(loops.steps, kept(), fails_in=2, how="raise", once=str(tmp_path / "once")).start()
+    with pytest.raises(WorkerGroupError):
+        run.result(60)
+    last = shown(run)
+    assert last is not None and last.state == "failed" and "rank 1" in last.why
+    assert last.ranks[1].state == "failed" and len(last.checkpoints) == 2
+
+
+def test_views_show_only_the_last_of_many_runs_that_have_ended(kept: Kept) -> None:
+    runs = [trainer(loops.steps, kept(f"run-{number}"), steps=1).start() for number in range(1)]
+    for number in range(1, MOST_ENDED + 2):
+        runs[-1].result(60)
+        runs.append(trainer(loops.steps, kept(f"run-{number}"), steps=1).start())
+    runs[-1].result(60)
+    names = {each.name for each in run_snapshot.of_snapshot(nbaccel.snapshot())}
+    assert names == {run.name for run in runs[-MOST_ENDED:]}
+
+
+def test_a_result_is_drawn_from_what_the_folder_holds(kept: Kept) -> None:
+    result = trainer(loops.steps, kept(), steps=3).fit()
+    picture = result.picture()
+    assert (picture.name, picture.state, picture.reports) == ("run", "finished", 3)
+    assert {curve.name: curve.points[-1] for curve in picture.curves} == {"step": (2, 2.0), "loss": (2, 1 / 3)}
+    assert [each.report for each in picture.checkpoints] == [0, 1, 2]
+    assert run_snapshot.time_words(picture, 0.0) == ""
+
+
+class Recorded(sinks.Sinks):
+    """Notes which pictures come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pictures: list[RunSnapshot] = []
+
+    def run(self, picture: RunSnapshot) -> None:
+        self.pictures.append(picture)
+
+
+def test_the_first_and_the_last_picture_always_come_and_none_twice(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = Recorded()
+    monkeypatch.setattr(sinks, "installed", recorded)
+    trainer(loops.steps, kept(), steps=40).fit()
+    states = [each.state for each in recorded.pictures]
+    assert states[0] == "waiting" and states[-1] == "finished" and recorded.pictures[-1].reports == 40
+    assert all(one != other for one, other in zip(recorded.pictures, recorded.pictures[1:], strict=False))
+    assert len({each.id for each in recorded.pictures}) == 1
