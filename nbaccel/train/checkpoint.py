@@ -107,7 +107,7 @@ class Checkpoint(metaclass=_OldNames):
         What JSON can write becomes state.json; all else is written by `torch.save` into state.pt. Raises TypeError
         where torch is not installed.
         """
-        folder = Path(os.fspath(path) if path is not None else tempfile.mkdtemp(prefix="nbaccel-checkpoint-"))
+        folder = Path(os.fspath(path) if path is not None else _new_folder())
         folder.mkdir(parents=True, exist_ok=True)
         try:
             text = json.dumps(state)
@@ -140,6 +140,15 @@ class Checkpoint(metaclass=_OldNames):
 
     def __repr__(self) -> str:
         return f"Checkpoint(path={self.path!r})"
+
+
+def _new_folder() -> str:
+    """A temporary folder: in a run that run's own, where what a crash has left is removed."""
+    from nbaccel.train import session
+
+    if session.is_there():
+        return tempfile.mkdtemp(prefix=".saved-", dir=session.current("Checkpoint.save").run_folder)
+    return tempfile.mkdtemp(prefix="nbaccel-checkpoint-")
 
 
 def _torch() -> Any:

@@ -24,7 +24,7 @@ from nbaccel.train.retention import Kept
 
 LOCK = ".lock"
 _FOLDER = re.compile(r"checkpoint_(\d{6,})")
-_PART = re.compile(r"\.checkpoint_\d{6,}\.part")
+_PART = re.compile(r"\.checkpoint_\d{6,}\.part|\.saved-.*")
 _TRACE = re.compile(r"\.(where|probe)-.*")
 
 
