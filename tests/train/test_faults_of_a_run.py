@@ -193,7 +193,7 @@ def test_a_driver_that_is_killed_leaves_nothing_but_a_run_that_goes_on(kept: Kep
         program = place.start(KILLED.replace("STORAGE", repr(str(storage))))
         wait_until(lambda: (storage / "run" / "checkpoint_000002").exists(), "checkpoints")
         program.kill()
-        program.wait()
+        program.communicate()
         place.assert_nothing_left()
     finally:
         place.clear()
