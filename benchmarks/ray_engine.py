@@ -11,6 +11,7 @@ Every task returns its pid and its argument, and both are checked.
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import statistics
 import sys
@@ -183,9 +184,9 @@ def share_of_reports(nbaccel: Any, tasks: int) -> None:
 
     nbaccel.snapshot()  # the collector starts
     engine: Any = engines.current()
-    collector = engine.collector()
+    collector = engine.small_actors.collector()
     by_hand = nbaccel.remote(count_and_reporter)
-    settled = time.monotonic() + 2 * engine.reporting.LOOK_EVERY_S
+    settled = time.monotonic() + 2 * importlib.import_module("nbaccel_in_ray.reporting").LOOK_EVERY_S
     while time.monotonic() < settled:  # processes with work look so often whether somebody watches
         all_at_once(nbaccel.get, nbaccel.remote(work).remote, 20)
 

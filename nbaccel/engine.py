@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         ObjectRefGenerator,
         RemoteFunction,
     )
+    from nbaccel.views.explanations import Explanation, Probe
     from nbaccel.views.snapshot import Snapshot
     from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
@@ -164,11 +165,11 @@ class Watching(Protocol):
     def tasks(self, wanted: TaskFilter) -> FoundTasks:
         """Those of all tasks that are known which pass; a snapshot holds only some of them."""
 
-    def explain(self, what: str | None) -> list[dict[str, Any]]:
-        """Why a task, actor or group (hex id; None: everything) waits, with the fields of Explanation."""
+    def explain(self, what: str | None) -> list[Explanation]:
+        """Why a task, actor or group (hex id; None: everything) waits."""
 
-    def probe(self, options: TaskOptions) -> dict[str, Any]:
-        """What a task with these options would meet: `verdict` (of Verdict) and the fields of Probe."""
+    def probe(self, options: TaskOptions) -> Probe:
+        """What a task with these options would meet, were it submitted now."""
 
     def recycle(self) -> int:
         """End the idle processes that have run user code, and what they may keep; returns how many."""

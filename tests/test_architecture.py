@@ -18,7 +18,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # two large engines each folder. Imports inside functions and for types count as well.
 HELD = {"engine", "exceptions", "handles", "quantities"}
 SHARED = {"local_engine", "local_engine.wire"}  # what all processes of the local engine share
-RAYS = {"ray_engine.submission", "ray_engine.startup", "ray_engine.reports"}
+RAYS = {"ray_engine.border", "ray_engine.submission", "ray_engine.startup", "ray_engine.reports"}
 ARROWS: dict[str, set[str]] = {
     # leaves
     "elsewhere": set(),
@@ -62,6 +62,7 @@ ARROWS: dict[str, set[str]] = {
     | {"__init__", "accelerators", "device_memory", "handles", "host_address", "local_engine.side_processes"}
     | {"local_engine.worker", "proc", "quantities", "roots", "scheduling", "views"},
     "ray_engine": {"engine", "handles", "views"} | RAYS,
+    "ray_engine.border": HELD | {"ray_engine.startup"},
     "ray_engine.submission": HELD | RAYS | {"accelerators", "freshness", "scheduling", "views"},
     "ray_engine.startup": HELD | RAYS | {"package_environments", "plain_files", "views"},
     "ray_engine.reports": HELD | RAYS | {"__init__", "accelerators", "scheduling", "views"},

@@ -292,7 +292,7 @@ class DebugEngine:
         if timeout_s is not None:
             return exceptions.GetTimeoutError(f"Get timed out: 1 object was not ready within {timeout_s} s.")
         rows = self.explain(task_of(id).hex())
-        return deadlock(rows[0]["sentence"] if rows else f"object {id.hex()} does not exist any more.")
+        return deadlock(rows[0].sentence if rows else f"object {id.hex()} does not exist any more.")
 
     def wait(
         self, refs: Sequence[ObjectRef[Any]], num_returns: int, timeout_s: float | None, fetch: bool

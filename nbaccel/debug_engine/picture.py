@@ -23,6 +23,7 @@ from nbaccel.local_engine.head.reasons import NobodyElse, Reasons
 from nbaccel.local_engine.head.rows import Rows
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.views.explanations import Explanation, Probe
 from nbaccel.views.record_book import OwnRecords
 from nbaccel.views.snapshot import ActorRow, GroupRow, NodeRow, Runtime, Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
@@ -113,11 +114,11 @@ class Picture:
     def timeline(self) -> list[dict[str, Any]]:
         return self._rows.timeline(MOST_ROWS, lambda row: "this process")
 
-    def explain(self, what: str | None) -> list[dict[str, Any]]:
-        return list(msgspec.to_builtins(self._reasons.explain(what)))
+    def explain(self, what: str | None) -> list[Explanation]:
+        return self._reasons.explain(what)
 
-    def probe(self, options: TaskOptions) -> dict[str, Any]:
-        return dict(msgspec.to_builtins(self._reasons.probe(asked(options))))
+    def probe(self, options: TaskOptions) -> Probe:
+        return self._reasons.probe(asked(options))
 
 
 def _our_pid(worker_id: bytes) -> int:

@@ -7,17 +7,20 @@
                     └── watching ◄── collector (one small actor for each job) ◄─┘
                           picture ◄── node agents (metrics, logs), Ray's tables of nodes, actors and workers
 ```
-Read in this order: starting (addresses, shipping), driver, tasks (exports, options_for_ray), objects (errors),
-watching, picture, output, notices.
+Read in this order: starting (addresses, shipping), driver, border, tasks and actors (choosing, exports,
+options_for_ray), objects (errors), reports, pictures, asking, watching (output, notices).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nbaccel.engine import VirtualNodes
     from nbaccel.handles.options import InitOptions
+    from nbaccel.handles.refs import DynamicObjectRefGenerator, ObjectRef
+    from nbaccel.handles.remote import ActorHandle
+    from nbaccel.ray_engine.border.rays import RaysActor, RaysRef
     from nbaccel.ray_engine.driver import RayEngine
 
 
@@ -53,29 +56,30 @@ def new_virtual_nodes() -> VirtualNodes:
     return RayNodes()
 
 
-def wrapped_ref(inner: Any) -> Any:
+def wrapped_ref(inner: RaysRef) -> ObjectRef[object]:
     """nbaccel's ref around one of Ray's, in whichever process it arrives."""
     from nbaccel.handles.refs import ObjectRef
 
     return ObjectRef(inner.binary(), _here(), inner)
 
 
-def wrapped_refs(inner: list[Any]) -> Any:
+def wrapped_refs(inner: list[RaysRef]) -> DynamicObjectRefGenerator:
     """nbaccel's list of refs, as a task with num_returns="dynamic" returns it."""
     from nbaccel.handles.refs import DynamicObjectRefGenerator
 
     return DynamicObjectRefGenerator([wrapped_ref(each) for each in inner])
 
 
-def wrapped_actor(inner: Any) -> Any:
+def wrapped_actor(inner: RaysActor) -> ActorHandle:
     """nbaccel's handle around one of Ray's."""
     return _here().actor_handle(inner)
 
 
-def _here() -> Any:
+def _here() -> RayEngine:
     from nbaccel import engine as engines
+    from nbaccel.ray_engine.driver import RayEngine
 
     running = engines.running()
-    if running is not None and running.name == "ray":
+    if isinstance(running, RayEngine):
         return running
     return of_this_worker()  # also in Ray Client's server, which unpickles what it passes on

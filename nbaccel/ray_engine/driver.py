@@ -5,112 +5,193 @@ from __future__ import annotations
 import importlib
 import itertools
 import time
-from typing import Any
 
 import ray
 
 from nbaccel import engine as engines
 from nbaccel.handles.options import InitOptions
+from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports import unasked
-from nbaccel.ray_engine.reports.cluster import Cluster
-from nbaccel.ray_engine.reports.device_memory import DeviceMemory, Kind
-from nbaccel.ray_engine.reports.watching import Watching
+from nbaccel.ray_engine.reports.asking import Asking
+from nbaccel.ray_engine.reports.cluster import RayCluster
+from nbaccel.ray_engine.reports.device_memory import DeviceMemory
+from nbaccel.ray_engine.reports.pictures import Pictures
+from nbaccel.ray_engine.reports.reports import Reports
+from nbaccel.ray_engine.reports.small_actors import SmallActors
+from nbaccel.ray_engine.reports.watching import PictureWatching, Telling
 from nbaccel.ray_engine.startup import orphans, own_environments
 from nbaccel.ray_engine.startup.addresses import host_and_port
 from nbaccel.ray_engine.startup.head_watch import HeadWatch
 from nbaccel.ray_engine.startup.starting import import_shipped
 from nbaccel.ray_engine.submission.abandoned import Abandoned
+from nbaccel.ray_engine.submission.actors import RayActors
+from nbaccel.ray_engine.submission.bookkeeper import Bookkeeper
 from nbaccel.ray_engine.submission.choosing import Choosing
+from nbaccel.ray_engine.submission.exports import Exporter
 from nbaccel.ray_engine.submission.freshening import Freshening
-from nbaccel.ray_engine.submission.groups import Groups
-from nbaccel.ray_engine.submission.objects import Objects
+from nbaccel.ray_engine.submission.groups import RayGroups
+from nbaccel.ray_engine.submission.handle_maker import HandleMaker
+from nbaccel.ray_engine.submission.objects import RayObjects
 from nbaccel.ray_engine.submission.shipping import Shipping
 from nbaccel.ray_engine.submission.submissions import About, Submissions
-from nbaccel.ray_engine.submission.tasks import Tasks
+from nbaccel.ray_engine.submission.tasks import RayTasks
 from nbaccel.views import sinks
 from nbaccel.views.record_book import OwnRecords
 
 _serials = itertools.count(1)
 
 
-class RayEngine(Tasks, Choosing, DeviceMemory, Objects, Cluster, Groups, Watching):
-    """Ray under nbaccel's promise."""
+class RayEngine:
+    """Ray under nbaccel's promise: each part of it is kept by an object of its own, which says what it needs."""
 
     name = "ray"
 
     def __init__(self, options: InitOptions, address: str | None, *, ours: bool, in_worker: bool = False) -> None:
-        self.options = options
-        self.joined = address
-        self.in_worker = in_worker
-        self.serial = next(_serials)
-        self.shipped = import_shipped()
-        self.reporting = importlib.import_module("nbaccel_in_ray.reporting")
-        self.namespace_of_reports = self.reporting.NAMESPACE
-        self.namespace = ray.get_runtime_context().namespace
-        self.submissions = Submissions()
-        self.published = OwnRecords(changed=self.submitted)
-        self.publish, self.ask = self.published.publish, self.published.ask
-        self.stand_ins: dict[bytes, Any] = {}
-        self.abandoned = Abandoned()
-        self.verdicts: dict[tuple[Any, ...], tuple[float, str]] = {}
-        self.refused_groups: dict[bytes, Any] = {}
-        self.gpu_kinds: tuple[tuple[str, ...], list[Kind]] = ((), [])
-        self.freshening = Freshening(self.serial)
-        self.shipping = Shipping(
-            self.freshening,
+        self._session = session = _session(options, address, ours=ours, in_worker=in_worker)
+        self._guard = orphans.begin() if ours and address is None else None
+        self._submissions = Submissions()
+        self._abandoned = Abandoned()
+        self._telling: Telling | None = None
+        self._published = OwnRecords(changed=lambda: self._watching.submitted())
+        self.publish, self.ask = self._published.publish, self._published.ask
+        freshening = Freshening(session.serial)
+        shipping = Shipping(
+            freshening,
             joined=address is not None,
             by_task=not ours and not in_worker,
             one_machine=own_environments.is_worker_of_one() if in_worker else ours and address is None,
         )
-        self.through_client = bool(address and address.startswith("ray://"))
-        self._ours = ours
-        self._guard = orphans.begin() if ours and address is None else None
-        self.head = HeadWatch(_head_of(address), self._lost, ray.shutdown)
-        self.start_watching()
+        self._watch_cluster(session, shipping)
+        self._keep_submissions(session, freshening, shipping)
         if not in_worker:
             unasked.shorten()
-            self.head.start()
+            session.head.start()
 
-    def _lost(self, sentence: str) -> None:
-        sinks.installed.notice(sinks.Notice("lost", sentence))
+    def _watch_cluster(self, session: RaySession, shipping: Shipping) -> None:
+        """What is known of the cluster."""
+        self.small_actors = actors = SmallActors(session, shipping.keywords)
+        self._reports = reports = Reports(session, actors, self._submissions)
+        self._pictures = pictures = Pictures(session, actors, reports, self._submissions, self._published)
+        self._devices = DeviceMemory(lambda: pictures.picture(metrics=False), actors.agent)
+        self._watching = watching = PictureWatching(reports, pictures, in_worker=session.in_worker)
+        self.snapshot = pictures.snapshot
+        self.tasks = pictures.tasks
+        self.watch = watching.watch
 
-    def told(self, task_id: bytes, about: About, actor_id: bytes | None) -> None:
+    def _keep_submissions(self, session: RaySession, freshening: Freshening, shipping: Shipping) -> None:
+        """What is submitted, and what comes back."""
+        stand_ins: dict[bytes, object] = {}  # refs whose value is not Ray's
+        handles = HandleMaker(self, through_client=session.through_client)
+        exporter = Exporter(session, shipping)
+        books = Bookkeeper(self._submissions, handles, self._abandoned, self._announce)
+        groups = RayGroups(session, handles, shipping, self._pictures, stand_ins)
+        refused, refuses = groups.why_its_group_is_refused, session.refuses_infeasible
+        choosing = Choosing(self._pictures, self._devices, refused, refuses=refuses)
+        tasks = RayTasks(session, freshening, choosing, exporter, books)
+        actors = RayActors(session, freshening, choosing, exporter, handles, books)
+        objects = RayObjects(session, handles, self._submissions, self._abandoned, stand_ins)
+        cluster = RayCluster(session, handles.actor)
+        asking = Asking(
+            session, self.small_actors, self._reports, self._pictures, self._devices, self._submissions, tasks, actors
+        )
+        # tasks and actors
+        self.submit, self.call, self.cancel = tasks.submit, tasks.call, tasks.cancel
+        self.create_actor, self.kill = actors.create_actor, actors.kill
+        self.get_actor, self.list_named_actors = actors.get_actor, actors.list_named_actors
+        self.actor_handle = handles.actor
+        # objects and streams
+        self.put, self.get, self.wait = objects.put, objects.get, objects.wait
+        self.future, self.call_when_ready, self.was_awaited = (
+            objects.future,
+            objects.call_when_ready,
+            objects.was_awaited,
+        )
+        self.ref_gone, self.reduce_ref, self.reduce_actor = objects.ref_gone, objects.reduce_ref, objects.reduce_actor
+        self.object_locations, self.only_in_history = objects.object_locations, objects.only_in_history
+        self.next_item, self.when_next_item = objects.next_item, objects.when_next_item
+        self.close_stream = objects.close_stream
+        self.stream_end, self.stream_ready = objects.stream_end, objects.stream_ready
+        # the cluster, its groups, and the running code
+        self.nodes, self.request_resources = cluster.nodes, cluster.request_resources
+        self.cluster_resources, self.available_resources = cluster.cluster_resources, cluster.available_resources
+        self.create_group, self.remove_group = groups.create_group, groups.remove_group
+        self.group_ready, self.find_group, self.group_table = groups.group_ready, groups.find_group, groups.group_table
+        self.context, self.current_actor = cluster.context, cluster.current_actor
+        self.exit_actor, self.report_progress = cluster.exit_actor, cluster.report_progress
+        # what views ask
+        self.explain, self.probe, self.recycle = asking.explain, asking.probe, asking.recycle
+        self.cancel_by_id, self.kill_by_id = asking.cancel_by_id, asking.kill_by_id
+        self.logs, self.timeline, self.state = asking.logs, asking.timeline, asking.state
+
+    def begin_telling(self) -> None:
+        """Of a driver: show what workers print, and say what waits."""
+        self._telling = Telling(self._session, self._reports, self._pictures, self._submissions)
+
+    def _announce(self, task_id: bytes, about: About, actor_id: bytes | None) -> None:
         """Views learn of a new task before it runs; of a nested one by the reports of the task that submitted it."""
-        if not self.in_worker:
-            self.submitted()
+        if not self._session.in_worker:
+            self._watching.submitted()
             return
         note = {
             "task_id": task_id,
             "name": about.name,
             "kind": about.kind,
             "demand": about.demand,
-            "parent": self.parent_task(),
+            "parent": self._parent_task(),
             "submitted_at": time.time(),
             "submitted_actor": actor_id.hex() if actor_id else None,
         }
-        self.reporting.reporter.submitted(note)
+        self._session.reporting.reporter.submitted(note)
 
-    def parent_task(self) -> str | None:
+    def _parent_task(self) -> str | None:
         """The task that runs here, by the id that its user knows: an attempt stands for its supervisor."""
-        note = self.reporting.reporter.current() or {}
+        note = self._session.reporting.reporter.current() or {}
         stands_for: str | None = note.get("stands_for")
         return stands_for or ray.get_runtime_context().get_task_id()
 
     def shutdown(self) -> None:
         """Leave; a Ray that init() started ends with us. One that the program started itself goes on."""
-        if self.in_worker:
+        if self._session.in_worker:
             return
+        head = self._session.head
         unasked.stop()
-        self.head.stop()
-        self.abandoned.stop()
-        if self.head.lost:
+        head.stop()
+        self._abandoned.stop()
+        if head.lost:
             ray.shutdown()  # first: whatever else is asked of a dead head waits for a minute
-        self.stop_watching()
-        if self._ours:
+        self._stop_watching()
+        if self._session.ours:
             ray.shutdown()
         if self._guard is not None:
             self._guard.terminate()
             self._guard.wait()
+
+    def _stop_watching(self) -> None:
+        telling, self._telling = self._telling, None
+        if telling is not None:
+            telling.stop_noticing()
+        self._watching.stop()
+        self.small_actors.stop()
+        if telling is not None:
+            telling.end()
+
+
+def _session(options: InitOptions, address: str | None, *, ours: bool, in_worker: bool) -> RaySession:
+    import_shipped()
+    return RaySession(
+        options,
+        address,
+        ours,
+        in_worker,
+        next(_serials),
+        ray.get_runtime_context().namespace,
+        HeadWatch(_head_of(address), _lost, ray.shutdown),
+        importlib.import_module("nbaccel_in_ray.reporting"),
+    )
+
+
+def _lost(sentence: str) -> None:
+    sinks.installed.notice(sinks.Notice("lost", sentence))
 
 
 def _head_of(address: str | None) -> tuple[str, int]:

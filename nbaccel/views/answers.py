@@ -7,7 +7,7 @@ seconds. What an engine cannot know is said to be unknown, never guessed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, Never, overload
 
@@ -46,9 +46,9 @@ def explain(what: Any = None) -> Explanation | list[Explanation]:
     """
     rows = engines.current().explain(None if what is None else _id_of(what))
     if what is None:
-        return [_explanation(row) for row in rows]
+        return rows
     if rows:
-        return _explanation(rows[0])
+        return rows[0]
     id = _id_of(what)
     return Explanation(id, "", "UNKNOWN", f"{id} is not known here: it ended long ago, or is a value that was put.")
 
@@ -77,10 +77,6 @@ def _checked_hex(text: str) -> str:
             f"explain() takes a hex id as views show it, such as {bytes(range(0xA0, 0xA8)).hex()}…, not {text!r}."
         ) from None
     return text
-
-
-def _explanation(row: Mapping[str, Any]) -> Explanation:
-    return msgspec.convert(dict(row), Explanation)
 
 
 def recycle() -> int:
@@ -135,7 +131,7 @@ def probe(
     if all(value is None for value in asked.values()) and placement_group in (None, "default"):
         asked["num_gpus"] = 1
     options = task_options(**asked, **group, max_retries=0, name="probe")
-    answer = _asked(options)
+    answer = engines.current().probe(options)
     if answer.verdict is Verdict.BUSY and answer.holders and all(holder.ending for holder in answer.holders):
         timeout_s = timeout_s or ENDING_PATIENCE_S
     if answer.verdict is Verdict.NEVER or (verify is None and (answer.verdict is Verdict.NOW or not timeout_s)):
@@ -143,12 +139,6 @@ def probe(
     if not timeout_s and answer.verdict is not Verdict.NOW:
         return answer
     return _tried(options, verify, timeout_s or VERIFY_PATIENCE_S, answer)
-
-
-def _asked(options: TaskOptions) -> Probe:
-    row = engines.current().probe(options)
-    known = {name: value for name, value in row.items() if name in Probe.__struct_fields__}
-    return msgspec.convert(known, Probe)
 
 
 def _tried(options: TaskOptions, verify: Callable[[], Any] | None, patience_s: float, before: Probe) -> Probe:
@@ -178,7 +168,7 @@ def _came_too_late(options: TaskOptions, patience_s: float, before: Probe) -> Pr
     if before:
         sentence = f"{before.asks} was free, but verify has not come back for {patience_s:g} s: the driver may hang."
         return Probe(Verdict.BROKEN, sentence, before.asks)
-    now = _asked(options)
+    now = engines.current().probe(options)
     verdict = Verdict.BUSY if now else now.verdict  # free since a moment ago: it was not for all that time
     return msgspec.structs.replace(now, verdict=verdict, sentence=f"Not within {patience_s:g} s. {now.sentence}")
 

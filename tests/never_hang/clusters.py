@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
+
 import nbaccel
 from nbaccel import engine as engines
 from nbaccel.handles.options import TaskOptions, demand_of_task
 from nbaccel.quantities import UNIT
+from nbaccel.views.explanations import Explanation, Probe
 from tests.rig import wait_until
 
 
@@ -47,14 +50,15 @@ class Asked:
         self.answer = answer
         self.questions: list[tuple[Any, ...]] = []
 
-    def probe(self, options: TaskOptions) -> dict[str, Any]:
+    def probe(self, options: TaskOptions) -> Probe:
         demand = {name: units / UNIT for name, units in demand_of_task(options).items()}
         self.questions.append((demand, options.gpu_memory or 0, options.label_selector))
-        return self.answer
+        known = {name: value for name, value in self.answer.items() if name in Probe.__struct_fields__}
+        return msgspec.convert(known, Probe)
 
-    def explain(self, what: str | None) -> list[dict[str, Any]]:
+    def explain(self, what: str | None) -> list[Explanation]:
         self.questions.append((what,))
-        return [self.answer] if self.answer else []
+        return [msgspec.convert(self.answer, Explanation)] if self.answer else []
 
 
 @contextmanager

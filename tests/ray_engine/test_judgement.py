@@ -25,14 +25,10 @@ def tables() -> Any:
     return importlib.import_module("nbaccel_in_ray.tables")
 
 
-class Engine(Choosing):
+class Cluster:
     """One node with 4 CPUs, beside an autoscaler that does not say what it may add."""
 
-    verdicts: dict[Any, Any]
-
-    def __init__(self, *, scales: bool, infeasible: str = "warn") -> None:
-        self.options = SimpleNamespace(infeasible=infeasible)
-        self.verdicts = {}
+    def __init__(self, *, scales: bool) -> None:
         self._scales = scales
 
     def picture(self, *, metrics: bool) -> Snapshot:
@@ -46,8 +42,13 @@ class Engine(Choosing):
     def in_fractions(self, options: Any) -> Any:
         return options
 
-    def why_its_group_is_refused(self, options: Any) -> str:
+    def why_no_device_is_large_enough(self, options: Any) -> str:
         return ""
+
+
+def engine(*, scales: bool, infeasible: str = "warn") -> Choosing:
+    cluster = Cluster(scales=scales)
+    return Choosing(cluster, cluster, lambda options: "", refuses=infeasible == "raise")
 
 
 def test_the_first_autoscalers_kinds_are_those_that_run_start_and_did_not_start(tables: Any) -> None:
@@ -77,15 +78,15 @@ def test_a_kind_that_begins_like_a_mirrored_one_is_a_kind(tables: Any) -> None:
 
 def test_a_fallback_is_not_taken_while_the_autoscaler_may_add_what_was_asked_first() -> None:
     options = task_options(num_gpus=1, fallback="cpu")
-    fixed = Engine(scales=False).choices(options, demand_of_task)
+    fixed = engine(scales=False).choices(options, demand_of_task)
     assert [choice.label for choice in fixed.left] == ["cpu"]
-    growing = Engine(scales=True).choices(options, demand_of_task)
+    growing = engine(scales=True).choices(options, demand_of_task)
     assert [choice.label for choice in growing.left] == [""] and not growing.never
     assert "an autoscaler, which may add such a node" in growing.busy
 
 
 def test_an_error_instead_of_waiting_has_the_same_judgement() -> None:
     options = task_options(num_gpus=1)
-    assert "cannot be placed" in Engine(scales=False, infeasible="raise").choices(options, demand_of_task).never
-    assert Engine(scales=True, infeasible="raise").choices(options, demand_of_task).never == ""
+    assert "cannot be placed" in engine(scales=False, infeasible="raise").choices(options, demand_of_task).never
+    assert engine(scales=True, infeasible="raise").choices(options, demand_of_task).never == ""
     assert planning.addable({"scales": True, "groups": None}, {"GPU": 1.0})[0] == "unknown"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
 pytest.importorskip("ray")
@@ -23,9 +21,8 @@ class Ref:
 class Cluster:
     """One node with two GPUs; stands for the engine, for what Ray is asked, and for the clock."""
 
-    def __init__(self):
+    def __init__(self, *, refuses=False):
         self.submissions = Submissions()
-        self.options = SimpleNamespace(infeasible="warn")
         self.now = 1_000.0
         self.gpus = 2
         self.held_by = {}  # device -> the name of its holder
@@ -38,7 +35,7 @@ class Cluster:
         self.actors = []
         self.asked_to_report = 0
         self.reports = True  # the actor that gathers them answers
-        self.notices = Notices(self, self, clock=lambda: self.now)
+        self.notices = Notices(self.submissions, self, self, self, refuses=refuses, clock=lambda: self.now)
 
     def submit(self, name, gpus, cell="a", kind="task", demand=None):
         number = len(self.submissions.all()) + 1
@@ -158,7 +155,7 @@ def test_what_an_autoscaler_may_add_waits_and_is_not_said_to_be_impossible(clust
 
 
 def test_nothing_is_said_where_an_error_was_asked_for(cluster, front):
-    cluster.options.infeasible = "raise"
+    cluster = Cluster(refuses=True)
     kept = cluster.submit("train", 3.0)
     cluster.look()
     assert front.said == [] and kept

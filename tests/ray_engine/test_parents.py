@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("ray")
 
 from nbaccel import engine as engines
-from nbaccel.ray_engine.reports.watching import Watching
+from nbaccel.ray_engine.reports.reports import Reports
 from nbaccel.ray_engine.submission.submissions import About, Submissions
 
 OWN, CHILD, GRANDCHILD, STRANGER = (letter * 48 for letter in "abcd")
@@ -24,7 +24,7 @@ def engine() -> Iterator[SimpleNamespace]:
     submissions.note(bytes.fromhex(OWN), About("train", "task"), "[1]", None, ref, b"cell 1")
     notes = {CHILD: {"parent": OWN}, GRANDCHILD: {"parent": CHILD}}
     before, engines.cell_source = engines.cell_source, lambda: ("[9]", b"the last")
-    yield SimpleNamespace(submissions=submissions, _notes=notes)
+    yield SimpleNamespace(_submissions=submissions, notes=notes)
     engines.cell_source = before
 
 
@@ -35,9 +35,9 @@ def engine() -> Iterator[SimpleNamespace]:
 def test_a_task_belongs_to_the_cell_of_who_submitted_it(
     engine: SimpleNamespace, task_id: str, cell: bytes | None
 ) -> None:
-    assert Watching.parent_of(engine, task_id) == cell
+    assert Reports.parent_of(engine, task_id) == cell
 
 
 def test_outside_of_a_notebook_there_is_no_cell(engine: SimpleNamespace) -> None:
     engines.cell_source = None
-    assert Watching.parent_of(engine, STRANGER) == b""
+    assert Reports.parent_of(engine, STRANGER) == b""

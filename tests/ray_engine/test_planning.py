@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 pytest.importorskip("ray")
@@ -48,5 +49,6 @@ def test_a_probe_counts_every_demand_of_a_task(asked: dict[str, object], verdict
     totals, free = {"CPU": 4.0, "memory": float(8 << 30)}, {"CPU": 2.0, "memory": float(8 << 30)}
     node = NodeRow(HERE, "box", totals=totals, available=free, labels={"zone": "a"})
     snapshot = Snapshot(Runtime("ray", "0", "3"), nodes=[node])
-    answer = planning.probe(snapshot, task_options(**asked), lambda: {"scales": True, "groups": [POOL]})
+    probed = planning.probe(snapshot, task_options(**asked), lambda: {"scales": True, "groups": [POOL]})
+    answer = msgspec.to_builtins(probed)
     assert answer["verdict"] == verdict, answer["sentence"]

@@ -6,20 +6,12 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine.reports.watching import Watching
-
-
-class Engine(Watching):
-    """Watches nothing yet, and has no process of Ray's."""
-
-    in_worker = False
-    _ours = True
+from nbaccel.ray_engine.reports.watching import PictureWatching
 
 
 def test_who_watches_a_cluster_that_was_left_is_told_at_once():
-    engine = Engine()
-    engine.start_watching()
-    engine.stop_watching()
+    engine = PictureWatching(None, None, in_worker=False)  # it asks nobody
+    engine.stop()
     seen = []
     engine.watch(seen.append)
     assert seen == [None]

@@ -6,8 +6,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from nbaccel.handles.options import TaskOptions
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.local_engine import wire
@@ -15,6 +13,7 @@ from nbaccel.local_engine.client.terms import asked
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import return_id
+from nbaccel.views.explanations import Explanation, Probe
 from nbaccel.views.observer_lines import AddNode, AskPublisher, Explain, FindTasks, ReadLogs, RemoveNode, TakeSnapshot
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
@@ -41,11 +40,13 @@ class ClusterView:
         found: FoundTasks = self.link.ask(FindTasks(wanted))
         return found
 
-    def explain(self: Any, what: str | None) -> list[dict[str, Any]]:
-        return list(msgspec.to_builtins(self.link.ask(Explain(what))))
+    def explain(self: Any, what: str | None) -> list[Explanation]:
+        explanations: list[Explanation] = self.link.ask(Explain(what))
+        return explanations
 
-    def probe(self: Any, options: TaskOptions) -> dict[str, Any]:
-        return dict(msgspec.to_builtins(self.link.ask(asks.ProbeChoice(asked(options)))))
+    def probe(self: Any, options: TaskOptions) -> Probe:
+        probe: Probe = self.link.ask(asks.ProbeChoice(asked(options)))
+        return probe
 
     def recycle(self: Any) -> int:
         return int(self.link.ask(asks.Recycle()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -10,7 +9,10 @@ from typing import Any
 import ray
 
 from nbaccel import exceptions
+from nbaccel.handles.remote import ActorHandle
 from nbaccel.quantities import ACCELERATORS
+from nbaccel.ray_engine.border.rays import RaysActor
+from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.submission import freshening, setup_hooks
 
 OWN_VARIABLES = (freshening.EDITION, setup_hooks.VARIABLE)  # of runtime environments
@@ -19,18 +21,18 @@ OWN_VARIABLES = (freshening.EDITION, setup_hooks.VARIABLE)  # of runtime environ
 class Facts(Mapping[str, Any]):
     """What the running code may ask about itself; each fact is looked up when it is asked: some ask the cluster."""
 
-    def __init__(self, engine: Any) -> None:
-        self._engine = engine
+    def __init__(self, session: RaySession) -> None:
+        self._session = session
         self._context = ray.get_runtime_context()
 
     def __getitem__(self, name: str) -> Any:
-        inside = self._engine.in_worker
+        inside = self._session.in_worker
         if name in _ANYWHERE:
             return _ANYWHERE[name](self._context)
         if name == "is_worker":
             return inside
         inner, outside = _INSIDE[name]
-        return inner(self._engine, self._context) if inside else outside
+        return inner(self._session, self._context) if inside else outside
 
     def __iter__(self) -> Iterator[str]:
         yield from (*_ANYWHERE, "is_worker", *_INSIDE)
@@ -55,30 +57,30 @@ _ANYWHERE: dict[str, Callable[[Any], Any]] = {
 
 # name -> (inside of a task or actor, in a driver)
 _INSIDE: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
-    "task_id": (lambda engine, context: context.get_task_id(), None),
-    "task_name": (lambda engine, context: context.get_task_name(), None),
-    "task_function_name": (lambda engine, context: context.get_task_function_name(), None),
-    "actor_id": (lambda engine, context: context.get_actor_id(), None),
-    "actor_name": (lambda engine, context: context.get_actor_name() or None, None),
-    "class_name": (lambda engine, context: _class_name(engine), None),
-    "accelerator_ids": (lambda engine, context: _accelerator_ids(engine, context), _NO_DEVICES),
-    "assigned_resources": (lambda engine, context: context.get_assigned_resources(), {}),
-    "is_canceled": (lambda engine, context: context.is_canceled(), False),
-    "fallback_taken": (lambda engine, context: bool(_choice(engine)), False),
-    "fallback_label": (lambda engine, context: _choice(engine), ""),
-    "attempt": (lambda engine, context: _attempt(), 0),
-    "reconstructed": (lambda engine, context: _reconstructed(context), False),
+    "task_id": (lambda session, context: context.get_task_id(), None),
+    "task_name": (lambda session, context: context.get_task_name(), None),
+    "task_function_name": (lambda session, context: context.get_task_function_name(), None),
+    "actor_id": (lambda session, context: context.get_actor_id(), None),
+    "actor_name": (lambda session, context: context.get_actor_name() or None, None),
+    "class_name": (lambda session, context: _class_name(session), None),
+    "accelerator_ids": (lambda session, context: _accelerator_ids(session, context), _NO_DEVICES),
+    "assigned_resources": (lambda session, context: context.get_assigned_resources(), {}),
+    "is_canceled": (lambda session, context: context.is_canceled(), False),
+    "fallback_taken": (lambda session, context: bool(_choice(session)), False),
+    "fallback_label": (lambda session, context: _choice(session), ""),
+    "attempt": (lambda session, context: _attempt(), 0),
+    "reconstructed": (lambda session, context: _reconstructed(context), False),
 }
 
 
-def _accelerator_ids(engine: Any, context: Any) -> dict[str, list[str]]:
+def _accelerator_ids(session: RaySession, context: Any) -> dict[str, list[str]]:
     given = context.get_accelerator_ids()
-    in_order = engine.reporting.in_device_order
+    in_order = session.reporting.in_device_order
     return {name: in_order(given.get(name, [])) for name in dict.fromkeys([*ACCELERATORS, *given])}
 
 
-def _choice(engine: Any) -> str:
-    note = engine.reporting.reporter.current()
+def _choice(session: RaySession) -> str:
+    note = session.reporting.reporter.current()
     return note.get("choice", "") if note is not None else ""
 
 
@@ -89,8 +91,8 @@ def _session_dir(context: Any) -> str:
         return ""  # Ray Client does not tell
 
 
-def _class_name(engine: Any) -> str | None:
-    creation = engine.reporting.reporter.creation
+def _class_name(session: RaySession) -> str | None:
+    creation = session.reporting.reporter.creation
     return creation["name"].removesuffix(".__init__") if creation is not None else None
 
 
@@ -100,58 +102,58 @@ def _reconstructed(context: Any) -> bool:
     return bool(row.get("NumRestarts"))
 
 
-class Cluster:
-    """Mixed into the engine; needs the reporter of the process."""
+class RayCluster:
+    """The cluster as one process sees it."""
 
-    def nodes(self: Any) -> list[dict[str, Any]]:
+    def __init__(self, session: RaySession, actor_handle: Callable[[RaysActor], ActorHandle]) -> None:
+        self._session = session
+        self._actor_handle = actor_handle
+
+    def nodes(self) -> list[dict[str, object]]:
         return list(ray.nodes())
 
-    def cluster_resources(self: Any) -> dict[str, float]:
+    def cluster_resources(self) -> dict[str, float]:
         return dict(ray.cluster_resources())
 
-    def available_resources(self: Any) -> dict[str, float]:
+    def available_resources(self) -> dict[str, float]:
         return dict(ray.available_resources())
 
     def request_resources(
-        self: Any,
+        self,
         num_cpus: int | None,
         bundles: list[dict[str, float]] | None,
         bundle_labels: list[dict[str, str]] | None,
     ) -> bool:
         """Ray's autoscaler notes it; whether there is one, probe() tells."""
-        ask = importlib.import_module("nbaccel_in_ray.tables").request_resources
-        if self.through_client:
-            ray.get(ray.remote(num_cpus=0)(ask).remote(num_cpus, bundles, bundle_labels))
-        else:
-            ask(num_cpus, bundles, bundle_labels)
+        self._session.asked_inside("tables", "request_resources", num_cpus, bundles, bundle_labels)
         return True
 
     # ---- who runs here
 
-    def context(self: Any) -> Facts:
-        return Facts(self)
+    def context(self) -> Facts:
+        return Facts(self._session)
 
-    def current_actor(self: Any) -> Any:
-        if not self.in_worker or ray.get_runtime_context().get_actor_id() is None:
+    def current_actor(self) -> ActorHandle:
+        if not self._session.in_worker or ray.get_runtime_context().get_actor_id() is None:
             raise RuntimeError("This code does not run in an actor.")
-        return self.actor_handle(ray.get_runtime_context().current_actor)
+        return self._actor_handle(ray.get_runtime_context().current_actor)
 
-    def exit_actor(self: Any) -> None:
-        if not self.in_worker or ray.get_runtime_context().get_actor_id() is None:
+    def exit_actor(self) -> None:
+        if not self._session.in_worker or ray.get_runtime_context().get_actor_id() is None:
             raise TypeError("exit_actor() was called, but this code does not run in an actor.")
         ray.actor.exit_actor()
 
-    def report_progress(self: Any, done: float, total: float) -> None:
-        if self.in_worker:
-            self.reporting.reporter.progress(float(done), float(total))
+    def report_progress(self, done: float, total: float) -> None:
+        if self._session.in_worker:
+            self._session.reporting.reporter.progress(float(done), float(total))
 
-    def add_node(self: Any, options: dict[str, Any]) -> str:
+    def add_node(self, options: dict[str, object]) -> str:
         raise exceptions.EngineError(
             "Nodes join a Ray cluster by `ray start --address=host:6379` on the machine. For tests on one machine "
             "there is nbaccel.cluster_utils.Cluster(engine='ray')."
         )
 
-    def remove_node(self: Any, node_id: str) -> None:
+    def remove_node(self, node_id: str) -> None:
         raise exceptions.EngineError(
             f"Node {node_id} is Ray's: stop it with `ray stop` there. nbaccel removes virtual nodes only."
         )

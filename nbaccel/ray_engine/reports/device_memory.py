@@ -7,7 +7,8 @@ kinds of different sizes stand in one cluster, the kind is asked for too, since 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 import ray
@@ -15,9 +16,11 @@ import ray
 from nbaccel.handles.options import ResourceOptions
 from nbaccel.quantities import UNIT
 from nbaccel.ray_engine.reports.device_rows import type_of
+from nbaccel.ray_engine.reports.small_actors import Agent
 from nbaccel.scheduling.resources import bytes_text
-from nbaccel.views.snapshot import NodeRow
+from nbaccel.views.snapshot import NodeRow, Snapshot
 
+Options = TypeVar("Options", bound=ResourceOptions)
 FIRST_ANSWER_S = 20.0  # the actors start first
 _GPU = "GPU"
 
@@ -30,9 +33,14 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 class DeviceMemory:
-    """Mixed into the engine; needs `picture` and `_agent`."""
+    """What the nodes of one cluster have. `picture` draws them; `agent` gives the small actor on a node."""
 
-    def in_fractions(self: Any, options: ResourceOptions) -> ResourceOptions | None:
+    def __init__(self, picture: Callable[[], Snapshot], agent: Callable[[str], Agent]) -> None:
+        self._picture = picture
+        self._agent = agent
+        self._known: tuple[tuple[str, ...], list[Kind]] = ((), [])  # of which nodes, what they tell
+
+    def in_fractions(self, options: Options) -> Options | None:
         """The same options in Ray's terms; None when no device of the cluster is large enough.
 
         Raises ValueError when no node tells how much memory its GPUs have.
@@ -58,22 +66,21 @@ class DeviceMemory:
         asked_type = options.accelerator_type or (best.type if len(kinds) > 1 else None)
         return msgspec.structs.replace(options, gpu_memory=None, num_gpus=fraction, accelerator_type=asked_type)
 
-    def why_no_device_is_large_enough(self: Any, options: ResourceOptions) -> str:
+    def why_no_device_is_large_enough(self, options: ResourceOptions) -> str:
         """For a sentence."""
         asked = bytes_text(options.gpu_memory or 0)
         largest = bytes_text(max(kind.memory_bytes for kind in self.kinds_of_gpus()))
         return f"no GPU here has {asked} of memory (the largest has {largest})"
 
-    def kinds_of_gpus(self: Any) -> list[Kind]:
+    def kinds_of_gpus(self) -> list[Kind]:
         """What the nodes tell of their GPUs; [] when none tells."""
-        nodes = [node for node in self.picture(metrics=False).nodes if node.alive and node.totals.get(_GPU)]
+        nodes = [node for node in self._picture().nodes if node.alive and node.totals.get(_GPU)]
         key = tuple(sorted(node.node_id for node in nodes))
-        known: tuple[tuple[str, ...], list[Kind]] = self.gpu_kinds
-        if known[0] != key:
-            known = self.gpu_kinds = (key, self._asked_kinds(nodes))
-        return known[1]
+        if self._known[0] != key:
+            self._known = (key, self._asked_kinds(nodes))
+        return self._known[1]
 
-    def _asked_kinds(self: Any, nodes: list[NodeRow]) -> list[Kind]:
+    def _asked_kinds(self, nodes: list[NodeRow]) -> list[Kind]:
         answers = [(node, self._agent(node.node_id).devices.remote()) for node in nodes]
         refs = [ref for _, ref in answers]
         ready, _ = ray.wait(refs, num_returns=len(refs), timeout=FIRST_ANSWER_S) if refs else ([], [])

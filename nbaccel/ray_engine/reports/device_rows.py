@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nbaccel.accelerators import RESOURCES, vendor_for_resource, vendor_of
 from nbaccel.quantities import TYPE_PREFIX
+from nbaccel.ray_engine.reports.notes import DeviceSample, GroupFacts
 from nbaccel.scheduling.resources import listed
 from nbaccel.views.snapshot import ActorRow, DeviceMetrics, DeviceRow, Holder, NodeRow, TaskRow
 
@@ -49,7 +50,7 @@ def _of_family(
     resource: str,
     count: int,
     holders: dict[tuple[str, str, str], list[Holder]],
-    samples: list[dict[str, Any]],
+    samples: list[DeviceSample],
 ) -> list[DeviceRow]:
     held = [id for where, what, id in holders if where == node.node_id and what == resource]
     made = []
@@ -73,7 +74,7 @@ def _ids(count: int, held: list[str]) -> list[str]:
     return ids
 
 
-def _row(node: NodeRow, resource: str, index: int, id: str, sample: dict[str, Any] | None) -> DeviceRow:
+def _row(node: NodeRow, resource: str, index: int, id: str, sample: DeviceSample | None) -> DeviceRow:
     kind = type_of(node)
     vendor = vendor_for_resource(resource) or vendor_of(_gpu_vendor(kind))
     row = DeviceRow(node.node_id, resource, index, id, vendor.name, vendor.family, "logical", type=kind)
@@ -106,7 +107,7 @@ def _some_unreported(resource: str, tasks: list[TaskRow], actors: list[ActorRow]
     )
 
 
-def _groups_on(node_id: str, resource: str, groups: list[dict[str, Any]]) -> list[str]:
+def _groups_on(node_id: str, resource: str, groups: list[GroupFacts]) -> list[str]:
     """The placement groups that have bundles with such devices on a node."""
     return [
         f"placement group {row['name'] or row['placement_group_id']}"
@@ -150,7 +151,7 @@ def _note(
     node_id: str | None,
     device_ids: dict[str, list[str]],
     demand: dict[str, float],
-    holder: tuple[Any, ...],
+    holder: tuple[str, str | None, str | None, int | None, str, float | None],
 ) -> None:
     name, task_id, actor_id, pid, cell, since = holder
     for resource, ids in device_ids.items():

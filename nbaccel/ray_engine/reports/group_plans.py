@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nbaccel.quantities import UNIT
 from nbaccel.ray_engine.reports import planning
 from nbaccel.ray_engine.reports.planning import Autoscaler
@@ -13,6 +11,7 @@ from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.moves import GroupState
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.reasons import judge
+from nbaccel.views.explanations import Explanation
 from nbaccel.views.snapshot import GroupRow, Snapshot
 
 _SETTLED = ("CREATED", "REMOVED")
@@ -30,7 +29,7 @@ def never(snapshot: Snapshot, row: GroupRow, labels: Labels, autoscaler: Autosca
     return f"{group} can never be placed here: {reason}"
 
 
-def explanations(snapshot: Snapshot, what: str | None, autoscaler: Autoscaler) -> list[dict[str, Any]]:
+def explanations(snapshot: Snapshot, what: str | None, autoscaler: Autoscaler) -> list[Explanation]:
     """Of one placement group, or of all that wait."""
     rows = [row for row in snapshot.groups if what in (None, row.group_id)]
     if what is None:
@@ -38,13 +37,13 @@ def explanations(snapshot: Snapshot, what: str | None, autoscaler: Autoscaler) -
     return [_explained(snapshot, row, autoscaler) for row in rows]
 
 
-def _explained(snapshot: Snapshot, row: GroupRow, autoscaler: Autoscaler) -> dict[str, Any]:
+def _explained(snapshot: Snapshot, row: GroupRow, autoscaler: Autoscaler) -> Explanation:
     """Why this group is where it is, with those who hold what it asks for."""
     if row.state in _SETTLED:
         about = _record(row)
         is_placed = row.state == "CREATED"
         sentence = f"{about} is placed." if is_placed else f"{about} was removed."
-        return {"id": row.group_id, "name": str(about), "state": row.state, "sentence": sentence, "fits_now": is_placed}
+        return Explanation(row.group_id, str(about), row.state, sentence, fits_now=is_placed)
     cluster, group = planning.books(snapshot), _record(row)
     ever = GroupTable([], cluster).could_ever(group)
     more = "" if ever else _addable(cluster, group, row, autoscaler)
@@ -52,12 +51,12 @@ def _explained(snapshot: Snapshot, row: GroupRow, autoscaler: Autoscaler) -> dic
     holders = planning.holders_of(snapshot, found.resources) if ever else []
     who = planning.held_by(holders, since=True)
     also = f"; {more}" if more else ""
-    return {
-        "id": row.group_id, "name": str(group), "state": row.state,
-        "sentence": f"{found.sentence.removesuffix('.')}{who}{also}.", "asks": found.asks,
-        "fits_now": False, "ever": None if more else ever, "resources": found.resources,
-        "fragmented": found.fragmented, "reason": found.reason, "holders": holders,
-    }  # fmt: skip
+    return Explanation(
+        id=row.group_id, name=str(group), state=row.state,
+        sentence=f"{found.sentence.removesuffix('.')}{who}{also}.", asks=found.asks,
+        fits_now=False, ever=None if more else ever, resources=found.resources,
+        fragmented=found.fragmented, reason=found.reason, holders=holders,
+    )  # fmt: skip
 
 
 def _addable(cluster: Cluster, group: GroupRecord, row: GroupRow, autoscaler: Autoscaler) -> str:

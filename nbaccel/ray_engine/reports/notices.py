@@ -12,17 +12,19 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from itertools import islice
-from typing import Any
+from typing import Protocol
 
 import msgspec
 import ray
 
 from nbaccel import exceptions
 from nbaccel.ray_engine.reports import planning
-from nbaccel.ray_engine.reports.outstanding import Demand, Outstanding, demand_of
-from nbaccel.ray_engine.submission.submissions import Submission
+from nbaccel.ray_engine.reports.outstanding import Demand, demand_of
+from nbaccel.ray_engine.reports.planning import AutoscalerFacts
+from nbaccel.ray_engine.submission.submissions import Submission, Submissions
 from nbaccel.scheduling.reasons import Feasibility
 from nbaccel.views import sinks
+from nbaccel.views.snapshot import Snapshot
 
 LOOK_EVERY_S = 1.0
 PATIENCE_S = 5.0  # what waits longer has a line under its cell
@@ -77,12 +79,47 @@ class Group(msgspec.Struct):
             sinks.installed.notice(sinks.Notice("waiting", "", parent, self.lines.pop(parent).id))
 
 
+class Reporting(Protocol):
+    """What tasks have said."""
+
+    def is_watched(self) -> bool: ...
+    def glance(self) -> bool: ...
+    def has_begun(self, task_id: bytes) -> bool: ...
+
+
+class Nodes(Protocol):
+    """What the cluster has."""
+
+    def picture(self, *, metrics: bool) -> Snapshot: ...
+    def nodes_only(self) -> Snapshot: ...
+    def autoscaler(self) -> AutoscalerFacts: ...
+
+
+class Asked(Protocol):
+    """What Ray can be asked about work that is out."""
+
+    def over(self, work: list[Submission], *, or_let_go: bool) -> set[bytes]: ...
+    def in_line(self) -> dict[Demand, int]: ...
+
+
 class Notices:
     """Of one driver."""
 
-    def __init__(self, engine: Any, outstanding: Outstanding, clock: Callable[[], float] = time.time) -> None:
-        self._engine = engine
+    def __init__(
+        self,
+        submissions: Submissions,
+        reports: Reporting,
+        pictures: Nodes,
+        outstanding: Asked,
+        *,
+        refuses: bool,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._submissions = submissions
+        self._reports = reports
+        self._pictures = pictures
         self._outstanding = outstanding
+        self._refuses = refuses  # what can never be met is an error, and needs no line
         self._clock = clock
         self._groups: dict[Demand, Group] = {}
         self._can: set[Demand] = set()  # demands that can be met here
@@ -117,16 +154,16 @@ class Notices:
     def _sleep(self) -> None:
         """Until something is submitted; only then does a submission pay for more than a look at one attribute."""
         self._submitted.clear()
-        self._engine.submissions.wake_at_next(self._submitted.set)
-        if not self._engine.submissions.has_later(self._seen) and not self._ending.is_set():
+        self._submissions.wake_at_next(self._submitted.set)
+        if not self._submissions.has_later(self._seen) and not self._ending.is_set():
             self._submitted.wait()
-        self._engine.submissions.wake_at_next(None)
+        self._submissions.wake_at_next(None)
 
     # ---- one look
 
     def look(self) -> None:
         """Say what is new, change what has changed, take away what is over."""
-        self._seen, new = self._engine.submissions.since(self._seen)
+        self._seen, new = self._submissions.since(self._seen)
         self._take_in(new)
         self._judge([group for group in self._groups.values() if group.demand not in self._can])
         for group in self._groups.values():
@@ -162,11 +199,11 @@ class Notices:
         now = self._clock()
         due = [group for group in groups if group.quiet_until <= now]
         if due:
-            nodes = self._engine.nodes_only()
+            nodes = self._pictures.nodes_only()
             for group in due:
                 self._judge_one(group, planning.verdict(nodes, dict(group.demand)), now)
         for group in groups:
-            if not group.ever and self._engine.options.infeasible != "raise":
+            if not group.ever and not self._refuses:
                 for parent, each in group.first_of_cells(len(group.out)).items():
                     message = planning.never(each.name, each.cell, dict(group.demand), group.never)
                     group.say("infeasible", parent, each, message)
@@ -174,7 +211,7 @@ class Notices:
     def _judge_one(self, group: Group, found: Feasibility, now: float) -> None:
         word = ""
         if not found.ever:
-            word, group.more = planning.addable(self._engine.autoscaler(), dict(group.demand))
+            word, group.more = planning.addable(self._pictures.autoscaler(), dict(group.demand))
         group.ever, group.never = found.ever or bool(word), found.reason
         group.quiet_until = 0.0 if group.ever else now + JUDGE_AGAIN_S
         if group.ever:
@@ -205,16 +242,16 @@ class Notices:
     def _reports_are_in(self, now: float) -> bool:
         """The first question makes the tasks report; those that run have done so a little later."""
         if self._reports_since is None:
-            self._reports_since = now - REPORTS_COME_S if self._engine.is_watched() else now
-        fresh: bool = self._engine.glance()
+            self._reports_since = now - REPORTS_COME_S if self._reports.is_watched() else now
+        fresh = self._reports.glance()
         return fresh and now - self._reports_since >= REPORTS_COME_S
 
     def _tell(self, late: list[Group], in_line: dict[Demand, int]) -> None:
         """Why each of these waits, under each of its cells."""
         for group in late:
-            for task_id in [id for id in group.out if self._engine.has_begun(id)]:
+            for task_id in [id for id in group.out if self._reports.has_begun(id)]:
                 del group.out[task_id]
-        snapshot = self._engine.picture(metrics=False)
+        snapshot = self._pictures.picture(metrics=False)
         for group in late:
             waiting = group.first_of_cells(in_line[group.demand])
             size = min(len(group.out), in_line[group.demand])

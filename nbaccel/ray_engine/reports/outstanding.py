@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import ray
 
+from nbaccel.ray_engine.border.rays import RaysRef, RaysStream, is_stream
+from nbaccel.ray_engine.reports.notes import ActorFacts
 from nbaccel.ray_engine.submission.submissions import Submission
 
 Demand = tuple[tuple[str, float], ...]
@@ -13,7 +15,7 @@ Demand = tuple[tuple[str, float], ...]
 _TIMEOUT_S = 5.0
 
 
-def demand_of(quantities: Any) -> Demand:
+def demand_of(quantities: Mapping[str, float]) -> Demand:
     """The same for the same demand."""
     return tuple(sorted((name, round(amount, 4)) for name, amount in quantities.items() if amount))
 
@@ -28,7 +30,7 @@ class Outstanding:
         """The tasks that have ended and the actors that have their place; `or_let_go`: and what can not be asked any
         more, since nobody holds its ref.
         """
-        refs: dict[Any, bytes] = {}
+        refs: dict[RaysRef, bytes] = {}
         actors: dict[str, bytes] = {}
         found: set[bytes] = set()
         for each in work:
@@ -41,7 +43,7 @@ class Outstanding:
                 refs[_end_of(ref._inner)] = each.task_id
         done, _ = ray.wait(list(refs), num_returns=len(refs), timeout=0, fetch_local=False) if refs else ([], [])
         rows = ray._private.state.actors() if actors else {}
-        placed = {task_id for actor_id, task_id in actors.items() if _is_placed(rows.get(actor_id, {}))}
+        placed = {task_id for actor_id, task_id in actors.items() if _is_placed(rows.get(actor_id))}
         return found | {refs[ref] for ref in done} | placed
 
     def in_line(self) -> dict[Demand, int]:
@@ -58,12 +60,12 @@ class Outstanding:
         return found
 
 
-def _end_of(inner: Any) -> Any:
+def _end_of(inner: RaysRef | RaysStream) -> RaysRef:
     """Ray's ref that is ready once the task has ended."""
-    return inner.completed() if isinstance(inner, ray.ObjectRefGenerator) else inner
+    return inner.completed() if is_stream(inner) else inner
 
 
-def _is_placed(row: dict[str, Any]) -> bool:
+def _is_placed(row: ActorFacts | None) -> bool:
     """Whether an actor has its resources, or has ended; its constructor may run still."""
     if not row or row["State"] == "DEPENDENCIES_UNREADY":
         return False

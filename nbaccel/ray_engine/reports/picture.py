@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
 
 import msgspec
 
 from nbaccel import __version__
 from nbaccel.ray_engine.reports import device_rows, task_rows
+from nbaccel.ray_engine.reports.cluster import Facts
+from nbaccel.ray_engine.reports.notes import ActorFacts, DeviceSample, Note, RaysNode, RaysTables
 from nbaccel.ray_engine.submission.submissions import Submission, Submissions
 from nbaccel.views.snapshot import ActorRow, Alert, GroupRow, NodeRow, Runtime, Snapshot, WorkerRow
 
-Note = dict[str, Any]
 OWN_NAMES = ("nbaccel_reports_",)
 OWN_CLASSES = ("Collector", "NodeAgent")
 MOST_DEAD = 10
@@ -23,13 +23,13 @@ MOST_LEAKS = 20
 class Known(msgspec.Struct):
     """What a picture is drawn from."""
 
-    tables: dict[str, Any]
+    tables: RaysTables
     notes: dict[str, Note]
     ended: dict[str, int]  # state -> how many tasks have ended in it since somebody watches
     submissions: Submissions
-    context: Any  # the driver's facts
+    context: Facts  # the driver's facts
     shared: bool
-    samples: dict[str, list[Note]] = {}  # node -> what its agent says of its devices
+    samples: dict[str, list[DeviceSample]] = {}  # node -> what its agent says of its devices
     more_rows: int = 0
     began_at: float = 0.0  # when this process came to the cluster, in Unix seconds
 
@@ -62,7 +62,7 @@ def draw(known: Known, seq: int) -> Snapshot:
     return snapshot
 
 
-def draw_nodes(rows: list[dict[str, Any]]) -> Snapshot:
+def draw_nodes(rows: list[RaysNode]) -> Snapshot:
     """The nodes and their devices, as if all were free."""
     available = {row["NodeID"]: row["Resources"] for row in rows}
     nodes = [_node(row, available) for row in rows]
@@ -83,7 +83,7 @@ def _runtime(known: Known) -> Runtime:
     )
 
 
-def _node(row: dict[str, Any], available: dict[str, dict[str, float]]) -> NodeRow:
+def _node(row: RaysNode, available: dict[str, dict[str, float]]) -> NodeRow:
     totals = dict(row["Resources"])
     return NodeRow(
         row["NodeID"],
@@ -125,7 +125,7 @@ def _leaks(known: Known) -> list[Alert]:
     return alerts
 
 
-def _is_own(row: dict[str, Any]) -> bool:
+def _is_own(row: ActorFacts) -> bool:
     return row["Name"].startswith(OWN_NAMES) or row["class_name"] in OWN_CLASSES
 
 
@@ -147,7 +147,7 @@ def _actors(known: Known) -> list[ActorRow]:
     ]
 
 
-def _actor(row: dict[str, Any], note: Note, asked: Any) -> ActorRow:
+def _actor(row: ActorFacts, note: Note, asked: Submission | None) -> ActorRow:
     state = "PENDING_CREATION" if row["State"] == "DEPENDENCIES_UNREADY" else row["State"]
     return ActorRow(
         actor_id=row["ActorID"],

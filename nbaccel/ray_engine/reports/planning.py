@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
-from typing import Any
+from typing import TypedDict
 
 import msgspec
 
 from nbaccel.handles.options import TaskOptions, demand_of_task
 from nbaccel.quantities import ACCELERATORS, UNIT
+from nbaccel.ray_engine.reports.notes import RaysTables
 from nbaccel.scheduling.events import DeviceSpec, NodeSpec
 from nbaccel.scheduling.explain import until_when, ways_out
 from nbaccel.scheduling.placement import Cluster
 from nbaccel.scheduling.reasons import Feasibility, choice_text, judge
 from nbaccel.scheduling.resources import listed
 from nbaccel.scheduling.terms import Choice, Placement
+from nbaccel.views.explanations import Blocker, Explanation, Probe, Verdict
 from nbaccel.views.snapshot import DeviceRow, NodeRow, Snapshot, TaskRow
 
 MOST_NAMED = 4
@@ -60,32 +62,55 @@ def _choice(demand: dict[str, float], labels: dict[str, str] | None = None) -> C
     return Choice(pairs, Placement(labels=tuple(sorted((labels or {}).items()))))
 
 
-Autoscaler = Callable[[], dict[str, Any]]  # what Ray tells of it, see tables.autoscaler
+class NodeKind(TypedDict):
+    """A kind of node that the autoscaler may add; `max_count` 0: without a limit that is known."""
+
+    name: str
+    resources: dict[str, float]
+    labels: dict[str, str]
+    max_count: int
 
 
-def _none() -> dict[str, Any]:
-    return {"scales": False}
+class AutoscalerFacts(TypedDict):
+    """What Ray tells of it, see tables.autoscaler; `groups` None: not which kinds it has."""
+
+    scales: bool
+    groups: list[NodeKind] | None
 
 
-def sentence(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler = _none) -> dict[str, Any]:
+Autoscaler = Callable[[], AutoscalerFacts]
+
+
+def _none() -> AutoscalerFacts:
+    return {"scales": False, "groups": None}
+
+
+def waiting(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler = _none) -> Explanation:
     """Why this task waits, with those who hold what it asks for."""
     choice = _choice(row.demand)
     found = judge(books(snapshot), choice)
-    answer = {"id": row.task_id, "name": row.name, "state": row.state, **_facts(snapshot, choice, found)}
-    start = f"Task {row.name}{_of_cell(row.cell)} asks for {answer['asks']}"
+    asks = choice_text(choice)
+    holders = holders_of(snapshot, found.resources) if found.ever else []
+    start = f"Task {row.name}{_of_cell(row.cell)} asks for {asks}"
     word, more = ("", "") if found.ever else addable(autoscaler(), row.demand)
+    ever: bool | None = found.ever
+    kept = False
     if found.fits_now:
-        answer["sentence"] = f"{start}, which is free: it is about to start, or waits for its arguments."
+        sentence = f"{start}, which is free: it is about to start, or waits for its arguments."
     elif word:
-        answer["ever"] = True if word == "addable" else None
-        answer["sentence"] = f"{start}: {found.reason}; {more}."
+        ever = True if word == "addable" else None
+        sentence = f"{start}: {found.reason}; {more}."
     elif not found.ever:
-        answer["sentence"] = f"{start}, which can never be met here: {found.reason}."
+        sentence = f"{start}, which can never be met here: {found.reason}."
     else:
-        answer["kept"] = _nobody_gives_back(snapshot, found.resources, answer["holders"])
-        stuck = f" {_until_ended(answer['holders'], found.resources)}" if answer["kept"] else ""
-        answer["sentence"] = f"{start}: {found.reason}{held_by(answer['holders'], since=True)}.{stuck}"
-    return answer
+        kept = _nobody_gives_back(snapshot, found.resources, holders)
+        stuck = f" {_until_ended(holders, found.resources)}" if kept else ""
+        sentence = f"{start}: {found.reason}{held_by(holders, since=True)}.{stuck}"
+    return Explanation(
+        id=row.task_id, name=row.name, state=row.state, sentence=sentence, asks=asks, fits_now=found.fits_now,
+        ever=ever, resources=found.resources, fragmented=found.fragmented, kept=kept, reason=found.reason,
+        holders=holders,
+    )  # fmt: skip
 
 
 def never(name: str, cell: str, demand: dict[str, float], reason: str) -> str:
@@ -117,53 +142,38 @@ def why_it_waits(snapshot: Snapshot, name: str, cell: str, demand: dict[str, flo
     return "waiting", f"{_subject(name, cell)} asks for {asks}: {found.reason}{held_by(holders)}."
 
 
-def _nobody_gives_back(snapshot: Snapshot, resources: list[str], holders: list[dict[str, Any]]) -> bool:
+def _nobody_gives_back(snapshot: Snapshot, resources: list[str], holders: list[Blocker]) -> bool:
     return all(_all_is_held(snapshot, resource, holders) for resource in resources)
 
 
-def _until_ended(holders: list[dict[str, Any]], resources: list[str]) -> str:
+def _until_ended(holders: list[Blocker], resources: list[str]) -> str:
     """Until when they keep it. Ray does not tell of an actor whether it is detached."""
-    kept = {until_when(bool(each.get("for_life")), bool(each.get("actor_id"))): None for each in holders}
+    kept = {until_when(each.for_life, bool(each.actor_id)): None for each in holders}
     return f"{'; '.join(words for words in kept if words)}. {ways_out(resources)}"
 
 
-def _all_is_held(snapshot: Snapshot, resource: str, holders: list[dict[str, Any]]) -> bool:
+def _all_is_held(snapshot: Snapshot, resource: str, holders: list[Blocker]) -> bool:
     """Whether actors and groups hold all that is not free, as they do for life; False where it is not known."""
     held = _held(snapshot, resource)
-    of_actors = [holder for holder in holders if holder["resource"] == resource]
-    known = sum(holder["amount"] for holder in of_actors)
-    return bool(of_actors) and all(holder.get("for_life") for holder in of_actors) and abs(held - known) < LEAST
+    of_actors = [holder for holder in holders if holder.resource == resource]
+    known = sum(holder.amount for holder in of_actors)
+    return bool(of_actors) and all(holder.for_life for holder in of_actors) and abs(held - known) < LEAST
 
 
 def _subject(name: str, cell: str) -> str:
     return f"{name.removesuffix('.__init__')}{_of_cell(cell)}"
 
 
-def _facts(snapshot: Snapshot, choice: Choice, found: Feasibility) -> dict[str, Any]:
-    """What an explanation and a probe have in common."""
-    return {
-        "asks": choice_text(choice),
-        "reason": found.reason,
-        "fits_now": found.fits_now,
-        "ever": found.ever,
-        "resources": found.resources,
-        "fragmented": found.fragmented,
-        "holders": holders_of(snapshot, found.resources) if found.ever else [],
-    }
-
-
-def holders_of(snapshot: Snapshot, resources: list[str]) -> list[dict[str, Any]]:
+def holders_of(snapshot: Snapshot, resources: list[str]) -> list[Blocker]:
     """Who holds some of these: tasks and actors, and placement groups for what of their bundles nobody is using."""
     found = list(_running_holders(snapshot, resources))
     for name in resources:
-        left = _held(snapshot, name) - sum(each["amount"] for each in found if each["resource"] == name)
+        left = _held(snapshot, name) - sum(each.amount for each in found if each.resource == name)
         for group in snapshot.groups if left > LEAST else ():
             amount = sum(bundle.get(name, 0.0) for bundle in group.bundles) if group.state == "CREATED" else 0.0
             if amount:
-                found.append(
-                    {"name": f"placement group {group.name or group.group_id}", "resource": name,
-                     "amount": min(amount, left), "cell": "", "group_id": group.group_id, "for_life": True}
-                )  # fmt: skip
+                who = f"placement group {group.name or group.group_id}"
+                found.append(Blocker(who, name, min(amount, left), group_id=group.group_id, for_life=True))
     return found
 
 
@@ -173,42 +183,40 @@ def _held(snapshot: Snapshot, resource: str) -> float:
     return sum(node.totals.get(resource, 0.0) - node.available.get(resource, 0.0) for node in alive)
 
 
-def _running_holders(snapshot: Snapshot, resources: list[str]) -> Iterator[dict[str, Any]]:
+def _running_holders(snapshot: Snapshot, resources: list[str]) -> Iterator[Blocker]:
     """Of devices, and of what else tasks and actors hold for as long as they run."""
     for device in snapshot.devices:
         for holder in device.holders if device.resource in resources else ():
-            yield {
-                "name": holder.name, "resource": device.resource, "amount": holder.amount, "device_id": device.id,
-                "cell": holder.cell, "pid": holder.pid, "since": holder.since, "task_id": holder.task_id,
-                "actor_id": holder.actor_id, "for_life": holder.actor_id is not None,
-            }  # fmt: skip
+            yield Blocker(
+                holder.name, device.resource, holder.amount, device.id, holder.cell, holder.pid, holder.since,
+                holder.task_id, holder.actor_id, for_life=holder.actor_id is not None,
+            )  # fmt: skip
     on_devices = {device.resource for device in snapshot.devices}
     running = [row for row in snapshot.tasks if row.state == "RUNNING" and row.kind == "task"]
     alive = [row for row in snapshot.actors if row.state == "ALIVE"]
     for name in (name for name in resources if name not in on_devices):
         for row in running:
             if row.demand.get(name):
-                yield {
-                    "name": row.name, "resource": name, "amount": row.demand[name], "cell": row.cell, "pid": row.pid,
-                    "since": row.started_at, "task_id": row.task_id,
-                }  # fmt: skip
+                yield Blocker(
+                    row.name, name, row.demand[name], None, row.cell, row.pid, row.started_at, row.task_id
+                )  # fmt: skip
         for actor in alive:
             if actor.demand.get(name):
-                yield {
-                    "name": actor.class_name, "resource": name, "amount": actor.demand[name], "cell": actor.cell,
-                    "pid": actor.pid, "since": actor.since, "actor_id": actor.actor_id, "for_life": True,
-                }  # fmt: skip
+                yield Blocker(
+                    actor.class_name, name, actor.demand[name], None, actor.cell, actor.pid, actor.since,
+                    actor_id=actor.actor_id, for_life=True,
+                )  # fmt: skip
 
 
-def held_by(holders: list[dict[str, Any]], *, since: bool = False) -> str:
+def held_by(holders: list[Blocker], *, since: bool = False) -> str:
     """`since`: say for how long; a line that stays in place does not, since it would change every second."""
     named = []
     for holder in holders[:MOST_NAMED]:
-        device = f" ({holder['resource']} {holder['device_id']})" if holder.get("device_id") else ""
-        pid = f", pid {holder['pid']}" if holder.get("pid") else ""
-        held_s = time.time() - (holder.get("since") or time.time())
+        device = f" ({holder.resource} {holder.device_id})" if holder.device_id else ""
+        pid = f", pid {holder.pid}" if holder.pid else ""
+        held_s = time.time() - (holder.since or time.time())
         age = f", for {held_s:.0f} s" if since and held_s >= 1 else ""
-        named.append(f"{holder['name']}{_of_cell(holder['cell'])}{device}{pid}{age}")
+        named.append(f"{holder.name}{_of_cell(holder.cell)}{device}{pid}{age}")
     if len(holders) > MOST_NAMED:
         named.append(f"{len(holders) - MOST_NAMED} more")
     return f"; held by {listed(named)}" if named else ""
@@ -219,7 +227,7 @@ def _of_cell(cell: str) -> str:
 
 
 def addable(
-    autoscaler: dict[str, Any], demand: dict[str, float], labels: dict[str, str] | None = None
+    autoscaler: AutoscalerFacts, demand: dict[str, float], labels: dict[str, str] | None = None
 ) -> tuple[str, str]:
     """("addable", "unknown" or "", in words why): whether the cluster's autoscaler could add a node for this."""
     if not autoscaler["scales"]:
@@ -236,7 +244,7 @@ def addable(
     return "", ""
 
 
-def _one_node(group: dict[str, Any]) -> Cluster:
+def _one_node(group: NodeKind) -> Cluster:
     """The books of a cluster that has but one node of this kind."""
     counted = {name: amount for name, amount in group["resources"].items() if name in ACCELERATORS}
     totals = {name: round(amount * UNIT) for name, amount in group["resources"].items() if name not in counted}
@@ -259,30 +267,29 @@ def line_before(snapshot: Snapshot, demand: dict[str, float]) -> str:
     return ""
 
 
-def probe(snapshot: Snapshot, options: TaskOptions, autoscaler: Autoscaler) -> dict[str, Any]:
+def probe(snapshot: Snapshot, options: TaskOptions, autoscaler: Autoscaler) -> Probe:
     """What a task with these options would meet; the autoscaler is asked for only where it matters."""
     demand = {name: units / UNIT for name, units in demand_of_task(options).items()}
     choice = Choice(_choice(demand).demand, _placement(options))
+    asks = choice_text(choice)
     if choice.placement.strategy == "GROUP":
-        asks = choice_text(choice)
         reason = "Ray does not tell what is free in a placement group"
-        return {"verdict": "unknown", "sentence": f"{asks}: {reason}.", "asks": asks, "reason": reason}
+        return Probe(Verdict.UNKNOWN, f"{asks}: {reason}.", asks, reason)
     found = judge(books(snapshot), choice)
-    answer = _facts(snapshot, choice, found)
+    holders = holders_of(snapshot, found.resources) if found.ever else []
     word, more = "now" if found.fits_now else "busy", ""
     if not found.ever:
         is_bound = choice.placement.strategy == "NODE"  # to a node by its id: a new one has another
         word, more = ("", "") if is_bound else addable(autoscaler(), demand, dict(choice.placement.labels))
         word = word or "never"
     texts = {
-        "now": f"{answer['asks']}: free now.",
-        "busy": f"{answer['asks']}: {found.reason}{held_by(answer['holders'], since=True)}.",
-        "never": f"{answer['asks']} can never be met here: {found.reason}.",
-        "addable": f"{answer['asks']} cannot be met now, because {found.reason}; but {more}.",
-        "unknown": f"{answer['asks']} cannot be met now, because {found.reason}; {more}.",
+        "now": f"{asks}: free now.",
+        "busy": f"{asks}: {found.reason}{held_by(holders, since=True)}.",
+        "never": f"{asks} can never be met here: {found.reason}.",
+        "addable": f"{asks} cannot be met now, because {found.reason}; but {more}.",
+        "unknown": f"{asks} cannot be met now, because {found.reason}; {more}.",
     }
-    kept = {name: value for name, value in answer.items() if name not in ("fits_now", "ever")}
-    return {"verdict": word, "sentence": texts[word], **kept}
+    return Probe(Verdict(word), texts[word], asks, found.reason, found.resources, found.fragmented, holders)
 
 
 def _placement(options: TaskOptions) -> Placement:
@@ -298,7 +305,7 @@ def _placement(options: TaskOptions) -> Placement:
     return Placement(labels=labels)
 
 
-def explanations(snapshot: Snapshot, what: str | None, autoscaler: Autoscaler = _none) -> list[dict[str, Any]]:
+def explanations(snapshot: Snapshot, what: str | None, autoscaler: Autoscaler = _none) -> list[Explanation]:
     """Of one task or actor, or of all that wait."""
     rows = [row for row in snapshot.tasks if what in (None, row.task_id, row.actor_id)]
     if what is None:
@@ -306,9 +313,9 @@ def explanations(snapshot: Snapshot, what: str | None, autoscaler: Autoscaler = 
     return [_explained(snapshot, row, autoscaler) for row in rows]
 
 
-def _explained(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler) -> dict[str, Any]:
+def _explained(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler) -> Explanation:
     if row.state in _WAITING and row.kind != "actor call":
-        return sentence(snapshot, row, autoscaler)
+        return waiting(snapshot, row, autoscaler)
     words = {
         "RUNNING": "runs",
         "FINISHED": "has ended",
@@ -317,7 +324,7 @@ def _explained(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler) -> dict
     }
     where = f" (pid {row.pid})" if row.pid and row.state == "RUNNING" else ""
     text = f"{row.kind.capitalize()} {row.name} {words.get(row.state, 'waits for its actor')}{where}."
-    return {"id": row.task_id, "name": row.name, "state": row.state, "sentence": text, "fits_now": True}
+    return Explanation(row.task_id, row.name, row.state, text, fits_now=True)
 
 
 def ended_at(row: TaskRow) -> float:
@@ -327,7 +334,7 @@ def ended_at(row: TaskRow) -> float:
     return row.finished_at or row.started_at or row.submitted_at or 0.0
 
 
-def state_rows(snapshot: Snapshot, tables: dict[str, Any], what: str) -> list[dict[str, Any]]:
+def state_rows(snapshot: Snapshot, tables: RaysTables, what: str) -> list[dict[str, object]]:
     """Rows for nbaccel.util.state, as plain dicts."""
     if what == "groups":
         return [{"creator_job_id": None, "is_detached": None, **row} for row in tables["groups"]]  # Ray does not tell
@@ -337,8 +344,9 @@ def state_rows(snapshot: Snapshot, tables: dict[str, Any], what: str) -> list[di
              "entrypoint": job["Entrypoint"], "start_time": job["StartTime"] / 1000}
             for job in tables["jobs"]
         ]  # fmt: skip
-    rows: dict[str, list[Any]] = {
-        "tasks": sorted(snapshot.tasks, key=lambda row: -(ended_at(row) or inf)),  # the latest first
+    latest_first = sorted(snapshot.tasks, key=lambda row: -(ended_at(row) or inf))
+    rows: dict[str, Sequence[object]] = {
+        "tasks": latest_first,
         "actors": snapshot.actors,
         "workers": snapshot.workers,
         "nodes": snapshot.nodes,

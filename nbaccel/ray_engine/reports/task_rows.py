@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import ray
 from ray.core.generated.common_pb2 import ErrorType
 
+from nbaccel.ray_engine.border.rays import RaysRef
 from nbaccel.ray_engine.reports import planning
+from nbaccel.ray_engine.reports.notes import Note
 from nbaccel.ray_engine.submission.submissions import Submission
 from nbaccel.views.snapshot import Snapshot, TaskRow
 
@@ -30,8 +32,6 @@ NO_REPORT = "its process ended or it was cancelled before it could report; get()
 REPORTS_COME_S = 60.0  # of a task that runs; a longer one is known by its report, or not at all
 _ENDED = ("FINISHED", "FAILED", "CANCELLED")
 _PENDING_ACTOR = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "RESTARTING")
-
-Note = dict[str, Any]
 
 
 def rows(known: Known, nodes_alive: set[str]) -> list[TaskRow]:
@@ -72,7 +72,7 @@ def _ready(waiting: list[Submission]) -> dict[bytes, str]:
     return {refs[ref]: error_type(ref) for ref in done}
 
 
-def error_type(inner: Any) -> str:
+def error_type(inner: RaysRef) -> str:
     """Ray's word for the error that is there for this ref of Ray's, "" for a value; nothing is unpickled for that."""
     try:
         ((_data, metadata, *_),) = ray._private.worker.global_worker.core_worker.get_objects([inner], 0)
@@ -105,10 +105,15 @@ def _of_note(note: Note, known: Known, nodes_alive: set[str]) -> TaskRow:
         choice=note.get("choice") or (asked.choice if asked is not None else ""),
         choice_why=note.get("choice_why") or (asked.choice_why if asked is not None else ""),
         peak_memory_bytes=note.get("peak_memory_bytes"),
-        progress=tuple(note["progress"]) if note.get("progress") else None,
+        progress=_pair(note.get("progress")),
     )
     _set_end(row, note, known, nodes_alive)
     return row
+
+
+def _pair(progress: tuple[float, float] | None) -> tuple[float, float] | None:
+    """As a tuple: what has travelled may be a list."""
+    return (progress[0], progress[1]) if progress else None
 
 
 def _set_end(row: TaskRow, note: Note, known: Known, nodes_alive: set[str]) -> None:
@@ -249,4 +254,4 @@ def say_why(snapshot: Snapshot) -> None:
     """The reason of the first tasks that wait for resources."""
     waiting = [row for row in snapshot.tasks if row.state == "PENDING_NODE_ASSIGNMENT"]
     for row in waiting[:MOST_EXPLAINED]:
-        row.why = planning.sentence(snapshot, row)["sentence"]
+        row.why = planning.waiting(snapshot, row).sentence

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import ray
 
@@ -35,7 +35,7 @@ def _whole_ms(seconds: float) -> float:
 class HeadWatch:
     """Knocks at (host, port) until `stop`; `told` is called with the sentence and `leave` to disconnect."""
 
-    def __init__(self, where: tuple[str, int], told: Callable[[str], Any], leave: Callable[[], Any]) -> None:
+    def __init__(self, where: tuple[str, int], told: Callable[[str], object], leave: Callable[[], object]) -> None:
         self.lost = ""  # the sentence, once it is known
         self._where = where
         self._told = told

@@ -13,10 +13,10 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 from nbaccel import engine as engines
 from nbaccel import exceptions, package_environments
+from nbaccel.ray_engine.border.rays import Environment
 from nbaccel.views import sinks
 
 _HERE = "NBACCEL_RAY_OF_THIS_MACHINE"
@@ -37,7 +37,7 @@ def is_worker_of_one() -> bool:
     return _HERE in os.environ
 
 
-def or_error(environment: dict[str, Any]) -> dict[str, Any]:
+def or_error(environment: Environment) -> Environment:
     """The environment with its packages installed, or one in which every task raises why they could not be."""
     try:
         return installed(environment)
@@ -47,7 +47,7 @@ def or_error(environment: dict[str, Any]) -> dict[str, Any]:
         return {**_without_tools(environment), "worker_process_setup_hook": partial(fail, sentence)}
 
 
-def installed(environment: dict[str, Any]) -> dict[str, Any]:
+def installed(environment: Environment) -> Environment:
     """The environment with an interpreter that sees its packages, in the place of their list.
 
     Raises RuntimeEnvSetupError with the tool's output, ValueError for a requirements file that cannot be read.
@@ -61,12 +61,12 @@ def installed(environment: dict[str, Any]) -> dict[str, Any]:
     return {**_without_tools(environment), "py_executable": shlex.quote(python)}
 
 
-def _without_tools(environment: dict[str, Any]) -> dict[str, Any]:
+def _without_tools(environment: Environment) -> Environment:
     return {name: value for name, value in environment.items() if name not in package_environments.TOOLS}
 
 
 @contextmanager
-def _line_under_the_cell(tool: str, spec: dict[str, Any]) -> Iterator[None]:
+def _line_under_the_cell(tool: str, spec: Environment) -> Iterator[None]:
     """What the cell waits for, while it does."""
     if package_environments.is_made(tool, spec):
         yield

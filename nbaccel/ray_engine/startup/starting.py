@@ -5,17 +5,19 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from nbaccel import exceptions
 from nbaccel.handles.options import InitOptions
+from nbaccel.ray_engine.border.rays import Environment, Keywords
 from nbaccel.ray_engine.startup import addresses, own_environments
 from nbaccel.ray_engine.startup.light_imports import lighter_imports
 from nbaccel.ray_engine.submission.shipping import PACKAGE
 
 RAY_VERSION = "2.60"  # the engine reads Ray's records of actors and workers, which change between minor versions
+T = TypeVar("T")
 _ATTEMPTS = 3
 _TOO_SLOW = "timed out during startup"
 _CLIENT_SERVER_CRASHED = ("Starting Ray client server failed", "Proxy failed to Connect to backend")
@@ -70,7 +72,7 @@ def _start(ray: ModuleType, options: InitOptions) -> None:
         patiently(lambda: ray.init(**keywords), ray.shutdown)
 
 
-def patiently(start: Callable[[], Any], give_up: Callable[[], Any]) -> Any:
+def patiently(start: Callable[[], T], give_up: Callable[[], object]) -> T:
     """Ray gives its own processes 15 to 30 s to start, too little on a busy machine: then again."""
     for attempt in range(1, _ATTEMPTS + 1):
         try:
@@ -80,7 +82,7 @@ def patiently(start: Callable[[], Any], give_up: Callable[[], Any]) -> Any:
             if _TOO_SLOW not in str(error) or attempt == _ATTEMPTS:
                 raise
             give_up()
-    return None
+    raise AssertionError("there is at least one attempt")
 
 
 def _refuse_foreign(options: InitOptions) -> None:
@@ -113,7 +115,7 @@ def _join(ray: ModuleType, address: str, options: InitOptions) -> None:
                 raise ConnectionError(addresses.why_not_joined(address, error)) from error
 
 
-def _start_keywords(options: InitOptions) -> dict[str, Any]:
+def _start_keywords(options: InitOptions) -> Keywords:
     keywords = {
         "num_cpus": options.num_cpus,
         "num_gpus": options.num_gpus,
@@ -132,7 +134,7 @@ def _start_keywords(options: InitOptions) -> dict[str, Any]:
     return _given(keywords) | _common_keywords(options, environment)
 
 
-def _joining_keywords(options: InitOptions) -> dict[str, Any]:
+def _joining_keywords(options: InitOptions) -> Keywords:
     environment = _environment(options)
     modules = [*(environment.get("py_modules") or []), str(PACKAGE)]
     environment["py_modules"] = modules
@@ -144,7 +146,7 @@ def _joining_keywords(options: InitOptions) -> dict[str, Any]:
     return _given({"job_config": config}) | _common_keywords(options, environment)
 
 
-def _common_keywords(options: InitOptions, environment: dict[str, Any]) -> dict[str, Any]:
+def _common_keywords(options: InitOptions, environment: Environment) -> Keywords:
     keywords = {
         "namespace": options.namespace,
         "runtime_env": environment or None,
@@ -170,11 +172,11 @@ def _rays_logging(config: Any) -> Any:
     )
 
 
-def _given(keywords: dict[str, Any]) -> dict[str, Any]:
+def _given(keywords: Mapping[str, object]) -> Keywords:
     return {name: value for name, value in keywords.items() if value is not None}
 
 
-def _environment(options: InitOptions) -> dict[str, Any]:
+def _environment(options: InitOptions) -> Environment:
     from nbaccel.ray_engine.submission.options_for_ray import HIDE_UNASSIGNED
 
     environment = dict(options.runtime_env or {})

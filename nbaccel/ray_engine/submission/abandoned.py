@@ -8,18 +8,19 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import Any
 
 import ray
+
+from nbaccel.ray_engine.border.rays import RaysRef, RaysStream, is_stream
 
 STOP_TIMEOUT_S = 5.0
 GRACE_S = 0.5  # many a generator has just made its last value
 
 
-def has_ended(inner: Any) -> bool:
+def has_ended(inner: RaysRef | RaysStream) -> bool:
     """Whether the task of this ref or stream of Ray's has ended: Ray aborts the whole process (2.60: "Tried to complete
     task that was not pending") where a task is cancelled whose value has just come."""
-    end = inner.completed() if isinstance(inner, ray.ObjectRefGenerator) else inner
+    end = inner.completed() if is_stream(inner) else inner
     return bool(ray.wait([end], timeout=0, fetch_local=False)[0])
 
 
@@ -27,7 +28,7 @@ class Abandoned:
     """Those of one engine."""
 
     def __init__(self) -> None:
-        self._queue: SimpleQueue[Any] = SimpleQueue()
+        self._queue: SimpleQueue[RaysStream | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def expect(self) -> None:
@@ -36,7 +37,7 @@ class Abandoned:
             self._thread = threading.Thread(target=self._run, name="nbaccel-streams", daemon=True)
             self._thread.start()
 
-    def left(self, inner: Any) -> None:
+    def left(self, inner: RaysStream) -> None:
         """Nobody reads on in this stream of Ray's. Takes no lock."""
         self._queue.put(inner)
 
@@ -60,7 +61,7 @@ class Abandoned:
             del left
 
 
-def _end(streams: list[Any]) -> None:
+def _end(streams: list[RaysStream]) -> None:
     if streams:
         ends = [inner.completed() for inner in streams]
         ray.wait(ends, num_returns=len(ends), timeout=GRACE_S, fetch_local=False)

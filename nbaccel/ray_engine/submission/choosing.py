@@ -8,88 +8,125 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from nbaccel.handles.options import Demand, ResourceOptions
 from nbaccel.quantities import UNIT
 from nbaccel.ray_engine.reports import planning
+from nbaccel.ray_engine.reports.planning import AutoscalerFacts
 from nbaccel.scheduling.reasons import Feasibility
 from nbaccel.views.snapshot import Snapshot
 
+Options = TypeVar("Options", bound=ResourceOptions)
 BELIEVED_S = 1.0  # how long a verdict on a demand is believed: nodes come and go
 
 
-class Choice(NamedTuple):
+class Choice(NamedTuple, Generic[Options]):
     """One way to run: its options, which fallback it is in words ("" for what was asked first), and why it is taken."""
 
-    options: Any
+    options: Options
     label: str = ""
     why: str = ""
 
 
-class Choices(NamedTuple):
+class Choices(NamedTuple, Generic[Options]):
     """What is left to choose between, in order."""
 
-    left: list[Choice]
+    left: list[Choice[Options]]
     busy: str = ""  # why the first of them does not start now; "" when it would
     never: str = ""  # why nothing of it can ever be met; "" when something can
 
 
-class Choosing:
-    """Mixed into the engine; needs `picture`, `options` and `verdicts`."""
+class Nodes(Protocol):
+    """What is asked of the cluster."""
 
-    def choices(self: Any, options: ResourceOptions, demand_of: Callable[[Any], Demand]) -> Choices:
+    def picture(self, *, metrics: bool) -> Snapshot: ...
+    def autoscaler(self) -> AutoscalerFacts: ...
+
+
+class Fractions(Protocol):
+    """What turns an amount of device memory into a fraction of a device."""
+
+    def in_fractions(self, options: Options) -> Options | None: ...
+    def why_no_device_is_large_enough(self, options: ResourceOptions) -> str: ...
+
+
+class Choosing:
+    """Judges for one engine. `refuses`: what can never be met is an error and not a line that waits;
+    `why_group_is_refused` says why the placement group of such work can never be placed, or "".
+    """
+
+    def __init__(
+        self,
+        nodes: Nodes,
+        devices: Fractions,
+        why_group_is_refused: Callable[[ResourceOptions], str],
+        *,
+        refuses: bool,
+    ) -> None:
+        self._nodes = nodes
+        self._devices = devices
+        self._why_group_is_refused = why_group_is_refused
+        self._refuses = refuses
+        self._verdicts: dict[tuple[tuple[str, object], ...], tuple[float, str]] = {}  # believed until then
+
+    def choices(self, options: Options, demand_of: Callable[[Options], Demand]) -> Choices[Options]:
         """The choices that can be met here; the one asked for when none can."""
         alternatives = options.fallbacks()
         if not alternatives:
-            only: Choices = self._only(options, demand_of)
-            return only
-        snapshot = self.picture(metrics=False)
+            return self._only(options, demand_of)
+        snapshot = self._nodes.picture(metrics=False)
         found = []
         for asked, label in zip((options, *alternatives), ["", *_labels(options)], strict=True):
-            option = self.in_fractions(asked)
+            option = self._devices.in_fractions(asked)
             if option is None:
-                found.append((asked, label, Feasibility(False, False, self.why_no_device_is_large_enough(asked))))
+                found.append(
+                    (asked, label, Feasibility(False, False, self._devices.why_no_device_is_large_enough(asked)))
+                )
                 continue
             found.append((option, label, self._judged(snapshot, quantities(demand_of(option)), option.label_selector)))
         return _sorted_out(found, options, demand_of)
 
-    def _judged(self: Any, snapshot: Snapshot, demand: dict[str, float], labels: dict[str, str]) -> Feasibility:
+    def _judged(self, snapshot: Snapshot, demand: dict[str, float], labels: dict[str, str]) -> Feasibility:
         """What the nodes that there are can do, and where they cannot, what the cluster's autoscaler may add."""
         found = planning.verdict(snapshot, demand, labels)
         if found.ever:
             before = planning.line_before(snapshot, demand) if found.fits_now else ""
             return Feasibility(False, True, before, found.resources, found.places) if before else found
-        word, why = planning.addable(self.autoscaler(), demand)
+        word, why = planning.addable(self._nodes.autoscaler(), demand)
         return Feasibility(False, True, f"{found.reason}; {why}", found.resources, found.places) if word else found
 
-    def _only(self: Any, asked: ResourceOptions, demand_of: Callable[[Any], Demand]) -> Choices:
-        options = self.in_fractions(asked)
+    def _only(self, asked: Options, demand_of: Callable[[Options], Demand]) -> Choices[Options]:
+        options = self._devices.in_fractions(asked)
         if options is None:
-            raise ValueError(f"{self.why_no_device_is_large_enough(asked)}; Ray cannot be asked to wait for one.")
+            raise ValueError(
+                f"{self._devices.why_no_device_is_large_enough(asked)}; Ray cannot be asked to wait for one."
+            )
         asks_elsewhere = options.fallback_strategy or options.scheduling_strategy is not None
-        careless = self.options.infeasible != "raise" or asks_elsewhere
-        refused = self.why_its_group_is_refused(options)
+        careless = not self._refuses or asks_elsewhere
+        refused = self._why_group_is_refused(options)
         if refused:
             never = f"asks for {planning.asked(quantities(demand_of(options)))}, but cannot be placed: {refused}."
             return Choices([Choice(options)], never=never)
         return Choices([Choice(options)], never="" if careless else self._never(options, demand_of))
 
-    def _never(self: Any, options: ResourceOptions, demand_of: Callable[[Any], Demand]) -> str:
+    def _never(self, options: Options, demand_of: Callable[[Options], Demand]) -> str:
         """Why this can never be met; asked of the cluster once a second for each demand."""
         demand = quantities(demand_of(options))
         key = (*sorted(demand.items()), *sorted(options.label_selector.items()))
-        until, sentence = self.verdicts.get(key, (0.0, ""))
+        until, sentence = self._verdicts.get(key, (0.0, ""))
         if time.monotonic() > until:
-            found = planning.verdict(self.picture(metrics=False), demand, options.label_selector)
-            sentence = "" if found.ever or planning.addable(self.autoscaler(), demand)[0] else refusal(demand, found)
-            self.verdicts[key] = (time.monotonic() + BELIEVED_S, sentence)
-        return str(sentence)
+            found = planning.verdict(self._nodes.picture(metrics=False), demand, options.label_selector)
+            sentence = (
+                "" if found.ever or planning.addable(self._nodes.autoscaler(), demand)[0] else refusal(demand, found)
+            )
+            self._verdicts[key] = (time.monotonic() + BELIEVED_S, sentence)
+        return sentence
 
 
 def _sorted_out(
-    found: list[tuple[Any, str, Feasibility]], options: ResourceOptions, demand_of: Callable[[Any], Demand]
-) -> Choices:
+    found: list[tuple[Options, str, Feasibility]], options: Options, demand_of: Callable[[Options], Demand]
+) -> Choices[Options]:
     first = found[0][2]
     able = [(option, label, verdict) for option, label, verdict in found if verdict.ever]
     if not able and options.gpu_memory:

@@ -7,10 +7,10 @@ environment of all that comes after it.
 
 from __future__ import annotations
 
-from typing import Any
-
 from nbaccel import engine as engines
 from nbaccel import freshness
+from nbaccel.handles.remote import ActorClass, RemoteFunction
+from nbaccel.ray_engine.border.rays import Environment
 
 EDITION = "NBACCEL_EDITION"  # the variable: how often local modules were edited
 
@@ -24,7 +24,7 @@ class Freshening:
         self._looked_for = b""
         self.edition = 0
 
-    def look(self, thing: Any, code: Any) -> None:
+    def look(self, thing: RemoteFunction | ActorClass, code: object) -> None:
         """Once for each cell that uses `thing`: if its code or a local module has changed, forget what was exported."""
         cell = engines.cell_source()[1] if engines.cell_source is not None else b""
         cache = thing._cache
@@ -42,7 +42,7 @@ class Freshening:
                 del cache[key]
         cache[(self._serial, "code")] = (cell, digest, self.edition)
 
-    def environment(self, environment: dict[str, Any] | None) -> dict[str, Any] | None:
+    def environment(self, environment: Environment | None) -> Environment | None:
         """The runtime environment of what is submitted now."""
         if not self.edition:
             return environment

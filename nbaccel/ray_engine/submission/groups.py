@@ -2,24 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Protocol
 
 from nbaccel import engine as engines
-from nbaccel.handles.options import ResourceOptions, TaskOptions
+from nbaccel.handles.options import ResourceOptions
 from nbaccel.handles.refs import ObjectRef
+from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports import group_plans
+from nbaccel.ray_engine.reports.group_plans import Labels
+from nbaccel.ray_engine.reports.planning import AutoscalerFacts
 from nbaccel.ray_engine.submission import supervising
 from nbaccel.ray_engine.submission.errors import translated
+from nbaccel.ray_engine.submission.handle_maker import HandleMaker
 from nbaccel.ray_engine.submission.options_for_ray import group_of, rays_group
+from nbaccel.ray_engine.submission.shipping import Shipping
 from nbaccel.views import sinks
-from nbaccel.views.snapshot import GroupRow
+from nbaccel.views.snapshot import GroupRow, Snapshot
 
 
-class Groups:
-    """Mixed into the engine; needs `options`, `stand_ins`, `refused_groups`, `nodes_only` and `autoscaler`."""
+class Places(Protocol):
+    """What is asked of the cluster."""
+
+    def nodes_only(self) -> Snapshot: ...
+    def autoscaler(self) -> AutoscalerFacts: ...
+
+
+class RayGroups:
+    """Groups of one engine."""
+
+    def __init__(
+        self,
+        session: RaySession,
+        handles: HandleMaker,
+        shipping: Shipping,
+        places: Places,
+        stand_ins: dict[bytes, object],
+    ) -> None:
+        self._session = session
+        self._handles = handles
+        self._shipping = shipping
+        self._places = places
+        self._stand_ins = stand_ins
+        self._refused: dict[bytes, tuple[GroupRow, Labels]] = {}
 
     def create_group(
-        self: Any,
+        self,
         bundles: list[dict[str, float]],
         strategy: str,
         name: str,
@@ -42,69 +69,66 @@ class Groups:
         self._judge_group(GroupRow(group_id.hex(), name, "PENDING", strategy, bundles), bundle_labels)
         return group_id
 
-    def group_ready(self: Any, group_id: bytes, value: Any) -> ObjectRef[Any]:
-        refused = self.why_group_is_refused(group_id) if group_id in self.refused_groups else ""
+    def group_ready(self, group_id: bytes, value: object) -> ObjectRef[object]:
+        refused = self.why_group_is_refused(group_id) if group_id in self._refused else ""
         if refused:
-            inner = supervising.refusing(f"{refused}.", TaskOptions(), self).remote()
-            return ObjectRef(inner.binary(), self, inner)
-        inner = rays_group(group_id).ready()
-        ref: ObjectRef[Any] = ObjectRef(inner.binary(), self, inner)
-        self.stand_ins[ref._id] = value  # what `get` gives for it: the user's own handle, not Ray's
+            return self._handles.ref(supervising.refused_ref(f"{refused}.", self._shipping))
+        ref = self._handles.ref(rays_group(group_id).ready())
+        self._stand_ins[ref._id] = value  # what `get` gives for it: the user's own handle, not Ray's
         return ref
 
-    def remove_group(self: Any, group_id: bytes) -> None:
+    def remove_group(self, group_id: bytes) -> None:
         from ray.util.placement_group import remove_placement_group
 
-        self.refused_groups.pop(group_id, None)
+        self._refused.pop(group_id, None)
         with translated():
             remove_placement_group(rays_group(group_id))
 
-    def group_table(self: Any, group_id: bytes | None) -> dict[str, Any]:
+    def group_table(self, group_id: bytes | None) -> dict[str, object]:
         from ray.util.placement_group import placement_group_table
 
         if group_id is None:
             return dict(placement_group_table())
         return dict(placement_group_table(rays_group(group_id)))
 
-    def find_group(self: Any, name: str) -> dict[str, Any] | None:
+    def find_group(self, name: str) -> dict[str, object] | None:
         from ray.util.placement_group import get_placement_group
 
         try:
             group = get_placement_group(name)  # Ray looks in the namespace of this program
         except ValueError:
             return None
-        row: dict[str, Any] = self.group_table(group.id.binary())
+        row = self.group_table(group.id.binary())
         return row if row["state"] != "REMOVED" else None
 
     # ---- never
 
-    def _never_placed(self: Any, row: GroupRow, labels: list[dict[str, str]] | None) -> str:
-        sentence: str = group_plans.never(self.nodes_only(), row, labels, self.autoscaler)
-        return sentence
+    def _never_placed(self, row: GroupRow, labels: Labels) -> str:
+        return group_plans.never(self._places.nodes_only(), row, labels, self._places.autoscaler)
 
-    def _judge_group(self: Any, row: GroupRow, labels: list[dict[str, str]] | None) -> None:
+    def _judge_group(self, row: GroupRow, labels: Labels) -> None:
         """Of a driver's groups, which are the ones somebody looks at."""
-        if self.in_worker:
+        if self._session.in_worker:
             return
         sentence = self._never_placed(row, labels)
         if not sentence:
             return
-        if self.options.infeasible == "raise":
-            self.refused_groups[bytes.fromhex(row.group_id)] = (row, labels)
+        if self._session.refuses_infeasible:
+            self._refused[bytes.fromhex(row.group_id)] = (row, labels)
         else:
             parent = engines.cell_source()[1] if engines.cell_source is not None else b""
             message = f"{sentence}. It waits, because a node may join."
             sinks.installed.notice(sinks.Notice("infeasible", message, parent, bytes.fromhex(row.group_id)))
 
-    def why_group_is_refused(self: Any, group_id: bytes) -> str:
+    def why_group_is_refused(self, group_id: bytes) -> str:
         """Asked anew, since a node may have joined; "" for groups that wait or are placed."""
-        row, labels = self.refused_groups.get(group_id, (None, None))
-        sentence = self._never_placed(row, labels) if row is not None else ""
+        refused = self._refused.get(group_id)
+        sentence = self._never_placed(*refused) if refused is not None else ""
         if not sentence:
-            self.refused_groups.pop(group_id, None)
-        return str(sentence)
+            self._refused.pop(group_id, None)
+        return sentence
 
-    def why_its_group_is_refused(self: Any, options: ResourceOptions) -> str:
+    def why_its_group_is_refused(self, options: ResourceOptions) -> str:
         """Of the group that work with these options runs in."""
-        group = group_of(options) if self.refused_groups else None
-        return str(self.why_group_is_refused(group.id.binary())) if group is not None else ""
+        group = group_of(options) if self._refused else None
+        return self.why_group_is_refused(group.id.binary()) if group is not None else ""

@@ -2,40 +2,59 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any
 
 import ray
 
 from nbaccel import exceptions
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.handles.remote import ActorHandle
+from nbaccel.ray_engine.border.rays import RaysRef
+from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports.task_rows import error_type
+from nbaccel.ray_engine.startup.starting import import_shipped
+from nbaccel.ray_engine.submission.abandoned import Abandoned
 from nbaccel.ray_engine.submission.errors import translate, translated
+from nbaccel.ray_engine.submission.handle_maker import HandleMaker
+from nbaccel.ray_engine.submission.submissions import Submissions
 
 
-def _failed_task(refs: Sequence[ObjectRef[Any]]) -> str | None:
+def _failed_task(refs: Sequence[ObjectRef[object]]) -> str | None:
     """The task of the first ref that holds an error."""
     failed = (ref._inner for ref in refs if isinstance(ref._inner, ray.ObjectRef) and error_type(ref._inner))
     first = next(failed, None)
     return first.task_id().hex() if first is not None else None
 
 
-class Objects:
-    """Mixed into the engine; needs `shipped` (the module nbaccel_in_ray), `stand_ins` and `abandoned`."""
+class RayObjects:
+    """Values of one engine. `stand_ins`: what `get` gives for a ref in the place of what Ray has for it."""
 
-    def put(self: Any, value: Any) -> ObjectRef[Any]:
-        self.head.check()
+    def __init__(
+        self,
+        session: RaySession,
+        handles: HandleMaker,
+        submissions: Submissions,
+        abandoned: Abandoned,
+        stand_ins: dict[bytes, object],
+    ) -> None:
+        self._session = session
+        self._handles = handles
+        self._submissions = submissions
+        self._abandoned = abandoned
+        self._stand_ins = stand_ins
+        self._shipped = import_shipped()
+
+    def put(self, value: object) -> ObjectRef[object]:
+        self._session.head.check()
         inner = ray.put(value)
-        return ObjectRef(inner.binary(), self, inner)
+        return self._handles.ref(inner)
 
-    def get(self: Any, refs: Sequence[ObjectRef[Any]], timeout_s: float | None) -> list[Any]:
+    def get(self, refs: Sequence[ObjectRef[object]], timeout_s: float | None) -> list[object]:
         inner = [ref._inner for ref in refs]
         try:
-            values = self.head.patiently(lambda seconds: ray.get(inner, timeout=seconds), timeout_s)
+            values = self._session.head.patiently(lambda seconds: ray.get(inner, timeout=seconds), timeout_s)
         except ray.exceptions.GetTimeoutError:
             raise exceptions.GetTimeoutError(
                 f"Get timed out: not all of {len(refs)} objects were ready within {timeout_s} s. Their tasks go on; "
@@ -43,15 +62,15 @@ class Objects:
             ) from None
         except ray.exceptions.RayError as error:
             raise self.located(error, refs) from None
-        if self.stand_ins:
-            return [self.stand_ins.get(ref._id, value) for ref, value in zip(refs, values, strict=True)]
+        if self._stand_ins:
+            return [self._stand_ins.get(ref._id, value) for ref, value in zip(refs, values, strict=True)]
         return list(values)
 
-    def located(self: Any, error: BaseException, refs: Sequence[ObjectRef[Any]]) -> BaseException:
+    def located(self, error: BaseException, refs: Sequence[ObjectRef[object]]) -> BaseException:
         """nbaccel's error for one of these refs, with what Ray does not know of the task: its cell, and its name."""
         made = translate(error)
         task_id = getattr(made, "task_id", None) or _failed_task(refs)
-        asked = self.submissions.get(bytes.fromhex(task_id)) if task_id else None
+        asked = self._submissions.get(bytes.fromhex(task_id)) if task_id else None
         if asked is None:
             return made
         if isinstance(made, exceptions.RayTaskError):
@@ -68,10 +87,10 @@ class Objects:
         return made
 
     def wait(
-        self: Any, refs: Sequence[ObjectRef[Any]], num_returns: int, timeout_s: float | None, fetch: bool
-    ) -> tuple[list[ObjectRef[Any]], list[ObjectRef[Any]]]:
+        self, refs: Sequence[ObjectRef[object]], num_returns: int, timeout_s: float | None, fetch: bool
+    ) -> tuple[list[ObjectRef[object]], list[ObjectRef[object]]]:
         inner = [ref._inner for ref in refs]
-        ready: list[Any] = []
+        ready: list[RaysRef] = []
 
         def ask(seconds: float) -> None:
             ready[:], rest = ray.wait(inner, num_returns=num_returns, timeout=seconds, fetch_local=fetch)
@@ -79,58 +98,54 @@ class Objects:
                 raise ray.exceptions.GetTimeoutError
 
         with translated(), suppress(ray.exceptions.GetTimeoutError):
-            self.head.patiently(ask, timeout_s)
+            self._session.head.patiently(ask, timeout_s)
         taken = {each.binary() for each in ready}
         return [ref for ref in refs if ref._id in taken], [ref for ref in refs if ref._id not in taken]
 
-    def object_locations(self: Any, refs: Sequence[ObjectRef[Any]]) -> list[dict[str, Any]]:
-        ask = importlib.import_module("nbaccel_in_ray.objects").locations
-        inner = [ref._inner for ref in refs]
-        if self.through_client:
-            return list(ray.get(ray.remote(num_cpus=0)(ask).remote(inner)))
-        return list(ask(inner))
+    def object_locations(self, refs: Sequence[ObjectRef[object]]) -> list[dict[str, object]]:
+        return list(self._session.asked_inside("objects", "locations", [ref._inner for ref in refs]))
 
-    def was_awaited(self: Any, ref: ObjectRef[Any]) -> None:
+    def was_awaited(self, ref: ObjectRef[object]) -> None:
         """Nothing to note: Ray tells of unread errors in its own way."""
 
-    def call_when_ready(self: Any, ref: ObjectRef[Any], callback: Callable[[], None]) -> None:
-        def arrived(_value: Any, keep: ObjectRef[Any] = ref) -> None:
+    def call_when_ready(self, ref: ObjectRef[object], callback: Callable[[], None]) -> None:
+        def arrived(_value: object, keep: ObjectRef[object] = ref) -> None:
             callback()
 
         ref._inner._on_completed(arrived)
 
-    def future(self: Any, ref: ObjectRef[Any]) -> Future[Any]:
-        future: Future[Any] = Future()
+    def future(self, ref: ObjectRef[object]) -> Future[object]:
+        future: Future[object] = Future()
 
-        def arrived(value: Any, keep: ObjectRef[Any] = ref) -> None:
+        def arrived(value: object, keep: ObjectRef[object] = ref) -> None:
             if not future.set_running_or_notify_cancel():
                 return
             if isinstance(value, ray.exceptions.RayError):
                 future.set_exception(self.located(value, [keep]))
             else:
-                future.set_result(self.stand_ins.get(keep._id, value))
+                future.set_result(self._stand_ins.get(keep._id, value))
 
         ref._inner._on_completed(arrived)
         return future
 
-    def ref_gone(self: Any, id: bytes) -> None:
+    def ref_gone(self, id: bytes) -> None:
         """Ray's own ref inside goes with it, and Ray counts that one."""
-        self.stand_ins.pop(id, None)
+        self._stand_ins.pop(id, None)
 
     # ---- pickling: Ray must see its own ref inside the pickled value, or it would let the object go
 
-    def reduce_ref(self: Any, ref: ObjectRef[Any]) -> tuple[Any, ...]:
-        return self.shipped.received_ref, (ref._inner,)
+    def reduce_ref(self, ref: ObjectRef[object]) -> tuple[object, ...]:
+        return self._shipped.received_ref, (ref._inner,)
 
-    def reduce_actor(self: Any, actor: ActorHandle) -> tuple[Any, ...]:
-        return self.shipped.received_actor, (actor._inner,)
+    def reduce_actor(self, actor: ActorHandle) -> tuple[object, ...]:
+        return self._shipped.received_actor, (actor._inner,)
 
-    def only_in_history(self: Any, ids: list[bytes]) -> None:
+    def only_in_history(self, ids: list[bytes]) -> None:
         """Ray chooses by itself what it moves to disk first."""
 
     # ---- streams
 
-    def next_item(self: Any, stream: ObjectRefGenerator, timeout_s: float | None) -> ObjectRef[Any] | None:
+    def next_item(self, stream: ObjectRefGenerator, timeout_s: float | None) -> ObjectRef[object] | None:
         try:
             with translated():
                 inner = stream._inner._next_sync(timeout_s)
@@ -138,26 +153,26 @@ class Objects:
             return None
         if inner.is_nil():
             raise exceptions.GetTimeoutError(f"The stream had no next item within {timeout_s} s.")
-        return ObjectRef(inner.binary(), self, inner, stream._cell)
+        return self._handles.ref(inner, stream._cell)
 
-    def when_next_item(self: Any, stream: ObjectRefGenerator, callback: Callable[[], None]) -> None:
+    def when_next_item(self, stream: ObjectRefGenerator, callback: Callable[[], None]) -> None:
         """The ref of the next place in the stream is known before its value; at the end it becomes an error."""
         following = stream._inner._get_next_ref_n(1)[0]
 
-        def arrived(_value: Any, keep: Any = following) -> None:
+        def arrived(_value: object, keep: RaysRef = following) -> None:
             callback()
 
         following._on_completed(arrived)
 
-    def stream_ready(self: Any, stream: ObjectRefGenerator) -> bool:
+    def stream_ready(self, stream: ObjectRefGenerator) -> bool:
         return bool(stream._inner.next_ready())
 
-    def stream_end(self: Any, stream: ObjectRefGenerator) -> ObjectRef[Any]:
+    def stream_end(self, stream: ObjectRefGenerator) -> ObjectRef[object]:
         stream._awaited = True
         inner = stream._inner.completed()
-        return ObjectRef(inner.binary(), self, inner, stream._cell)
+        return self._handles.ref(inner, stream._cell)
 
-    def close_stream(self: Any, stream: ObjectRefGenerator) -> None:
+    def close_stream(self, stream: ObjectRefGenerator) -> None:
         """Ray lets go of what was not taken when its own generator goes, which ours holds; the task is ours to end."""
         if not (stream._finished or stream._awaited):
-            self.abandoned.left(stream._inner)
+            self._abandoned.left(stream._inner)

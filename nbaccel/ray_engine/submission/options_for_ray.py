@@ -18,9 +18,8 @@ from nbaccel.handles.options import (
     demand_of_task,
 )
 from nbaccel.quantities import ACCELERATORS
+from nbaccel.ray_engine.border.rays import Environment, Keywords, RaysFunction
 from nbaccel.ray_engine.submission.shipping import Shipping
-
-Keywords = dict[str, Any]
 
 # Ray then sets the visible-devices variable to nothing for what holds no device.
 HIDE_UNASSIGNED = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
@@ -59,7 +58,7 @@ def actor_keywords(options: ActorOptions, namespace: str | None, shipping: Shipp
 
 def method_keywords(options: MethodOptions) -> Keywords:
     """For `.options()` of one method."""
-    keywords = {
+    keywords: Keywords = {
         "name": options.name,
         "num_returns": options.num_returns,
         "concurrency_group": options.concurrency_group,
@@ -70,7 +69,7 @@ def method_keywords(options: MethodOptions) -> Keywords:
     return _given(keywords)
 
 
-def with_keywords(bound: Any, keywords: Keywords) -> Any:
+def with_keywords(bound: RaysFunction, keywords: Keywords) -> RaysFunction:
     """Ray's function or method with these; Ray calls num_returns="dynamic" deprecated, which nbaccel does not."""
     if keywords.get("num_returns") != "dynamic":
         return bound.options(**keywords)
@@ -79,7 +78,7 @@ def with_keywords(bound: Any, keywords: Keywords) -> Any:
         return bound.options(**keywords)
 
 
-def method_marks(options: MethodOptions) -> dict[str, Any]:
+def method_marks(options: MethodOptions) -> Keywords:
     """The attributes by which Ray knows the options that `@method` gave."""
     names = {
         "num_returns": "__ray_num_returns__",
@@ -129,7 +128,7 @@ def _refusal(resource: str, quantity: float) -> str | None:
     return None
 
 
-def _environment(options: ResourceOptions) -> dict[str, Any] | None:
+def _environment(options: ResourceOptions) -> Environment | None:
     environment = dict(options.runtime_env or {})
     if options.hide_unassigned and not options.asks_accelerator():
         environment["env_vars"] = {**HIDE_UNASSIGNED, **(environment.get("env_vars") or {})}
@@ -167,7 +166,7 @@ def _placement(options: ResourceOptions, demand: Demand) -> Keywords:
     return {"scheduling_strategy": strategy} if strategy is not None else {}
 
 
-def _conditions(conditions: Mapping[str, Any]) -> dict[str, Any] | None:
+def _conditions(conditions: Mapping[str, object]) -> Keywords | None:
     from ray.util import scheduling_strategies as rays
 
     made = {}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+
+from nbaccel.ray_engine.border.rays import Environment
 
 VARIABLE = "NBACCEL_SETUP_HOOK"  # as nbaccel_in_ray calls it
 MOST_CHARACTERS = 100_000  # of a variable: Linux takes 131,072
 
 
-def carried(environment: dict[str, Any]) -> dict[str, Any]:
+def carried(environment: Environment) -> Environment:
     """The environment with its hook in a variable, where nbaccel_in_ray finds it. Raises TypeError, ValueError."""
     hook = environment.get("worker_process_setup_hook")
     if hook is None:

@@ -12,8 +12,8 @@ from __future__ import annotations
 import logging
 import tempfile
 from pathlib import Path
-from typing import Any
 
+from nbaccel.ray_engine.border.rays import Environment
 from nbaccel.ray_engine.startup import own_environments
 from nbaccel.ray_engine.submission import setup_hooks
 from nbaccel.ray_engine.submission.freshening import Freshening
@@ -43,7 +43,7 @@ class Shipping:
             self._uri = made["py_modules"][0]
         return self._uri
 
-    def completed(self, environment: dict[str, Any] | None) -> dict[str, Any] | None:
+    def completed(self, environment: Environment | None) -> Environment | None:
         """The runtime environment of a task: one that brings modules of its own hides those of the job.
 
         Ray takes folders of this machine for the whole job only; what a task brings is put into Ray's store by us.
@@ -58,13 +58,13 @@ class Shipping:
             return {**(environment or {}), "py_modules": [*(own_modules or []), self._uploaded()]}
         return environment
 
-    def keywords(self) -> dict[str, Any]:
+    def keywords(self) -> Environment:
         """For nbaccel's own actors and tasks."""
         environment = self.completed(None)
         return {"runtime_env": environment} if environment else {}
 
 
-def _with_folders_uploaded(environment: dict[str, Any]) -> dict[str, Any]:
+def _with_folders_uploaded(environment: Environment) -> Environment:
     """Where what it names lies in Ray's store; names of places elsewhere stay as they are."""
     folders = [environment.get("working_dir"), *(environment.get("py_modules") or [])]
     if not any(isinstance(each, str) and "://" not in each for each in folders):

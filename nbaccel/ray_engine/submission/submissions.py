@@ -16,6 +16,9 @@ MOST_KEPT = 5_000
 MOST_PARENTS = 20_000  # tasks whose cell is known, for what they print
 
 
+Noted = tuple[bytes, "About", str, float, bytes | None, Callable[[], Any], bytes]  # the arguments of `note`, and when
+
+
 class About(msgspec.Struct, frozen=True):
     """What all calls of a function with the same options have in common."""
 
@@ -50,7 +53,7 @@ class Submissions:
     """The latest of them, by task. Noting one is an append: the records are made when somebody asks."""
 
     def __init__(self) -> None:
-        self._new: deque[tuple[Any, ...]] = deque(maxlen=MOST_PARENTS)
+        self._new: deque[Noted] = deque(maxlen=MOST_PARENTS)
         self._by_task: OrderedDict[bytes, Submission] = OrderedDict()
         self._parents: OrderedDict[bytes, bytes] = OrderedDict()
         self._lock = threading.Lock()
@@ -58,7 +61,7 @@ class Submissions:
         self.number = 0
 
     def note(
-        self, task_id: bytes, about: About, cell: str, actor_id: bytes | None, ref: Any, parent: bytes = b""
+        self, task_id: bytes, about: About, cell: str, actor_id: bytes | None, ref: object, parent: bytes = b""
     ) -> None:
         """`ref`: nbaccel's ref, stream or handle of it; only a weak reference is kept."""
         self._new.append((task_id, about, cell, time.time(), actor_id, weakref.ref(ref), parent))

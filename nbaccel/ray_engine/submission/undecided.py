@@ -13,32 +13,59 @@ import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import ray
 from ray.experimental import internal_kv
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
+from nbaccel.engine import Engine
 from nbaccel.handles.options import ActorOptions, demand_of_actor
-from nbaccel.handles.remote import ActorClass, ActorHandle
+from nbaccel.handles.remote import ActorClass, ActorHandle, MethodSpec
+from nbaccel.ray_engine.border.rays import RaysActor
 from nbaccel.ray_engine.submission.choosing import Choice, Choices, quantities
 
 _NAME_IS_FREE_AFTER_S = 10.0  # Ray gives a name back a moment after the actor that had it was killed
 
 
+class ActorMaker(Protocol):
+    """Who makes the actor of one choice."""
+
+    @property
+    def namespace_of_reports(self) -> str: ...
+    def class_running_as(self, actor_class: ActorClass, label: str) -> ActorClass: ...
+    def actor_of(
+        self,
+        running: ActorClass,
+        choice: Choice[ActorOptions],
+        args: list[object],
+        kwargs: dict[str, object],
+        *,
+        claimed: bool,
+    ) -> RaysActor: ...
+    def note_actor(
+        self,
+        inner: RaysActor,
+        running: ActorClass,
+        choice: Choice[ActorOptions],
+        handle: ActorHandle,
+        source: tuple[str, bytes] | None,
+    ) -> None: ...
+
+
 class Settled(NamedTuple):
     """The choice that the actor lives on."""
 
-    inner: Any  # Ray's handle
+    inner: RaysActor
     class_name: str
-    methods: dict[str, Any]
+    methods: dict[str, MethodSpec]
 
 
 class UndecidedActor(ActorHandle):
     """A handle of an actor whose choice is not settled yet: what needs the actor itself waits for that."""
 
-    def __init__(self, settled: Future[Settled], actor_class: ActorClass, engine: Any) -> None:
+    def __init__(self, settled: Future[Settled], actor_class: ActorClass, engine: Engine) -> None:
         self._settled = settled
         self._class_name = actor_class._name
         self._method_specs = actor_class._methods
@@ -74,8 +101,15 @@ class Deciding:
     """Makes the actor of each choice in turn until one may begin."""
 
     def __init__(
-        self, engine: Any, actor_class: ActorClass, options: ActorOptions, choices: Choices, call: tuple[Any, Any]
+        self,
+        maker: ActorMaker,
+        engine: Engine,
+        actor_class: ActorClass,
+        options: ActorOptions,
+        choices: Choices[ActorOptions],
+        call: tuple[list[object], dict[str, object]],
     ) -> None:
+        self._maker = maker
         self._engine = engine
         self._actor_class = actor_class
         self._options = options
@@ -104,18 +138,18 @@ class Deciding:
     def _decide(self) -> Settled:
         for number, choice in enumerate(self._choices.left):
             key = f"nbaccel:begins:{secrets.token_hex(14)}".encode()
-            running = self._engine.class_running_as(self._actor_class, choice.label)
+            running = self._maker.class_running_as(self._actor_class, choice.label)
             because = choice._replace(why=self._why(choice, number))
             inner = self._make(because, running, key, number)
             if (handle := self._handle()) is not None:
                 handle._trying = inner._actor_id.binary()
-                self._engine.note_actor(inner, running, because, handle, self._source)
+                self._maker.note_actor(inner, running, because, handle, self._source)
             last = number + 1 == len(self._choices.left)
             if last or handle is None or self._stays(inner, key, number):
                 return Settled(inner, running._name, running._methods)
         raise AssertionError("an actor has at least one choice")
 
-    def _why(self, choice: Choice, number: int) -> str:
+    def _why(self, choice: Choice[ActorOptions], number: int) -> str:
         if self._failed:
             return f"{choice.label} was taken, because the choice before raised {self._failed[-1]}"
         if number:
@@ -124,7 +158,7 @@ class Deciding:
             return f"{choice.label} was taken after {waited_s:.1f} s, because {busy}"
         return choice.why
 
-    def _make(self, choice: Choice, running: ActorClass, key: bytes, number: int) -> Any:
+    def _make(self, choice: Choice[ActorOptions], running: ActorClass, key: bytes, number: int) -> RaysActor:
         demand = quantities(demand_of_actor(choice.options)[0])
         claim = self._attempts.Claim(
             key, b"actor", "", choice.label, choice.why, demand, len(self._failed), self._options.fallback_on
@@ -132,13 +166,13 @@ class Deciding:
         deadline = time.monotonic() + _NAME_IS_FREE_AFTER_S
         while True:
             try:
-                return self._engine.actor_of(running, choice, [claim, *self._args], self._kwargs, claimed=True)
+                return self._maker.actor_of(running, choice, [claim, *self._args], self._kwargs, claimed=True)
             except ValueError:
                 if not number or time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
 
-    def _stays(self, inner: Any, key: bytes, number: int) -> bool:
+    def _stays(self, inner: RaysActor, key: bytes, number: int) -> bool:
         """Whether the actor is kept: its constructor has begun in time, and raised nothing that the next answers."""
         ready = inner.__ray_ready__.remote()
         after_s = self._options.fallback_after_s
@@ -155,18 +189,18 @@ class Deciding:
                 deadline = None
             elif deadline is not None and time.monotonic() >= deadline and self._call_off(inner, key):
                 return False
-        failed = internal_kv._internal_kv_get(key + b":raised", namespace=self._engine.namespace_of_reports)
+        failed = internal_kv._internal_kv_get(key + b":raised", namespace=self._maker.namespace_of_reports)
         if failed is not None:
             self._failed.append(failed.decode())
         return failed is None
 
     def _begun(self, key: bytes) -> bool:
-        return internal_kv._internal_kv_get(key, namespace=self._engine.namespace_of_reports) is not None
+        return internal_kv._internal_kv_get(key, namespace=self._maker.namespace_of_reports) is not None
 
-    def _call_off(self, inner: Any, key: bytes) -> bool:
+    def _call_off(self, inner: RaysActor, key: bytes) -> bool:
         """Whether it had not begun, and now will not."""
         if internal_kv._internal_kv_put(
-            key, b"called off", overwrite=False, namespace=self._engine.namespace_of_reports
+            key, b"called off", overwrite=False, namespace=self._maker.namespace_of_reports
         ):
             return False  # Ray answers whether the key was there already
         ray.kill(inner)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import importlib
 from types import ModuleType
-from typing import Any
 
 import ray
 
@@ -21,19 +20,19 @@ VERSION = "0.1.0"  # nbaccel's own; a test compares
 _rooms: list[ModuleType | None] = []  # nbaccel.ray_engine of this process once looked for; None where there is none
 
 
-def received_ref(inner: Any) -> Any:
+def received_ref(inner: ray.ObjectRef) -> object:
     """Unpickle a ref: nbaccel's where nbaccel can be imported, else Ray's own."""
     room = nbaccel_here()
     return inner if room is None else room.wrapped_ref(inner)
 
 
-def received_actor(inner: Any) -> Any:
+def received_actor(inner: ray.actor.ActorHandle) -> object:
     """Unpickle an actor handle: nbaccel's where nbaccel can be imported, else Ray's own."""
     room = nbaccel_here()
     return inner if room is None else room.wrapped_actor(inner)
 
 
-def received_refs(inner: list[Any]) -> Any:
+def received_refs(inner: list[ray.ObjectRef]) -> object:
     """Unpickle what a task with num_returns="dynamic" returns: its refs are those of `received_ref`."""
     room = nbaccel_here()
     return ray.DynamicObjectRefGenerator(inner) if room is None else room.wrapped_refs(inner)
@@ -47,7 +46,7 @@ def let_refs_be_received() -> None:
         context._register_cloudpickle_serializer(ray.DynamicObjectRefGenerator, _inner_refs, received_refs)
 
 
-def _inner_refs(generator: Any) -> list[Any]:
+def _inner_refs(generator: ray.DynamicObjectRefGenerator) -> list[ray.ObjectRef]:
     return list(generator._refs)
 
 

@@ -20,7 +20,9 @@ from typing import Any
 import ray
 from ray.experimental import internal_kv
 
-from nbaccel_in_ray.reporting import NAMESPACE, first_line, reporter
+from nbaccel_in_ray.reporting import NAMESPACE, Note, first_line, reporter
+
+Answer = Any  # what Ray's `.remote` gives: a ref, several of them, or a stream
 
 LOOK_EVERY_S = 0.25  # whether one of several attempts has begun
 NEXT_JOINS_S = 2.0  # so much later than the one before: choices are tried in order
@@ -55,7 +57,7 @@ class Claim:
             return True  # Ray answers whether the key was there already
         return bool(internal_kv._internal_kv_get(self.key, namespace=NAMESPACE) == self.mine)
 
-    def facts(self, note: dict[str, Any]) -> dict[str, Any]:
+    def facts(self, note: Note) -> Note:
         """For the note of the attempt, which stands for the task that the user knows."""
         facts = {"choice": self.choice, "choice_why": self.why, "demand": self.demand}
         if not self.task_id:
@@ -73,7 +75,7 @@ class Attempt:
     """One choice: Ray's remote function, the options to call it with, and in words which choice it is."""
 
     function: Any
-    options: dict[str, Any]
+    options: dict[str, object]
     demand: dict[str, float]
     choice: str = ""
     why: str = ""  # when it is the first: those before it can never be met
@@ -92,18 +94,18 @@ class Plan:
 class Rounds:
     """The attempts of one task, until one has returned."""
 
-    def __init__(self, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, plan: Plan, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
         self._plan = plan
         self._args = args
         self._kwargs = kwargs
         self._task_id: str = ray.get_runtime_context().get_task_id()
         core = ray._private.worker.global_worker.core_worker
         self._run = int(core.get_current_task_attempt_number())  # Ray runs a supervisor again whose node was lost
-        self._raced: dict[bytes, list[Any]] = {}
+        self._raced: dict[bytes, list[Answer]] = {}
         self._why = ""
         self._failed = 0
 
-    def winners(self) -> Iterator[tuple[Any, bool]]:
+    def winners(self) -> Iterator[tuple[Answer, bool]]:
         """(what `.remote` gave for the attempt that has begun, whether another choice is left), round by round."""
         _wait_for_arguments(self._args, self._kwargs)
         first = 0
@@ -124,10 +126,10 @@ class Rounds:
         self._why = f"because the choice before raised {first_line(cause)}"
         return True
 
-    def _round(self, first: int) -> tuple[int, Any]:
+    def _round(self, first: int) -> tuple[int, Answer]:
         """(which attempt has begun, its answer); the others are called off."""
         key = f"nbaccel:begins:{self._task_id}:{self._run}:{first}".encode()
-        racing: dict[int, Any] = {}
+        racing: dict[int, Answer] = {}
         began = time.monotonic()
         won = None
         while won is None:
@@ -140,7 +142,7 @@ class Rounds:
                 _call_off(answer)
         return won, racing[won]
 
-    def _begin(self, number: int, first: int, key: bytes, waited_s: float) -> Any:
+    def _begin(self, number: int, first: int, key: bytes, waited_s: float) -> Answer:
         attempt = self._plan.attempts[number]
         why = attempt.why
         if number > first:
@@ -156,7 +158,7 @@ class Rounds:
             return None
         return self._plan.after_s if number == first else NEXT_JOINS_S
 
-    def _begun(self, key: bytes, racing: dict[int, Any], patience_s: float | None) -> int | None:
+    def _begun(self, key: bytes, racing: dict[int, Answer], patience_s: float | None) -> int | None:
         """The attempt that has begun; None when the patience is over."""
         if len(racing) == 1 and patience_s is None:
             (only,) = racing
@@ -186,7 +188,7 @@ class Rounds:
                 internal_kv._internal_kv_del(key, namespace=NAMESPACE)
 
 
-def supervise(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def supervise(plan: Plan, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
     """Return what the task returns, at the first choice that can be had; runs in a task that holds no CPU."""
     rounds = Rounds(plan, args, kwargs)
     for answer, another in rounds.winners():
@@ -198,7 +200,7 @@ def supervise(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     raise AssertionError("a task has at least one choice")
 
 
-def supervise_stream(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Any]:
+def supervise_stream(plan: Plan, args: tuple[object, ...], kwargs: dict[str, object]) -> Iterator[object]:
     """The same for a generator. One that has yielded is not begun again: its consumer gets the error."""
     rounds = Rounds(plan, args, kwargs)
     for answer, another in rounds.winners():
@@ -214,30 +216,30 @@ def supervise_stream(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) 
                 raise
 
 
-def refuse(sentence: str, *unused: Any) -> None:
+def refuse(sentence: str, *unused: object) -> None:
     """A task that can never run where `infeasible="raise"` was asked: its error in its place, and in every view."""
     error = ray.exceptions.TaskUnschedulableError(sentence)
     reporter.ended(reporter.began(ray.get_runtime_context().get_task_name(), "task", (), ""), error)
     raise error
 
 
-def _one(answer: Any) -> Any:
+def _one(answer: Answer) -> object:
     """Attempts return one value or a stream."""
     return answer[0] if isinstance(answer, list) else answer
 
 
-def _call_off(answer: Any) -> None:
+def _call_off(answer: Answer) -> None:
     """Cancel an attempt that goes on. Ray's process may crash when a task is cancelled at the moment of its end."""
     if not ray.wait([_end_of(answer)], timeout=0, fetch_local=False)[0]:
         ray.cancel(answer)
 
 
-def _end_of(answer: Any) -> Any:
+def _end_of(answer: Answer) -> object:
     """Ray's ref that is ready once the attempt has ended."""
     return answer.completed() if isinstance(answer, ray.ObjectRefGenerator) else answer
 
 
-def _wait_for_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _wait_for_arguments(args: tuple[object, ...], kwargs: dict[str, object]) -> None:
     """A choice is busy only when everything else is there."""
     refs = list({value for value in (*args, *kwargs.values()) if isinstance(value, ray.ObjectRef)})
     if refs:

@@ -22,7 +22,7 @@ DEEPEST = 3
 Note = dict[str, Any]
 
 
-def judge(note: Note, threshold: int | None, passed: tuple[Any, ...], error: BaseException | None) -> None:
+def judge(note: Note, threshold: int | None, passed: tuple[object, ...], error: BaseException | None) -> None:
     """Look at what is held now that the code has ended; `passed`: its arguments and its result, which live on a little.
 
     `threshold`: bytes, None for 256 MiB or 2 % of the devices' memory if that is more.
@@ -67,7 +67,7 @@ def end_process_after_task() -> bool:
     return True
 
 
-def _on_devices(values: Any, deep: int = 0) -> int:
+def _on_devices(values: object, deep: int = 0) -> int:
     """Bytes of arrays on devices among some values, and in lists, tuples and dicts of them."""
     if isinstance(values, dict):
         values = tuple(values.values())

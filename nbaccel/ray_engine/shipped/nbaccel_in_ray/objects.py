@@ -31,7 +31,7 @@ def objects(but_of: list[bytes]) -> list[Row]:
     return list(found.values())
 
 
-def locations(refs: list[Any]) -> list[Row]:
+def locations(refs: list[ray.ObjectRef]) -> list[Row]:
     """Where each object lies; what Ray cannot look up lies on no node."""
     from ray.experimental import get_object_locations
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import ray
 from ray._private.ray_constants import LOG_PREFIX_TASK_NAME as MARK
@@ -23,6 +24,12 @@ ID_MARK = " task="
 MOST_HELD = 65_536  # characters of a line that has not ended
 _NOBODY = "f" * 48  # Ray's id of no task
 
+if TYPE_CHECKING:
+    from nbaccel_in_ray.reporting import Reporter
+
+if TYPE_CHECKING:
+    from nbaccel_in_ray.reporting import Note
+
 
 class Stream:
     """Stands where sys.stdout or sys.stderr stood; what is not about writing goes to that.
@@ -30,7 +37,7 @@ class Stream:
     `reporter` has the notes of the tasks that run here, `core` (Ray's) knows which of them the thread runs.
     """
 
-    def __init__(self, stream: Any, reporter: Any, core: Any) -> None:
+    def __init__(self, stream: Any, reporter: Reporter, core: Any) -> None:
         self._stream = stream
         self._reporter = reporter
         self._core = core
@@ -62,7 +69,7 @@ class Stream:
                     self._pass_on(lines + end, speaker)
         return len(text)
 
-    def writelines(self, texts: Any) -> None:
+    def writelines(self, texts: Iterable[str]) -> None:
         for text in texts:
             self.write(text)
 
@@ -100,7 +107,7 @@ class Stream:
             if task_id:
                 self._pass_on("", task_id)
 
-    def ended(self, note: dict[str, Any]) -> None:
+    def ended(self, note: Note) -> None:
         """Nothing more comes from this task: what it has not ended with a newline is shown as a line."""
         if not self._held:
             return
@@ -134,7 +141,7 @@ class Stream:
 streams: list[Stream] = []
 
 
-def install(reporter: Any) -> None:
+def install(reporter: Reporter) -> None:
     """From now on this process's lines name their tasks; `reporter` knows which run here."""
     worker = ray._private.worker.global_worker
     if streams or worker.mode != ray.WORKER_MODE:
@@ -147,12 +154,12 @@ def install(reporter: Any) -> None:
         stream.name_now()
 
 
-def id_of(note: dict[str, Any]) -> str:
+def id_of(note: Note) -> str:
     """The task that the user knows: an attempt stands for its supervisor."""
     return note.get("stands_for") or str(note["task_id"].hex())
 
 
-def _known(task_id: Any) -> str:
+def _known(task_id: ray.TaskID) -> str:
     """The id in words; "" where no task runs, as in a thread that a task has started."""
     found = str(task_id.hex())
     return "" if found == _NOBODY else found

@@ -60,7 +60,7 @@ class Reporter:
 
     def __init__(self) -> None:
         self._running: dict[int, Note] = {}
-        self._ids: set[Any] = set()  # of the tasks that run
+        self._ids: set[object] = set()  # of the tasks that run
         self._news: deque[Note] = deque(maxlen=MOST_KEPT)  # what was not sent yet
         self._lock = threading.Lock()
         self._wake = threading.Event()
@@ -311,7 +311,7 @@ def expanded(briefs: Briefs, where: Note) -> Iterator[Note]:
         }  # fmt: skip
 
 
-def current_task_id() -> Any:
+def current_task_id() -> object:
     """The running task's id, also in an asyncio actor, where several run at once."""
     return ray._private.worker.global_worker.core_worker.get_current_task_id()
 
@@ -322,7 +322,7 @@ def devices_here(families: tuple[str, ...]) -> dict[str, list[str]]:
     return {name: in_device_order(given[name]) for name in families if given.get(name)}
 
 
-def in_device_order(ids: list[Any]) -> list[str]:
+def in_device_order(ids: list[object]) -> list[str]:
     """Ids as strings; numbers by their value, others (UUIDs) as given."""
     texts = [str(id) for id in ids]
     return sorted(texts, key=int) if all(text.isdigit() for text in texts) else texts
@@ -334,7 +334,7 @@ def first_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text.splitlines()[0][:200]}" if text else type(error).__name__
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return value.hex() if hasattr(value, "hex") and not isinstance(value, float) else value
 
 

@@ -10,17 +10,26 @@ import traceback as tracebacks
 import types
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import ray
 from ray.exceptions import ActorUnschedulableError
 
 from nbaccel_in_ray import device_peaks, leftovers, let_refs_be_received, setup_hooks
-from nbaccel_in_ray.reporting import devices_here, reporter
+from nbaccel_in_ray.reporting import Note, devices_here, reporter
 
 _WHERE = "_nbaccel_where"
+Code = Callable[..., Any]  # the user's, or what stands in its place
 
 let_refs_be_received()
+
+
+class Claim(Protocol):
+    """Of one attempt of several; see attempts."""
+
+    def check(self) -> None: ...
+    def facts(self, note: Note) -> Note: ...
+    def raised(self, error: BaseException) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -45,11 +54,11 @@ class noted:
 
     __slots__ = ("_about", "_claim", "_note", "passed")
 
-    def __init__(self, about: About, claim: Any = None) -> None:
+    def __init__(self, about: About, claim: Claim | None = None) -> None:
         self._about = about
         self._claim = claim
-        self._note: dict[str, Any] | None = None
-        self.passed: tuple[Any, ...] = ()  # what lives on after the code: its arguments and result
+        self._note: Note | None = None
+        self.passed: tuple[object, ...] = ()  # what lives on after the code: its arguments and result
 
     def __enter__(self) -> noted:
         about = self._about
@@ -66,7 +75,7 @@ class noted:
             device_peaks.began()
         return self
 
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if self._note is None:
             return
         if isinstance(error, GeneratorExit):
@@ -83,7 +92,7 @@ class noted:
             reporter.flush()
 
 
-def _mark(error: BaseException, about: About, note: dict[str, Any]) -> None:
+def _mark(error: BaseException, about: About, note: Note) -> None:
     """Let the exception say where it was raised, and how: of chained exceptions and of groups Ray keeps less.
 
     The driver takes this off again.
@@ -115,7 +124,7 @@ def _as_it_is(error: BaseException) -> Any:
     return copyreg.__newobj__, (type(error), *error.args), error.__dict__  # type: ignore[attr-defined]
 
 
-def wrap(code: Callable[..., Any], about: About) -> Callable[..., Any]:
+def wrap(code: Code, about: About) -> Code:
     """The same function with notes: plain, generator, async or async generator, as it was."""
     if inspect.isasyncgenfunction(code):
         wrapped = _async_generator(code, about)
@@ -132,11 +141,11 @@ def wrap(code: Callable[..., Any], about: About) -> Callable[..., Any]:
     return wrapped
 
 
-def attempt(code: Callable[..., Any], about: About) -> Callable[..., Any]:
+def attempt(code: Code, about: About) -> Code:
     """A remote function behind a claim (see attempts), its first argument: it runs only where the claim is won."""
     if inspect.isgeneratorfunction(code):
 
-        def stream(claim: Any, *args: Any, **kwargs: Any) -> Any:
+        def stream(claim: Claim, *args: object, **kwargs: object) -> object:
             claim.check()
             with noted(about, claim):
                 items = code(*args, **kwargs)
@@ -148,7 +157,7 @@ def attempt(code: Callable[..., Any], about: About) -> Callable[..., Any]:
 
         return _called_as(stream, code)
 
-    def run(claim: Any, *args: Any, **kwargs: Any) -> Any:
+    def run(claim: Claim, *args: object, **kwargs: object) -> object:
         claim.check()
         with noted(about, claim) as block:
             result = code(*args, **kwargs)
@@ -159,25 +168,25 @@ def attempt(code: Callable[..., Any], about: About) -> Callable[..., Any]:
     return _called_as(run, code)
 
 
-def _called_as(wrapper: Callable[..., Any], code: Callable[..., Any]) -> Callable[..., Any]:
+def _called_as(wrapper: Code, code: Code) -> Code:
     """With the name of the user's function, but a signature of its own."""
     functools.update_wrapper(wrapper, code)
     del wrapper.__wrapped__  # type: ignore[attr-defined]
     return wrapper
 
 
-def _anything(*args: Any, **kwargs: Any) -> None:
+def _anything(*args: object, **kwargs: object) -> None:
     """Has the signature that takes everything."""
 
 
-def _plain(code: Callable[..., Any], about: About) -> Callable[..., Any]:
+def _plain(code: Code, about: About) -> Code:
     @functools.wraps(code)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: object) -> object:
         with noted(about):
             return code(*args, **kwargs)
 
     @functools.wraps(code)
-    def run_and_look(*args: Any, **kwargs: Any) -> Any:
+    def run_and_look(*args: object, **kwargs: object) -> object:
         with noted(about) as block:
             result = code(*args, **kwargs)
             block.passed = (args, kwargs, result)
@@ -191,11 +200,11 @@ def _is_cancelled() -> bool:
     return bool(ray._private.worker.global_worker.is_canceled)
 
 
-def _generator(code: Callable[..., Any], about: About) -> Callable[..., Any]:
+def _generator(code: Code, about: About) -> Code:
     in_actor = about.kind == "actor call"
 
     @functools.wraps(code)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: object) -> object:
         with noted(about):
             items = code(*args, **kwargs)
             try:
@@ -209,18 +218,18 @@ def _generator(code: Callable[..., Any], about: About) -> Callable[..., Any]:
     return run
 
 
-def _coroutine(code: Callable[..., Any], about: About) -> Callable[..., Any]:
+def _coroutine(code: Code, about: About) -> Code:
     @functools.wraps(code)
-    async def run(*args: Any, **kwargs: Any) -> Any:
+    async def run(*args: object, **kwargs: object) -> object:
         with noted(about):
             return await code(*args, **kwargs)
 
     return run
 
 
-def _async_generator(code: Callable[..., Any], about: About) -> Callable[..., Any]:
+def _async_generator(code: Code, about: About) -> Code:
     @functools.wraps(code)
-    async def run(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+    async def run(*args: object, **kwargs: object) -> AsyncIterator[object]:
         with noted(about):
             async for item in code(*args, **kwargs):
                 yield item
@@ -229,14 +238,18 @@ def _async_generator(code: Callable[..., Any], about: About) -> Callable[..., An
 
 
 def wrap_class(
-    cls: type, families: tuple[str, ...], choice: str, marks: dict[str, dict[str, Any]], *, claimed: bool = False
+    cls: type, families: tuple[str, ...], choice: str, marks: dict[str, dict[str, object]], *, claimed: bool = False
 ) -> type:
     """A subclass of an actor's class whose constructor and methods are noted.
 
     `marks` has the attributes by which Ray knows a method's options, by the method's name. `claimed`: the constructor
     takes a claim before its own arguments and runs only where that is won.
     """
-    members: dict[str, Any] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+    members: dict[str, object] = {
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__doc__": cls.__doc__,
+    }
     about = About(f"{cls.__name__}.__init__", "actor creation", families, choice)
     members["__init__"] = _claimed_constructor(cls, about) if claimed else _constructor(cls, about)
     for name in dir(cls):
@@ -248,14 +261,14 @@ def wrap_class(
     return type(cls)(cls.__name__, (cls,), members)
 
 
-def _constructor(cls: type, about: About) -> Callable[..., Any]:
+def _constructor(cls: type, about: About) -> Code:
     """As a coroutine where the class's own is one: Ray awaits it."""
 
-    async def construct_in_loop(self: Any, *args: Any, **kwargs: Any) -> None:
+    async def construct_in_loop(self: object, *args: object, **kwargs: object) -> None:
         with noted(about):
             await cls.__init__(self, *args, **kwargs)  # type: ignore[misc]
 
-    def construct(self: Any, *args: Any, **kwargs: Any) -> None:
+    def construct(self: object, *args: object, **kwargs: object) -> None:
         with noted(about):
             cls.__init__(self, *args, **kwargs)  # type: ignore[misc]
 
@@ -265,8 +278,8 @@ def _constructor(cls: type, about: About) -> Callable[..., Any]:
     return _as_itself(functools.wraps(own)(construct)) if inspect.isfunction(own) else construct
 
 
-def _claimed_constructor(cls: type, about: About) -> Callable[..., Any]:
-    async def construct_in_loop(self: Any, claim: Any, *args: Any, **kwargs: Any) -> None:
+def _claimed_constructor(cls: type, about: About) -> Code:
+    async def construct_in_loop(self: object, claim: Claim, *args: object, **kwargs: object) -> None:
         claim.check()
         try:
             with noted(about, claim):
@@ -275,7 +288,7 @@ def _claimed_constructor(cls: type, about: About) -> Callable[..., Any]:
             claim.raised(error)
             raise
 
-    def construct(self: Any, claim: Any, *args: Any, **kwargs: Any) -> None:
+    def construct(self: object, claim: Claim, *args: object, **kwargs: object) -> None:
         claim.check()
         try:
             with noted(about, claim):
@@ -290,13 +303,13 @@ def _claimed_constructor(cls: type, about: About) -> Callable[..., Any]:
 def refusing(cls: type) -> type:
     """A class with the methods of this one that can never be made: its constructor takes the sentence that says why."""
 
-    def construct(self: Any, sentence: str) -> None:
+    def construct(self: object, sentence: str) -> None:
         raise ActorUnschedulableError(sentence)
 
     return type(cls)(cls.__name__, (cls,), {"__module__": cls.__module__, "__init__": construct})
 
 
-def _as_itself(method: Callable[..., Any]) -> Callable[..., Any]:
+def _as_itself(method: Code) -> Code:
     """Ray unwraps methods before it reads their options; this one is to be read as it is, with its own signature."""
     method.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]
     del method.__wrapped__  # type: ignore[attr-defined]

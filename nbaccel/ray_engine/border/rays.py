@@ -1,0 +1,77 @@
+"""Ray's objects, as far as nbaccel uses them. Ray itself is untyped: this is where its objects get their types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import ray
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+Returned_co = TypeVar("Returned_co", covariant=True)
+Keywords = dict[str, object]  # of Ray's `.options()`
+Environment = dict[str, Any]  # a runtime environment, as users write it
+
+
+class RaysId(Protocol):
+    """An id of a task, an actor, a placement group."""
+
+    def binary(self) -> bytes: ...
+    def hex(self) -> str: ...
+
+
+class RaysRef(Protocol):
+    """A ray.ObjectRef."""
+
+    def binary(self) -> bytes: ...
+    def is_nil(self) -> bool: ...
+    def task_id(self) -> RaysId: ...
+    def _on_completed(self, callback: Callable[[object], None]) -> None: ...
+
+
+class RaysStream(Protocol):
+    """A ray.ObjectRefGenerator."""
+
+    def completed(self) -> RaysRef: ...
+    def next_ready(self) -> bool: ...
+    def _next_sync(self, timeout_s: float | None) -> RaysRef: ...
+    def _get_next_ref_n(self, number: int) -> list[RaysRef]: ...
+
+
+class RaysMethod(Protocol):
+    """A method of Ray's handle of an actor."""
+
+    def remote(self, *args: object, **kwargs: object) -> RaysRef: ...
+
+
+class RaysActor(Protocol):
+    """Ray's handle of an actor; the actor's own methods are attributes too."""
+
+    @property
+    def _actor_id(self) -> RaysId: ...
+    @property
+    def __ray_ready__(self) -> RaysMethod: ...
+
+
+class RaysRemote(Protocol[Returned_co]):
+    """Ray's remote function or actor class."""
+
+    def remote(self, *args: object, **kwargs: object) -> Returned_co: ...
+    def options(self, **keywords: object) -> RaysRemote[Returned_co]: ...
+
+
+def is_stream(inner: RaysRef | RaysStream) -> TypeIs[RaysStream]:
+    return isinstance(inner, ray.ObjectRefGenerator)
+
+
+RaysResult = RaysRef | list[RaysRef] | RaysStream | None  # of a call, as num_returns says
+RaysFunction = RaysRemote[RaysResult]
+RaysClass = RaysRemote[RaysActor]
+
+
+class Bound(Protocol):
+    """What `.remote(…)` is called on: Ray's remote function with its options, or what stands in its place."""
+
+    def remote(self, *args: object, **kwargs: object) -> RaysResult: ...

@@ -1,0 +1,44 @@
+"""What this process is to a Ray cluster: a driver or a worker, of a Ray of its own or of one that it has joined."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import ray
+
+from nbaccel.handles.options import InitOptions
+from nbaccel.ray_engine.startup.head_watch import HeadWatch
+
+
+@dataclass(frozen=True, slots=True)
+class RaySession:
+    """One process's time at one cluster. `serial` marks what it has noted on functions and classes."""
+
+    options: InitOptions
+    joined: str | None  # the address of a Ray that others have started
+    ours: bool  # init() has started or joined this Ray, and shutdown() leaves it
+    in_worker: bool
+    serial: int
+    namespace: str
+    head: HeadWatch
+    reporting: ModuleType  # nbaccel_in_ray's
+
+    @property
+    def through_client(self) -> bool:
+        return bool(self.joined and self.joined.startswith("ray://"))
+
+    @property
+    def namespace_of_reports(self) -> str:
+        return str(self.reporting.NAMESPACE)
+
+    @property
+    def refuses_infeasible(self) -> bool:
+        return self.options.infeasible == "raise"
+
+    def asked_inside(self, module: str, function: str, *args: object) -> Any:
+        """Call a function of nbaccel_in_ray where it reaches Ray's own tables: through Ray Client, in the cluster."""
+        ask = getattr(importlib.import_module(f"nbaccel_in_ray.{module}"), function)
+        return ray.get(ray.remote(num_cpus=0)(ask).remote(*args)) if self.through_client else ask(*args)

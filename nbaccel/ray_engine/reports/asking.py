@@ -1,0 +1,138 @@
+"""What is asked of a Ray cluster beside pictures: why something waits, what a demand would meet, logs, rows."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import ray
+
+from nbaccel import exceptions
+from nbaccel.handles.options import TaskOptions
+from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
+from nbaccel.handles.remote import ActorHandle
+from nbaccel.ray_engine.border.session import RaySession
+from nbaccel.ray_engine.reports import group_plans, planning, tracing
+from nbaccel.ray_engine.reports.device_memory import DeviceMemory
+from nbaccel.ray_engine.reports.pictures import Pictures
+from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
+from nbaccel.ray_engine.reports.small_actors import SmallActors
+from nbaccel.ray_engine.submission.submissions import Submissions
+from nbaccel.views.explanations import Explanation, Probe, Verdict
+
+
+class Ending(Protocol):
+    """What ends work of this process."""
+
+    def cancel(self, ref: ObjectRef[object] | ObjectRefGenerator, *, force: bool, recursive: bool) -> None: ...
+
+
+class Killing(Protocol):
+    """What ends actors that this process holds."""
+
+    def kill(self, actor: ActorHandle, *, no_restart: bool) -> None: ...
+
+
+class Asking:
+    """Answers for one process."""
+
+    def __init__(
+        self,
+        session: RaySession,
+        actors: SmallActors,
+        reports: Reports,
+        pictures: Pictures,
+        devices: DeviceMemory,
+        submissions: Submissions,
+        tasks: Ending,
+        made_actors: Killing,
+    ) -> None:
+        self._session = session
+        self._actors = actors
+        self._reports = reports
+        self._pictures = pictures
+        self._devices = devices
+        self._submissions = submissions
+        self._cancel = tasks.cancel
+        self._kill = made_actors.kill
+
+    def explain(self, what: str | None) -> list[Explanation]:
+        snapshot = self._pictures.snapshot()
+        wanted = what[:48] if what and len(what) == 56 else what
+        return [
+            *planning.explanations(snapshot, wanted, self._pictures.autoscaler),
+            *group_plans.explanations(snapshot, what, self._pictures.autoscaler),
+        ]
+
+    def probe(self, options: TaskOptions) -> Probe:
+        try:
+            asked = self._devices.in_fractions(options)
+        except ValueError as error:
+            return Probe(Verdict.UNKNOWN, str(error))
+        if asked is None:
+            reason = self._devices.why_no_device_is_large_enough(options)
+            return Probe(Verdict.NEVER, f"It can never be met here: {reason}.", reason=reason)
+        return planning.probe(self._pictures.picture(metrics=False), asked, self._pictures.autoscaler)
+
+    def recycle(self) -> int:
+        raise exceptions.EngineError(
+            "Ray keeps its idle workers to itself: there is no way to end them by hand. Tasks that ask for a device "
+            "run in fresh processes anyway; give others @remote(max_calls=1)."
+        )
+
+    def cancel_by_id(self, task_id: str, *, force: bool = False) -> None:
+        found = self._submissions.get(bytes.fromhex(task_id))
+        ref = found.inner() if found is not None else None
+        if ref is None:
+            raise ValueError(
+                f"Task {task_id} cannot be cancelled from here: only the process that submitted a task and still holds "
+                "its ref can tell Ray to."
+            )
+        self._cancel(ref, force=force, recursive=True)
+
+    def kill_by_id(self, actor_id: str) -> None:
+        for each in self._submissions.all():
+            if each.kind == "actor creation" and each.actor_id == bytes.fromhex(actor_id):
+                handle = each.inner()
+                if handle is not None:
+                    self._kill(handle, no_restart=True)
+                    return
+        raise ValueError(f"Actor {actor_id} cannot be ended from here: this process holds no handle of it.")
+
+    def logs(self, task_id: str | None, *, tail: int) -> str:
+        session_dir = ray.get_runtime_context().get_temp_dir()
+        session_dir = f"{session_dir}/{ray.get_runtime_context().get_session_name()}"
+        if task_id:
+            self._reports.learn(0)
+            note = self._reports.notes.get(task_id[:48])
+            if note is None or "worker_id" not in note:
+                raise ValueError(
+                    f"Task {task_id} is not known here: it has not run yet, or ended before anybody watched."
+                )
+            asked = [self._actors.agent(note["node_id"]).log_tail.remote(session_dir, note["worker_id"], tail)]
+        else:
+            alive = [row["NodeID"] for row in ray.nodes() if row["Alive"]]
+            asked = [self._actors.agent(node_id).log_tail.remote(session_dir, "", tail) for node_id in alive]
+        return "\n".join(text for text in ray.get(asked) if text)
+
+    def timeline(self) -> list[dict[str, object]]:
+        self._reports.learn(0)
+        named = {each.task_id.hex(): each.name for each in self._submissions.all()}
+        self._session.head.check()
+        phases: dict[str, list[float]] = self._session.asked_inside("phases", "phases")
+        return tracing.events(list(self._reports.notes.values()), named, phases)
+
+    def state(self, what: str, limit: int) -> list[dict[str, object]]:
+        if what == "objects":
+            return list(self._objects())[:limit]
+        if what == "runtime_envs":
+            raise exceptions.EngineError(
+                "Which runtime environments were made is known to the agent of each of Ray's nodes; only Ray's "
+                "dashboard gathers it: init(engine='ray', include_dashboard=True), then `ray list runtime-envs`."
+            )
+        self._pictures.snapshot()  # takes in what there is to know
+        picture = self._pictures.picture(metrics=False, rows=MOST_NOTES)
+        return planning.state_rows(picture, self._pictures.tables(), what)[:limit]
+
+    def _objects(self) -> list[dict[str, object]]:
+        self._session.head.check()
+        return list(self._session.asked_inside("objects", "objects", self._actors.ids()))

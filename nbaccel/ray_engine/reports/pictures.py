@@ -1,0 +1,113 @@
+"""Pictures of a Ray cluster: what its tables say, what tasks have reported, what was submitted here, drawn together."""
+
+from __future__ import annotations
+
+import time
+
+import ray
+
+from nbaccel.ray_engine.border.session import RaySession
+from nbaccel.ray_engine.reports.cluster import Facts
+from nbaccel.ray_engine.reports.notes import DeviceSample, RaysTables
+from nbaccel.ray_engine.reports.picture import Known, draw, draw_nodes
+from nbaccel.ray_engine.reports.planning import AutoscalerFacts
+from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
+from nbaccel.ray_engine.reports.small_actors import SmallActors
+from nbaccel.ray_engine.submission.submissions import Submissions
+from nbaccel.views import task_filter
+from nbaccel.views.record_book import OwnRecords
+from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.task_filter import FoundTasks, TaskFilter
+
+SMALLEST_GAP_S = 0.25
+FIRST_REPORTS_S = 3.0  # processes look every two seconds whether somebody watches
+
+
+class Pictures:
+    """Draws them for one process."""
+
+    def __init__(
+        self,
+        session: RaySession,
+        actors: SmallActors,
+        reports: Reports,
+        submissions: Submissions,
+        published: OwnRecords,
+    ) -> None:
+        self._session = session
+        self._actors = actors
+        self._reports = reports
+        self._submissions = submissions
+        self._published = published
+        self._number = 0
+        self._began_at = time.time()
+
+    def snapshot(self) -> Snapshot:
+        """What is known now. The first one after tasks were submitted starts the reports: those of tasks that run
+        already arrive within two seconds."""
+        if self._submissions.all() or self._reports.is_watched():
+            first = not self._reports.is_watched()
+            self._reports.learn(0)
+            deadline = time.monotonic() + FIRST_REPORTS_S
+            while first and time.monotonic() < deadline and self._unheard_actors():
+                self._reports.learn(SMALLEST_GAP_S)
+        return self.picture(metrics=False)
+
+    def picture(self, *, metrics: bool, rows: int = 0) -> Snapshot:
+        self._number += 1
+        known = Known(
+            self.tables(),
+            dict(self._reports.notes),
+            self._reports.ended,
+            self._submissions,
+            Facts(self._session),
+            self._session.joined is not None,
+        )
+        known.more_rows, known.began_at = rows, self._began_at
+        if metrics:
+            known.samples = self._samples([row["NodeID"] for row in known.tables["nodes"] if row["Alive"]])
+        drawn = draw(known, self._number)
+        drawn.published = self._published.rows()
+        return drawn
+
+    def tasks(self, wanted: TaskFilter) -> FoundTasks:
+        self.snapshot()  # takes in what there is to know
+        return task_filter.find(self.picture(metrics=False, rows=MOST_NOTES).tasks, wanted)
+
+    def nodes_only(self) -> Snapshot:
+        """What the nodes have in all: enough to tell what can never be met, and one question to Ray."""
+        return draw_nodes(ray.nodes())
+
+    def _unheard_actors(self) -> bool:
+        """Whether an actor of ours lives whose devices are not known yet."""
+        alive = {row["ActorID"] for row in self.tables()["actors"] if row["State"] == "ALIVE"}
+        return any(
+            each.kind == "actor creation"
+            and each.actor_id is not None
+            and each.actor_id.hex() in alive
+            and "started_at" not in self._reports.notes.get(each.task_id.hex(), {})
+            for each in self._submissions.all()
+        )
+
+    def tables(self) -> RaysTables:
+        """Ray's own tables of nodes, actors, workers, groups and jobs."""
+        self._session.head.check()
+        tables: RaysTables = self._session.asked_inside("tables", "tables")
+        return tables
+
+    def autoscaler(self) -> AutoscalerFacts:
+        """What Ray tells of the cluster's autoscaler (see tables)."""
+        facts: AutoscalerFacts = self._session.asked_inside("tables", "autoscaler")
+        return facts
+
+    def _samples(self, node_ids: list[str]) -> dict[str, list[DeviceSample]]:
+        asked = {node_id: self._actors.agent(node_id).devices.remote() for node_id in node_ids}
+        ready, _ = ray.wait(list(asked.values()), num_returns=len(asked), timeout=SMALLEST_GAP_S)
+        found = {}
+        for node_id, ref in asked.items():
+            if ref in ready:
+                try:
+                    found[node_id] = ray.get(ref)
+                except ray.exceptions.RayError:
+                    self._actors.lose_agent(node_id)  # its node is gone
+        return found

@@ -1,0 +1,134 @@
+"""What the tasks of a Ray cluster have reported, gathered from the collector: as far as this process has asked."""
+
+from __future__ import annotations
+
+import threading
+from itertools import islice
+from typing import Literal
+
+import ray
+
+from nbaccel import engine as engines
+from nbaccel.ray_engine.border.rays import RaysRef
+from nbaccel.ray_engine.border.session import RaySession
+from nbaccel.ray_engine.reports.notes import Note
+from nbaccel.ray_engine.reports.small_actors import SmallActors, is_here
+from nbaccel.ray_engine.submission.submissions import Submissions
+
+ASK_TIMEOUT_S = 5.0
+LONGEST_WAIT_S = 20.0
+MOST_NOTES = 5_000  # of tasks that have ended, as many as the collector keeps
+NOTES_AT_ONCE = 500
+_OF_ATTEMPT: tuple[Literal["ended_at", "error", "end", "progress"], ...] = ("ended_at", "error", "end", "progress")
+
+
+class Reports:
+    """The notes of the tasks, by their ids; `ended`: how many have ended in each state since somebody watches."""
+
+    def __init__(self, session: RaySession, actors: SmallActors, submissions: Submissions) -> None:
+        self._session = session
+        self._actors = actors
+        self._submissions = submissions
+        self.notes: dict[str, Note] = {}
+        self.ended: dict[str, int] = {}
+        self._seen = 0
+        self._glanced: RaysRef | None = None  # of the collector's answer to come
+        self._asking = threading.Lock()
+
+    def learn(self, wait_s: float) -> None:
+        """Take in what tasks have reported since the last time."""
+        self._session.head.check()
+        with self._asking:
+            try:
+                answer = ray.get(
+                    self._actors.collector().since.remote(self._seen, wait_s), timeout=wait_s + ASK_TIMEOUT_S
+                )
+            except ray.exceptions.RayActorError:
+                self._lose_collector()
+                return
+            except ray.exceptions.GetTimeoutError:
+                return
+            self._take(answer)
+
+    def _lose_collector(self) -> None:
+        self._actors.lose_collector()
+        self._glanced, self._seen = None, 0
+
+    def _take(self, answer: tuple[int, list[Note], dict[str, int], list[tuple[Note, object]]]) -> None:
+        seq, notes, ended, briefs = answer
+        if seq < self._seen:
+            return
+        self._seen, self.ended = seq, ended
+        for where, packed in briefs:
+            for note in self._session.reporting.expanded(packed, where):
+                _join(self.notes, note)
+        for note in reversed(notes):  # the latest come first
+            _join(self.notes, note)
+        if len(self.notes) > MOST_NOTES:
+            _forget(self.notes, len(self.notes) - MOST_NOTES + NOTES_AT_ONCE)
+
+    def glance(self) -> bool:
+        """Take in what tasks have reported by now and wait for nothing; whether the answer to the last glance is in."""
+        if not self._asking.acquire(blocking=False):
+            return False
+        try:
+            return self._glance()
+        except ray.exceptions.RayActorError:
+            self._lose_collector()
+            return False
+        finally:
+            self._asking.release()
+
+    def _glance(self) -> bool:
+        if not self._actors.has_begun_collecting():
+            return False
+        collector, asked = self._actors.collector(), self._glanced
+        if asked is not None and not is_here(asked):
+            return False
+        if asked is not None:
+            self._take(ray.get(asked))
+        self._glanced = collector.since.remote(self._seen, 0)
+        return asked is not None
+
+    def is_watched(self) -> bool:
+        """Whether tasks report already."""
+        return self._actors.is_collecting
+
+    def has_begun(self, task_id: bytes) -> bool:
+        """Whether the task has said so."""
+        return "started_at" in self.notes.get(task_id.hex(), {})
+
+    def next_news(self) -> RaysRef | None:
+        """Ray's ref of the collector's next answer; None while the collector starts."""
+        if not self._actors.is_collecting:
+            return None
+        return self._actors.collector().since.remote(self._seen, LONGEST_WAIT_S)
+
+    def parent_of(self, task_id: str) -> bytes | None:
+        """Of the cell of a task, or of the task that submitted it, and so on; None while that is not known."""
+        seen: set[str] = set()
+        while task_id and task_id not in seen:
+            seen.add(task_id)
+            parent = self._submissions.parent(bytes.fromhex(task_id))
+            if parent is not None:
+                return parent
+            task_id = self.notes.get(task_id, {}).get("parent") or ""
+        return None if engines.cell_source is not None else b""  # outside of notebooks there is no cell to find
+
+
+def _join(notes: dict[str, Note], note: Note) -> None:
+    """What is new of a task goes over what was known, and to the end of the line."""
+    known = notes.pop(note["task_id"], None)
+    if known is not None:
+        if note.get("attempt", 0) > known.get("attempt", 0):
+            for field in _OF_ATTEMPT:
+                known.pop(field, None)
+        note = known | note
+    notes[note["task_id"]] = note
+
+
+def _forget(notes: dict[str, Note], number: int) -> None:
+    """So many of the tasks that ended longest ago. An actor's devices stand in the note of its constructor."""
+    old = (id for id, note in notes.items() if "ended_at" in note and note["kind"] != "actor creation")
+    for id in list(islice(old, number)):
+        del notes[id]

@@ -1,0 +1,71 @@
+"""Ray's refs as nbaccel's, and a note of each submission: what was asked, in which cell, on which choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nbaccel import engine as engines
+from nbaccel.engine import Returned
+from nbaccel.handles.options import ActorOptions, demand_of_actor
+from nbaccel.handles.remote import ActorClass, ActorHandle
+from nbaccel.ray_engine.border.rays import RaysActor, RaysResult, is_stream
+from nbaccel.ray_engine.submission.abandoned import Abandoned
+from nbaccel.ray_engine.submission.choosing import Choice, quantities
+from nbaccel.ray_engine.submission.handle_maker import HandleMaker
+from nbaccel.ray_engine.submission.submissions import About, Submissions
+
+Announce = Callable[[bytes, About, bytes | None], None]  # a task's id, what it is, its actor's id
+
+
+class Bookkeeper:
+    """Of one engine. `announce` tells views of a new submission before it runs."""
+
+    def __init__(
+        self, submissions: Submissions, handles: HandleMaker, abandoned: Abandoned, announce: Announce
+    ) -> None:
+        self._submissions = submissions
+        self._handles = handles
+        self._abandoned = abandoned
+        self._announce = announce
+
+    def returned(self, inner: RaysResult, about: About, actor_id: bytes | None = None) -> Returned:
+        """What a call gives to the user."""
+        cell, parent = engines.cell_source() if engines.cell_source is not None else ("", b"")
+        if inner is None:
+            return None
+        given: Returned
+        if isinstance(inner, list):
+            given = [self._handles.ref(each, parent) for each in inner]
+            task_id, first = given[0]._id[:24], given[0]
+        elif is_stream(inner):
+            self._abandoned.expect()
+            first = given = self._handles.stream(inner, parent)
+            task_id = first._task_id
+        else:
+            first = given = self._handles.ref(inner, parent)
+            task_id = first._id[:24]
+        self._submissions.note(task_id, about, cell, actor_id, first, parent)
+        self._announce(task_id, about, actor_id)
+        return given
+
+    def note_actor(
+        self,
+        inner: RaysActor,
+        running: ActorClass,
+        choice: Choice[ActorOptions],
+        handle: ActorHandle,
+        source: tuple[str, bytes] | None,
+    ) -> None:
+        """Keep what Ray does not: what was asked for the actor, in which cell, on which choice."""
+        actor_id = inner._actor_id.binary()
+        placed, held = (quantities(each) for each in demand_of_actor(choice.options))
+        about = About(f"{running._name}.__init__", "actor creation", placed, choice.label, choice.why, held)
+        creation = _creation_of(actor_id)
+        cell, parent = source or ("", b"")
+        self._submissions.note(creation, about, cell, actor_id, handle, parent)
+        self._announce(creation, about, actor_id)
+
+
+def _creation_of(actor_id: bytes) -> bytes:
+    """The id of an actor's constructor task: Ray's is all ones before the actor's own."""
+    return b"\xff" * 8 + actor_id
