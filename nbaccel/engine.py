@@ -1,7 +1,7 @@
 """The promise that every engine keeps, and the table of engines.
 
 ```
-  api, handles ──► current() ──► Tasks · Objects · Cluster · Watching ──► local | ray | debug
+  api, handles ──► current() ──► tasks · objects · streams · cluster · groups · code · views ──► local | ray | debug
 ```
 Nothing above this file knows which engine runs. An engine's module is imported only when it is asked for.
 """
@@ -36,7 +36,7 @@ RAY_VERSION = "2.60.0"  # whose names and meanings are kept
 Returned = Any  # an ObjectRef, a list of them, an ObjectRefGenerator, or None, as num_returns says
 
 
-class Tasks(Protocol):
+class TaskPromise(Protocol):
     """Remote functions and actors."""
 
     def submit(
@@ -64,7 +64,7 @@ class Tasks(Protocol):
     def list_named_actors(self, all_namespaces: bool) -> list[Any]: ...
 
 
-class Objects(Protocol):
+class ObjectPromise(Protocol):
     """Values and who holds them."""
 
     def put(self, value: Any) -> ObjectRef[Any]: ...
@@ -97,16 +97,30 @@ class Objects(Protocol):
     def object_locations(self, refs: Sequence[ObjectRef[Any]]) -> list[dict[str, Any]]:
         """Of each: {"node_ids": hex ids of the nodes that have it, "object_size": bytes, "did_spill": bool}."""
 
+    def only_in_history(self, ids: list[bytes]) -> None:
+        """Nothing but a notebook's output history holds these any more: a hint on what to move to disk first."""
+
+
+class StreamPromise(Protocol):
+    """Streams of refs."""
+
     def next_item(self, stream: ObjectRefGenerator, timeout_s: float | None) -> ObjectRef[Any] | None:
         """The next ref of a stream; None at its end. Raises GetTimeoutError."""
 
     def when_next_item(self, stream: ObjectRefGenerator, callback: Callable[[], None]) -> None: ...
 
-    def close_stream(self, stream: ObjectRefGenerator) -> None: ...
+    def close_stream(self, stream: ObjectRefGenerator) -> None:
+        """Nobody reads on; called from `__del__`."""
+
+    def stream_end(self, stream: ObjectRefGenerator) -> ObjectRef[Any]:
+        """A ref that is ready when the stream's task has ended; `get` of it raises what the task raised."""
+
+    def stream_ready(self, stream: ObjectRefGenerator) -> bool:
+        """Whether the next ref is there without waiting."""
 
 
-class Cluster(Protocol):
-    """Nodes, resources, placement groups, and what the running code may ask about itself."""
+class ClusterPromise(Protocol):
+    """Nodes and resources, and rows of what there is."""
 
     name: str
 
@@ -116,12 +130,21 @@ class Cluster(Protocol):
 
     def available_resources(self) -> dict[str, float]: ...
 
-    def context(self) -> Mapping[str, Any]:
-        """Facts on the running task, by the names of RuntimeContext's methods."""
-
     def request_resources(self, num_cpus: int | None, bundles: list[dict[str, float]] | None,
                           bundle_labels: list[dict[str, str]] | None) -> bool:  # fmt: skip
         """Ask the cluster to grow until it has room for these; False where it never does."""
+
+    def timeline(self) -> list[dict[str, Any]]:
+        """Chrome trace events."""
+
+    def state(self, what: str, limit: int) -> list[dict[str, Any]]:
+        """Rows of tasks, actors, workers, nodes, objects, groups or jobs."""
+
+    def shutdown(self) -> None: ...
+
+
+class GroupPromise(Protocol):
+    """Placement groups."""
 
     def create_group(self, bundles: list[dict[str, float]], strategy: str, name: str, detached: bool,
                      bundle_labels: list[dict[str, str]] | None, soft_node: str) -> bytes:  # fmt: skip
@@ -137,6 +160,13 @@ class Cluster(Protocol):
 
     def group_table(self, group_id: bytes | None) -> dict[str, Any]: ...
 
+
+class CodePromise(Protocol):
+    """What the running code may ask and say about itself."""
+
+    def context(self) -> Mapping[str, Any]:
+        """Facts on the running task, by the names of RuntimeContext's methods."""
+
     def current_actor(self) -> Any:
         """A handle of the actor that this code runs in. Raises RuntimeError outside of one."""
 
@@ -145,20 +175,9 @@ class Cluster(Protocol):
 
     def report_progress(self, done: float, total: float) -> None: ...
 
-    def timeline(self) -> list[dict[str, Any]]:
-        """Chrome trace events."""
 
-    def only_in_history(self, ids: list[bytes]) -> None:
-        """Nothing but a notebook's output history holds these any more: a hint on what to move to disk first."""
-
-    def state(self, what: str, limit: int) -> list[dict[str, Any]]:
-        """Rows of tasks, actors, workers, nodes, objects, groups or jobs."""
-
-    def shutdown(self) -> None: ...
-
-
-class Watching(Protocol):
-    """What views ask."""
+class ViewPromise(Protocol):
+    """What views ask, and what is done in them."""
 
     def snapshot(self) -> Snapshot: ...
 
@@ -203,8 +222,10 @@ class Watching(Protocol):
     def logs(self, task_id: str | None, *, tail: int) -> str: ...
 
 
-class Engine(Tasks, Objects, Cluster, Watching, Protocol):
-    """All of it."""
+class Engine(
+    TaskPromise, ObjectPromise, StreamPromise, ClusterPromise, GroupPromise, CodePromise, ViewPromise, Protocol
+):
+    """All of it: whatever is asked of an engine stands here."""
 
 
 class VirtualNodes(Protocol):

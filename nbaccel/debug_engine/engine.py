@@ -434,6 +434,9 @@ class DebugEngine:
         engines.adopt(None)
 
 
+_PROMISE: type[engines.Engine] = DebugEngine  # mypy compares them
+
+
 def _check_pickles(code: Any) -> None:
     """What could not travel to a worker is refused here too. Raises TypeError, naming the part."""
     name = getattr(code, "__name__", type(code).__name__)

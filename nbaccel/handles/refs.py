@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import asyncio
     from concurrent.futures import Future
 
+    from nbaccel.engine import Engine
+
 T = TypeVar("T")
 
 
@@ -25,7 +27,7 @@ class ObjectRef(Generic[T]):
 
     __slots__ = ("__weakref__", "_cell", "_engine", "_id", "_inner")
 
-    def __init__(self, id: bytes, engine: Any, inner: Any = None, cell: bytes | None = None) -> None:
+    def __init__(self, id: bytes, engine: Engine, inner: Any = None, cell: bytes | None = None) -> None:
         self._id = id
         self._engine = engine
         self._inner = inner
@@ -49,13 +51,13 @@ class ObjectRef(Generic[T]):
 
     @classmethod
     def nil(cls) -> ObjectRef[Any]:
-        return cls(b"\xff" * 28, _NoEngine)
+        return cls(b"\xff" * 28, _NO_ENGINE)
 
     @classmethod
     def from_random(cls) -> ObjectRef[Any]:
         import os
 
-        return cls(os.urandom(28), _NoEngine)
+        return cls(os.urandom(28), _NO_ENGINE)
 
     @classmethod
     def size(cls) -> int:
@@ -84,7 +86,7 @@ class ObjectRef(Generic[T]):
         return f"ObjectRef({self._id.hex()})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self._engine.reduce_ref(self)  # type: ignore[no-any-return]
+        return self._engine.reduce_ref(self)
 
     def __copy__(self) -> ObjectRef[T]:
         return self
@@ -94,7 +96,7 @@ class ObjectRef(Generic[T]):
 
     def future(self) -> Future[T]:
         """A `concurrent.futures.Future` of the value."""
-        return self._engine.future(self)  # type: ignore[no-any-return]
+        return self._engine.future(self)
 
     def as_future(self) -> asyncio.Future[T]:
         """An asyncio future of the value, in the running loop."""
@@ -156,6 +158,9 @@ class _NoEngine:
         return ObjectRef, (ref._id, _NoEngine)
 
 
+_NO_ENGINE: Any = _NoEngine  # it keeps that part of the promise which a ref to nothing needs
+
+
 _ALLOWED_BY_HAND = "RAY_allow_out_of_band_object_ref_serialization"  # Ray's name for it
 
 
@@ -173,7 +178,7 @@ def check_pickled_by_hand(id: bytes) -> None:
 class ObjectRefGenerator:
     """The refs of a streaming task, one for each value that it yields; iterate it, also with `async for`."""
 
-    def __init__(self, task_id: bytes, engine: Any, inner: Any = None, cell: bytes | None = None) -> None:
+    def __init__(self, task_id: bytes, engine: Engine, inner: Any = None, cell: bytes | None = None) -> None:
         self._task_id = task_id
         self._cell = cell
         self._engine = engine
@@ -202,7 +207,7 @@ class ObjectRefGenerator:
         if ref is None:
             self._finished = True
             raise StopIteration
-        return ref  # type: ignore[no-any-return]
+        return ref
 
     def __aiter__(self) -> AsyncIterator[ObjectRef[Any]]:
         return self
@@ -212,7 +217,11 @@ class ObjectRefGenerator:
 
         loop = asyncio.get_running_loop()
         there = asyncio.Event()
-        self._engine.when_next_item(self, lambda: loop.call_soon_threadsafe(there.set))
+
+        def arrived() -> None:
+            loop.call_soon_threadsafe(there.set)
+
+        self._engine.when_next_item(self, arrived)
         try:
             await there.wait()
         except asyncio.CancelledError:
@@ -225,15 +234,15 @@ class ObjectRefGenerator:
         if ref is None:
             self._finished = True
             raise StopAsyncIteration
-        return ref  # type: ignore[no-any-return]
+        return ref
 
     def completed(self) -> ObjectRef[Any]:
         """A ref that is ready when the task has ended; `get` of it raises what the task raised."""
-        return self._engine.stream_end(self)  # type: ignore[no-any-return]
+        return self._engine.stream_end(self)
 
     def next_ready(self) -> bool:
         """Whether the next ref is there without waiting."""
-        return self._engine.stream_ready(self)  # type: ignore[no-any-return]
+        return self._engine.stream_ready(self)
 
     def is_finished(self) -> bool:
         return self._finished

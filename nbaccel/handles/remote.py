@@ -339,7 +339,7 @@ class ActorHandle:
         actor_id: bytes,
         class_name: str,
         methods: dict[str, MethodSpec],
-        engine: Any,
+        engine: engines.Engine,
         *,
         counted: bool,
         inner: Any = None,
@@ -404,7 +404,7 @@ class ActorHandle:
         return f"Actor({self._class_name}, {self._actor_id_bytes.hex()})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self._engine.reduce_actor(self)  # type: ignore[no-any-return]
+        return self._engine.reduce_actor(self)
 
 
 class ActorMethod:

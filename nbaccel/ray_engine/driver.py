@@ -194,6 +194,9 @@ def _lost(sentence: str) -> None:
     sinks.installed.notice(sinks.Notice("lost", sentence))
 
 
+_PROMISE: type[engines.Engine] = RayEngine  # mypy compares them
+
+
 def _head_of(address: str | None) -> tuple[str, int]:
     """Where the cluster's head listens; for Ray Client, where its server does."""
     joined_as_client = address is not None and address.startswith("ray://")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from nbaccel import exceptions
+from nbaccel.engine import Engine
 from nbaccel.handles.options import ActorOptions, MethodOptions, TaskOptions
 from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.remote import (
@@ -22,6 +23,8 @@ from nbaccel.handles.remote import (
     RemoteFunction,
 )
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.cluster_view import ClusterView
+from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.object_client import INLINE_BYTES, ObjectClient, refuse_to_serialize
 from nbaccel.local_engine.client.terms import actor_terms, inheriting, method_terms, methods_with_limit, task_terms
 from nbaccel.local_engine.wire import codec
@@ -34,7 +37,25 @@ if TYPE_CHECKING:
 
 
 class Client(ObjectClient):
-    """One process's part of the engine's promise: tasks, actors and objects."""
+    """One process's part of the engine's promise: tasks, actors and objects; `cluster` keeps what concerns the rest."""
+
+    def __init__(self, engine: Engine, link: Link, job: int, arena_fd: int, namespace: str) -> None:
+        super().__init__(engine, link, job, arena_fd, namespace)
+        self.cluster = cluster = ClusterView(engine, self)
+        self.nodes, self.request_resources = cluster.nodes, cluster.request_resources
+        self.cluster_resources, self.available_resources = cluster.cluster_resources, cluster.available_resources
+        self.create_group, self.remove_group = cluster.create_group, cluster.remove_group
+        self.group_ready, self.find_group, self.group_table = (
+            cluster.group_ready,
+            cluster.find_group,
+            cluster.group_table,
+        )
+        self.snapshot, self.tasks = cluster.snapshot, cluster.tasks
+        self.explain, self.probe, self.recycle = cluster.explain, cluster.probe, cluster.recycle
+        self.cancel_by_id, self.kill_by_id = cluster.cancel_by_id, cluster.kill_by_id
+        self.publish, self.ask = cluster.publish, cluster.ask
+        self.logs, self.timeline, self.state = cluster.logs, cluster.timeline, cluster.state
+        self.object_locations, self.only_in_history = cluster.object_locations, cluster.only_in_history
 
     def submit(
         self, function: RemoteFunction, options: TaskOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -86,7 +107,7 @@ class Client(ObjectClient):
         if returns != 1:
             return self._send_many(task_id, returns, message, cell)
         id = return_id(task_id, 0)
-        ref: ObjectRef[Any] = ObjectRef(id, self, None, cell)  # first: whatever interrupts us, its end is noted
+        ref: ObjectRef[Any] = ObjectRef(id, self.engine, None, cell)  # first: whatever interrupts us, its end is noted
         self.holdings.created(id)
         self.values.expect((id,))
         if self.values.expects_only_one():
@@ -104,7 +125,7 @@ class Client(ObjectClient):
         ids = [return_id(task_id, index) for index in range(max(returns, 1))]  # index 0 of a dynamic one: the generator
         refs = []
         for id in ids:
-            refs.append(ObjectRef[Any](id, self, None, cell))
+            refs.append(ObjectRef[Any](id, self.engine, None, cell))
             self.holdings.created(id)
         self.values.expect(ids)
         self.link.say(message)
@@ -188,7 +209,7 @@ class Client(ObjectClient):
                 )
         self.holdings.created(actor_id)
         methods = methods_with_limit(actor_class, options)
-        handle = ActorHandle(actor_id, actor_class._name, methods, self, counted=True)
+        handle = ActorHandle(actor_id, actor_class._name, methods, self.engine, counted=True)
         try:
             self._send(number, 0, args, kwargs, actor_id, b"", actor_class)
         except BaseException:
@@ -254,7 +275,7 @@ class Client(ObjectClient):
         """A handle that came from elsewhere; one that is not counted does not keep its actor alive, as in Ray."""
         if counted:
             self.holdings.received(actor_id)
-        return ActorHandle(actor_id, class_name, methods, self, counted=counted)
+        return ActorHandle(actor_id, class_name, methods, self.engine, counted=counted)
 
     def list_named_actors(self, all_namespaces: bool) -> list[Any]:
         rows = self.link.ask(asks.ListNamedActors(None if all_namespaces else self.namespace))

@@ -4,87 +4,113 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
+from nbaccel.engine import Engine
 from nbaccel.handles.options import TaskOptions
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.holdings import Holdings
+from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.client.published import PublishedRecords
 from nbaccel.local_engine.client.terms import asked
+from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire import driver_questions as asks
-from nbaccel.local_engine.wire.ids import return_id
+from nbaccel.local_engine.wire.ids import IdMaker, return_id
 from nbaccel.views.explanations import Explanation, Probe
-from nbaccel.views.observer_lines import AddNode, AskPublisher, Explain, FindTasks, ReadLogs, RemoveNode, TakeSnapshot
+from nbaccel.views.observer_lines import AskPublisher, Explain, FindTasks, ReadLogs, TakeSnapshot
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 
+class Asker(Protocol):
+    """The process that asks. A worker's job and namespace are known only after its start."""
+
+    @property
+    def link(self) -> Link: ...
+    @property
+    def job(self) -> int: ...
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def ids(self) -> IdMaker: ...
+    @property
+    def holdings(self) -> Holdings: ...
+    @property
+    def values(self) -> Values: ...
+    @property
+    def published(self) -> PublishedRecords: ...
+
+
 class ClusterView:
-    """Mixed into drivers and workers; needs `link`, `holdings`, `values` and `job`."""
+    """Asks for one process; `engine` is what its refs belong to."""
 
-    def nodes(self: Any) -> list[dict[str, Any]]:
-        return list(self.link.ask(asks.ListNodes()))
+    def __init__(self, engine: Engine, asker: Asker) -> None:
+        self._engine = engine
+        self._asker = asker
+        self._link = asker.link
 
-    def cluster_resources(self: Any) -> dict[str, float]:
-        return dict(self.link.ask(asks.TotalResources()))
+    def nodes(self) -> list[dict[str, Any]]:
+        return self._link.ask(asks.ListNodes())
 
-    def available_resources(self: Any) -> dict[str, float]:
-        return dict(self.link.ask(asks.FreeResources()))
+    def cluster_resources(self) -> dict[str, float]:
+        return self._link.ask(asks.TotalResources())
 
-    def snapshot(self: Any) -> Snapshot:
-        snapshot: Snapshot = self.link.ask(TakeSnapshot())
-        snapshot.runtime.job = self.job
+    def available_resources(self) -> dict[str, float]:
+        return self._link.ask(asks.FreeResources())
+
+    def snapshot(self) -> Snapshot:
+        snapshot = self._link.ask(TakeSnapshot())
+        snapshot.runtime.job = self._asker.job
         return snapshot
 
-    def tasks(self: Any, wanted: TaskFilter) -> FoundTasks:
-        found: FoundTasks = self.link.ask(FindTasks(wanted))
-        return found
+    def tasks(self, wanted: TaskFilter) -> FoundTasks:
+        return self._link.ask(FindTasks(wanted))
 
-    def explain(self: Any, what: str | None) -> list[Explanation]:
-        explanations: list[Explanation] = self.link.ask(Explain(what))
-        return explanations
+    def explain(self, what: str | None) -> list[Explanation]:
+        return self._link.ask(Explain(what))
 
-    def probe(self: Any, options: TaskOptions) -> Probe:
-        probe: Probe = self.link.ask(asks.ProbeChoice(asked(options)))
-        return probe
+    def probe(self, options: TaskOptions) -> Probe:
+        return self._link.ask(asks.ProbeChoice(asked(options)))
 
-    def recycle(self: Any) -> int:
-        return int(self.link.ask(asks.Recycle()))
+    def recycle(self) -> int:
+        return self._link.ask(asks.Recycle())
 
-    def only_in_history(self: Any, ids: list[bytes]) -> None:
+    def only_in_history(self, ids: list[bytes]) -> None:
         """Nothing but a notebook's output history holds these objects any more."""
         if ids:
-            self.link.say_later(asks.told(asks.MoveFirst(ids)))
+            self._link.say_later(asks.told(asks.MoveFirst(ids)))
 
-    def logs(self: Any, task_id: str | None, *, tail: int) -> str:
-        return str(self.link.ask(ReadLogs(task_id, tail)))
+    def logs(self, task_id: str | None, *, tail: int) -> str:
+        return self._link.ask(ReadLogs(task_id, tail))
 
-    def state(self: Any, what: str, limit: int) -> list[dict[str, Any]]:
+    def state(self, what: str, limit: int) -> list[dict[str, Any]]:
         """Rows for nbaccel.util.state."""
-        return list(self.link.ask(asks.ReadState(what, limit)))
+        return self._link.ask(asks.ReadState(what, limit))
 
-    def cancel_by_id(self: Any, task_id: str, *, force: bool = False) -> None:
-        self.link.say(wire.Cancel(bytes.fromhex(task_id), force))
+    def cancel_by_id(self, task_id: str, *, force: bool = False) -> None:
+        self._link.say(wire.Cancel(bytes.fromhex(task_id), force))
 
-    def kill_by_id(self: Any, actor_id: str) -> None:
-        self.link.say(wire.KillActor(bytes.fromhex(actor_id)))
+    def kill_by_id(self, actor_id: str) -> None:
+        self._link.say(wire.KillActor(bytes.fromhex(actor_id)))
 
     def publish(
-        self: Any, kind: str, id: str, record: Mapping[str, Any] | None, asked: Callable[[str], object] | None = None
+        self, kind: str, id: str, record: Mapping[str, Any] | None, asked: Callable[[str], object] | None = None
     ) -> None:
-        self.published.publish(kind, id, record, asked)
+        self._asker.published.publish(kind, id, record, asked)
 
-    def ask(self: Any, id: str, what: str) -> None:
-        self.link.ask(AskPublisher(id, what))
+    def ask(self, id: str, what: str) -> None:
+        self._link.ask(AskPublisher(id, what))
 
-    def object_locations(self: Any, refs: Sequence[ObjectRef[Any]]) -> list[dict[str, Any]]:
-        return list(self.link.ask(asks.LocateObjects([ref.binary() for ref in refs])))
+    def object_locations(self, refs: Sequence[ObjectRef[Any]]) -> list[dict[str, Any]]:
+        return self._link.ask(asks.LocateObjects([ref.binary() for ref in refs]))
 
-    def timeline(self: Any) -> list[dict[str, Any]]:
-        return list(self.link.ask(asks.ReadTimeline()))
+    def timeline(self) -> list[dict[str, Any]]:
+        return self._link.ask(asks.ReadTimeline())
 
     def request_resources(
-        self: Any,
+        self,
         num_cpus: int | None,
         bundles: list[dict[str, float]] | None,
         bundle_labels: list[dict[str, str]] | None,
@@ -92,7 +118,7 @@ class ClusterView:
         return False
 
     def create_group(
-        self: Any,
+        self,
         bundles: list[dict[str, float]],
         strategy: str,
         name: str,
@@ -101,31 +127,25 @@ class ClusterView:
         soft_node: str,
     ) -> bytes:
         group_id = os.urandom(18)
-        labels, namespace = bundle_labels, self.namespace
-        self.link.ask(asks.CreateGroup(group_id, bundles, strategy, name, detached, labels, namespace, soft_node))
+        labels, namespace = bundle_labels, self._asker.namespace
+        self._link.ask(asks.CreateGroup(group_id, bundles, strategy, name, detached, labels, namespace, soft_node))
         return group_id
 
-    def group_ready(self: Any, group_id: bytes, value: Any) -> ObjectRef[Any]:
-        ready = return_id(self.ids.task_id(), 0)
-        self.holdings.created(ready)
-        self.values.expect((ready,))
+    def group_ready(self, group_id: bytes, value: Any) -> ObjectRef[Any]:
+        ready = return_id(self._asker.ids.task_id(), 0)
+        self._asker.holdings.created(ready)
+        self._asker.values.expect((ready,))
         payload = codec.dump(value, [])
         body = payload if isinstance(payload, bytes) else payload.joined()
-        self.link.ask(asks.WhenGroupReady(group_id, ready, body))
-        return ObjectRef(ready, self)
+        self._link.ask(asks.WhenGroupReady(group_id, ready, body))
+        return ObjectRef(ready, self._engine)
 
-    def remove_group(self: Any, group_id: bytes) -> None:
-        self.link.ask(asks.RemoveGroup(group_id))
+    def remove_group(self, group_id: bytes) -> None:
+        self._link.ask(asks.RemoveGroup(group_id))
 
-    def group_table(self: Any, group_id: bytes | None) -> dict[str, Any]:
-        return dict(self.link.ask(asks.ReadGroup(group_id)))
+    def group_table(self, group_id: bytes | None) -> dict[str, Any]:
+        return self._link.ask(asks.ReadGroup(group_id))
 
-    def find_group(self: Any, name: str) -> dict[str, Any] | None:
-        found = self.link.ask(asks.FindGroup(name, self.namespace))
+    def find_group(self, name: str) -> dict[str, Any] | None:
+        found = self._link.ask(asks.FindGroup(name, self._asker.namespace))
         return dict(found) if found else None
-
-    def add_node(self: Any, options: dict[str, Any]) -> str:
-        return str(self.link.ask(AddNode(options)))
-
-    def remove_node(self: Any, node_id: str) -> None:
-        self.link.ask(RemoveNode(node_id))

@@ -51,7 +51,8 @@ class ObjectClient:
 
     name = "local"
 
-    def __init__(self, link: Link, job: int, arena_fd: int, namespace: str) -> None:
+    def __init__(self, engine: engines.Engine, link: Link, job: int, arena_fd: int, namespace: str) -> None:
+        self.engine = engine  # to which refs and handles belong: the driver, or the worker
         self.link = link
         self.job = job
         self.namespace = namespace
@@ -112,7 +113,7 @@ class ObjectClient:
 
     def _put_value(self, value: wire.Value, room: Room | None, refs: list[bytes]) -> ObjectRef[Any]:
         id = self.ids.put_id()
-        ref: ObjectRef[Any] = ObjectRef(id, self)
+        ref: ObjectRef[Any] = ObjectRef(id, self.engine)
         self.holdings.created(id)
         self.values.know(id, value)
         self.link.say(wire.Put(id, value, refs))

@@ -45,7 +45,7 @@ class Streams:
         self._client.holdings.created(end)
         self._client.values.expect((end,))
         self._open[task_id] = _Stream()
-        return ObjectRefGenerator(task_id, self._client, None, cell)
+        return ObjectRefGenerator(task_id, self._client.engine, None, cell)
 
     def _item_came(self, message: wire.StreamItem) -> None:
         id = return_id(message.task_id, message.index + 1)
@@ -88,7 +88,7 @@ class Streams:
         id = stream.items.popleft()
         stream.taken += 1
         self._client.link.say_later(wire.Consumed(handle._task_id, stream.taken))
-        return ObjectRef(id, self._client)
+        return ObjectRef(id, self._client.engine)
 
     def _check_head(self) -> None:
         """The end of a stream is no end when the head has died."""
@@ -120,7 +120,7 @@ class Streams:
     def end_ref(self, handle: ObjectRefGenerator) -> ObjectRef[Any]:
         end = return_id(handle._task_id, 0)
         self._client.holdings.created(end)
-        return ObjectRef(end, self._client)
+        return ObjectRef(end, self._client.engine)
 
     def close(self, handle: ObjectRefGenerator) -> None:
         """Nobody reads on: let go of what was not taken; a task that still yields is told to stop."""

@@ -29,7 +29,6 @@ from nbaccel.handles.options import InitOptions
 from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.client import environment_spec
 from nbaccel.local_engine.client.calls import Client
-from nbaccel.local_engine.client.cluster_view import ClusterView
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.driver import launch
 from nbaccel.local_engine.driver.news import News
@@ -44,14 +43,14 @@ END_TIMEOUT_S = 5.0
 GONE_WITHIN_S = 1.0  # of its connections' end, a head that has died
 
 
-class Driver(ClusterView, Client):
+class Driver(Client):
     """The engine as the user's own process sees it."""
 
     def __init__(
         self, sock: socket.socket, arena_fd: int, welcome: wire.Welcome, head: Any, options: InitOptions
     ) -> None:
         link = Link(sock, on_lost=self._head_lost)
-        Client.__init__(self, link, welcome.job, arena_fd, welcome.namespace)
+        super().__init__(self, link, welcome.job, arena_fd, welcome.namespace)
         self.welcome = welcome
         self.options = options
         self._environment = environment_spec.spelled_out(options.runtime_env)
@@ -186,6 +185,9 @@ class Driver(ClusterView, Client):
         if self.news is not None:
             self.news.link.forget()
         os.close(self._arena_fd)
+
+
+_PROMISE: type[engines.Engine] = Driver  # mypy compares them
 
 
 def _ends(pid: int, timeout_s: float) -> bool:

@@ -16,7 +16,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -27,7 +27,9 @@ import setproctitle
 
 from nbaccel import device_memory, exceptions
 from nbaccel import engine as engines
+from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.client import environment_spec
 from nbaccel.local_engine.client.calls import Client
 from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.wire import driver_questions as asks
@@ -40,24 +42,28 @@ from nbaccel.local_engine.worker.worker_output import WorkerOutput
 from nbaccel.local_engine.worker.worker_setup import apply_runtime_env, apply_setup
 from nbaccel.local_engine.worker.worker_view import WorkerView
 from nbaccel.scheduling.terms import TaskKind, Terms
+from nbaccel.views.snapshot import Snapshot
 
 INSIST_S = 0.05  # between two signals to a task that is to be interrupted
 LONG_S = 0.001  # a task that ran for longer may pay for a look at everything that it may have changed
 
 
-class Worker(WorkerView, Client):
+class Worker(Client):
     """The engine as a task sees it, and the loop that runs tasks."""
 
     def __init__(self, sock: socket.socket, arena_fd: int, worker_id: bytes) -> None:
         self._queue: SimpleQueue[Any] = SimpleQueue()
         link = WorkerLink(sock, self._queue, on_lost=_leave_lost)
-        Client.__init__(self, link, 0, arena_fd, "")
+        super().__init__(self, link, 0, arena_fd, "")
         self.worker_id = worker_id
         self.setup: wire.Setup | None = None
         self.execution = Execution(self)
         self.execution.answer = self.failure
         self.output = WorkerOutput()
         self.actor: ActorHost | None = None
+        self._view = view = WorkerView(self)
+        self.context, self.current_actor, self.exit_actor = view.context, view.current_actor, view.exit_actor
+        self.report_progress, self.actor_devices = view.report_progress, view.actor_devices
         self._environment = ""  # the key of the runtime environment that was taken on
         self._skip: set[bytes] = set()
         self._running: Running | None = None  # what the main thread runs and an interrupt may hit
@@ -409,6 +415,29 @@ class Worker(WorkerView, Client):
 
     # ---- waiting for others
 
+    @property
+    def running(self) -> Running | None:
+        """What the main thread runs."""
+        return self._running
+
+    def running_task(self) -> bytes:
+        return self._view.running_task()
+
+    def cell(self) -> tuple[str, bytes]:
+        return self._view.cell()
+
+    def base_environment(self) -> environment_spec.Environment:
+        return self._view.base_environment()
+
+    def captured_group(self) -> PlacementGroup | None:
+        return self._view.captured_group()
+
+    def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
+        raise exceptions.RaySystemError("Snapshots can be watched from a driver, not from inside a task.")
+
+    def shutdown(self) -> None:
+        """A task that calls shutdown() ends its own use of the cluster, which is nothing."""
+
     def lends_cpu(self) -> bool:
         return self.actor is None
 
@@ -426,6 +455,9 @@ class Worker(WorkerView, Client):
                 self._blocked_count -= 1
                 if self._blocked_count == 0:
                     self.link.say(wire.Unblocked())
+
+
+_PROMISE: type[engines.Engine] = Worker  # mypy compares them
 
 
 def _is_importing(frame: FrameType | None) -> bool:

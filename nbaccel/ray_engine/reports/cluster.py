@@ -8,7 +8,6 @@ from typing import Any
 
 import ray
 
-from nbaccel import exceptions
 from nbaccel.handles.remote import ActorHandle
 from nbaccel.quantities import ACCELERATORS
 from nbaccel.ray_engine.border.rays import RaysActor
@@ -146,17 +145,6 @@ class RayCluster:
     def report_progress(self, done: float, total: float) -> None:
         if self._session.in_worker:
             self._session.reporting.reporter.progress(float(done), float(total))
-
-    def add_node(self, options: dict[str, object]) -> str:
-        raise exceptions.EngineError(
-            "Nodes join a Ray cluster by `ray start --address=host:6379` on the machine. For tests on one machine "
-            "there is nbaccel.cluster_utils.Cluster(engine='ray')."
-        )
-
-    def remove_node(self, node_id: str) -> None:
-        raise exceptions.EngineError(
-            f"Node {node_id} is Ray's: stop it with `ray stop` there. nbaccel removes virtual nodes only."
-        )
 
 
 def _own_environment(text: str) -> str:

@@ -18,7 +18,7 @@ def declare(cls: type, groups: Iterable[str]) -> None:
     """Before Ray looks at the class. Ray also fails where a method is marked with a group that is not there."""
     known = tuple(groups)
 
-    def declared(self: Any, names: tuple[str, ...] = known) -> None: ...
+    def declared(self: object, names: tuple[str, ...] = known) -> None: ...
 
     setattr(cls, DECLARED, declared)
     for method in vars(cls).values():
