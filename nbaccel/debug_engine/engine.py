@@ -16,7 +16,7 @@ from nbaccel import exceptions
 from nbaccel.debug_engine.actors import Actors
 from nbaccel.debug_engine.inside import Inside
 from nbaccel.debug_engine.machine import Machine
-from nbaccel.debug_engine.picture import Picture
+from nbaccel.debug_engine.picture import DebugPicture
 from nbaccel.debug_engine.reader import Streams
 from nbaccel.debug_engine.stage import Stage, deadlock
 from nbaccel.debug_engine.values import Values
@@ -68,12 +68,12 @@ class DebugEngine:
         )
         self.stage.begin()
         self.ref_gone = self.values.gone
-        self._show(Picture(scheduler, machine, self.actors, self.groups, self.values, published))
+        self._show(DebugPicture(scheduler, machine, self.actors, self.groups, self.values, published))
         inside = Inside(self.stage, self.actors, machine.node_id, self.namespace)
         self.context, self.actor_devices = inside.context, inside.actor_devices
         self.current_actor, self.exit_actor = inside.current_actor, inside.exit_actor
 
-    def _show(self, picture: Picture) -> None:
+    def _show(self, picture: DebugPicture) -> None:
         self.nodes, self.cluster_resources = picture.nodes, picture.cluster_resources
         self.available_resources, self.timeline = picture.available_resources, picture.timeline
         self.snapshot, self.tasks, self.state = picture.snapshot, picture.tasks, picture.state

@@ -32,7 +32,7 @@ MOST_ROWS = 100
 MOST_GROUPS = 50
 
 
-class Picture:
+class DebugPicture:
     """Draws the books."""
 
     def __init__(
