@@ -485,6 +485,6 @@ def head_notes(record: Any) -> list[str]:
 
 def device_holder(key: str) -> str:
     """Who holds a real device of this machine, whichever user's head it is: "held by …", or "". `key`: its UUID."""
-    from nbaccel.local_engine.head.devices import leases
+    from nbaccel.leases import leases
 
     return leases.held_by(key)

@@ -22,6 +22,7 @@ RAYS = {"ray_engine.border", "ray_engine.submission", "ray_engine.startup", "ray
 ARROWS: dict[str, set[str]] = {
     # leaves
     "elsewhere": set(),
+    "leases": {"proc", "quantities"},
     "exception_state": set(),
     "host_address": set(),
     "plain_files": set(),
@@ -35,7 +36,7 @@ ARROWS: dict[str, set[str]] = {
     "handles": {"dag", "engine", "exceptions", "quantities", "waits"},
     "waits": {"api", "engine", "exceptions", "handles", "views"},
     "views": HELD | {"plain_files", "proc", "util"},
-    "api": HELD | {"addresses", "job_config", "local_engine.head", "notebook", "views", "waits"},
+    "api": HELD | {"addresses", "job_config", "leases", "notebook", "views", "waits"},
     "notebook": HELD | {"__init__", "actor", "api", "roots", "views", "waits"},
     "cli": {"__init__", "accelerators", "api", "exceptions", "views"},
     "util": HELD | {"__init__", "accelerators", "elsewhere", "host_address", "submodules", "waits"},
@@ -59,7 +60,7 @@ ARROWS: dict[str, set[str]] = {
     "local_engine.side_processes": SHARED
     | {"accelerators", "local_engine.worker", "package_environments", "proc", "roots"},
     "local_engine.head": SHARED
-    | {"__init__", "accelerators", "device_memory", "handles", "host_address", "local_engine.side_processes"}
+    | {"__init__", "accelerators", "device_memory", "handles", "host_address", "leases", "local_engine.side_processes"}
     | {"local_engine.worker", "proc", "quantities", "roots", "scheduling", "views"},
     "ray_engine": {"engine", "handles", "views"} | RAYS,
     "ray_engine.border": HELD | {"ray_engine.startup"},
@@ -81,8 +82,8 @@ INNER: dict[str, set[str]] = {
 CLOSED: dict[str, set[str]] = {
     "notebook": {"api", "__init__"},  # inside functions: the card of init(), and %load_ext
     "cli": {"__main__"},
-    # api looks at leases, the debug engine pickles as the local one does.
-    "local_engine": {"engine", "api", "debug_engine"},
+    # The debug engine pickles as the local one does.
+    "local_engine": {"engine", "debug_engine"},
     "ray_engine": {"engine"},
 }
 RAYS_PATHS = {PACKAGE / "_private/utils.py", PACKAGE / "util/state/common.py", PACKAGE / "experimental/state/common.py"}

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from nbaccel import proc
-from nbaccel.local_engine.head.devices import leases
-from nbaccel.local_engine.head.devices.leases import Leases
+from nbaccel.leases import leases
+from nbaccel.leases.leases import Leases
 from nbaccel.quantities import UNIT
 from tools.fuzz import written_files
 from tools.fuzz.cases import Cases

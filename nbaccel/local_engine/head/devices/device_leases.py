@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nbaccel.accelerators import Device, DeviceKind
-from nbaccel.local_engine.head.devices import leases
+from nbaccel.leases import leases
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.events import AssignmentRefused
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from nbaccel.leases.leases import Leases
 from nbaccel.local_engine.head.audience import Audience
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.device_leases import DeviceLeases
 from nbaccel.local_engine.head.devices.device_looks import DeviceLooks
 from nbaccel.local_engine.head.devices.device_watch import DeviceWatch
-from nbaccel.local_engine.head.devices.leases import Leases
 from nbaccel.local_engine.head.devices.node_devices import NodeSetup
 from nbaccel.local_engine.head.devices.nodes import Key, Nodes
 from nbaccel.local_engine.head.notes import Note

@@ -12,8 +12,8 @@ import pytest
 from nbaccel import accelerators
 from nbaccel.accelerators import Device, DeviceKind
 from nbaccel.accelerators.metrics import DeviceMetrics
+from nbaccel.leases.leases import Leases, default_directory
 from nbaccel.local_engine.head.boot import Config
-from nbaccel.local_engine.head.devices.leases import Leases, default_directory
 from nbaccel.local_engine.head.devices.room import DeviceRoom
 from nbaccel.local_engine.side_processes import prober
 from tests.local_engine.head.seams import Clock, MadeHelpers

@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from nbaccel.leases.leases import Leases
 from nbaccel.local_engine.head.devices.device_leases import LOOK_AGAIN_S
-from nbaccel.local_engine.head.devices.leases import Leases
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.events import AssignmentRefused, DeviceChanged
 from tests.local_engine.head.devices.conftest import Place

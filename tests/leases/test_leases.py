@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from nbaccel import proc
-from nbaccel.local_engine.head.devices import leases as leases_module
-from nbaccel.local_engine.head.devices.leases import LeaseRecord, Leases, default_directory
+from nbaccel.leases import leases as leases_module
+from nbaccel.leases.leases import LeaseRecord, Leases, default_directory
 
 GPU = "GPU-4f2c1a6e-0000-1111-2222-333344445555"
 
@@ -41,7 +41,7 @@ def record_file(directory, uid=None):
 def holder_in_another_process(directory, amount=10_000):
     """A process that took a lease and waits; its stdin's end ends it."""
     code = (
-        "import sys; from nbaccel.local_engine.head.devices.leases import Leases\n"
+        "import sys; from nbaccel.leases.leases import Leases\n"
         f"leases = Leases({str(directory)!r}, 'notebook other.ipynb'); leases.take({GPU!r}, {amount})\n"
         "print('taken', flush=True); sys.stdin.read()"
     )
@@ -225,7 +225,7 @@ def test_a_directory_in_which_others_could_replace_records_is_refused(tmp_path, 
 
 
 def test_a_flood_of_files_is_a_problem_told_in_words(directory, first, monkeypatch):
-    monkeypatch.setattr("nbaccel.local_engine.head.devices.lease_files._MOST_FILES", 10)
+    monkeypatch.setattr("nbaccel.leases.lease_files._MOST_FILES", 10)
     for number in range(20):
         (directory / f"flood-{number}").touch()
     assert first.take(GPU, 10_000) is None
@@ -364,7 +364,7 @@ def test_a_uuid_that_is_no_file_name_is_stored_under_its_hash(directory, first, 
 
 def test_many_processes_never_hold_more_than_the_device(directory):
     code = (
-        "from nbaccel.local_engine.head.devices.leases import Leases\n"
+        "from nbaccel.leases.leases import Leases\n"
         f"leases = Leases({str(directory)!r}, 'x'); import time\n"
         "most = 0\n"
         f"for _ in range(300):\n"

@@ -18,8 +18,8 @@ from pathlib import Path
 from msgspec import structs
 
 from nbaccel import proc
-from nbaccel.local_engine.head.devices import lease_files
-from nbaccel.local_engine.head.devices.lease_files import LOCK_PATIENCE_S, LeaseRecord, RecordLocked
+from nbaccel.leases import lease_files
+from nbaccel.leases.lease_files import LOCK_PATIENCE_S, LeaseRecord, RecordLocked
 from nbaccel.quantities import UNIT
 
 __all__ = ["LOCK_PATIENCE_S", "UNIT", "LeaseRecord", "Leases", "RecordLocked", "default_directory", "held_by"]
