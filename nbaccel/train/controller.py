@@ -178,6 +178,7 @@ class _Gang:
     size: int = 0
     reports: dict[int, int] = field(default_factory=dict)  # the last report of each
     files: dict[int, _Files] = field(default_factory=dict)
+    committed: int = -1  # the last report with a checkpoint
     returned: set[int] = field(default_factory=set)
     stopped: set[int] = field(default_factory=set)
     failed: dict[int, float] = field(default_factory=dict)
@@ -264,7 +265,7 @@ class Controller:
             return []
         gang.reports[rank] = report
         self._last_report, self._still_was_said = now, False
-        if has_files:
+        if has_files and report > gang.committed:  # a part of a silent rank may come after the checkpoint was complete
             gang.files.setdefault(report, _Files(now))
         return self._commits(now)
 
@@ -322,6 +323,7 @@ class Controller:
             if self._lacking(report, now):
                 break
             del self._gang.files[report]
+            self._gang.committed = report
             orders.append(Commit(report))
         return orders
 

@@ -87,6 +87,14 @@ def test_ranks_that_never_report_hold_up_a_checkpoint_only_once() -> None:
     assert tell(controller, Reported(0, 1, True), 16.0) == [Commit(1)]
 
 
+def test_the_part_of_a_rank_that_was_silent_for_too_long_makes_no_second_checkpoint() -> None:
+    controller = running(size=2)
+    tell(controller, Reported(0, 0, True), 10.0)
+    assert tell(controller, TimePassed(), 15.0) == [Say("silent", (1,)), Commit(0)]
+    assert Commit(0) not in tell(controller, Reported(1, 0, True), 16.0)
+    assert Commit(1) in tell(controller, Reported(0, 1, True), 17.0) + tell(controller, Reported(1, 1, True), 18.0)
+
+
 def test_a_rank_whose_part_is_missing_is_named() -> None:
     controller = running()
     tell(controller, Reported(1, 0))
