@@ -47,13 +47,82 @@ def loose(browser: Any) -> Iterator[Callable[..., LoosePage]]:
 
 def test_sixty_four_devices_and_five_hundred_tasks_are_drawn(loose: Callable[..., LoosePage]) -> None:
     page = loose(cluster(64, 500))
-    assert page.root.locator("tr[data-device]").count() == 64
+    assert page.root.get_by_role("list", name="Devices").get_by_role("button").count() == 64
+    page.root.get_by_role("button", name="GPU 7, held: task_7").click()
+    page.root.locator('tr[data-device="GPU 7"]').wait_for()
     page.root.get_by_role("tab", name="Tasks").click()
-    for _ in range(4):
-        page.root.get_by_role("button", name="Show 100 more").click()
-    page.root.locator("tr[data-task]").nth(499).wait_for()
+    page.root.locator("tr[data-task]").first.wait_for()
+    assert page.root.locator("tr[data-task]").count() < 60
+    page.root.get_by_role("region", name="Tasks").evaluate("region => { region.scrollTop = region.scrollHeight; }")
+    page.root.locator("tr[data-task=t0]").wait_for()
     page.push(cluster(64, 500, seq=2))
-    assert page.root.locator("tr[data-task]").count() == 500
+    assert page.root.locator("tr[data-task=t0]").count() == 1
+
+
+def test_many_tasks_of_one_function_are_a_row_that_opens(loose: Callable[..., LoosePage]) -> None:
+    picture = cluster(2, 30)
+    for number, row in enumerate(picture["tasks"]):
+        row |= {"name": "shard", "state": "RUNNING" if number < 12 else "FINISHED", "finished_at": NOW + 50}
+    page = loose(picture)
+    page.root.get_by_role("tab", name="Tasks").click()
+    page.root.get_by_text("18 of 30 · 12 running").wait_for()
+    assert page.root.locator("tr[data-task]").count() == 0
+    page.root.get_by_role("button", name="shard", expanded=False).click()
+    page.root.locator("tr[data-task]").first.wait_for()
+
+
+def test_a_header_sorts_and_a_count_filters(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster(2, 5))
+    page.root.get_by_role("button", name="5 running").click()
+    page.root.get_by_role("tab", name="Tasks", selected=True).wait_for()
+    assert page.root.get_by_label("State").input_value() == "running"
+    page.root.get_by_role("button", name="Task", exact=True).click()
+    page.root.locator("th[aria-sort=ascending]", has_text="Task").wait_for()
+    names = "rows => rows.map(row => row.dataset.task)"
+    assert page.root.locator("tr[data-task]").evaluate_all(names) == [f"t{number}" for number in range(5)]
+    page.root.get_by_role("button", name="Task", exact=True).click()
+    page.root.locator("th[aria-sort=descending]", has_text="Task").wait_for()
+
+
+def test_the_order_stands_still_under_the_pointer(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster(2, 3))
+    page.root.get_by_role("tab", name="Tasks").click()
+    first = page.root.locator("tr[data-task]").first
+    assert first.get_attribute("data-task") == "t2"
+    first.hover()
+    ended = cluster(2, 3, seq=2)
+    ended["tasks"][2] |= {"state": "FINISHED", "finished_at": NOW + 500}
+    page.push(ended)
+    page.root.locator("tr[data-task=t2]", has_text="finished").wait_for()
+    assert first.get_attribute("data-task") == "t2"
+    page.root.get_by_role("tab", name="Tasks").hover()
+    page.root.locator("tr[data-task]").nth(0).and_(page.root.locator("[data-task=t1]")).wait_for()
+
+
+_SIDEWAYS = """root => [root, ...root.querySelectorAll('*')]
+    .filter(each => ['auto', 'scroll'].includes(getComputedStyle(each).overflowX))
+    .filter(each => each.scrollWidth > each.clientWidth)
+    .map(each => each.outerHTML.slice(0, 80))"""
+
+
+@pytest.mark.parametrize("width", [480, 900, 1400])
+def test_no_view_scrolls_sideways(loose: Callable[..., LoosePage], width: int) -> None:
+    name = "a_function_with_a_name_of_forty_characters"
+    for devices in (2, 64):
+        picture = cluster(devices, devices + 3)
+        for row in picture["tasks"]:
+            row["name"] = name
+        for row in picture["tasks"][devices:]:
+            row |= {"state": "FAILED", "why": f"{name} was killed by SIGKILL " * 4}
+        for device in picture["devices"]:
+            device["holders"][0]["name"] = name
+        picture["counts"] = {"RUNNING": devices, "FAILED": 3}
+        page = loose(picture, viewport={"width": width, "height": 700})
+        for tab in ("Devices", "Waiting", "Tasks", "Actors", "Timeline", "Alerts"):
+            page.root.get_by_role("tab", name=tab).click()
+            page.root.get_by_role("tabpanel", name=tab).wait_for()
+            assert page.root.evaluate(_SIDEWAYS) == [], (tab, devices)
+            assert page.page.evaluate("document.documentElement.scrollWidth") <= width, (tab, devices)
 
 
 def test_a_new_picture_keeps_the_rows_and_the_focus(loose: Callable[..., LoosePage]) -> None:

@@ -35,7 +35,7 @@ test("a filter is asked of the kernel when it changes, and only where it is seen
   assert.equal(sent.length, 0, "another tab is open");
   state.tab = "tasks";
   find();
-  assert.deepEqual(sent, [{ say: "find", id: state.id, key: findKey(state), filter: state.filter, limit: state.rowsShown }]);
+  assert.deepEqual(sent, [{ say: "find", id: state.id, key: findKey(state), filter: state.filter, limit: 200 }]);
   find();
   find();
   assert.equal(sent.length, 1, "the same is asked again in a second");

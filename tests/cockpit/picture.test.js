@@ -7,6 +7,7 @@ import { pictureOf } from "../../nbaccel/notebook/cockpit/picture.js";
 import { age, amount, demandWords, plain, shortId, size, stateWord } from "../../nbaccel/notebook/cockpit/words.js";
 import { ASKED, NOW, busy, many } from "./snapshots.js";
 
+const summary = (shown) => [...shown.busy, ...Object.entries(shown.counts).filter(([, number]) => number).map(([word, number]) => `${number} ${word}`)].join(" · ");
 const picture = (changes = {}, asked = {}) => pictureOf({ ...busy(), ...changes }, { ...ASKED, ...asked }, NOW);
 
 test("a device says which, how full, whose task and which cell", () => {
@@ -69,7 +70,7 @@ test("several nodes are named, one is not", () => {
 
 test("counts are of all tasks, not of those whose rows are here", () => {
   const shown = picture();
-  assert.equal(shown.summary, "2 running · 3 waiting · 40 finished · 1 failed");
+  assert.equal(summary(shown), "2 of 2 GPUs busy · 2 running · 3 waiting · 1 failed · 40 finished");
   assert.equal(shown.taskTotal, 46);
   assert.equal(shown.tabs.find((tab) => tab.id === "waiting")?.badge, 3);
   assert.equal(shown.actorsMore, 2);
@@ -78,18 +79,18 @@ test("counts are of all tasks, not of those whose rows are here", () => {
 test("cancelled tasks are counted, shown and filtered apart from failed ones", () => {
   const tasks = [{ ...busy().tasks[3], state: "CANCELLED", task_id: "f1", name: "stopped" }, busy().tasks[3]];
   const shown = picture({ tasks, counts: { FAILED: 1, CANCELLED: 2 } }, { filter: { state: "cancelled", cell: "", text: "" } });
-  assert.equal(shown.summary, "1 failed · 2 cancelled");
+  assert.equal(summary(shown), "2 of 2 GPUs busy · 1 failed · 2 cancelled");
   assert.deepEqual(shown.tasks.map((task) => [task.name, task.sign, task.cancellable]), [["stopped", "⊘", false]]);
 });
 
 test("of a cluster that has ended nothing runs, waits or is held", () => {
   const shown = picture({ ended: true });
   assert.equal(shown.ended, "shut down");
-  assert.equal(shown.summary, "40 finished · 1 failed · 5 ended with it");
+  assert.equal(summary(shown), "1 failed · 40 finished · 5 ended with it");
   assert.deepEqual(shown.resources, ["CPU 4", "GPU 2"]);
   assert.deepEqual(shown.devices.map((device) => [device.state, device.holders.length, device.memory]), [["given back", 0, null], ["given back", 0, null]]);
   assert.deepEqual(shown.waiting, []);
-  assert.deepEqual(shown.tasks.map((task) => [task.state, task.cancellable]), [["ended with it", false], ["ended with it", false], ["ended with it", false], ["failed", false]]);
+  assert.deepEqual(shown.tasks.map((task) => [task.state, task.cancellable]), [["failed", false], ["ended with it", false], ["ended with it", false], ["ended with it", false]]);
   assert.equal(shown.tabs.find((tab) => tab.id === "actors")?.badge, 0);
 });
 
@@ -97,7 +98,7 @@ test("of a shared cluster that was left, what others run is not known", () => {
   const runtime = { ...busy().runtime, shared: true };
   const shown = picture({ runtime, ended: true });
   assert.equal(shown.ended, "left");
-  assert.equal(shown.summary, "40 finished · 1 failed");
+  assert.equal(summary(shown), "1 failed · 40 finished");
   assert.deepEqual(shown.tasks.map((task) => task.state), ["failed"]);
   assert.equal(picture({ lost: true }).ended, "the kernel has gone");
 });
@@ -112,9 +113,9 @@ test("a whole snapshot, with every field and no table of reasons, is read alike"
   assert.equal(picture({ tasks }).waiting[0].why, "no GPU is free");
 });
 
-test("tasks are filtered by state, cell and text, the newest first", () => {
+test("tasks are filtered by state, cell and text; those that run come first, then failed ones", () => {
   const names = (filter) => picture({}, { filter: { ...ASKED.filter, ...filter } }).tasks.map((task) => task.name);
-  assert.deepEqual(names({}), ["infer", "half", "train", "broken"]);
+  assert.deepEqual(names({}), ["half", "train", "broken", "infer"]);
   assert.deepEqual(names({ state: "running" }), ["half", "train"]);
   assert.deepEqual(names({ cell: "[7]" }), ["train"]);
   assert.deepEqual(names({ text: "sigkill" }), ["broken"]);
@@ -150,7 +151,7 @@ test("words are those of the terminal", () => {
 
 test("an empty cluster is drawn too", () => {
   const shown = pictureOf({ runtime: { engine: "debug", version: "1" } }, ASKED, NOW);
-  assert.equal(shown.summary, "no task yet");
+  assert.equal(summary(shown), "");
   assert.deepEqual(shown.devices, []);
 });
 

@@ -1,5 +1,6 @@
 // What the person does: clicks, keys and filters become choices of the view or messages to the source.
 
+import { watchSight } from "./sight.js";
 import { traceOf } from "./trace.js";
 
 /** @typedef {import("./types.js").Source} Source */
@@ -48,14 +49,24 @@ export function actions(root, source, state, view) {
       view.find();
     },
     window: (data) => void (state.window = Number(data.window)),
-    "show-more"() {
-      state.rowsShown += 100;
-      view.find();
-    },
     "ask-more"() {
       state.wide = true;
       view.more();
+      view.find();
     },
+    count(data) {
+      state.details = true;
+      state.tab = "tasks";
+      state.filter = { state: data.state === "ended with it" ? "" : (data.state ?? ""), cell: "", text: data.text ?? "" };
+      view.find();
+    },
+    sort(data) {
+      const column = data.column ?? "";
+      state.sort = { column, down: state.sort.column === column && !state.sort.down };
+      state.held = null;
+    },
+    group: (data) => void (state.open.delete(data.function ?? "") || state.open.add(data.function ?? "")),
+    tile: (data) => void (state.device = state.device === data.device ? "" : (data.device ?? "")),
     trace: () => save(root.ownerDocument, JSON.stringify(traceOf(source.snapshot() ?? { runtime: { engine: "", version: "" } }, view.now()))),
   };
   const clicked = (/** @type {Event} */ event) => {
@@ -87,11 +98,13 @@ export function actions(root, source, state, view) {
     }
     view.redraw();
   });
+  const ended = watchSight(root, state, view.redraw);
   root.addEventListener("click", clicked);
   root.addEventListener("input", typed);
   root.addEventListener("keydown", key);
   return () => {
     heard();
+    ended();
     for (const timer of waitingFor.values()) clearTimeout(timer);
     root.removeEventListener("click", clicked);
     root.removeEventListener("input", typed);

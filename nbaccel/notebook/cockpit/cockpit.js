@@ -6,6 +6,7 @@ import { draw } from "./dom.js";
 import { finder, foundNow } from "./finding.js";
 import { drawEmpty, drawFrame } from "./draw_frame.js";
 import { pictureOf } from "./picture.js";
+import { measure } from "./sight.js";
 import { newState } from "./state.js";
 import { STYLE } from "./style.js";
 import { watchVisibility } from "./visibility.js";
@@ -74,11 +75,13 @@ export function mount(place, source, options = {}) {
   };
 }
 
-/** @param {Element} root @param {Snapshot} snapshot @param {State} state @param {number} now */
+/** @param {HTMLElement} root @param {Snapshot} snapshot @param {State} state @param {number} now */
 export function drawSnapshot(root, snapshot, state, now) {
-  const asked = { filter: state.filter, window: state.window, most: state.rowsShown, tab: state.details ? state.tab : "devices", found: foundNow(state) };
-  const shapes = drawFrame(pictureOf(snapshot, asked, now), state);
-  draw(root, /** @type {import("./dom.js").Child[]} */ (shapes.filter(Boolean)));
+  const asked = { filter: state.filter, window: state.window, sort: state.sort, held: state.held, tab: state.details ? state.tab : "devices", found: foundNow(state) };
+  const picture = pictureOf(snapshot, asked, now);
+  const drawn = () => /** @type {import("./dom.js").Child[]} */ (drawFrame(picture, state).filter(Boolean));
+  draw(root, drawn());
+  if (state.tab === "tasks" && measure(root, state)) draw(root, drawn());
 }
 
 /** What had been asked to end and is over needs no remembering. @param {State} state @param {Snapshot | null} snapshot */

@@ -1,6 +1,7 @@
 // Devices as a person reads them: which, how full, whose task, which cell.
 
 import { colourOf } from "./colours.js";
+import { deviceLabels } from "./device_labels.js";
 import { ownerOf } from "./owners.js";
 import { age, amount, plain, size } from "./words.js";
 
@@ -36,6 +37,7 @@ import { age, amount, plain, size } from "./words.js";
  * @property {MeterView} utilisation
  * @property {MeterView} memory
  * @property {string} facts temperature and power
+ * @property {string} title its UUID, where its label is none
  * @property {string} reason why less is free than nobody here holds
  * @property {HolderView[]} holders
  */
@@ -45,19 +47,21 @@ export function deviceViews(snapshot, now) {
   const rows = (snapshot.devices ?? []).filter((row) => row.offered !== false);
   const several = new Set(rows.map((row) => row.node_id)).size > 1;
   const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
-  return rows.map((row) => deviceView(row, several ? (names.get(row.node_id ?? "") ?? row.node_id?.slice(0, 8) ?? "") : "", snapshot, now));
+  const labels = deviceLabels(snapshot.devices ?? []);
+  return rows.map((row) => deviceView(row, labels.get(row) ?? "", several ? (names.get(row.node_id ?? "") ?? row.node_id?.slice(0, 8) ?? "") : "", snapshot, now));
 }
 
-/** @param {DeviceRow} row @param {string} node @param {Snapshot} snapshot @param {number} now @returns {DeviceView} */
-function deviceView(row, node, snapshot, now) {
+/** @param {DeviceRow} row @param {string} label @param {string} node @param {Snapshot} snapshot @param {number} now @returns {DeviceView} */
+function deviceView(row, label, node, snapshot, now) {
   const [sign, state] = deviceState(row);
   const holders = holderViews(row.holders ?? [], snapshot, now);
   return {
     key: `${row.node_id ?? ""}/${row.resource}/${row.id}`,
-    label: deviceLabel(row),
+    label,
+    title: row.parent ? plain(row.id) : "",
     node,
-    model: [plain(row.name || row.type || row.family), plain(row.profile)].filter(Boolean).join(" · "),
-    mark: (row.kind ?? "real") === "real" ? (row.parent ? `MIG of ${plain(row.parent)}` : "") : (row.kind ?? ""),
+    model: [plain(row.name || row.type || row.family), row.parent ? "" : plain(row.profile)].filter(Boolean).join(" · "),
+    mark: (row.kind ?? "real") === "real" ? "" : (row.kind ?? ""),
     sign,
     state,
     use: useWords(holders),
@@ -67,12 +71,6 @@ function deviceView(row, node, snapshot, now) {
     reason: plain(row.free_reason),
     holders,
   };
-}
-
-/** "GPU 0"; a long id (a UUID) is cut. @param {DeviceRow} row */
-export function deviceLabel(row) {
-  const id = plain(row.id);
-  return `${plain(row.resource)} ${id.length > 20 ? `${id.slice(0, 12)}…` : id}`;
 }
 
 /** @param {DeviceRow} row @returns {[string, string]} */

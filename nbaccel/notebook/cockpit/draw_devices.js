@@ -1,7 +1,8 @@
 // The Devices view: one table row for each device, with a bar in its holders' colours.
 
 import { h } from "./dom.js";
-import { chip, empty, endButton, table } from "./draw_parts.js";
+import { chip, empty, endButton, nameOf, table } from "./draw_parts.js";
+import { drawTiles } from "./draw_tiles.js";
 
 /** @typedef {import("./devices.js").DeviceView} DeviceView */
 /** @typedef {import("./devices.js").HolderView} HolderView */
@@ -9,25 +10,47 @@ import { chip, empty, endButton, table } from "./draw_parts.js";
 /** @typedef {import("./picture.js").Picture} Picture */
 /** @typedef {import("./state.js").State} State */
 
+const MOST_ROWS = 8; // devices with a row each; more are tiles
+
 /** @param {Picture} picture @param {State} state */
 export function drawDevices(picture, state) {
   if (!picture.devices.length) {
     return [empty(`This machine offers no accelerator. ${picture.found.join(" ")}`.trim())];
   }
-  const measured = picture.devices.some((device) => device.utilisation || device.memory);
-  const several = picture.devices.some((device) => device.node);
-  const columns = [...(several ? ["Node"] : []), "Device", picture.ended ? "State" : "In use", ...(measured ? ["Load and memory"] : []), ...(picture.ended ? [] : ["Held by"])];
-  return [table("Devices", columns, picture.devices.map((device) => row(device, several, measured, picture, state)))];
+  if (picture.devices.length <= MOST_ROWS) return [models(picture.devices), rows(picture.devices, picture, state)];
+  const chosen = picture.devices.filter((device) => device.key === state.device);
+  return [models(picture.devices), drawTiles(picture.devices, state), chosen.length > 0 && rows(chosen, picture, state)];
 }
 
-/** @param {DeviceView} device @param {boolean} several @param {boolean} measured @param {Picture} picture @param {State} state */
-function row(device, several, measured, picture, state) {
+/** What the devices are, said once where they are alike; else each row says it. @param {DeviceView[]} devices */
+function models(devices) {
+  if (!sameModel(devices)) return null;
+  const [{ model, mark }] = devices;
+  return h("p", { class: "quiet small models", key: "models" }, `${devices.length} × ${model} `, mark && chip(mark));
+}
+
+/** @param {DeviceView[]} devices */
+function sameModel(devices) {
+  return devices.length > 1 && devices.every((device) => device.model === devices[0].model && device.mark === devices[0].mark);
+}
+
+/** @param {DeviceView[]} devices @param {Picture} picture @param {State} state */
+function rows(devices, picture, state) {
+  const measured = devices.some((device) => device.utilisation || device.memory);
+  const several = devices.some((device) => device.node);
+  const said = sameModel(picture.devices);
+  const columns = ["Device", ...(several ? ["Node"] : []), picture.ended ? "State" : "In use", ...(measured ? ["Load and memory"] : []), ...(picture.ended ? [] : ["Held by"])];
+  return table("Devices", columns, devices.map((device) => row(device, { several, measured, said }, picture, state)));
+}
+
+/** @param {DeviceView} device @param {{several: boolean, measured: boolean, said: boolean}} shown @param {Picture} picture @param {State} state */
+function row(device, { several, measured, said }, picture, state) {
   return h(
     "tr",
     { key: device.key, "data-device": device.label },
+    h("th", { scope: "row", title: device.title || null }, h("span", { class: "label" }, device.label), !said && device.mark && chip(device.mark),
+      !said && h("span", { class: "quiet small model" }, device.model)),
     several && h("td", { class: "quiet" }, device.node),
-    h("th", { scope: "row" }, h("span", { class: "label" }, device.label), device.mark && chip(device.mark),
-      h("span", { class: "quiet small model" }, device.model)),
     h("td", { class: "use" }, !picture.ended && useBar(device), h("span", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`)),
     measured && h("td", { class: "load", title: device.facts }, meter("utilisation", device.label, device.utilisation), meter("memory", device.label, device.memory)),
     !picture.ended && h("td", { class: "holders" }, holders(device, picture, state)),
@@ -64,7 +87,7 @@ function holderLine(holder, device, picture, state) {
   const facts = [holder.part, where, holder.age].filter(Boolean).join(" · ");
   return h("li", { key: holder.key, title: holder.pid },
     h("span", { class: `swatch c${holder.colour}`, "aria-hidden": "true" }),
-    h("span", { class: "who" }, h("span", { class: "name" }, holder.name), h("span", { class: "quiet facts" }, facts)),
+    h("span", { class: "who" }, nameOf(holder.name), h("span", { class: "quiet facts" }, facts)),
     (holder.taskId || holder.actorId) && stop(holder, device, state));
 }
 

@@ -2,15 +2,15 @@
 
 import { h } from "./dom.js";
 import { drawDevices } from "./draw_devices.js";
-import { button } from "./draw_parts.js";
-import { drawActors, drawAlerts, drawNodes, drawTasks, drawWaiting } from "./draw_tables.js";
+import { button, nameOf } from "./draw_parts.js";
+import { drawActors, drawAlerts, drawNodes, drawWaiting } from "./draw_tables.js";
+import { drawTasks } from "./draw_tasks.js";
+import { alike } from "./task_rows.js";
 import { drawTimeline } from "./draw_timeline.js";
 
 /** @typedef {import("./picture.js").Picture} Picture */
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./dom.js").Given} Given */
-/** @typedef {import("./tasks.js").TaskView} TaskView */
-/** @typedef {{task: TaskView, number: number}} Group */
 
 /** @type {Record<string, (picture: Picture, state: State) => Given[]>} */
 const VIEWS = {
@@ -37,22 +37,33 @@ export function drawEmpty(words) {
 
 /** @param {Picture} picture @param {State} state */
 function header(picture, state) {
-  const [engine, ...facts] = picture.title;
   return h("header", { key: "header" },
     h("div", { class: "line" },
-      h("strong", {}, "nbaccel"), h("span", { class: "quiet" }, [engine, ...facts].join(" · ")),
+      firstLine(picture),
       picture.ended && h("span", { class: "chip" }, picture.ended),
       picture.alerts.length > 0 && h("span", { class: "chip urgent" }, h("span", { "aria-hidden": "true" }, "⚠ "), picture.alerts.length === 1 ? "1 alert" : `${picture.alerts.length} alerts`),
       button(state.details ? "Less" : "Details", { "data-act": "details", "aria-expanded": String(state.details), class: "aside" })),
-    h("div", { class: "line" }, h("span", {}, picture.summary), h("span", { class: "quiet" }, picture.resources.join(" · "))));
+    picture.resources.length > 0 && h("div", { class: "line quiet" }, picture.resources.join(" · ")));
+}
+
+/** "2 of 2 GPUs busy · 3 running · 1 failed": what one wants to know. A count shows its tasks. @param {Picture} picture */
+function firstLine(picture) {
+  const counts = Object.entries(picture.counts).filter(([, number]) => number);
+  const parts = [
+    ...picture.busy.map((words) => h("strong", { key: words }, words)),
+    ...counts.map(([word, number]) => button(`${number} ${word}`, { key: word, class: `count ${word}`, "data-act": "count", "data-state": word, title: `Show the ${word} tasks` })),
+  ];
+  const said = parts.flatMap((part, index) => (index ? [h("span", { key: `dot${index}`, class: "quiet" }, " · "), part] : [part]));
+  return h("span", { class: "first", title: picture.title.join(" · ") }, said,
+    !counts.length && h("span", { class: "quiet" }, said.length ? " · no task yet" : "no task yet"));
 }
 
 /** @param {Picture} picture @param {State} state */
 function compact(picture, state) {
-  const groups = picture.waiting.reduce(gather, /** @type {Group[]} */ ([])).slice(0, WAITING_SHOWN);
+  const groups = alike(picture.waiting).slice(0, WAITING_SHOWN);
   const waiting = groups.map(({ task, number }) =>
-    h("li", { key: task.id }, h("span", { class: "sign", "aria-hidden": "true" }, "◌ "), h("span", { class: "name" }, task.name),
-      ` waits ${task.age} `, h("span", { class: "quiet" }, task.why || task.asks, number > 1 && ` · and ${number - 1} more like it`)));
+    h("li", { key: task.id }, h("span", { class: "sign", "aria-hidden": "true" }, "◌ "), number > 1 && `× ${number} `, nameOf(task.name),
+      ` waits ${task.age} `, h("span", { class: "quiet" }, task.why || task.asks)));
   const more = picture.counts.waiting - groups.reduce((sum, group) => sum + group.number, 0);
   if (more > 0) waiting.push(h("li", { key: "more", class: "quiet" }, `and ${more} more that wait`));
   const alerts = picture.alerts.slice(0, 2).map((alert) => h("li", { key: alert.key }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`));
@@ -63,21 +74,13 @@ function compact(picture, state) {
   ];
 }
 
-/** Tasks of one name that wait for one reason are one line. @param {Group[]} groups @param {TaskView} task */
-function gather(groups, task) {
-  const same = groups.find((group) => group.task.name === task.name && group.task.why === task.why);
-  if (same) same.number += 1;
-  else groups.push({ task, number: 1 });
-  return groups;
-}
-
 /** @param {Picture} picture @param {State} state */
 function tabs(picture, state) {
   return h("div", { class: "tabs", role: "tablist", "aria-label": "Views", key: "tabs" }, picture.tabs.map((tab) => {
     const chosen = tab.id === state.tab;
     return h("button", { type: "button", key: tab.id, role: "tab", id: `${state.id}-${tab.id}`, "aria-selected": String(chosen),
       "aria-controls": `${state.id}-panel`, tabindex: chosen ? "0" : "-1", "data-act": "tab", "data-tab": tab.id },
-      tab.urgent && h("span", { "aria-hidden": "true" }, "⚠ "), tab.label, tab.badge > 0 && h("span", { class: "badge" }, String(tab.badge)));
+      tab.urgent && h("span", { "aria-hidden": "true" }, "⚠ "), tab.label, tab.badge > 0 && h("span", { class: tab.failed ? "badge failed" : "badge", title: tab.failed ? "failed" : null }, String(tab.badge)));
   }));
 }
 

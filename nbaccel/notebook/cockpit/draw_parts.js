@@ -6,12 +6,30 @@ import { h } from "./dom.js";
 /** @typedef {import("./dom.js").Given} Given */
 /** @typedef {import("./state.js").State} State */
 
-/** A real table with caption and column heads; "" heads the column of buttons.
- * @param {string} caption @param {string[]} columns @param {Shape[]} rows */
-export function table(caption, columns, rows) {
-  const heads = columns.map((name, index) => h("th", { scope: "col", key: name || `c${index}` }, name || h("span", { class: "unseen" }, "Actions")));
+/** @typedef {{name: string, sort?: string}} Column a head that sorts, or one of words alone; "" heads the column of buttons */
+
+/** A real table with caption and column heads. On a narrow page each row becomes a block of its own.
+ * @param {string} caption @param {(string | Column)[]} columns @param {Shape[]} rows
+ * @param {{rows?: number, sort?: import("./task_rows.js").Sort}} [more] how many rows there are of which some are drawn */
+export function table(caption, columns, rows, more = {}) {
+  const heads = columns.map((column, index) => head(typeof column === "string" ? { name: column } : column, index, more.sort));
   return h("div", { class: "scroll", key: caption, role: "region", "aria-label": caption, tabindex: "0" },
-    h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)));
+    h("table", { "aria-rowcount": more.rows && more.rows + 1 }, h("caption", { class: "unseen" }, caption),
+      h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)));
+}
+
+/** @param {Column} column @param {number} index @param {import("./task_rows.js").Sort} [sorted] */
+function head({ name, sort }, index, sorted) {
+  if (!sort) return h("th", { scope: "col", key: name || `c${index}` }, name || h("span", { class: "unseen" }, "Actions"));
+  const way = sorted?.column !== sort ? "none" : sorted.down ? "descending" : "ascending";
+  const arrow = { none: "", ascending: " ↑", descending: " ↓" }[way];
+  return h("th", { scope: "col", key: name, "aria-sort": way },
+    h("button", { type: "button", class: "sorts", "data-act": "sort", "data-column": sort }, name, h("span", { "aria-hidden": "true" }, arrow)));
+}
+
+/** A name, cut at some 24 characters with the whole in its title. @param {string} name */
+export function nameOf(name) {
+  return h("span", { class: "name cut", title: name }, name);
 }
 
 /** @param {string} label @param {Record<string, any>} props */
@@ -41,14 +59,15 @@ export function chip(text) {
   return h("span", { class: "chip" }, text);
 }
 
-/** What a view says that has nothing to show. @param {string} text */
-export function empty(text) {
-  return h("p", { class: "quiet empty", key: "empty" }, text);
+/** What would be here, and the line of code that makes it appear. @param {string} text @param {string} [code] */
+export function empty(text, code) {
+  return h("p", { class: "quiet empty", key: "empty" }, text, code && " ", code && h("code", {}, code));
 }
 
-/** A state's shape and word. @param {string} sign @param {string} word */
-export function stateCell(sign, word) {
-  return h("td", { class: `nowrap state ${word}` }, h("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${word}`);
+/** A state's shape and word; what runs or lives has its function's colour. @param {string} sign @param {string} word @param {number} [colour] */
+export function stateCell(sign, word, colour) {
+  const own = colour != null && (word === "running" || word === "alive") ? ` ink c${colour}` : "";
+  return h("td", { class: `nowrap state ${word}` }, h("span", { class: `sign${own}`, "aria-hidden": "true" }, sign), ` ${word}`);
 }
 
 /** @param {Given} content @param {string} [kind] */

@@ -5,10 +5,12 @@
 /** @typedef {import("./state.js").State} State */
 
 const FIND_EVERY_MS = 1000;
+const FOUND_AT_FIRST = 200; // rows of an answer
+const MOST_FOUND = 1000;
 
 /** What a view asks for with its filter; "" while it has none. @param {State} state */
-export function findKey({ filter, rowsShown }) {
-  return filter.state || filter.cell || filter.text.trim() ? JSON.stringify([filter, rowsShown]) : "";
+export function findKey({ filter, wide }) {
+  return filter.state || filter.cell || filter.text.trim() ? JSON.stringify([filter, wide]) : "";
 }
 
 /** The answer to what the view asks for now; null where there is none yet. @param {State} state @returns {Found | null} */
@@ -31,7 +33,7 @@ export function finder(source, state) {
     if (!key) return;
     last = Date.now();
     asked = key;
-    source.send({ say: "find", id: state.id, key, filter: state.filter, limit: state.rowsShown });
+    source.send({ say: "find", id: state.id, key, filter: state.filter, limit: state.wide ? MOST_FOUND : FOUND_AT_FIRST });
   };
   const find = () => {
     if (findKey(state) !== asked) ask();

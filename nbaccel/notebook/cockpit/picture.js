@@ -3,19 +3,21 @@
 import { deviceViews } from "./devices.js";
 import { afterEnd } from "./ended.js";
 import { actorViews, cellsOf, taskCounts, taskViews, waitingViews } from "./tasks.js";
+import { ordered } from "./task_rows.js";
 import { timelineOf } from "./timeline.js";
 import { age, amount, count, plain } from "./words.js";
 
 /** @typedef {import("./types.js").Snapshot} Snapshot */
 /** @typedef {import("./types.js").Filter} Filter */
-/** @typedef {{id: string, label: string, badge: number, urgent: boolean}} TabView */
+/** @typedef {{id: string, label: string, badge: number, urgent: boolean, failed?: boolean}} TabView */
 /** @typedef {{key: string, kind: string, message: string, age: string}} AlertView */
 /** @typedef {{key: string, name: string, sign: string, state: string, role: string, resources: string, why: string}} NodeView */
 /** @typedef {import("./types.js").Found} Found */
-/** @typedef {{filter: Filter, window: number, tab: string, most: number, found?: Found | null}} Asked what the person has chosen */
+/** @typedef {{filter: Filter, window: number, tab: string, sort?: import("./task_rows.js").Sort, held?: string[] | null, found?: Found | null}} Asked what the person has chosen */
 
 const HIDDEN_RESOURCES = /^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
 
+const BY_STATE = { column: "", down: false };
 const NO_FILTER = { state: "", cell: "", text: "" };
 
 /** @param {Snapshot} given @param {Asked} asked @param {number} now seconds by the kernel's clock */
@@ -24,19 +26,19 @@ export function pictureOf(given, asked, now) {
   const snapshot = ended ? afterEnd(given) : given;
   const counts = taskCounts(snapshot);
   const tab = asked.tab;
-  const tasks = tab === "tasks" ? tasksOf(snapshot, asked, now) : { views: [], number: 0 };
+  const tasks = tab === "tasks" ? tasksOf(snapshot, asked, now) : [];
   return {
     title: titleOf(snapshot),
     ended,
     counts,
-    summary: summaryOf(counts),
+    busy: ended ? [] : busyOf(snapshot),
     resources: resourcesOf(snapshot, ended !== ""),
     tabs: tabsOf(snapshot, counts),
     devices: deviceViews(snapshot, now),
     found: (snapshot.found ?? []).map(plain),
     waiting: waitingViews(snapshot, now),
-    tasks: tasks.views,
-    tasksFound: tasks.number,
+    tasks,
+    tasksFound: asked.found?.total ?? tasks.length,
     foundInAll: Boolean(asked.found),
     taskRows: (snapshot.tasks ?? []).length,
     taskTotal: Object.values(counts).reduce((sum, number) => sum + number, 0),
@@ -55,9 +57,8 @@ export function pictureOf(given, asked, now) {
  * @param {Snapshot} snapshot @param {Asked} asked @param {number} now */
 function tasksOf(snapshot, asked, now) {
   const found = asked.found;
-  if (!found) return taskViews(snapshot, asked.filter, asked.most, now);
-  const all = { ...snapshot, tasks: found.tasks, reasons: found.reasons };
-  return { views: taskViews(all, NO_FILTER, asked.most, now).views, number: found.total };
+  const rows = found ? { ...snapshot, tasks: found.tasks, reasons: found.reasons } : snapshot;
+  return ordered(taskViews(rows, found ? NO_FILTER : asked.filter, now), asked.sort ?? BY_STATE, asked.held ?? null);
 }
 
 /** @param {Snapshot} snapshot */
@@ -65,18 +66,27 @@ function titleOf(snapshot) {
   const { engine, version, pid, shared } = snapshot.runtime;
   const alive = (snapshot.nodes ?? []).filter((node) => node.alive !== false).length;
   return [
+    "nbaccel " + plain(version),
     `${plain(engine)} engine`,
     alive > 1 ? count(alive, "node") : "",
     pid ? `head pid ${pid}` : "",
     shared ? "shared by several notebooks" : "",
-    plain(version),
   ].filter(Boolean);
 }
 
-/** "2 running · 1 waiting". @param {Record<string, number>} counts */
-function summaryOf(counts) {
-  const parts = Object.entries(counts).filter(([, number]) => number);
-  return parts.map(([word, number]) => `${number} ${word}`).join(" · ") || "no task yet";
+/** How many devices of each kind are held, or the CPUs where there is none: ["2 of 2 GPUs busy"]. @param {Snapshot} snapshot */
+function busyOf(snapshot) {
+  /** @type {Map<string, boolean[]>} */
+  const held = new Map();
+  for (const row of snapshot.devices ?? []) {
+    if (row.offered === false) continue;
+    const isHeld = Boolean(row.holders?.length || row.free_reason);
+    held.set(row.resource, [...(held.get(row.resource) ?? []), isHeld]);
+  }
+  if (held.size) return [...held].map(([name, each]) => `${each.filter(Boolean).length} of ${count(each.length, plain(name))} busy`);
+  const sum = (/** @type {"totals" | "available"} */ of) =>
+    (snapshot.nodes ?? []).reduce((all, node) => all + (node.alive === false ? 0 : (node[of]?.CPU ?? 0)), 0);
+  return sum("totals") ? [`${amount(sum("totals") - sum("available"))} of ${amount(sum("totals"))} CPUs busy`] : [];
 }
 
 /** "CPU 1 of 2 free", summed over living nodes; "CPU 2" of a cluster that has ended.
@@ -101,7 +111,7 @@ function tabsOf(snapshot, counts) {
   const tabs = [
     { id: "devices", label: "Devices", badge: 0, urgent: false },
     { id: "waiting", label: "Waiting", badge: counts.waiting, urgent: false },
-    { id: "tasks", label: "Tasks", badge: 0, urgent: false },
+    { id: "tasks", label: "Tasks", badge: counts.failed, urgent: false, failed: true },
     { id: "actors", label: "Actors", badge: actors, urgent: false },
     { id: "timeline", label: "Timeline", badge: 0, urgent: false },
     { id: "alerts", label: "Alerts", badge: alerts, urgent: alerts > 0 },

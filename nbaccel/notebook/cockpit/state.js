@@ -10,7 +10,12 @@ import { LAST_MINUTE } from "./timeline.js";
  * @property {boolean} details whether the tabs are open
  * @property {string} tab
  * @property {Filter} filter
- * @property {number} rowsShown
+ * @property {import("./task_rows.js").Sort} sort of the tasks; by no column: as they matter
+ * @property {string[] | null} held ids of tasks in the order that stands still while the pointer is over them
+ * @property {string[]} order ids of tasks as they were drawn last
+ * @property {Set<string>} open functions whose tasks are shown one by one
+ * @property {string} device the key of the device whose tile was clicked
+ * @property {{top: number, height: number, row: number}} scrolled of the tasks, as measured on the page
  * @property {boolean} wide more rows have been asked for
  * @property {number} window of the timeline, in seconds
  * @property {Map<string, {content: string, shape: import("./dom.js").Shape}>} rows of tasks, as they were drawn last
@@ -31,7 +36,12 @@ export function newState(details) {
     details,
     tab: "devices",
     filter: { state: "", cell: "", text: "" },
-    rowsShown: 100,
+    sort: { column: "", down: false },
+    held: null,
+    order: [],
+    open: new Set(),
+    device: "",
+    scrolled: { top: 0, height: 460, row: 46 },
     wide: false,
     window: LAST_MINUTE,
     rows: new Map(),

@@ -30,7 +30,7 @@ font-variant-numeric:tabular-nums}
 border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;margin:0;width:auto;box-shadow:none}
 .nbaccel-cockpit select,.nbaccel-cockpit input{background:var(--ground);border-color:var(--edge)}
 .nbaccel-cockpit option{color:var(--ink);background:var(--ground)}
-.nbaccel-cockpit button{cursor:pointer;transition:background-color .12s}
+.nbaccel-cockpit button{white-space:nowrap;overflow-wrap:normal;cursor:pointer;transition:background-color .12s}
 .nbaccel-cockpit button:hover{background:var(--raised)}
 .nbaccel-cockpit button[disabled]{cursor:default;color:var(--quiet);border-style:dashed}
 .nbaccel-cockpit button[aria-pressed=true]{background:var(--raised);border-color:var(--edge);font-weight:600}
@@ -40,8 +40,29 @@ border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;m
 .nbaccel-cockpit .tabs{display:flex;flex-wrap:wrap;gap:2px;border-bottom:1px solid var(--line);margin-top:8px}
 .nbaccel-cockpit [role=tab]{border:0;border-bottom:2px solid transparent;border-radius:4px 4px 0 0;padding:3px 10px;color:var(--quiet)}
 .nbaccel-cockpit [role=tab][aria-selected=true]{color:var(--ink);font-weight:600;border-bottom-color:var(--focus)}
+.nbaccel-cockpit .first{font-size:1.08em}
+.nbaccel-cockpit .count{border:0;padding:0;min-height:24px;border-radius:3px;text-decoration:underline;text-decoration-color:var(--line);text-underline-offset:3px}
+.nbaccel-cockpit .count.failed,.nbaccel-cockpit .state.failed{color:var(--failed)}
+.nbaccel-cockpit .count.finished,.nbaccel-cockpit .count.cancelled,.nbaccel-cockpit .state.cancelled .sign,.nbaccel-cockpit .state.waiting .sign{color:var(--quiet)}
+.nbaccel-cockpit .ink{background:none!important;color:var(--c)}
+.nbaccel-cockpit .cut{display:inline-block;max-width:24ch;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;vertical-align:bottom}
+.nbaccel-cockpit .below{display:block;margin-left:0!important}
+.nbaccel-cockpit .sorts{border:0;padding:0;min-height:0;color:inherit;font-weight:inherit}
+.nbaccel-cockpit .opens{border:0;padding:0 4px 0 0}
+.nbaccel-cockpit tr.group .bar{display:inline-flex;width:84px;vertical-align:middle}
+.nbaccel-cockpit tr.inner th{padding-left:18px}
+.nbaccel-cockpit tr.gap{border:0}
+.nbaccel-cockpit .models{margin:8px 0 -2px}
+.nbaccel-cockpit code{font-family:var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));background:var(--raised);color:var(--ink);border-radius:3px;padding:0 4px}
+.nbaccel-cockpit .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(68px,1fr));gap:4px;list-style:none;margin:8px 0 0;padding:0}
+.nbaccel-cockpit .tiles li{margin:0;min-width:0}
+.nbaccel-cockpit .tile{display:block;width:100%;padding:3px 6px 6px;text-align:left}
+.nbaccel-cockpit .tile[aria-expanded=true]{border-color:var(--focus);background:var(--raised)}
+.nbaccel-cockpit .tile .number{display:flex;justify-content:space-between;gap:4px;white-space:nowrap;overflow:hidden;font-size:.92em}
+.nbaccel-cockpit .tile .bar{width:100%;height:8px}
+.nbaccel-cockpit .badge.failed{background:none;color:var(--failed);border:1px solid var(--failed)}
 .nbaccel-cockpit .badge{margin-left:6px;padding:0 6px;border-radius:9px;background:var(--raised);color:var(--ink);font-size:.88em;font-weight:400}
-.nbaccel-cockpit .scroll{overflow-x:auto;max-height:460px;overflow-y:auto;margin-top:6px}
+.nbaccel-cockpit .scroll{overflow:auto;max-height:460px;margin-top:6px}
 .nbaccel-cockpit table{border-collapse:collapse;margin:0;width:100%;color:inherit;background:none;font-size:inherit;table-layout:auto}
 .nbaccel-cockpit tr,.nbaccel-cockpit thead,.nbaccel-cockpit tbody tr:nth-child(n),.nbaccel-cockpit tbody tr:hover{background:none;border:0}
 .nbaccel-cockpit th,.nbaccel-cockpit td{text-align:left;vertical-align:middle;padding:4px 16px 4px 0;border:0;font-weight:400;
@@ -85,7 +106,7 @@ outline:1px solid var(--edge);outline-offset:-1px}
 .nbaccel-cockpit .log{margin-top:8px;border-top:1px solid var(--line);padding-top:6px}
 .nbaccel-cockpit pre{margin:6px 0 0;padding:8px;max-height:240px;overflow:auto;background:var(--raised);color:var(--ink);border-radius:4px;
 font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));white-space:pre-wrap}
-.nbaccel-cockpit .timeline{display:block;width:100%;min-width:560px;height:auto}
+.nbaccel-cockpit .timeline{display:block;width:100%;height:auto}
 .nbaccel-cockpit .timeline text{font-size:12px;fill:var(--ink)}
 .nbaccel-cockpit .timeline .tick-label{fill:var(--quiet);font-size:11px}
 .nbaccel-cockpit .timeline .bar-name{fill:#fff;font-size:11px;pointer-events:none}
@@ -96,10 +117,22 @@ font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-ed
 .nbaccel-cockpit .hatch-line{stroke:var(--edge);stroke-width:2}
 .nbaccel-cockpit .hatch{display:inline-block;width:22px;height:10px;border:1px solid var(--edge);vertical-align:middle;
 background:repeating-linear-gradient(135deg,var(--edge) 0 2px,transparent 2px 5px)}
-@container (max-width:700px){.nbaccel-cockpit .model,.nbaccel-cockpit .measure .bar{display:none}}
+@container (max-width:700px){.nbaccel-cockpit .model,.nbaccel-cockpit .measure .bar{display:none}
+.nbaccel-cockpit thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
+.nbaccel-cockpit table,.nbaccel-cockpit tbody{display:block}
+.nbaccel-cockpit tbody tr{display:flex;flex-wrap:wrap;align-items:center;gap:2px 12px;padding:5px 0}
+.nbaccel-cockpit tbody tr+tr{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)!important}
+.nbaccel-cockpit tbody tr th[scope=row]{flex:1 1 calc(100% - 160px);padding:0;border:0!important;min-width:0}
+.nbaccel-cockpit tbody tr td{order:2;padding:0;border:0!important;min-width:0;max-width:100%}
+.nbaccel-cockpit tbody tr td:empty{display:none}
+.nbaccel-cockpit tbody tr td.why,.nbaccel-cockpit tbody tr td.holders{flex:1 0 100%;order:3;white-space:normal}
+.nbaccel-cockpit tbody tr td.acts{order:1;margin-left:auto;position:static}
+.nbaccel-cockpit tbody tr td{overflow-wrap:anywhere}
+.nbaccel-cockpit tr.gap{padding:0;border:0!important}}
 @media (prefers-reduced-motion:reduce){.nbaccel-cockpit *{transition:none!important;animation:none!important}}
-@media (forced-colors:active){.nbaccel-cockpit,.nbaccel-cockpit button,.nbaccel-cockpit .chip{border-color:CanvasText}
+@media (forced-colors:active){.nbaccel-cockpit .ink{color:CanvasText}.nbaccel-cockpit,.nbaccel-cockpit button,.nbaccel-cockpit .chip{border-color:CanvasText}
 .nbaccel-cockpit .bar{outline-color:CanvasText;forced-color-adjust:none;background:Canvas}
+.nbaccel-cockpit .tile .bar{forced-color-adjust:none}
 .nbaccel-cockpit .bar .part{background:Highlight!important;border-right:1px solid CanvasText}
 .nbaccel-cockpit .swatch{forced-color-adjust:none}
 .nbaccel-cockpit [role=tab][aria-selected=true]{border-bottom-color:Highlight}

@@ -1,7 +1,8 @@
 // Tasks, waiting tasks and actors as rows of text, filtered as the person asks.
 
 import { cellWords, ownerOf } from "./owners.js";
-import { ENDED, age, demandWords, deviceWords, plain, shortId, size, stateSign, stateWord } from "./words.js";
+import { colourOf, subjectOf } from "./colours.js";
+import { ENDED, age, clock, demandWords, deviceWords, duration, plain, shortId, size, stateSign, stateWord } from "./words.js";
 
 /** @typedef {import("./types.js").TaskRow} TaskRow */
 /** @typedef {import("./types.js").ActorRow} ActorRow */
@@ -20,10 +21,14 @@ import { ENDED, age, demandWords, deviceWords, plain, shortId, size, stateSign, 
  * @property {string} cell
  * @property {string} owner "" for the reader's own
  * @property {string} age
+ * @property {string} started
+ * @property {string} took with its progress and the time that is left
  * @property {string} peak
  * @property {string} why
  * @property {string} asks
- * @property {number | null} progress percent
+ * @property {string} subject its function, or its actor's class
+ * @property {number} colour
+ * @property {{submitted: number, started: number, took: number}} keys what it is sorted by
  * @property {boolean} cancellable
  *
  * @typedef {object} ActorView
@@ -36,12 +41,13 @@ import { ENDED, age, demandWords, deviceWords, plain, shortId, size, stateSign, 
  * @property {string} cell
  * @property {string} owner "" for the reader's own
  * @property {string} age
+ * @property {number} colour
  * @property {string} calls
  * @property {string} why
  * @property {boolean} alive
  */
 
-export const STATES = ["running", "waiting", "finished", "failed", "cancelled"];
+export const STATES = ["running", "waiting", "failed", "cancelled", "finished"];
 
 /** How many tasks there are of each state, of all, not only of those whose rows are here.
  * @param {Snapshot} snapshot @returns {Record<string, number>} */
@@ -63,14 +69,11 @@ export function waitingViews(snapshot, now) {
     .map((row) => taskView(row, snapshot, now));
 }
 
-/** The tasks that pass the filter, the newest first: how many there are, and the first `most` of them.
- * @param {Snapshot} snapshot @param {Filter} filter @param {number} most @param {number} now
- * @returns {{views: TaskView[], number: number}} */
-export function taskViews(snapshot, filter, most, now) {
+/** The tasks that pass the filter. @param {Snapshot} snapshot @param {Filter} filter @param {number} now @returns {TaskView[]} */
+export function taskViews(snapshot, filter, now) {
   const text = filter.text.trim().toLowerCase();
   const rows = (snapshot.tasks ?? []).filter((row) => passes(row, snapshot, filter, text));
-  rows.sort((a, b) => (b.submitted_at ?? 0) - (a.submitted_at ?? 0));
-  return { views: rows.slice(0, most).map((row) => taskView(row, snapshot, now)), number: rows.length };
+  return rows.map((row) => taskView(row, snapshot, now));
 }
 
 /** @param {TaskRow} row @param {Snapshot} snapshot @param {Filter} filter @param {string} text */
@@ -125,12 +128,28 @@ function taskView(row, snapshot, now) {
     cell: cellWords(snapshot, row),
     owner: ownerOf(snapshot, row),
     age: start == null ? "" : age((row.finished_at ?? now) - start),
+    started: row.started_at == null ? "" : clock(row.started_at, now),
+    took: tookWords(row, state, now),
+    subject: plain(subjectOf(row)),
+    colour: colourOf(snapshot, subjectOf(row), row.actor_id || row.task_id),
+    keys: { submitted: row.submitted_at ?? 0, started: row.started_at ?? Infinity, took: row.started_at == null ? -1 : (row.finished_at ?? now) - row.started_at },
     peak: row.peak_memory_bytes == null ? "" : size(row.peak_memory_bytes),
     why: [row.choice ? `runs as ${plain(row.choice)}` : "", withoutSubject(plain(whyOf(row, snapshot)), row)].filter(Boolean).join(": "),
     asks: Object.keys(row.demand ?? {}).length ? demandWords(row.demand) : "",
-    progress: row.progress && row.progress[1] ? Math.round((100 * row.progress[0]) / row.progress[1]) : null,
     cancellable: !over && row.state !== "ENDED_WITH_IT",
   };
+}
+
+/** How long it runs or ran, how far it is, and how long the rest takes at that pace; of one that waits, how long it has.
+ * @param {TaskRow} row @param {string} state @param {number} now */
+function tookWords(row, state, now) {
+  if (row.started_at == null) return state === "waiting" && row.submitted_at != null ? `waits ${age(now - row.submitted_at)}` : "";
+  const seconds = (row.finished_at ?? now) - row.started_at;
+  if (row.finished_at != null) return duration(seconds);
+  const [done, total] = row.progress ?? [0, 0];
+  if (!total) return age(seconds);
+  const left = done > 0 && done < total ? `${age((seconds * (total - done)) / done)} left` : "";
+  return [age(seconds), `${Math.round((100 * done) / total)} %`, left].filter(Boolean).join(" · ");
 }
 
 /** @param {Snapshot} snapshot @param {number} now @returns {ActorView[]} */
@@ -151,6 +170,7 @@ function actorView(row, snapshot, now) {
     cell: cellWords(snapshot, row),
     owner: ownerOf(snapshot, row),
     age: row.since == null ? "" : age(now - row.since),
+    colour: colourOf(snapshot, row.class_name, row.actor_id),
     calls: row.pending_calls ? String(row.pending_calls) : "",
     why: [row.restarts ? `restarted ${row.restarts} ×` : "", plain(row.why)].filter(Boolean).join(" · "),
     alive: row.state !== "DEAD",

@@ -1,7 +1,7 @@
 // Lanes for each device: who ran on it when, and how long it had waited before.
 
 import { colourOf, subjectOf } from "./colours.js";
-import { deviceLabel } from "./devices.js";
+import { deviceLabels } from "./device_labels.js";
 import { ownerOf } from "./owners.js";
 import { age, plain, stateWord } from "./words.js";
 
@@ -56,11 +56,12 @@ function holdingActors(snapshot) {
  * @param {Snapshot} snapshot @param {TaskRow[]} rows */
 function lanesOf(snapshot, rows) {
   const devices = (snapshot.devices ?? []).filter((row) => row.offered !== false);
+  const labels = deviceLabels(snapshot.devices ?? []);
   const several = new Set(devices.map((row) => row.node_id)).size > 1;
   const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
   const lanes = devices.map((device) => ({
     key: `${device.node_id ?? ""}/${device.resource}/${device.id}`,
-    label: (several ? `${names.get(device.node_id ?? "") ?? ""} ` : "") + deviceLabel(device),
+    label: (several ? `${names.get(device.node_id ?? "") ?? ""} ` : "") + labels.get(device),
     rows: rows.filter(
       (row) =>
         row.kind !== "actor creation" && // its actor's own row says it

@@ -35,6 +35,19 @@ export function age(seconds) {
   return `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
 }
 
+/** How long something ran: tenths of a second where that says more. @param {number} seconds */
+export function duration(seconds) {
+  return seconds < 9.95 ? `${Math.max(0, seconds).toFixed(1)} s` : age(seconds);
+}
+
+/** A moment of today as "14:03:22", of another day as "11-22 14:03". @param {number} time @param {number} now */
+export function clock(time, now) {
+  const at = new Date(time * 1000);
+  const two = (/** @type {number} */ number) => String(number).padStart(2, "0");
+  const [day, clockTime] = [`${two(at.getMonth() + 1)}-${two(at.getDate())}`, `${two(at.getHours())}:${two(at.getMinutes())}`];
+  return at.toDateString() === new Date(now * 1000).toDateString() ? `${clockTime}:${two(at.getSeconds())}` : `${day} ${clockTime}`;
+}
+
 /** A user's text on one line: control characters and those that turn the direction of text are spelled out.
  * @param {string | null | undefined} text */
 export function plain(text) {
@@ -44,9 +57,9 @@ export function plain(text) {
   );
 }
 
-/** `count(2, "node")` is "2 nodes". @param {number} number @param {string} noun */
+/** `count(2, "node")` is "2 nodes"; a noun that ends in s stays as it is. @param {number} number @param {string} noun */
 export function count(number, noun) {
-  return number === 1 ? `${number} ${noun}` : `${number} ${noun}s`;
+  return number === 1 || noun.endsWith("s") ? `${number} ${noun}` : `${number} ${noun}s`;
 }
 
 /** "1 CPU, 0.5 GPU". @param {Record<string, number> | undefined} demand */

@@ -1,4 +1,39 @@
 // nbaccel's cockpit, joined from nbaccel/notebook/cockpit/ by tools/join_cockpit.py. Change it there.
+const TASKS = '.scroll[aria-label="Tasks"]';
+function watchSight(root, state, redraw) {
+	const scrolled = (event) => {
+		const region = (event.target);
+		if (!region.matches?.(TASKS)) return;
+		state.scrolled = { ...state.scrolled, top: region.scrollTop, height: region.clientHeight };
+		redraw();
+	};
+	const moved = (event) => {
+		const over = event.type === "pointerover" && Boolean((event.target).closest?.(`${TASKS} tbody`));
+		if (over === Boolean(state.held)) return;
+		state.held = over ? state.order : null;
+		redraw();
+	};
+	root.addEventListener("scroll", scrolled, true);
+	root.addEventListener("pointerover", moved);
+	root.addEventListener("pointerleave", moved);
+	return () => {
+		root.removeEventListener("scroll", scrolled, true);
+		root.removeEventListener("pointerover", moved);
+		root.removeEventListener("pointerleave", moved);
+	};
+}
+function measure(root, state) {
+	const region = root.querySelector(TASKS);
+	const rows = region?.querySelectorAll("tr[data-task]");
+	if (!region || !rows?.length) return false;
+	const before = state.scrolled;
+	const first = (rows[0]).getBoundingClientRect();
+	const last = (rows[rows.length - 1]).getBoundingClientRect();
+	const row = (last.bottom - first.top) / rows.length;
+	const same = row < 8 || Math.abs(row - before.row) < 4;
+	state.scrolled = { top: region.scrollTop, height: Math.max(region.clientHeight, 100), row: same ? before.row : row };
+	return !same || Math.abs(state.scrolled.top - before.top) > 1;
+}
 const SIZES = ([
 	[2 ** 40, "TiB"],
 	[2 ** 30, "GiB"],
@@ -27,6 +62,15 @@ function age(seconds) {
 	if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
 	return `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
 }
+function duration(seconds) {
+	return seconds < 9.95 ? `${Math.max(0, seconds).toFixed(1)} s` : age(seconds);
+}
+function clock(time, now) {
+	const at = new Date(time * 1000);
+	const two = (number) => String(number).padStart(2, "0");
+	const [day, clockTime] = [`${two(at.getMonth() + 1)}-${two(at.getDate())}`, `${two(at.getHours())}:${two(at.getMinutes())}`];
+	return at.toDateString() === new Date(now * 1000).toDateString() ? `${clockTime}:${two(at.getSeconds())}` : `${day} ${clockTime}`;
+}
 function plain(text) {
 	return (text ?? "").replace(
 		/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
@@ -34,7 +78,7 @@ function plain(text) {
 	);
 }
 function count(number, noun) {
-	return number === 1 ? `${number} ${noun}` : `${number} ${noun}s`;
+	return number === 1 || noun.endsWith("s") ? `${number} ${noun}` : `${number} ${noun}s`;
 }
 function demandWords(demand) {
 	const parts = Object.entries(demand ?? {}).filter(([, quantity]) => quantity);
@@ -118,14 +162,24 @@ function actions(root, source, state, view) {
 			view.find();
 		},
 		window: (data) => void (state.window = Number(data.window)),
-		"show-more"() {
-			state.rowsShown += 100;
-			view.find();
-		},
 		"ask-more"() {
 			state.wide = true;
 			view.more();
+			view.find();
 		},
+		count(data) {
+			state.details = true;
+			state.tab = "tasks";
+			state.filter = { state: data.state === "ended with it" ? "" : (data.state ?? ""), cell: "", text: data.text ?? "" };
+			view.find();
+		},
+		sort(data) {
+			const column = data.column ?? "";
+			state.sort = { column, down: state.sort.column === column && !state.sort.down };
+			state.held = null;
+		},
+		group: (data) => void (state.open.delete(data.function ?? "") || state.open.add(data.function ?? "")),
+		tile: (data) => void (state.device = state.device === data.device ? "" : (data.device ?? "")),
 		trace: () => save(root.ownerDocument, JSON.stringify(traceOf(source.snapshot() ?? { runtime: { engine: "", version: "" } }, view.now()))),
 	};
 	const clicked = (event) => {
@@ -157,11 +211,13 @@ function actions(root, source, state, view) {
 		}
 		view.redraw();
 	});
+	const ended = watchSight(root, state, view.redraw);
 	root.addEventListener("click", clicked);
 	root.addEventListener("input", typed);
 	root.addEventListener("keydown", key);
 	return () => {
 		heard();
+		ended();
 		for (const timer of waitingFor.values()) clearTimeout(timer);
 		root.removeEventListener("click", clicked);
 		root.removeEventListener("input", typed);
@@ -281,8 +337,10 @@ function set(element, name, value) {
 	else element.setAttribute(name, value === true ? "" : String(value));
 }
 const FIND_EVERY_MS = 1000;
-function findKey({ filter, rowsShown }) {
-	return filter.state || filter.cell || filter.text.trim() ? JSON.stringify([filter, rowsShown]) : "";
+const FOUND_AT_FIRST = 200;
+const MOST_FOUND = 1000;
+function findKey({ filter, wide }) {
+	return filter.state || filter.cell || filter.text.trim() ? JSON.stringify([filter, wide]) : "";
 }
 function foundNow(state) {
 	const key = findKey(state);
@@ -299,7 +357,7 @@ function finder(source, state) {
 		if (!key) return;
 		last = Date.now();
 		asked = key;
-		source.send({ say: "find", id: state.id, key, filter: state.filter, limit: state.rowsShown });
+		source.send({ say: "find", id: state.id, key, filter: state.filter, limit: state.wide ? MOST_FOUND : FOUND_AT_FIRST });
 	};
 	const find = () => {
 		if (findKey(state) !== asked) ask();
@@ -307,10 +365,21 @@ function finder(source, state) {
 	};
 	return { find, end: () => clearTimeout(later) };
 }
-function table(caption, columns, rows) {
-	const heads = columns.map((name, index) => h("th", { scope: "col", key: name || `c${index}` }, name || h("span", { class: "unseen" }, "Actions")));
+function table(caption, columns, rows, more = {}) {
+	const heads = columns.map((column, index) => head(typeof column === "string" ? { name: column } : column, index, more.sort));
 	return h("div", { class: "scroll", key: caption, role: "region", "aria-label": caption, tabindex: "0" },
-		h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)));
+		h("table", { "aria-rowcount": more.rows && more.rows + 1 }, h("caption", { class: "unseen" }, caption),
+			h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)));
+}
+function head({ name, sort }, index, sorted) {
+	if (!sort) return h("th", { scope: "col", key: name || `c${index}` }, name || h("span", { class: "unseen" }, "Actions"));
+	const way = sorted?.column !== sort ? "none" : sorted.down ? "descending" : "ascending";
+	const arrow = { none: "", ascending: " ↑", descending: " ↓" }[way];
+	return h("th", { scope: "col", key: name, "aria-sort": way },
+		h("button", { type: "button", class: "sorts", "data-act": "sort", "data-column": sort }, name, h("span", { "aria-hidden": "true" }, arrow)));
+}
+function nameOf(name) {
+	return h("span", { class: "name cut", title: name }, name);
 }
 function button(label, props) {
 	return h("button", { type: "button", ...props }, label);
@@ -331,31 +400,84 @@ function endButton(act, whom, label, state) {
 function chip(text) {
 	return h("span", { class: "chip" }, text);
 }
-function empty(text) {
-	return h("p", { class: "quiet empty", key: "empty" }, text);
+function empty(text, code) {
+	return h("p", { class: "quiet empty", key: "empty" }, text, code && " ", code && h("code", {}, code));
 }
-function stateCell(sign, word) {
-	return h("td", { class: `nowrap state ${word}` }, h("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${word}`);
+function stateCell(sign, word, colour) {
+	const own = colour != null && (word === "running" || word === "alive") ? ` ink c${colour}` : "";
+	return h("td", { class: `nowrap state ${word}` }, h("span", { class: `sign${own}`, "aria-hidden": "true" }, sign), ` ${word}`);
 }
 function cell(content, kind) {
 	return h("td", kind ? { class: kind } : {}, content);
 }
+const GROUPS = 8;
+function drawTiles(devices, state) {
+	return h("div", { key: "tiles" },
+		h("ul", { class: "tiles", "aria-label": "Devices" }, devices.map((device) => knownTile(device, state))),
+		h("p", { class: "quiet small", key: "holders" }, heldBy(devices)));
+}
+function knownTile(device, state) {
+	const chosen = device.key === state.device;
+	const words = tileWords(device);
+	const content = [words, chosen, device.holders.map((holder) => `${holder.colour}/${holder.fraction}`)].join("\n");
+	const known = state.rows.get(`tile ${device.key}`);
+	if (known?.content === content) return known.shape;
+	const shape = tile(device, words, chosen);
+	state.rows.set(`tile ${device.key}`, { content, shape });
+	return shape;
+}
+function tile(device, words, chosen) {
+	const number = device.label.replace(/^\S+ /, "");
+	const parts = device.holders.map((holder) => h("span", { class: `part c${holder.colour}`, style: `width:${100 * holder.fraction}%` }));
+	return h("li", { key: device.key },
+		h("button", { type: "button", class: "tile", "data-act": "tile", "data-device": device.key, "aria-expanded": String(chosen), "aria-label": words, title: words },
+			h("span", { class: "number" }, h("span", {}, number), h("span", { class: "quiet" }, device.utilisation?.text ?? "")),
+			h("span", { class: "bar" }, parts)));
+}
+function tileWords(device) {
+	const holders = device.holders.map((holder) => [holder.name, holder.part, holder.cell && `cell ${holder.cell}`, holder.owner].filter(Boolean).join(" "));
+	const facts = [device.utilisation?.text, device.memory?.text, device.facts, device.reason].filter(Boolean);
+	return `${[device.node, device.label].filter(Boolean).join(" ")}, ${device.state}${holders.length ? `: ${holders.join("; ")}` : ""}${facts.map((fact) => `, ${fact}`).join("")}`;
+}
+function heldBy(devices) {
+	const numbers = new Map();
+	for (const device of devices) for (const { name } of device.holders) numbers.set(name, (numbers.get(name) ?? 0) + 1);
+	const sorted = [...numbers].sort((a, b) => b[1] - a[1]);
+	const names = sorted.slice(0, GROUPS).map(([name, number]) => (number > 1 ? `${name} × ${number}` : name));
+	if (sorted.length > GROUPS) names.push(`and ${sorted.length - GROUPS} more`);
+	return names.length ? `Held by ${names.join(", ")}` : "Nobody holds one.";
+}
+const MOST_ROWS = 8;
 function drawDevices(picture, state) {
 	if (!picture.devices.length) {
 		return [empty(`This machine offers no accelerator. ${picture.found.join(" ")}`.trim())];
 	}
-	const measured = picture.devices.some((device) => device.utilisation || device.memory);
-	const several = picture.devices.some((device) => device.node);
-	const columns = [...(several ? ["Node"] : []), "Device", picture.ended ? "State" : "In use", ...(measured ? ["Load and memory"] : []), ...(picture.ended ? [] : ["Held by"])];
-	return [table("Devices", columns, picture.devices.map((device) => row(device, several, measured, picture, state)))];
+	if (picture.devices.length <= MOST_ROWS) return [models(picture.devices), rows(picture.devices, picture, state)];
+	const chosen = picture.devices.filter((device) => device.key === state.device);
+	return [models(picture.devices), drawTiles(picture.devices, state), chosen.length > 0 && rows(chosen, picture, state)];
 }
-function row(device, several, measured, picture, state) {
+function models(devices) {
+	if (!sameModel(devices)) return null;
+	const [{ model, mark }] = devices;
+	return h("p", { class: "quiet small models", key: "models" }, `${devices.length} × ${model} `, mark && chip(mark));
+}
+function sameModel(devices) {
+	return devices.length > 1 && devices.every((device) => device.model === devices[0].model && device.mark === devices[0].mark);
+}
+function rows(devices, picture, state) {
+	const measured = devices.some((device) => device.utilisation || device.memory);
+	const several = devices.some((device) => device.node);
+	const said = sameModel(picture.devices);
+	const columns = ["Device", ...(several ? ["Node"] : []), picture.ended ? "State" : "In use", ...(measured ? ["Load and memory"] : []), ...(picture.ended ? [] : ["Held by"])];
+	return table("Devices", columns, devices.map((device) => row(device, { several, measured, said }, picture, state)));
+}
+function row(device, { several, measured, said }, picture, state) {
 	return h(
 		"tr",
 		{ key: device.key, "data-device": device.label },
+		h("th", { scope: "row", title: device.title || null }, h("span", { class: "label" }, device.label), !said && device.mark && chip(device.mark),
+			!said && h("span", { class: "quiet small model" }, device.model)),
 		several && h("td", { class: "quiet" }, device.node),
-		h("th", { scope: "row" }, h("span", { class: "label" }, device.label), device.mark && chip(device.mark),
-			h("span", { class: "quiet small model" }, device.model)),
 		h("td", { class: "use" }, !picture.ended && useBar(device), h("span", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`)),
 		measured && h("td", { class: "load", title: device.facts }, meter("utilisation", device.label, device.utilisation), meter("memory", device.label, device.memory)),
 		!picture.ended && h("td", { class: "holders" }, holders(device, picture, state)),
@@ -384,7 +506,7 @@ function holderLine(holder, device, picture, state) {
 	const facts = [holder.part, where, holder.age].filter(Boolean).join(" · ");
 	return h("li", { key: holder.key, title: holder.pid },
 		h("span", { class: `swatch c${holder.colour}`, "aria-hidden": "true" }),
-		h("span", { class: "who" }, h("span", { class: "name" }, holder.name), h("span", { class: "quiet facts" }, facts)),
+		h("span", { class: "who" }, nameOf(holder.name), h("span", { class: "quiet facts" }, facts)),
 		(holder.taskId || holder.actorId) && stop(holder, device, state));
 }
 function stop(holder, device, state) {
@@ -398,7 +520,41 @@ function ownerOf(snapshot, row) {
 function cellWords(snapshot, row) {
 	return [ownerOf(snapshot, row), plain(row.cell)].filter(Boolean).join(" ");
 }
-const STATES = ["running", "waiting", "finished", "failed", "cancelled"];
+const PALETTE = {
+	hues: [
+		["#2f96e3", "#288dd6", "#1a83cc"],
+		["#da7360", "#ce6b59", "#c46250"],
+		["#05948b", "#008a82", "#269d94"],
+		["#af80c0", "#a578b5", "#9b6fac"],
+		["#899500", "#808c00", "#778200"],
+		["#7672c9", "#6e6abd", "#7f7cd1"],
+		["#317f40", "#3d884a", "#479153"],
+		["#9d5599", "#a35b9f", "#a962a4"],
+	],
+	failure: "#ec1c24",
+	attention: "#c77700",
+	waiting: "#808080",
+	grounds: ["#ffffff", "#212121"],
+};
+const HUES = PALETTE.hues.length;
+const SHADES = PALETTE.hues[0].length;
+function numberOf(text) {
+	let hash = 2166136261;
+	for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
+	return (hash ^ (hash >>> 15)) >>> 0;
+}
+function colourOf(snapshot, subject, id) {
+	const hue = snapshot.hues?.[subject] ?? numberOf(subject) % HUES;
+	return hue * SHADES + (id ? numberOf(id) % SHADES : 0);
+}
+function subjectOf(row) {
+	const whole = row.function || row.name;
+	return (row.kind ?? "task") === "task" ? whole : whole.split(".", 1)[0];
+}
+function colourRules(scope) {
+	return PALETTE.hues.flat().map((colour, number) => `${scope} .c${number}{background:${colour};fill:${colour};--c:${colour}}`).join("\n");
+}
+const STATES = ["running", "waiting", "failed", "cancelled", "finished"];
 function taskCounts(snapshot) {
 	const counts = Object.fromEntries(STATES.map((state) => [state, 0]));
 	for (const [state, number] of Object.entries(snapshot.counts ?? {})) {
@@ -413,11 +569,10 @@ function waitingViews(snapshot, now) {
 		.sort((a, b) => (a.submitted_at ?? 0) - (b.submitted_at ?? 0))
 		.map((row) => taskView(row, snapshot, now));
 }
-function taskViews(snapshot, filter, most, now) {
+function taskViews(snapshot, filter, now) {
 	const text = filter.text.trim().toLowerCase();
 	const rows = (snapshot.tasks ?? []).filter((row) => passes(row, snapshot, filter, text));
-	rows.sort((a, b) => (b.submitted_at ?? 0) - (a.submitted_at ?? 0));
-	return { views: rows.slice(0, most).map((row) => taskView(row, snapshot, now)), number: rows.length };
+	return rows.map((row) => taskView(row, snapshot, now));
 }
 function passes(row, snapshot, filter, text) {
 	if (filter.state && stateWord(row.state) !== filter.state) return false;
@@ -459,12 +614,25 @@ function taskView(row, snapshot, now) {
 		cell: cellWords(snapshot, row),
 		owner: ownerOf(snapshot, row),
 		age: start == null ? "" : age((row.finished_at ?? now) - start),
+		started: row.started_at == null ? "" : clock(row.started_at, now),
+		took: tookWords(row, state, now),
+		subject: plain(subjectOf(row)),
+		colour: colourOf(snapshot, subjectOf(row), row.actor_id || row.task_id),
+		keys: { submitted: row.submitted_at ?? 0, started: row.started_at ?? Infinity, took: row.started_at == null ? -1 : (row.finished_at ?? now) - row.started_at },
 		peak: row.peak_memory_bytes == null ? "" : size(row.peak_memory_bytes),
 		why: [row.choice ? `runs as ${plain(row.choice)}` : "", withoutSubject(plain(whyOf(row, snapshot)), row)].filter(Boolean).join(": "),
 		asks: Object.keys(row.demand ?? {}).length ? demandWords(row.demand) : "",
-		progress: row.progress && row.progress[1] ? Math.round((100 * row.progress[0]) / row.progress[1]) : null,
 		cancellable: !over && row.state !== "ENDED_WITH_IT",
 	};
+}
+function tookWords(row, state, now) {
+	if (row.started_at == null) return state === "waiting" && row.submitted_at != null ? `waits ${age(now - row.submitted_at)}` : "";
+	const seconds = (row.finished_at ?? now) - row.started_at;
+	if (row.finished_at != null) return duration(seconds);
+	const [done, total] = row.progress ?? [0, 0];
+	if (!total) return age(seconds);
+	const left = done > 0 && done < total ? `${age((seconds * (total - done)) / done)} left` : "";
+	return [age(seconds), `${Math.round((100 * done) / total)} %`, left].filter(Boolean).join(" · ");
 }
 function actorViews(snapshot, now) {
 	return (snapshot.actors ?? []).map((row) => actorView(row, snapshot, now));
@@ -481,67 +649,188 @@ function actorView(row, snapshot, now) {
 		cell: cellWords(snapshot, row),
 		owner: ownerOf(snapshot, row),
 		age: row.since == null ? "" : age(now - row.since),
+		colour: colourOf(snapshot, row.class_name, row.actor_id),
 		calls: row.pending_calls ? String(row.pending_calls) : "",
 		why: [row.restarts ? `restarted ${row.restarts} ×` : "", plain(row.why)].filter(Boolean).join(" · "),
 		alive: row.state !== "DEAD",
 	};
 }
+const MOST_OF_ONE = 8;
+const ORDER = ["running", "failed", "waiting", "cancelled", "finished"];
+const OVERSCAN = 12;
+const KEYS = {
+	task: (task) => `${task.name}\n${task.short}`,
+	state: (task) => place(task.state),
+	devices: (task) => task.devices || "~",
+	started: (task) => task.keys.started,
+	took: (task) => task.keys.took,
+};
+function place(state) {
+	const at = ORDER.indexOf(state);
+	return at < 0 ? ORDER.length : at;
+}
+function ordered(tasks, sort, held) {
+	const key = KEYS[sort.column];
+	const usual = (a, b) => place(a.state) - place(b.state) || b.keys.submitted - a.keys.submitted;
+	const compare = (a, b) => {
+		if (!key) return usual(a, b);
+		const [one, other] = [key(a), key(b)];
+		const way = one < other ? -1 : one > other ? 1 : 0;
+		return (sort.down ? -way : way) || usual(a, b);
+	};
+	const sorted = [...tasks].sort(compare);
+	if (!held) return sorted;
+	const before = new Map(held.map((id, index) => [id, index]));
+	return sorted.sort((a, b) => (before.get(a.id) ?? held.length) - (before.get(b.id) ?? held.length));
+}
+function grouped(tasks, open) {
+	const bySubject = new Map();
+	for (const task of tasks) {
+		const same = bySubject.get(task.subject);
+		if (same) same.push(task);
+		else bySubject.set(task.subject, [task]);
+	}
+	const rows = [];
+	for (const task of tasks) {
+		const same = bySubject.get(task.subject) ?? [];
+		if (same.length <= MOST_OF_ONE) rows.push({ task, inGroup: false });
+		else if (same[0] === task) rows.push(...groupRows(same, open.has(task.subject)));
+	}
+	return rows;
+}
+function groupRows(tasks, open) {
+	const counts = new Map();
+	for (const task of tasks) counts.set(task.state, (counts.get(task.state) ?? 0) + 1);
+	const done = counts.get("finished") ?? 0;
+	const others = STATES.filter((state) => state !== "finished" && counts.get(state)).map((state) => `${counts.get(state)} ${state}`);
+	const group = { subject: tasks[0].subject, tasks, open, done, words: [`${done} of ${tasks.length}`, ...others].join(" · ") };
+	return [{ group }, ...(open ? tasks.map((task) => ({ task, inGroup: true })) : [])];
+}
+function alike(waiting) {
+	const groups = new Map();
+	for (const task of waiting) {
+		const key = `${task.name}\n${task.why}\n${task.asks}`;
+		const group = groups.get(key) ?? { task, number: 0 };
+		group.number += 1;
+		groups.set(key, group);
+	}
+	return [...groups.values()].sort((a, b) => b.number - a.number);
+}
+function inSight(number, scrolled) {
+	const seen = Math.ceil(scrolled.height / scrolled.row) + 2 * OVERSCAN;
+	const first = Math.max(0, Math.min(Math.floor(scrolled.top / scrolled.row) - OVERSCAN, number - seen));
+	return { first, last: Math.min(number, first + seen) };
+}
 function drawWaiting(picture, state) {
-	if (!picture.waiting.length) return [empty("Nothing waits.")];
-	const rows = picture.waiting.map((task) =>
-		h("tr", { key: task.id, "data-task": task.id }, nameCell(task), cell(task.asks, "nowrap"), cell(task.cell, "nowrap"), cell(task.age, "nowrap"),
-			cell(whyCell(task, picture.waiting), "why"), cell(cancel(task, picture, state), "acts")),
+	if (!picture.waiting.length) return [empty("Nothing waits. A task that finds no free device waits here, with the reason.")];
+	const groups = alike(picture.waiting);
+	const rows = groups.map(({ task, number }) =>
+		h("tr", { key: task.id, "data-task": task.id }, nameCell(task, number), cell(task.asks, "nowrap"), cell(task.cell, "nowrap"), cell(task.age, "nowrap"),
+			cell(task.why || h("span", { class: "quiet" }, "asked for, not looked at yet"), "why"),
+			cell(number > 1 ? showAll(task, number) : cancel(task, picture, state), "acts")),
 	);
-	const more = picture.counts.waiting - rows.length;
+	const more = picture.counts.waiting - picture.waiting.length;
 	return [
 		table("Waiting tasks", ["Task", "Asks for", "Cell", "For", "Why it waits", ""], rows),
 		more > 0 && moreLine(`and ${more} more that wait`, state),
 	];
 }
-function whyCell(task, all) {
-	const before = all[all.indexOf(task) - 1];
-	if (!task.why) return h("span", { class: "quiet" }, "asked for, not looked at yet");
-	return before?.why === task.why ? h("span", { class: "quiet" }, "the same") : task.why;
+function showAll(task, number) {
+	return button(`Show all ${number}`, { "data-act": "count", "data-state": "waiting", "data-text": task.name, "aria-label": `Show all ${number} ${task.name} that wait` });
 }
-function drawTasks(picture, state) {
-	const measured = picture.tasks.some((task) => task.peak);
-	const rows = picture.tasks.map((task) => knownRow(task, measured, picture, state));
-	const columns = ["Task", "State", "Devices", "Pid", "Cell", "Age", ...(measured ? ["Peak memory"] : []), "Why", ""];
-	const hidden = picture.tasksFound - rows.length;
-	const unsent = picture.taskTotal - picture.taskRows;
-	return [
-		filters(picture, state),
-		rows.length ? table("Tasks", columns, rows) : empty(nothingFound(picture)),
-		hidden > 0 && h("p", { class: "more", key: "hidden" }, button(`Show ${Math.min(hidden, 100)} more`, { "data-act": "show-more" }),
-			h("span", { class: "quiet" }, ` ${rows.length} of ${picture.tasksFound} rows`)),
-		hidden <= 0 && unsent > 0 && !picture.foundInAll && moreLine(`${picture.taskRows} of ${picture.taskTotal} tasks are here`, state),
-	];
-}
-function nothingFound(picture) {
-	if (!picture.taskTotal) return "No task yet.";
-	return picture.foundInAll ? "No task passes the filter." : "No task of these rows passes the filter.";
-}
-function knownRow(task, measured, picture, state) {
-	const content = [...Object.values(task), measured, picture.ended, state.asked.has(task.id), state.doubted === task.id].join("\n");
-	const known = state.rows.get(task.id);
-	if (known?.content === content) return known.shape;
-	const shape = taskRow(task, measured, picture, state);
-	state.rows.set(task.id, { content, shape });
-	return shape;
-}
-function taskRow(task, measured, picture, state) {
-	return h("tr", { key: task.id, "data-task": task.id }, nameCell(task), stateCell(task.sign, task.state),
-		cell(task.devices || task.asks, task.devices ? "nowrap" : "quiet"), cell(task.pid), cell(task.cell, "nowrap"),
-		cell([task.age, task.progress != null && ` · ${task.progress} %`], "nowrap"), measured && cell(task.peak, "nowrap"),
-		cell(task.why && h("span", { class: "two-lines", title: task.why }, task.why), task.why ? "why" : ""),
-		cell([cancel(task, picture, state), logs(task, picture)], "acts"));
-}
-function nameCell(task) {
-	return h("th", { scope: "row", title: task.id }, h("span", { class: "name" }, task.name), h("span", { class: "quiet small" }, `#${task.short}`));
+function nameCell(task, number) {
+	return h("th", { scope: "row" }, nameOf(task.name), h("span", { class: "quiet small below" }, number > 1 ? `× ${number}` : `#${task.short}`));
 }
 function cancel(task, picture, state) {
 	if (!task.cancellable || picture.ended) return null;
 	return endButton("cancel", task, `#${task.short}`, state);
+}
+function moreLine(text, state) {
+	return h("p", { class: "more", key: "unsent" }, h("span", { class: "quiet" }, `${text} `),
+		!state.wide && button("Ask for more rows", { "data-act": "ask-more" }));
+}
+function drawActors(picture, state) {
+	if (!picture.actors.length) return [empty("No actor. A remote class that is called makes one:", "Counter.remote()")];
+	const rows = picture.actors.map((actor) =>
+		h("tr", { key: actor.id, "data-actor": actor.id }, h("th", { scope: "row" }, nameOf(actor.name), h("span", { class: "quiet small below" }, [`#${actor.id.slice(0, 8)}`, actor.pid && `pid ${actor.pid}`].filter(Boolean).join(" · "))),
+			stateCell(actor.sign, actor.state, actor.colour), cell(actor.devices, "nowrap"), cell(actor.cell, "nowrap"), cell(actor.age, "nowrap"),
+			cell(actor.calls), cell(actor.why, "why"),
+			cell(actor.alive && !picture.ended && endButton("kill", actor, `#${actor.id.slice(0, 8)}`, state), "acts")),
+	);
+	return [
+		table("Actors", ["Actor", "State", "Devices", "Cell", "Age", "Calls waiting", "Why", ""], rows),
+		picture.actorsMore > 0 && h("p", { class: "quiet more", key: "more" }, `and ${picture.actorsMore} more actors`),
+	];
+}
+function drawAlerts(picture) {
+	if (!picture.alerts.length) return [empty("No alert. What a person should look at is told here: failures, leaks, lost devices.")];
+	return [h("ul", { class: "alerts", key: "alerts" }, picture.alerts.map((alert) =>
+		h("li", { key: alert.key }, h("strong", {}, h("span", { "aria-hidden": "true" }, "⚠ "), alert.kind), ` ${alert.message}`, h("span", { class: "quiet" }, ` ${alert.age} ago`))))];
+}
+function drawNodes(picture) {
+	const rows = picture.nodes.map((node) =>
+		h("tr", { key: node.key }, h("th", { scope: "row" }, h("span", { class: "name" }, node.name)), stateCell(node.sign, node.state), cell(node.role),
+			cell(node.resources), cell(node.why, "why")),
+	);
+	return [table("Nodes", ["Node", "State", "Role", "Resources", "Why"], rows)];
+}
+function drawTasks(picture, state) {
+	const filled = { peak: picture.tasks.some((task) => task.peak), why: picture.tasks.some((task) => task.why) };
+	state.order = picture.tasks.map((task) => task.id);
+	const rows = state.sort.column ? picture.tasks.map((task) => ({ task, inGroup: false })) : grouped(picture.tasks, state.open);
+	const hidden = picture.tasksFound - picture.tasks.length;
+	const unsent = picture.foundInAll ? hidden : picture.taskTotal - picture.taskRows;
+	return [
+		filters(picture, state),
+		rows.length ? tableOf(rows, filled, picture, state) : nothingFound(picture),
+		unsent > 0 && moreLine(`${picture.tasks.length} of ${picture.foundInAll ? picture.tasksFound : picture.taskTotal} tasks are here`, state),
+	];
+}
+function tableOf(rows, filled, picture, state) {
+	const columns = [
+		{ name: "Task", sort: "task" }, { name: "State", sort: "state" }, { name: "Devices", sort: "devices" }, "Cell",
+		{ name: "Started", sort: "started" }, { name: "Took", sort: "took" },
+		...(filled.peak ? ["Peak memory"] : []), ...(filled.why ? ["Why"] : []), "",
+	];
+	const { first, last } = inSight(rows.length, state.scrolled);
+	const drawn = rows.slice(first, last).map((row) => ("group" in row ? groupRow(row.group, columns.length, picture) : knownRow(row.task, row.inGroup, filled, picture, state)));
+	const { row } = state.scrolled;
+	return table("Tasks", columns, [gap("above", first * row), ...drawn, gap("below", (rows.length - last) * row)].filter(Boolean), { rows: rows.length, sort: state.sort });
+}
+function gap(where, height) {
+	return height > 0 && h("tr", { key: where, class: "gap", "aria-hidden": "true", style: `height:${Math.round(height)}px` });
+}
+function nothingFound(picture) {
+	if (!picture.taskTotal) return empty("No task yet. A remote function that is called makes one:", "f.remote()");
+	return empty(picture.foundInAll ? "No task passes the filter." : "No task of these rows passes the filter.");
+}
+function groupRow(group, columns, picture) {
+	const { subject, tasks, open, done, words } = group;
+	const partly = picture.taskTotal > picture.taskRows && !picture.foundInAll ? ` (of the ${picture.taskRows} rows that are here)` : "";
+	return h("tr", { key: `group/${subject}`, class: "group", "data-function": subject },
+		h("th", { scope: "row", colspan: columns },
+			h("button", { type: "button", class: "opens", "data-act": "group", "data-function": subject, "aria-expanded": String(open) },
+				h("span", { "aria-hidden": "true" }, open ? "▾ " : "▸ "), nameOf(subject)),
+			h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: `part c${tasks[0].colour}`, style: `width:${(100 * done) / tasks.length}%` })),
+			h("span", { class: "quiet" }, words + partly)));
+}
+function knownRow(task, inGroup, filled, picture, state) {
+	const content = [...Object.values(task), inGroup, filled.peak, filled.why, picture.ended, state.asked.has(task.id), state.doubted === task.id].join("\n");
+	const known = state.rows.get(task.id);
+	if (known?.content === content) return known.shape;
+	const shape = taskRow(task, inGroup, filled, picture, state);
+	state.rows.set(task.id, { content, shape });
+	return shape;
+}
+function taskRow(task, inGroup, filled, picture, state) {
+	const below = [`#${task.short}`, task.pid && `pid ${task.pid}`].filter(Boolean).join(" · ");
+	return h("tr", { key: task.id, "data-task": task.id, class: inGroup ? "inner" : null },
+		h("th", { scope: "row" }, nameOf(task.name), h("span", { class: "quiet small below" }, below)),
+		stateCell(task.sign, task.state, task.colour),
+		cell(task.devices || task.asks, task.devices ? "nowrap" : "quiet nowrap"), cell(task.cell, "nowrap"),
+		cell(task.started, "nowrap"), cell(task.took, "nowrap"), filled.peak && cell(task.peak, "nowrap"),
+		filled.why && cell(task.why && h("span", { class: "two-lines", title: task.why }, task.why), task.why ? "why" : ""),
+		cell([cancel(task, picture, state), logs(task, picture)], "acts"));
 }
 function logs(task, picture) {
 	if (task.state === "waiting" || picture.ended) return null;
@@ -556,142 +845,36 @@ function filters(picture, state) {
 			option("", "all", filter.state), STATES.map((word) => option(word, `${word} (${picture.counts[word] ?? 0})`, filter.state)))),
 		h("label", {}, "Cell ", h("select", { "data-filter": "cell", value: filter.cell },
 			option("", "all", filter.cell), picture.cells.map((name) => option(name, name, filter.cell)))),
-		h("label", {}, "Text ", h("input", { type: "search", "data-filter": "text", value: filter.text, placeholder: "name, id, reason" })));
+		h("label", {}, "Text ", h("input", { type: "search", "data-filter": "text", value: filter.text, placeholder: "name, id, reason" })),
+		state.sort.column && button("In the usual order", { "data-act": "sort", "data-column": "" }));
 }
-function moreLine(text, state) {
-	return h("p", { class: "more", key: "unsent" }, h("span", { class: "quiet" }, `${text} `),
-		!state.wide && button("Ask for more rows", { "data-act": "ask-more" }));
+const LONG_ID = 20;
+function deviceLabels(rows) {
+	const kind = (row) => `${row.node_id ?? ""}/${row.resource}`;
+	const taken = new Set(rows.filter((row) => !row.parent).map((row) => `${kind(row)}/${row.id}`));
+	const cards = new Map();
+	const labels = new Map();
+	for (const row of rows) {
+		if (!row.parent) {
+			labels.set(row, `${plain(row.resource)} ${short(row.id)}`);
+			continue;
+		}
+		const key = `${kind(row)}/${row.parent}`;
+		const card = cards.get(key) ?? { number: firstFree(kind(row), taken), instances: 0 };
+		cards.set(key, card);
+		const profile = row.profile ? ` (${plain(row.profile)})` : "";
+		labels.set(row, `${plain(row.resource)} ${card.number} · MIG ${card.instances++}${profile}`);
+	}
+	return labels;
 }
-function drawActors(picture, state) {
-	if (!picture.actors.length) return [empty("No actor.")];
-	const rows = picture.actors.map((actor) =>
-		h("tr", { key: actor.id, "data-actor": actor.id }, h("th", { scope: "row" }, h("span", { class: "name" }, actor.name)),
-			stateCell(actor.sign, actor.state), cell(actor.devices, "nowrap"), cell(actor.pid), cell(actor.cell, "nowrap"), cell(actor.age, "nowrap"),
-			cell(actor.calls), cell(actor.why, "why"),
-			cell(actor.alive && !picture.ended && endButton("kill", actor, `#${actor.id.slice(0, 8)}`, state), "acts")),
-	);
-	return [
-		table("Actors", ["Actor", "State", "Devices", "Pid", "Cell", "Age", "Calls waiting", "Why", ""], rows),
-		picture.actorsMore > 0 && h("p", { class: "quiet more", key: "more" }, `and ${picture.actorsMore} more actors`),
-	];
+function firstFree(kind, taken) {
+	let number = 0;
+	while (taken.has(`${kind}/${number}`)) number += 1;
+	taken.add(`${kind}/${number}`);
+	return number;
 }
-function drawAlerts(picture) {
-	if (!picture.alerts.length) return [empty("No alert.")];
-	return [h("ul", { class: "alerts", key: "alerts" }, picture.alerts.map((alert) =>
-		h("li", { key: alert.key }, h("strong", {}, h("span", { "aria-hidden": "true" }, "⚠ "), alert.kind), ` ${alert.message}`, h("span", { class: "quiet" }, ` ${alert.age} ago`))))];
-}
-function drawNodes(picture) {
-	const rows = picture.nodes.map((node) =>
-		h("tr", { key: node.key }, h("th", { scope: "row" }, h("span", { class: "name" }, node.name)), stateCell(node.sign, node.state), cell(node.role),
-			cell(node.resources), cell(node.why, "why")),
-	);
-	return [table("Nodes", ["Node", "State", "Role", "Resources", "Why"], rows)];
-}
-const PALETTE = {
-	hues: [
-		["#2f96e3", "#288dd6", "#1a83cc"],
-		["#da7360", "#ce6b59", "#c46250"],
-		["#05948b", "#008a82", "#269d94"],
-		["#af80c0", "#a578b5", "#9b6fac"],
-		["#899500", "#808c00", "#778200"],
-		["#7672c9", "#6e6abd", "#7f7cd1"],
-		["#317f40", "#3d884a", "#479153"],
-		["#9d5599", "#a35b9f", "#a962a4"],
-	],
-	failure: "#ec1c24",
-	attention: "#c77700",
-	waiting: "#808080",
-	grounds: ["#ffffff", "#212121"],
-};
-const HUES = PALETTE.hues.length;
-const SHADES = PALETTE.hues[0].length;
-function numberOf(text) {
-	let hash = 2166136261;
-	for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
-	return (hash ^ (hash >>> 15)) >>> 0;
-}
-function colourOf(snapshot, subject, id) {
-	const hue = snapshot.hues?.[subject] ?? numberOf(subject) % HUES;
-	return hue * SHADES + (id ? numberOf(id) % SHADES : 0);
-}
-function subjectOf(row) {
-	const whole = row.function || row.name;
-	return (row.kind ?? "task") === "task" ? whole : whole.split(".", 1)[0];
-}
-function colourRules(scope) {
-	return PALETTE.hues.flat().map((colour, number) => `${scope} .c${number}{background:${colour};fill:${colour};--c:${colour}}`).join("\n");
-}
-function deviceViews(snapshot, now) {
-	const rows = (snapshot.devices ?? []).filter((row) => row.offered !== false);
-	const several = new Set(rows.map((row) => row.node_id)).size > 1;
-	const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
-	return rows.map((row) => deviceView(row, several ? (names.get(row.node_id ?? "") ?? row.node_id?.slice(0, 8) ?? "") : "", snapshot, now));
-}
-function deviceView(row, node, snapshot, now) {
-	const [sign, state] = deviceState(row);
-	const holders = holderViews(row.holders ?? [], snapshot, now);
-	return {
-		key: `${row.node_id ?? ""}/${row.resource}/${row.id}`,
-		label: deviceLabel(row),
-		node,
-		model: [plain(row.name || row.type || row.family), plain(row.profile)].filter(Boolean).join(" · "),
-		mark: (row.kind ?? "real") === "real" ? (row.parent ? `MIG of ${plain(row.parent)}` : "") : (row.kind ?? ""),
-		sign,
-		state,
-		use: useWords(holders),
-		utilisation: utilisation(row),
-		memory: memory(row),
-		facts: facts(row),
-		reason: plain(row.free_reason),
-		holders,
-	};
-}
-function deviceLabel(row) {
-	const id = plain(row.id);
-	return `${plain(row.resource)} ${id.length > 20 ? `${id.slice(0, 12)}…` : id}`;
-}
-function deviceState(row) {
-	const held = row.holders?.length;
-	if (row.over) return ["–", "given back"];
-	if (row.free_reason && !held) return ["✕", "busy"];
-	if (!held) return ["○", "free"];
-	return (row.free ?? 1) > 0 ? ["◐", "shared"] : ["●", "held"];
-}
-function holderViews(holders, snapshot, now) {
-	const ids = holders.map((holder) => holder.task_id ?? holder.actor_id ?? holder.name);
-	return holders.map((holder, index) => ({
-		key: ids[index],
-		name: plain(holder.name),
-		part: (holder.amount ?? 1) === 1 ? "" : amount(holder.amount ?? 1),
-		cell: plain(holder.cell),
-		owner: ownerOf(snapshot, holder),
-		age: holder.since ? age(now - holder.since) : "",
-		pid: holder.pid ? `pid ${holder.pid}` : "",
-		colour: colourOf(snapshot, holder.function || holder.name, holder.actor_id ?? ids[index]),
-		fraction: Math.min(1, Math.max(0, holder.amount ?? 1)),
-		taskId: holder.task_id ?? "",
-		actorId: holder.task_id ? "" : (holder.actor_id ?? ""),
-	}));
-}
-function useWords(holders) {
-	if (!holders.length) return "nobody holds it";
-	return holders.map((holder) => `${holder.name} ${holder.part || "1"}`).join(", ");
-}
-function utilisation(row) {
-	const percent = row.metrics?.utilisation_percent;
-	return percent == null ? null : { percent, text: `${Math.round(percent)} %` };
-}
-function memory(row) {
-	const used = row.metrics?.memory_used_bytes;
-	const total = row.metrics?.memory_total_bytes ?? row.memory_bytes;
-	if (used == null || !total) return null;
-	return { percent: (100 * used) / total, text: `${size(used)} of ${size(total)}` };
-}
-function facts(row) {
-	const parts = [];
-	if (row.metrics?.temperature_celsius != null) parts.push(`${Math.round(row.metrics.temperature_celsius)} °C`);
-	if (row.metrics?.power_watts != null) parts.push(`${Math.round(row.metrics.power_watts)} W`);
-	return parts.join(" · ");
+function short(id) {
+	return plain(id).length > LONG_ID ? `${plain(id).slice(0, 12)}…` : plain(id);
 }
 const LAST_MINUTE = 60;
 const WHOLE_RUN = 0;
@@ -716,11 +899,12 @@ function holdingActors(snapshot) {
 }
 function lanesOf(snapshot, rows) {
 	const devices = (snapshot.devices ?? []).filter((row) => row.offered !== false);
+	const labels = deviceLabels(snapshot.devices ?? []);
 	const several = new Set(devices.map((row) => row.node_id)).size > 1;
 	const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
 	const lanes = devices.map((device) => ({
 		key: `${device.node_id ?? ""}/${device.resource}/${device.id}`,
-		label: (several ? `${names.get(device.node_id ?? "") ?? ""} ` : "") + deviceLabel(device),
+		label: (several ? `${names.get(device.node_id ?? "") ?? ""} ` : "") + labels.get(device),
 		rows: rows.filter(
 			(row) =>
 				row.kind !== "actor creation" && // its actor's own row says it
@@ -852,20 +1036,29 @@ function drawEmpty(words) {
 	return [h("p", { class: "quiet", key: "none" }, words)];
 }
 function header(picture, state) {
-	const [engine, ...facts] = picture.title;
 	return h("header", { key: "header" },
 		h("div", { class: "line" },
-			h("strong", {}, "nbaccel"), h("span", { class: "quiet" }, [engine, ...facts].join(" · ")),
+			firstLine(picture),
 			picture.ended && h("span", { class: "chip" }, picture.ended),
 			picture.alerts.length > 0 && h("span", { class: "chip urgent" }, h("span", { "aria-hidden": "true" }, "⚠ "), picture.alerts.length === 1 ? "1 alert" : `${picture.alerts.length} alerts`),
 			button(state.details ? "Less" : "Details", { "data-act": "details", "aria-expanded": String(state.details), class: "aside" })),
-		h("div", { class: "line" }, h("span", {}, picture.summary), h("span", { class: "quiet" }, picture.resources.join(" · "))));
+		picture.resources.length > 0 && h("div", { class: "line quiet" }, picture.resources.join(" · ")));
+}
+function firstLine(picture) {
+	const counts = Object.entries(picture.counts).filter(([, number]) => number);
+	const parts = [
+		...picture.busy.map((words) => h("strong", { key: words }, words)),
+		...counts.map(([word, number]) => button(`${number} ${word}`, { key: word, class: `count ${word}`, "data-act": "count", "data-state": word, title: `Show the ${word} tasks` })),
+	];
+	const said = parts.flatMap((part, index) => (index ? [h("span", { key: `dot${index}`, class: "quiet" }, " · "), part] : [part]));
+	return h("span", { class: "first", title: picture.title.join(" · ") }, said,
+		!counts.length && h("span", { class: "quiet" }, said.length ? " · no task yet" : "no task yet"));
 }
 function compact(picture, state) {
-	const groups = picture.waiting.reduce(gather, ([])).slice(0, WAITING_SHOWN);
+	const groups = alike(picture.waiting).slice(0, WAITING_SHOWN);
 	const waiting = groups.map(({ task, number }) =>
-		h("li", { key: task.id }, h("span", { class: "sign", "aria-hidden": "true" }, "◌ "), h("span", { class: "name" }, task.name),
-			` waits ${task.age} `, h("span", { class: "quiet" }, task.why || task.asks, number > 1 && ` · and ${number - 1} more like it`)));
+		h("li", { key: task.id }, h("span", { class: "sign", "aria-hidden": "true" }, "◌ "), number > 1 && `× ${number} `, nameOf(task.name),
+			` waits ${task.age} `, h("span", { class: "quiet" }, task.why || task.asks)));
 	const more = picture.counts.waiting - groups.reduce((sum, group) => sum + group.number, 0);
 	if (more > 0) waiting.push(h("li", { key: "more", class: "quiet" }, `and ${more} more that wait`));
 	const alerts = picture.alerts.slice(0, 2).map((alert) => h("li", { key: alert.key }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`));
@@ -875,18 +1068,12 @@ function compact(picture, state) {
 		alerts.length > 0 && h("ul", { class: "alerts", key: "alerts", "aria-label": "Alerts" }, alerts),
 	];
 }
-function gather(groups, task) {
-	const same = groups.find((group) => group.task.name === task.name && group.task.why === task.why);
-	if (same) same.number += 1;
-	else groups.push({ task, number: 1 });
-	return groups;
-}
 function tabs(picture, state) {
 	return h("div", { class: "tabs", role: "tablist", "aria-label": "Views", key: "tabs" }, picture.tabs.map((tab) => {
 		const chosen = tab.id === state.tab;
 		return h("button", { type: "button", key: tab.id, role: "tab", id: `${state.id}-${tab.id}`, "aria-selected": String(chosen),
 			"aria-controls": `${state.id}-panel`, tabindex: chosen ? "0" : "-1", "data-act": "tab", "data-tab": tab.id },
-			tab.urgent && h("span", { "aria-hidden": "true" }, "⚠ "), tab.label, tab.badge > 0 && h("span", { class: "badge" }, String(tab.badge)));
+			tab.urgent && h("span", { "aria-hidden": "true" }, "⚠ "), tab.label, tab.badge > 0 && h("span", { class: tab.failed ? "badge failed" : "badge", title: tab.failed ? "failed" : null }, String(tab.badge)));
 	}));
 }
 function panel(picture, state) {
@@ -899,6 +1086,76 @@ function log(state) {
 	return h("section", { key: "log", class: "log", "aria-label": `Log of ${state.log.name}` },
 		h("div", { class: "line" }, h("strong", {}, `Log of ${state.log.name}`), button("Close", { "data-act": "close-log", class: "aside", "aria-label": "Close the log" })),
 		h("pre", { tabindex: "0" }, state.log.text || "(nothing printed yet)"));
+}
+function deviceViews(snapshot, now) {
+	const rows = (snapshot.devices ?? []).filter((row) => row.offered !== false);
+	const several = new Set(rows.map((row) => row.node_id)).size > 1;
+	const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
+	const labels = deviceLabels(snapshot.devices ?? []);
+	return rows.map((row) => deviceView(row, labels.get(row) ?? "", several ? (names.get(row.node_id ?? "") ?? row.node_id?.slice(0, 8) ?? "") : "", snapshot, now));
+}
+function deviceView(row, label, node, snapshot, now) {
+	const [sign, state] = deviceState(row);
+	const holders = holderViews(row.holders ?? [], snapshot, now);
+	return {
+		key: `${row.node_id ?? ""}/${row.resource}/${row.id}`,
+		label,
+		title: row.parent ? plain(row.id) : "",
+		node,
+		model: [plain(row.name || row.type || row.family), row.parent ? "" : plain(row.profile)].filter(Boolean).join(" · "),
+		mark: (row.kind ?? "real") === "real" ? "" : (row.kind ?? ""),
+		sign,
+		state,
+		use: useWords(holders),
+		utilisation: utilisation(row),
+		memory: memory(row),
+		facts: facts(row),
+		reason: plain(row.free_reason),
+		holders,
+	};
+}
+function deviceState(row) {
+	const held = row.holders?.length;
+	if (row.over) return ["–", "given back"];
+	if (row.free_reason && !held) return ["✕", "busy"];
+	if (!held) return ["○", "free"];
+	return (row.free ?? 1) > 0 ? ["◐", "shared"] : ["●", "held"];
+}
+function holderViews(holders, snapshot, now) {
+	const ids = holders.map((holder) => holder.task_id ?? holder.actor_id ?? holder.name);
+	return holders.map((holder, index) => ({
+		key: ids[index],
+		name: plain(holder.name),
+		part: (holder.amount ?? 1) === 1 ? "" : amount(holder.amount ?? 1),
+		cell: plain(holder.cell),
+		owner: ownerOf(snapshot, holder),
+		age: holder.since ? age(now - holder.since) : "",
+		pid: holder.pid ? `pid ${holder.pid}` : "",
+		colour: colourOf(snapshot, holder.function || holder.name, holder.actor_id ?? ids[index]),
+		fraction: Math.min(1, Math.max(0, holder.amount ?? 1)),
+		taskId: holder.task_id ?? "",
+		actorId: holder.task_id ? "" : (holder.actor_id ?? ""),
+	}));
+}
+function useWords(holders) {
+	if (!holders.length) return "nobody holds it";
+	return holders.map((holder) => `${holder.name} ${holder.part || "1"}`).join(", ");
+}
+function utilisation(row) {
+	const percent = row.metrics?.utilisation_percent;
+	return percent == null ? null : { percent, text: `${Math.round(percent)} %` };
+}
+function memory(row) {
+	const used = row.metrics?.memory_used_bytes;
+	const total = row.metrics?.memory_total_bytes ?? row.memory_bytes;
+	if (used == null || !total) return null;
+	return { percent: (100 * used) / total, text: `${size(used)} of ${size(total)}` };
+}
+function facts(row) {
+	const parts = [];
+	if (row.metrics?.temperature_celsius != null) parts.push(`${Math.round(row.metrics.temperature_celsius)} °C`);
+	if (row.metrics?.power_watts != null) parts.push(`${Math.round(row.metrics.power_watts)} W`);
+	return parts.join(" · ");
 }
 function afterEnd(snapshot) {
 	const { shared } = snapshot.runtime;
@@ -917,25 +1174,26 @@ function afterEnd(snapshot) {
 	};
 }
 const HIDDEN_RESOURCES = /^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
+const BY_STATE = { column: "", down: false };
 const NO_FILTER = { state: "", cell: "", text: "" };
 function pictureOf(given, asked, now) {
 	const ended = given.lost ? "the kernel has gone" : !given.ended ? "" : given.runtime.shared ? "left" : "shut down";
 	const snapshot = ended ? afterEnd(given) : given;
 	const counts = taskCounts(snapshot);
 	const tab = asked.tab;
-	const tasks = tab === "tasks" ? tasksOf(snapshot, asked, now) : { views: [], number: 0 };
+	const tasks = tab === "tasks" ? tasksOf(snapshot, asked, now) : [];
 	return {
 		title: titleOf(snapshot),
 		ended,
 		counts,
-		summary: summaryOf(counts),
+		busy: ended ? [] : busyOf(snapshot),
 		resources: resourcesOf(snapshot, ended !== ""),
 		tabs: tabsOf(snapshot, counts),
 		devices: deviceViews(snapshot, now),
 		found: (snapshot.found ?? []).map(plain),
 		waiting: waitingViews(snapshot, now),
-		tasks: tasks.views,
-		tasksFound: tasks.number,
+		tasks,
+		tasksFound: asked.found?.total ?? tasks.length,
 		foundInAll: Boolean(asked.found),
 		taskRows: (snapshot.tasks ?? []).length,
 		taskTotal: Object.values(counts).reduce((sum, number) => sum + number, 0),
@@ -949,24 +1207,31 @@ function pictureOf(given, asked, now) {
 }
 function tasksOf(snapshot, asked, now) {
 	const found = asked.found;
-	if (!found) return taskViews(snapshot, asked.filter, asked.most, now);
-	const all = { ...snapshot, tasks: found.tasks, reasons: found.reasons };
-	return { views: taskViews(all, NO_FILTER, asked.most, now).views, number: found.total };
+	const rows = found ? { ...snapshot, tasks: found.tasks, reasons: found.reasons } : snapshot;
+	return ordered(taskViews(rows, found ? NO_FILTER : asked.filter, now), asked.sort ?? BY_STATE, asked.held ?? null);
 }
 function titleOf(snapshot) {
 	const { engine, version, pid, shared } = snapshot.runtime;
 	const alive = (snapshot.nodes ?? []).filter((node) => node.alive !== false).length;
 	return [
+		"nbaccel " + plain(version),
 		`${plain(engine)} engine`,
 		alive > 1 ? count(alive, "node") : "",
 		pid ? `head pid ${pid}` : "",
 		shared ? "shared by several notebooks" : "",
-		plain(version),
 	].filter(Boolean);
 }
-function summaryOf(counts) {
-	const parts = Object.entries(counts).filter(([, number]) => number);
-	return parts.map(([word, number]) => `${number} ${word}`).join(" · ") || "no task yet";
+function busyOf(snapshot) {
+	const held = new Map();
+	for (const row of snapshot.devices ?? []) {
+		if (row.offered === false) continue;
+		const isHeld = Boolean(row.holders?.length || row.free_reason);
+		held.set(row.resource, [...(held.get(row.resource) ?? []), isHeld]);
+	}
+	if (held.size) return [...held].map(([name, each]) => `${each.filter(Boolean).length} of ${count(each.length, plain(name))} busy`);
+	const sum = (of) =>
+		(snapshot.nodes ?? []).reduce((all, node) => all + (node.alive === false ? 0 : (node[of]?.CPU ?? 0)), 0);
+	return sum("totals") ? [`${amount(sum("totals") - sum("available"))} of ${amount(sum("totals"))} CPUs busy`] : [];
 }
 function resourcesOf(snapshot, ended) {
 	const sums = new Map();
@@ -985,7 +1250,7 @@ function tabsOf(snapshot, counts) {
 	const tabs = [
 		{ id: "devices", label: "Devices", badge: 0, urgent: false },
 		{ id: "waiting", label: "Waiting", badge: counts.waiting, urgent: false },
-		{ id: "tasks", label: "Tasks", badge: 0, urgent: false },
+		{ id: "tasks", label: "Tasks", badge: counts.failed, urgent: false, failed: true },
 		{ id: "actors", label: "Actors", badge: actors, urgent: false },
 		{ id: "timeline", label: "Timeline", badge: 0, urgent: false },
 		{ id: "alerts", label: "Alerts", badge: alerts, urgent: alerts > 0 },
@@ -1027,7 +1292,12 @@ function newState(details) {
 		details,
 		tab: "devices",
 		filter: { state: "", cell: "", text: "" },
-		rowsShown: 100,
+		sort: { column: "", down: false },
+		held: null,
+		order: [],
+		open: new Set(),
+		device: "",
+		scrolled: { top: 0, height: 460, row: 46 },
 		wide: false,
 		window: LAST_MINUTE,
 		rows: new Map(),
@@ -1065,7 +1335,7 @@ font-variant-numeric:tabular-nums}
 border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;margin:0;width:auto;box-shadow:none}
 .nbaccel-cockpit select,.nbaccel-cockpit input{background:var(--ground);border-color:var(--edge)}
 .nbaccel-cockpit option{color:var(--ink);background:var(--ground)}
-.nbaccel-cockpit button{cursor:pointer;transition:background-color .12s}
+.nbaccel-cockpit button{white-space:nowrap;overflow-wrap:normal;cursor:pointer;transition:background-color .12s}
 .nbaccel-cockpit button:hover{background:var(--raised)}
 .nbaccel-cockpit button[disabled]{cursor:default;color:var(--quiet);border-style:dashed}
 .nbaccel-cockpit button[aria-pressed=true]{background:var(--raised);border-color:var(--edge);font-weight:600}
@@ -1075,8 +1345,29 @@ border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;m
 .nbaccel-cockpit .tabs{display:flex;flex-wrap:wrap;gap:2px;border-bottom:1px solid var(--line);margin-top:8px}
 .nbaccel-cockpit [role=tab]{border:0;border-bottom:2px solid transparent;border-radius:4px 4px 0 0;padding:3px 10px;color:var(--quiet)}
 .nbaccel-cockpit [role=tab][aria-selected=true]{color:var(--ink);font-weight:600;border-bottom-color:var(--focus)}
+.nbaccel-cockpit .first{font-size:1.08em}
+.nbaccel-cockpit .count{border:0;padding:0;min-height:24px;border-radius:3px;text-decoration:underline;text-decoration-color:var(--line);text-underline-offset:3px}
+.nbaccel-cockpit .count.failed,.nbaccel-cockpit .state.failed{color:var(--failed)}
+.nbaccel-cockpit .count.finished,.nbaccel-cockpit .count.cancelled,.nbaccel-cockpit .state.cancelled .sign,.nbaccel-cockpit .state.waiting .sign{color:var(--quiet)}
+.nbaccel-cockpit .ink{background:none!important;color:var(--c)}
+.nbaccel-cockpit .cut{display:inline-block;max-width:24ch;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;vertical-align:bottom}
+.nbaccel-cockpit .below{display:block;margin-left:0!important}
+.nbaccel-cockpit .sorts{border:0;padding:0;min-height:0;color:inherit;font-weight:inherit}
+.nbaccel-cockpit .opens{border:0;padding:0 4px 0 0}
+.nbaccel-cockpit tr.group .bar{display:inline-flex;width:84px;vertical-align:middle}
+.nbaccel-cockpit tr.inner th{padding-left:18px}
+.nbaccel-cockpit tr.gap{border:0}
+.nbaccel-cockpit .models{margin:8px 0 -2px}
+.nbaccel-cockpit code{font-family:var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));background:var(--raised);color:var(--ink);border-radius:3px;padding:0 4px}
+.nbaccel-cockpit .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(68px,1fr));gap:4px;list-style:none;margin:8px 0 0;padding:0}
+.nbaccel-cockpit .tiles li{margin:0;min-width:0}
+.nbaccel-cockpit .tile{display:block;width:100%;padding:3px 6px 6px;text-align:left}
+.nbaccel-cockpit .tile[aria-expanded=true]{border-color:var(--focus);background:var(--raised)}
+.nbaccel-cockpit .tile .number{display:flex;justify-content:space-between;gap:4px;white-space:nowrap;overflow:hidden;font-size:.92em}
+.nbaccel-cockpit .tile .bar{width:100%;height:8px}
+.nbaccel-cockpit .badge.failed{background:none;color:var(--failed);border:1px solid var(--failed)}
 .nbaccel-cockpit .badge{margin-left:6px;padding:0 6px;border-radius:9px;background:var(--raised);color:var(--ink);font-size:.88em;font-weight:400}
-.nbaccel-cockpit .scroll{overflow-x:auto;max-height:460px;overflow-y:auto;margin-top:6px}
+.nbaccel-cockpit .scroll{overflow:auto;max-height:460px;margin-top:6px}
 .nbaccel-cockpit table{border-collapse:collapse;margin:0;width:100%;color:inherit;background:none;font-size:inherit;table-layout:auto}
 .nbaccel-cockpit tr,.nbaccel-cockpit thead,.nbaccel-cockpit tbody tr:nth-child(n),.nbaccel-cockpit tbody tr:hover{background:none;border:0}
 .nbaccel-cockpit th,.nbaccel-cockpit td{text-align:left;vertical-align:middle;padding:4px 16px 4px 0;border:0;font-weight:400;
@@ -1120,7 +1411,7 @@ outline:1px solid var(--edge);outline-offset:-1px}
 .nbaccel-cockpit .log{margin-top:8px;border-top:1px solid var(--line);padding-top:6px}
 .nbaccel-cockpit pre{margin:6px 0 0;padding:8px;max-height:240px;overflow:auto;background:var(--raised);color:var(--ink);border-radius:4px;
 font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));white-space:pre-wrap}
-.nbaccel-cockpit .timeline{display:block;width:100%;min-width:560px;height:auto}
+.nbaccel-cockpit .timeline{display:block;width:100%;height:auto}
 .nbaccel-cockpit .timeline text{font-size:12px;fill:var(--ink)}
 .nbaccel-cockpit .timeline .tick-label{fill:var(--quiet);font-size:11px}
 .nbaccel-cockpit .timeline .bar-name{fill:#fff;font-size:11px;pointer-events:none}
@@ -1131,10 +1422,22 @@ font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-ed
 .nbaccel-cockpit .hatch-line{stroke:var(--edge);stroke-width:2}
 .nbaccel-cockpit .hatch{display:inline-block;width:22px;height:10px;border:1px solid var(--edge);vertical-align:middle;
 background:repeating-linear-gradient(135deg,var(--edge) 0 2px,transparent 2px 5px)}
-@container (max-width:700px){.nbaccel-cockpit .model,.nbaccel-cockpit .measure .bar{display:none}}
+@container (max-width:700px){.nbaccel-cockpit .model,.nbaccel-cockpit .measure .bar{display:none}
+.nbaccel-cockpit thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
+.nbaccel-cockpit table,.nbaccel-cockpit tbody{display:block}
+.nbaccel-cockpit tbody tr{display:flex;flex-wrap:wrap;align-items:center;gap:2px 12px;padding:5px 0}
+.nbaccel-cockpit tbody tr+tr{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)!important}
+.nbaccel-cockpit tbody tr th[scope=row]{flex:1 1 calc(100% - 160px);padding:0;border:0!important;min-width:0}
+.nbaccel-cockpit tbody tr td{order:2;padding:0;border:0!important;min-width:0;max-width:100%}
+.nbaccel-cockpit tbody tr td:empty{display:none}
+.nbaccel-cockpit tbody tr td.why,.nbaccel-cockpit tbody tr td.holders{flex:1 0 100%;order:3;white-space:normal}
+.nbaccel-cockpit tbody tr td.acts{order:1;margin-left:auto;position:static}
+.nbaccel-cockpit tbody tr td{overflow-wrap:anywhere}
+.nbaccel-cockpit tr.gap{padding:0;border:0!important}}
 @media (prefers-reduced-motion:reduce){.nbaccel-cockpit *{transition:none!important;animation:none!important}}
-@media (forced-colors:active){.nbaccel-cockpit,.nbaccel-cockpit button,.nbaccel-cockpit .chip{border-color:CanvasText}
+@media (forced-colors:active){.nbaccel-cockpit .ink{color:CanvasText}.nbaccel-cockpit,.nbaccel-cockpit button,.nbaccel-cockpit .chip{border-color:CanvasText}
 .nbaccel-cockpit .bar{outline-color:CanvasText;forced-color-adjust:none;background:Canvas}
+.nbaccel-cockpit .tile .bar{forced-color-adjust:none}
 .nbaccel-cockpit .bar .part{background:Highlight!important;border-right:1px solid CanvasText}
 .nbaccel-cockpit .swatch{forced-color-adjust:none}
 .nbaccel-cockpit [role=tab][aria-selected=true]{border-bottom-color:Highlight}
@@ -1224,9 +1527,11 @@ function mount(place, source, options = {}) {
 	};
 }
 function drawSnapshot(root, snapshot, state, now) {
-	const asked = { filter: state.filter, window: state.window, most: state.rowsShown, tab: state.details ? state.tab : "devices", found: foundNow(state) };
-	const shapes = drawFrame(pictureOf(snapshot, asked, now), state);
-	draw(root, (shapes.filter(Boolean)));
+	const asked = { filter: state.filter, window: state.window, sort: state.sort, held: state.held, tab: state.details ? state.tab : "devices", found: foundNow(state) };
+	const picture = pictureOf(snapshot, asked, now);
+	const drawn = () => (drawFrame(picture, state).filter(Boolean));
+	draw(root, drawn());
+	if (state.tab === "tasks" && measure(root, state)) draw(root, drawn());
 }
 function forget(state, snapshot) {
 	if (state.rows.size > 4 * MORE_ROWS) state.rows.clear();

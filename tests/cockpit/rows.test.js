@@ -1,0 +1,113 @@
+// Which rows of tasks are drawn, and what devices are called.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { deviceLabels } from "../../nbaccel/notebook/cockpit/device_labels.js";
+import { drawTasks } from "../../nbaccel/notebook/cockpit/draw_tasks.js";
+import { drawDevices } from "../../nbaccel/notebook/cockpit/draw_devices.js";
+import { drawWaiting } from "../../nbaccel/notebook/cockpit/draw_tables.js";
+import { pictureOf } from "../../nbaccel/notebook/cockpit/picture.js";
+import { newState } from "../../nbaccel/notebook/cockpit/state.js";
+import { alike, grouped, inSight, ordered } from "../../nbaccel/notebook/cockpit/task_rows.js";
+import { ASKED, NOW, busy, many } from "./snapshots.js";
+
+const USUAL = { column: "", down: false };
+const task = (id, state, more = {}) => ({ id, short: id, name: id, subject: "f", state, devices: "", keys: { submitted: 0, started: 0, took: 0, ...more.keys }, ...more });
+const ids = (tasks) => tasks.map((each) => each.id).join(" ");
+const shapes = (shape) => (shape && typeof shape === "object" && !Array.isArray(shape) ? [shape, ...shape.children.flatMap(shapes)] : Array.isArray(shape) ? shape.flatMap(shapes) : []);
+const words = (shape) => (typeof shape === "string" ? shape : shape.children.map(words).join(""));
+
+test("those that run come first, then failed, waiting, cancelled and finished ones, the newest first", () => {
+  const tasks = ["finished", "cancelled", "waiting", "failed", "running"].map((state) => task(state, state));
+  const newer = task("newer", "running", { keys: { submitted: 5 } });
+  assert.equal(ids(ordered([...tasks, newer], USUAL, null)), "newer running failed waiting cancelled finished");
+});
+
+test("a column sorts both ways, and what is alike stays in the usual order", () => {
+  const tasks = [task("a", "finished", { keys: { took: 3 } }), task("b", "running", { keys: { took: 1 } }), task("c", "failed", { keys: { took: 3 } })];
+  assert.equal(ids(ordered(tasks, { column: "took", down: false }, null)), "b c a");
+  assert.equal(ids(ordered(tasks, { column: "took", down: true }, null)), "c a b");
+});
+
+test("the order stands still under the pointer, and what is new comes last", () => {
+  const tasks = [task("a", "finished"), task("b", "running"), task("new", "running")];
+  assert.equal(ids(ordered(tasks, USUAL, ["a", "b"])), "a b new");
+});
+
+test("more than eight tasks of one function are one row, which opens", () => {
+  const tasks = Array.from({ length: 12 }, (_, index) => task(`t${index}`, index < 3 ? "running" : index < 5 ? "failed" : "finished"));
+  const [only, ...none] = grouped(tasks, new Set());
+  assert.deepEqual([only.group.words, none.length], ["7 of 12 · 3 running · 2 failed", 0]);
+  assert.equal(grouped(tasks, new Set(["f"])).length, 13);
+  assert.equal(grouped(tasks.slice(0, 8), new Set()).length, 8);
+});
+
+test("of ten thousand rows only those in sight are drawn, at the start, within and at the end", () => {
+  const scrolled = { height: 460, row: 46 };
+  assert.deepEqual(inSight(10_000, { ...scrolled, top: 0 }), { first: 0, last: 34 });
+  assert.deepEqual(inSight(10_000, { ...scrolled, top: 46_000 }), { first: 988, last: 1022 });
+  assert.deepEqual(inSight(10_000, { ...scrolled, top: 1e9 }), { first: 9966, last: 10_000 });
+  assert.deepEqual(inSight(5, { ...scrolled, top: 0 }), { first: 0, last: 5 });
+});
+
+test("a table of ten thousand tasks has few rows on the page and says how many there are", () => {
+  const snapshot = many(8, 10_000);
+  snapshot.tasks.forEach((row, index) => (row.name = `f${index % 2000}`));
+  const state = newState(true);
+  const drawn = shapes(drawTasks(pictureOf(snapshot, ASKED, NOW), state));
+  assert.ok(drawn.filter((each) => each.tag === "tr").length < 60);
+  assert.equal(drawn.find((each) => each.tag === "table").props["aria-rowcount"], 10_001);
+});
+
+test("a header says how it sorts, and a reason takes no width where there is none", () => {
+  const state = newState(true);
+  state.sort = { column: "took", down: true };
+  const columns = (snapshot) => shapes(drawTasks(pictureOf(snapshot, ASKED, NOW), state)).filter((each) => each.props.scope === "col");
+  const sorted = columns(busy()).find((each) => each.props["aria-sort"] === "descending");
+  assert.equal(words(sorted), "Took ↓");
+  assert.ok(columns(busy()).some((each) => words(each) === "Why"));
+  const plain = { ...busy(), tasks: busy().tasks.slice(0, 2) };
+  assert.ok(!columns(plain).some((each) => words(each) === "Why"));
+});
+
+test("equal waits are said once, with their number", () => {
+  const waits = (id, name) => ({ ...task(id, "waiting"), name, why: "no GPU is free", asks: "1 GPU" });
+  assert.deepEqual(alike([waits("a", "x"), waits("b", "f"), waits("c", "f")]).map((group) => [group.task.id, group.number]), [["b", 2], ["a", 1]]);
+  const snapshot = busy();
+  snapshot.tasks = [1, 2, 3].map((number) => ({ ...snapshot.tasks[2], task_id: `w${number}` }));
+  const drawn = drawWaiting(pictureOf(snapshot, ASKED, NOW), newState(true)).filter(Boolean);
+  assert.match(words(drawn[0]), /infer× 31 GPU.*Show all 3/);
+});
+
+test("more than eight devices are tiles, and a tile shows its row", () => {
+  const state = newState(true);
+  const picture = pictureOf(many(64, 4), { ...ASKED, tab: "devices" }, NOW);
+  const tiles = () => shapes(drawDevices(picture, state).filter(Boolean)).filter((each) => each.props.class === "tile");
+  assert.equal(tiles().length, 64);
+  assert.equal(tiles()[3].props["aria-label"], "GPU 3, shared: half 0.25; Keeper 0.25, 83 %, 12 GiB of 80 GiB");
+  assert.ok(!shapes(drawDevices(picture, state).filter(Boolean)).some((each) => each.props["data-device"] === "GPU 3"));
+  state.device = picture.devices[3].key;
+  assert.ok(shapes(drawDevices(picture, state).filter(Boolean)).some((each) => each.props["data-device"] === "GPU 3"));
+});
+
+test("what is alike of all devices is said once", () => {
+  const snapshot = busy();
+  snapshot.devices = [0, 1].map((id) => ({ ...snapshot.devices[0], id: String(id) }));
+  const said = drawDevices(pictureOf(snapshot, { ...ASKED, tab: "devices" }, NOW), newState(true)).filter(Boolean).map(words).join("\n");
+  assert.equal(said.match(/logical$|logical\n/gm).length, 1);
+  assert.equal(said.match(/NVIDIA GPU/g).length, 1);
+});
+
+test("MIG instances are called by their card and their place on it", () => {
+  const rows = [{ resource: "GPU", id: "0" }, ...[0, 1].map((n) => ({ resource: "GPU", id: `MIG-${n}`, parent: "GPU-a", profile: "1g.5gb" }))];
+  assert.deepEqual([...deviceLabels(rows).values()], ["GPU 0", "GPU 1 · MIG 0 (1g.5gb)", "GPU 1 · MIG 1 (1g.5gb)"]);
+});
+
+test("a task says how far it is and how long the rest takes", () => {
+  const running = { ...busy().tasks[0], started_at: NOW - 60, progress: [25, 100] };
+  const [view] = pictureOf({ ...busy(), tasks: [running] }, ASKED, NOW).tasks;
+  assert.equal(view.took, "1 min 00 s · 25 % · 3 min 00 s left");
+  const [ended] = pictureOf({ ...busy(), tasks: [{ ...running, state: "FINISHED", finished_at: NOW - 59.6 }] }, ASKED, NOW).tasks;
+  assert.equal(ended.took, "0.4 s");
+});
