@@ -38,7 +38,9 @@ test("tasks of one function have one hue in several shades, on the device and in
   const colours = Object.values(byName(shown.devices[0].holders));
   assert.deepEqual([...new Set(colours)].sort((a, b) => a - b), [9, 10, 11]);
   const lane = shown.timeline.lanes.find((each) => each.label === "GPU 0");
-  assert.deepEqual(byName(lane.bars.filter((bar) => !bar.wait)), byName(shown.devices[0].holders));
+  const held = byName(shown.devices[0].holders);
+  assert.ok(lane.bars.length >= 5);
+  for (const bar of lane.bars) assert.equal(bar.colour, held[bar.name]);
 });
 
 test("what is unknown is not shown as nothing", () => {

@@ -5,21 +5,56 @@ import { test } from "node:test";
 
 import { kernelClock } from "../../nbaccel/notebook/cockpit/clock.js";
 import { LAST_MINUTE, WHOLE_RUN, timelineOf } from "../../nbaccel/notebook/cockpit/timeline.js";
+import { pictureOf } from "../../nbaccel/notebook/cockpit/picture.js";
+import { keyed, zoomed } from "../../nbaccel/notebook/cockpit/zooming.js";
 import { traceOf } from "../../nbaccel/notebook/cockpit/trace.js";
-import { NOW, busy, many } from "./snapshots.js";
+import { ASKED, NOW, busy, many } from "./snapshots.js";
 
 const lane = (timeline, label) => timeline.lanes.find((each) => each.label === label);
 
 test("each device has a lane with the tasks that had it", () => {
   const timeline = timelineOf(busy(), WHOLE_RUN, NOW);
-  assert.deepEqual(timeline.lanes.map((each) => each.label), ["GPU 0", "GPU 1", "waiting"]);
-  const runs = lane(timeline, "GPU 0").bars.filter((bar) => !bar.wait);
-  assert.deepEqual(runs.map((bar) => [bar.name, bar.from, bar.to]), [["broken", 10, 20], ["train", 108, 300]]);
+  assert.deepEqual(timeline.lanes.map((each) => each.label), ["GPU 0", "GPU 1"]);
+  assert.deepEqual(lane(timeline, "GPU 0").bars.map((bar) => [bar.name, bar.from, bar.to]), [["broken", 10, 20], ["train", 108, 300]]);
 });
 
-test("a wait before a run is a bar of its own", () => {
-  const waits = lane(timelineOf(busy(), WHOLE_RUN, NOW), "GPU 0").bars.filter((bar) => bar.wait);
-  assert.deepEqual(waits.map((bar) => [bar.name, bar.from, bar.to]), [["broken", 0, 10], ["train", 100, 108]]);
+test("how many waited is a strip of its own, never over others' runs", () => {
+  const { depth } = timelineOf(busy(), WHOLE_RUN, NOW);
+  assert.equal(depth.most, 1);
+  assert.deepEqual(depth.steps.map(({ at, waiting }) => [at, waiting]), [[0, 1], [10, 0], [100, 1], [108, 0], [295, 1], [300, 0]]);
+  const bar = lane(timelineOf(busy(), WHOLE_RUN, NOW), "GPU 0").bars[1];
+  assert.match(bar.words, /waited 8 s before$/);
+});
+
+test("runs that are narrower than a pixel become one bar that counts them", () => {
+  const [row] = busy().tasks;
+  const tasks = Array.from({ length: 10_000 }, (_, index) => ({ ...row, task_id: `t${index}`, state: "FINISHED", submitted_at: NOW - 100 + index / 100, started_at: NOW - 100 + index / 100, finished_at: NOW - 100 + index / 100 + 0.009 }));
+  const timeline = timelineOf({ ...busy(), tasks, actors: [] }, WHOLE_RUN, NOW);
+  const { bars } = lane(timeline, "GPU 0");
+  assert.ok(bars.length <= 900);
+  assert.equal(bars.reduce((sum, bar) => sum + bar.number, 0), 10_000);
+  const close = timelineOf({ ...busy(), tasks, actors: [] }, WHOLE_RUN, NOW, { from: NOW - 100, to: NOW - 99.9 });
+  assert.deepEqual(lane(close, "GPU 0").bars.slice(0, 2).map((bar) => [bar.number, Number(bar.to.toFixed(3))]), [[1, 0.009], [1, 0.019]]);
+});
+
+test("keys and buttons look closer, move and come back", () => {
+  const range = { from: 100, to: 200 };
+  assert.deepEqual(zoomed(range, 0.5, 0), { from: 100, to: 150 });
+  assert.deepEqual(keyed("+", range), { range: { from: 125, to: 175 } });
+  assert.deepEqual(keyed("-", range), { range: { from: 50, to: 250 } });
+  assert.deepEqual(keyed("ArrowRight", range), { range: { from: 120, to: 220 } });
+  assert.deepEqual(keyed("0", range), { range: null });
+  assert.equal(keyed("x", range), null);
+  const ticks = timelineOf(busy(), WHOLE_RUN, NOW, { from: NOW - 20, to: NOW - 10 }).ticks;
+  assert.deepEqual(ticks.map((tick) => [tick.label, tick.at]), [["−10 s", 10], ["−12 s", 8], ["−14 s", 6], ["−16 s", 4], ["−18 s", 2], ["−20 s", 0]]);
+});
+
+test("what the kernel has found of all tasks is in the timeline too, the picture's own rows are newer", () => {
+  const early = { task_id: "z9", name: "early", state: "FINISHED", device_ids: { GPU: ["0"] }, started_at: NOW - 900, finished_at: NOW - 890 };
+  const stale = { ...busy().tasks[0], state: "PENDING_NODE_ASSIGNMENT", started_at: null };
+  const found = { key: "timeline", tasks: [early, stale], reasons: [], total: 2 };
+  const shown = pictureOf(busy(), { ...ASKED, tab: "timeline", window: WHOLE_RUN, found }, NOW).timeline;
+  assert.deepEqual(lane(shown, "GPU 0").bars.map((bar) => bar.name), ["early", "broken", "train"]);
 });
 
 test("the last minute leaves out what ended before it and cuts what began before it", () => {
@@ -39,7 +74,7 @@ test("tasks side by side lie on tracks of their own", () => {
 });
 
 test("a lane never has more bars than a screen can tell apart", () => {
-  for (const each of timelineOf(many(1, 5000), WHOLE_RUN, NOW).lanes) assert.ok(each.bars.length <= 200);
+  for (const each of timelineOf(many(1, 5000), WHOLE_RUN, NOW).lanes) assert.ok(each.bars.length <= 900);
 });
 
 test("the trace has a lane for each device and for waiting, in microseconds", () => {
@@ -64,6 +99,6 @@ test("a bar of another notebook says whose cell it is of", () => {
   const jobs = [{ number: 2, name: "b.ipynb" }];
   const tasks = busy().tasks.map((row) => (row.task_id === "a1" ? { ...row, job: 2 } : row));
   const bars = timelineOf({ ...busy(), jobs, tasks }, 0, NOW).lanes.flatMap((lane) => lane.bars);
-  assert.ok(bars.some((bar) => bar.words.endsWith(", cell [7] line 3 of b.ipynb")));
+  assert.ok(bars.some((bar) => bar.words.includes(", cell [7] line 3 of b.ipynb")));
   assert.ok(bars.some((bar) => bar.words.endsWith(", cell [9]")));
 });

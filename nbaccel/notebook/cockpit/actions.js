@@ -2,6 +2,7 @@
 
 import { watchSight } from "./sight.js";
 import { traceOf } from "./trace.js";
+import { watchZoom, zoomed } from "./zooming.js";
 
 /** @typedef {import("./types.js").Source} Source */
 /** @typedef {import("./state.js").State} State */
@@ -48,7 +49,12 @@ export function actions(root, source, state, view) {
       state.tab = data.tab ?? "devices";
       view.find();
     },
-    window: (data) => void (state.window = Number(data.window)),
+    window(data) {
+      state.window = Number(data.window);
+      state.range = null;
+    },
+    zoom: (data) => void (state.range = zoomed(state.shown, Number(data.by))),
+    follow: () => void (state.range = null),
     "ask-more"() {
       state.wide = true;
       view.more();
@@ -98,13 +104,13 @@ export function actions(root, source, state, view) {
     }
     view.redraw();
   });
-  const ended = watchSight(root, state, view.redraw);
+  const ends = [watchSight(root, state, view.redraw), watchZoom(root, state, () => state.shown, view.redraw)];
   root.addEventListener("click", clicked);
   root.addEventListener("input", typed);
   root.addEventListener("keydown", key);
   return () => {
     heard();
-    ended();
+    for (const end of ends) end();
     for (const timer of waitingFor.values()) clearTimeout(timer);
     root.removeEventListener("click", clicked);
     root.removeEventListener("input", typed);

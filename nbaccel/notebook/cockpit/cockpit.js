@@ -77,8 +77,9 @@ export function mount(place, source, options = {}) {
 
 /** @param {HTMLElement} root @param {Snapshot} snapshot @param {State} state @param {number} now */
 export function drawSnapshot(root, snapshot, state, now) {
-  const asked = { filter: state.filter, window: state.window, sort: state.sort, held: state.held, tab: state.details ? state.tab : "devices", found: foundNow(state) };
+  const asked = { filter: state.filter, window: state.window, range: state.range, sort: state.sort, held: state.held, tab: state.details ? state.tab : "devices", found: foundNow(state) };
   const picture = pictureOf(snapshot, asked, now);
+  if (picture.timeline) state.shown = { from: picture.timeline.start, to: picture.timeline.start + picture.timeline.seconds };
   const drawn = () => /** @type {import("./dom.js").Child[]} */ (drawFrame(picture, state).filter(Boolean));
   draw(root, drawn());
   if (state.tab === "tasks" && measure(root, state)) draw(root, drawn());

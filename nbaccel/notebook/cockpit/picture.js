@@ -13,7 +13,7 @@ import { age, amount, count, plain } from "./words.js";
 /** @typedef {{key: string, kind: string, message: string, age: string}} AlertView */
 /** @typedef {{key: string, name: string, sign: string, state: string, role: string, resources: string, why: string}} NodeView */
 /** @typedef {import("./types.js").Found} Found */
-/** @typedef {{filter: Filter, window: number, tab: string, sort?: import("./task_rows.js").Sort, held?: string[] | null, found?: Found | null}} Asked what the person has chosen */
+/** @typedef {{filter: Filter, window: number, tab: string, range?: import("./timeline.js").Range | null, sort?: import("./task_rows.js").Sort, held?: string[] | null, found?: Found | null}} Asked what the person has chosen */
 
 const HIDDEN_RESOURCES = /^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
 
@@ -45,13 +45,21 @@ export function pictureOf(given, asked, now) {
     cells: tab === "tasks" ? cellsOf(snapshot) : [],
     actors: tab === "actors" ? actorViews(snapshot, now) : [],
     actorsMore: actorsMore(snapshot),
-    timeline: tab === "timeline" ? timelineOf(snapshot, asked.window, now) : null,
+    timeline: tab === "timeline" ? timelineOf(withKnown(snapshot, asked.found), asked.window, now, asked.range) : null,
     alerts: alertsOf(snapshot, now),
     nodes: nodesOf(snapshot),
   };
 }
 
 /** @typedef {ReturnType<typeof pictureOf>} Picture */
+
+/** The picture's tasks and those that the kernel has found: of the same task the picture's row is newer.
+ * @param {Snapshot} snapshot @param {Found | null | undefined} found @returns {Snapshot} */
+function withKnown(snapshot, found) {
+  if (!found) return snapshot;
+  const here = new Set((snapshot.tasks ?? []).map((row) => row.task_id));
+  return { ...snapshot, tasks: [...found.tasks.filter((row) => !here.has(row.task_id)), ...(snapshot.tasks ?? [])] };
+}
 
 /** What passes the filter: of all tasks, once the kernel has answered; until then, of the rows that are here.
  * @param {Snapshot} snapshot @param {Asked} asked @param {number} now */

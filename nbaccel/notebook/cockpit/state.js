@@ -18,6 +18,8 @@ import { LAST_MINUTE } from "./timeline.js";
  * @property {{top: number, height: number, row: number}} scrolled of the tasks, as measured on the page
  * @property {boolean} wide more rows have been asked for
  * @property {number} window of the timeline, in seconds
+ * @property {import("./timeline.js").Range | null} range of the timeline, where the person looks closer
+ * @property {import("./timeline.js").Range} shown of the timeline, as it was drawn last
  * @property {Map<string, {content: string, shape: import("./dom.js").Shape}>} rows of tasks, as they were drawn last
  * @property {Set<string>} asked ids that have been asked to end
  * @property {string} doubted id of another notebook's task or actor that is to be ended, until that is confirmed
@@ -44,6 +46,8 @@ export function newState(details) {
     scrolled: { top: 0, height: 460, row: 46 },
     wide: false,
     window: LAST_MINUTE,
+    range: null,
+    shown: { from: 0, to: 1 },
     rows: new Map(),
     asked: new Set(),
     doubted: "",

@@ -112,12 +112,15 @@ font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-ed
 .nbaccel-cockpit .timeline .bar-name{fill:#fff;font-size:11px;pointer-events:none}
 .nbaccel-cockpit .timeline .tick,.nbaccel-cockpit .timeline .rule{stroke:var(--line);stroke-width:1;stroke-dasharray:2 4}
 .nbaccel-cockpit .timeline .rule{stroke-dasharray:none;opacity:.6}
-.nbaccel-cockpit .timeline .failed,.nbaccel-cockpit .timeline .cancelled{stroke:var(--ink);stroke-width:2;stroke-dasharray:4 2}
-.nbaccel-cockpit .timeline .wait{fill:url(#nbaccel-hatch);stroke:var(--edge);stroke-width:.5}
-.nbaccel-cockpit .hatch-line{stroke:var(--edge);stroke-width:2}
-.nbaccel-cockpit .hatch{display:inline-block;width:22px;height:10px;border:1px solid var(--edge);vertical-align:middle;
-background:repeating-linear-gradient(135deg,var(--edge) 0 2px,transparent 2px 5px)}
-@container (max-width:700px){.nbaccel-cockpit .model,.nbaccel-cockpit .measure .bar{display:none}
+.nbaccel-cockpit .timeline{touch-action:pan-y;cursor:crosshair;user-select:none}
+.nbaccel-cockpit .timeline .cancelled{stroke:var(--ink);stroke-width:1.5;stroke-dasharray:4 2}
+.nbaccel-cockpit .timeline .failed{stroke:${PALETTE.failure};stroke-width:2.5}
+.nbaccel-cockpit .timeline .depth{fill:${PALETTE.waiting};fill-opacity:.35;stroke:${PALETTE.waiting}}
+@container (max-width:960px){.nbaccel-cockpit th,.nbaccel-cockpit td{padding-right:10px}
+.nbaccel-cockpit td.nowrap{white-space:normal}.nbaccel-cockpit td.state{white-space:nowrap}
+.nbaccel-cockpit .why{min-width:8em}.nbaccel-cockpit .acts button{padding:1px 5px}.nbaccel-cockpit td .cut,.nbaccel-cockpit th .cut{max-width:20ch}}
+@container (max-width:700px){.nbaccel-cockpit th[scope=row]{white-space:normal}.nbaccel-cockpit td .cut,.nbaccel-cockpit th .cut{max-width:24ch}
+.nbaccel-cockpit .model,.nbaccel-cockpit .measure .bar{display:none}
 .nbaccel-cockpit thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
 .nbaccel-cockpit table,.nbaccel-cockpit tbody{display:block}
 .nbaccel-cockpit tbody tr{display:flex;flex-wrap:wrap;align-items:center;gap:2px 12px;padding:5px 0}

@@ -125,152 +125,6 @@ function eventsOf(row, now) {
 	}
 	return events;
 }
-const TAKEN_WITHIN_MS = 1500;
-const SAY_EVERY_MS = 5000;
-function actions(root, source, state, view) {
-	const waitingFor = new Map();
-	const say = speaker(state, view);
-	const order = (message, name) => {
-		state.doubted = "";
-		source.send(message);
-		state.asked.add(message.id);
-		clearTimeout(waitingFor.get(message.id));
-		waitingFor.set(message.id, setTimeout(() => {
-			say(`The kernel is busy and takes messages only between cells: ${name} is told when the running cell ends. To end the cell itself, use Stop.`);
-		}, TAKEN_WITHIN_MS));
-		view.redraw();
-	};
-	const acts = {
-		cancel: (data) => order({ say: "cancel", id: data.id }, `${data.name}`),
-		kill: (data) => order({ say: "kill", id: data.id }, `${data.name}`),
-		doubt(data) {
-			state.doubted = data.id ?? "";
-			say(`${data.name} belongs to ${data.owner}, not to this notebook.`);
-		},
-		keep() {
-			state.doubted = "";
-			say("");
-		},
-		logs(data) {
-			state.log = { id: data.id ?? "", name: data.name ?? "", text: "…" };
-			source.send({ say: "logs", id: data.id });
-		},
-		"close-log": () => void (state.log = null),
-		details: () => void (state.details = !state.details),
-		tab(data) {
-			state.tab = data.tab ?? "devices";
-			view.find();
-		},
-		window: (data) => void (state.window = Number(data.window)),
-		"ask-more"() {
-			state.wide = true;
-			view.more();
-			view.find();
-		},
-		count(data) {
-			state.details = true;
-			state.tab = "tasks";
-			state.filter = { state: data.state === "ended with it" ? "" : (data.state ?? ""), cell: "", text: data.text ?? "" };
-			view.find();
-		},
-		sort(data) {
-			const column = data.column ?? "";
-			state.sort = { column, down: state.sort.column === column && !state.sort.down };
-			state.held = null;
-		},
-		group: (data) => void (state.open.delete(data.function ?? "") || state.open.add(data.function ?? "")),
-		tile: (data) => void (state.device = state.device === data.device ? "" : (data.device ?? "")),
-		trace: () => save(root.ownerDocument, JSON.stringify(traceOf(source.snapshot() ?? { runtime: { engine: "", version: "" } }, view.now()))),
-	};
-	const clicked = (event) => {
-		const target = ((event.target).closest?.("[data-act]"));
-		if (!target || target.hasAttribute("disabled")) return;
-		const act = target.dataset.act ?? "";
-		const isSecond = (event).detail > 1;
-		if (!isSecond || (act !== "cancel" && act !== "kill")) acts[act]?.(target.dataset);
-		view.redraw();
-	};
-	const typed = (event) => {
-		const field = (event.target);
-		const name = (field.dataset?.filter);
-		if (!name) return;
-		state.filter = { ...state.filter, [name]: field.value };
-		view.find();
-		view.redraw();
-	};
-	const key = (event) => pressed(event, root, acts, view);
-	const heard = source.listen((message) => {
-		if (message.say === "taken") {
-			clearTimeout(waitingFor.get(message.id));
-			waitingFor.delete(message.id);
-			say(message.words ?? "");
-		} else if (message.say === "found" && message.id === state.id) {
-			state.found = message.found;
-		} else if (message.say === "log" && state.log && state.log.id === message.id) {
-			state.log.text = String(message.text);
-		}
-		view.redraw();
-	});
-	const ended = watchSight(root, state, view.redraw);
-	root.addEventListener("click", clicked);
-	root.addEventListener("input", typed);
-	root.addEventListener("keydown", key);
-	return () => {
-		heard();
-		ended();
-		for (const timer of waitingFor.values()) clearTimeout(timer);
-		root.removeEventListener("click", clicked);
-		root.removeEventListener("input", typed);
-		root.removeEventListener("keydown", key);
-	};
-}
-function pressed(event, root, acts, view) {
-	const target = (event.target);
-	if (event.key === "Escape" && root.querySelector('[data-act="keep"]')) acts.keep({});
-	else if (event.key === "Escape" && root.querySelector(".log")) acts["close-log"]({});
-	else if (target.getAttribute("role") === "tab") {
-		const tabs = ([...root.querySelectorAll('[role="tab"]')]);
-		const at = tabs.indexOf(target);
-		const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
-		if (next !== undefined) {
-			const tab = tabs[(next + tabs.length) % tabs.length];
-			acts.tab(tab.dataset);
-			tab.focus();
-			event.preventDefault();
-		}
-	}
-	if (event.key !== "Tab") event.stopPropagation();
-	view.redraw();
-}
-function speaker(state, view) {
-	let last = 0;
-	let later;
-	return (words) => {
-		clearTimeout(later);
-		const wait = Math.max(0, last + SAY_EVERY_MS - Date.now());
-		later = setTimeout(() => {
-			last = Date.now();
-			state.said = words;
-			view.redraw();
-		}, state.said ? wait : 0);
-	};
-}
-function save(page, text) {
-	const link = page.createElement("a");
-	link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-	link.download = "nbaccel-trace.json";
-	link.click();
-	setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
-function kernelClock(wall = () => Date.now() / 1000) {
-	let ahead = 0;
-	return {
-		heard(time) {
-			ahead = Math.max(ahead, time - wall());
-		},
-		now: () => wall() + ahead,
-	};
-}
 const SVG = "http://www.w3.org/2000/svg";
 const DRAWN = Symbol("drawn");
 function h(tag, props = {}, ...children) {
@@ -336,35 +190,6 @@ function set(element, name, value) {
 	else if (name === "style") element.setAttribute("style", value);
 	else element.setAttribute(name, value === true ? "" : String(value));
 }
-const FIND_EVERY_MS = 1000;
-const FOUND_AT_FIRST = 200;
-const MOST_FOUND = 1000;
-function findKey({ filter, wide }) {
-	return filter.state || filter.cell || filter.text.trim() ? JSON.stringify([filter, wide]) : "";
-}
-function foundNow(state) {
-	const key = findKey(state);
-	return key && state.found?.key === key ? state.found : null;
-}
-function finder(source, state) {
-	let last = 0;
-	let asked = "";
-	let later;
-	const ask = () => {
-		clearTimeout(later);
-		later = undefined;
-		const key = state.details && state.tab === "tasks" ? findKey(state) : "";
-		if (!key) return;
-		last = Date.now();
-		asked = key;
-		source.send({ say: "find", id: state.id, key, filter: state.filter, limit: state.wide ? MOST_FOUND : FOUND_AT_FIRST });
-	};
-	const find = () => {
-		if (findKey(state) !== asked) ask();
-		else later ??= setTimeout(ask, Math.max(0, last + FIND_EVERY_MS - Date.now()));
-	};
-	return { find, end: () => clearTimeout(later) };
-}
 function table(caption, columns, rows, more = {}) {
 	const heads = columns.map((column, index) => head(typeof column === "string" ? { name: column } : column, index, more.sort));
 	return h("div", { class: "scroll", key: caption, role: "region", "aria-label": caption, tabindex: "0" },
@@ -409,6 +234,511 @@ function stateCell(sign, word, colour) {
 }
 function cell(content, kind) {
 	return h("td", kind ? { class: kind } : {}, content);
+}
+const PALETTE = {
+	hues: [
+		["#2f96e3", "#288dd6", "#1a83cc"],
+		["#da7360", "#ce6b59", "#c46250"],
+		["#05948b", "#008a82", "#269d94"],
+		["#af80c0", "#a578b5", "#9b6fac"],
+		["#899500", "#808c00", "#778200"],
+		["#7672c9", "#6e6abd", "#7f7cd1"],
+		["#317f40", "#3d884a", "#479153"],
+		["#9d5599", "#a35b9f", "#a962a4"],
+	],
+	failure: "#ec1c24",
+	attention: "#c77700",
+	waiting: "#808080",
+	grounds: ["#ffffff", "#212121"],
+};
+const HUES = PALETTE.hues.length;
+const SHADES = PALETTE.hues[0].length;
+function numberOf(text) {
+	let hash = 2166136261;
+	for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
+	return (hash ^ (hash >>> 15)) >>> 0;
+}
+function colourOf(snapshot, subject, id) {
+	const hue = snapshot.hues?.[subject] ?? numberOf(subject) % HUES;
+	return hue * SHADES + (id ? numberOf(id) % SHADES : 0);
+}
+function subjectOf(row) {
+	const whole = row.function || row.name;
+	return (row.kind ?? "task") === "task" ? whole : whole.split(".", 1)[0];
+}
+function colourRules(scope) {
+	return PALETTE.hues.flat().map((colour, number) => `${scope} .c${number}{background:${colour};fill:${colour};--c:${colour}}`).join("\n");
+}
+const LONG_ID = 20;
+function deviceLabels(rows) {
+	const kind = (row) => `${row.node_id ?? ""}/${row.resource}`;
+	const taken = new Set(rows.filter((row) => !row.parent).map((row) => `${kind(row)}/${row.id}`));
+	const cards = new Map();
+	const labels = new Map();
+	for (const row of rows) {
+		if (!row.parent) {
+			labels.set(row, `${plain(row.resource)} ${short(row.id)}`);
+			continue;
+		}
+		const key = `${kind(row)}/${row.parent}`;
+		const card = cards.get(key) ?? { number: firstFree(kind(row), taken), instances: 0 };
+		cards.set(key, card);
+		const profile = row.profile ? ` (${plain(row.profile)})` : "";
+		labels.set(row, `${plain(row.resource)} ${card.number} · MIG ${card.instances++}${profile}`);
+	}
+	return labels;
+}
+function firstFree(kind, taken) {
+	let number = 0;
+	while (taken.has(`${kind}/${number}`)) number += 1;
+	taken.add(`${kind}/${number}`);
+	return number;
+}
+function short(id) {
+	return plain(id).length > LONG_ID ? `${plain(id).slice(0, 12)}…` : plain(id);
+}
+function ownerOf(snapshot, row) {
+	if (!row.job || row.job === snapshot.runtime.job || !snapshot.jobs?.length) return "";
+	return plain(snapshot.jobs.find((job) => job.number === row.job)?.name ?? `job ${row.job}`);
+}
+function cellWords(snapshot, row) {
+	return [ownerOf(snapshot, row), plain(row.cell)].filter(Boolean).join(" ");
+}
+function depthOf(rows, start, end, now) {
+	const changes = new Map();
+	const change = (at, by) => changes.set(at, (changes.get(at) ?? 0) + by);
+	for (const row of rows) {
+		const from = row.submitted_at;
+		const until = row.started_at ?? row.finished_at ?? now;
+		if (from == null || until < start || from > end || until - from < 0.01) continue;
+		change(Math.max(0, from - start), 1);
+		change(Math.min(end, until) - start, -1);
+	}
+	let waiting = 0;
+	let most = 0;
+	const steps = [...changes].sort((a, b) => a[0] - b[0]).map(([at, by]) => {
+		waiting += by;
+		most = Math.max(most, waiting);
+		return { at, waiting };
+	});
+	return { steps, most };
+}
+const LAST_MINUTE = 60;
+const WHOLE_RUN = 0;
+const PIXELS = 900;
+const MOST_TRACKS = 6;
+function timelineOf(snapshot, window, now, range = null) {
+	const tasks = (snapshot.tasks ?? []).filter((row) => row.submitted_at != null || row.started_at != null);
+	const rows = [...tasks, ...holdingActors(snapshot)].map((row) => ({ ...row, cell: [plain(row.cell), ownerOf(snapshot, row)].filter(Boolean).join(" of ") }));
+	const first = rows.reduce((least, row) => Math.min(least, row.submitted_at ?? row.started_at ?? now), now - 1);
+	const start = range?.from ?? (window === WHOLE_RUN ? first : now - window);
+	const end = range?.to ?? now;
+	const lanes = lanesOf(snapshot, rows).map(({ key, label, rows }) => {
+		const coloured = rows.map((row) => ({ ...row, colour: colourOf(snapshot, subjectOf(row), row.actor_id || row.task_id) }));
+		return lane(key, label, coloured, { from: start, to: end }, now);
+	});
+	const shown = lanes.reduce((sum, each) => sum + each.bars.reduce((all, bar) => all + bar.number, 0), 0);
+	const words = `${count(shown, "task run")} on ${count(lanes.length, "lane")} in ${age(end - start)}`;
+	return { start, seconds: end - start, lanes, ticks: ticksOf(start, end, now), depth: depthOf(tasks, start, end, now), words };
+}
+function holdingActors(snapshot) {
+	return (snapshot.actors ?? [])
+		.filter((row) => row.state === "ALIVE" && row.since != null && Object.keys(row.device_ids ?? {}).length)
+		.map((row) => ({
+			task_id: row.actor_id, actor_id: row.actor_id, name: row.class_name, state: "ALIVE", started_at: row.since, device_ids: row.device_ids, cell: row.cell, job: row.job,
+		}));
+}
+function lanesOf(snapshot, rows) {
+	const devices = (snapshot.devices ?? []).filter((row) => row.offered !== false);
+	const labels = deviceLabels(snapshot.devices ?? []);
+	const several = new Set(devices.map((row) => row.node_id)).size > 1;
+	const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
+	const lanes = devices.map((device) => ({
+		key: `${device.node_id ?? ""}/${device.resource}/${device.id}`,
+		label: (several ? `${names.get(device.node_id ?? "") ?? ""} ` : "") + labels.get(device),
+		rows: rows.filter(
+			(row) =>
+				row.kind !== "actor creation" && // its actor's own row says it
+				(row.device_ids?.[device.resource] ?? []).includes(device.id) &&
+				(!several || !row.node_id || row.node_id === device.node_id),
+		),
+	}));
+	const rest = rows.filter((row) => !Object.values(row.device_ids ?? {}).some((ids) => ids.length));
+	const ran = rest.filter((row) => row.started_at != null);
+	if (ran.length) lanes.push({ key: "cpu", label: "CPU", rows: ran });
+	return lanes;
+}
+function lane(key, label, rows, range, now) {
+	const ordered = rows
+		.filter((row) => row.started_at != null && row.started_at < range.to && (row.finished_at ?? now) >= range.from)
+		.sort((a, b) => (a.started_at ?? 0) - (b.started_at ?? 0));
+	const ends = [];
+	const bars = merged(ordered.map((row) => barOf(row, trackFor(row, ends, now), range, now)), (range.to - range.from) / PIXELS);
+	return { key, label, tracks: Math.max(1, Math.min(ends.length, MOST_TRACKS)), bars };
+}
+function trackFor(row, ends, now) {
+	const from = row.started_at ?? now;
+	let track = ends.findIndex((end) => end <= from + 1e-6);
+	if (track < 0) track = ends.length < MOST_TRACKS ? ends.length : MOST_TRACKS - 1;
+	ends[track] = Math.max(ends[track] ?? 0, row.finished_at ?? now);
+	return track;
+}
+function barOf(row, track, range, now) {
+	const state = stateWord(row.state);
+	const [from, until] = [row.started_at ?? now, row.finished_at ?? now];
+	const waited = from - (row.submitted_at ?? from);
+	const took = row.finished_at == null ? age(until - from) : duration(until - from);
+	const words = [plain(row.name), state, took, row.cell && `cell ${row.cell}`, waited >= 1 && `waited ${age(waited)} before`].filter(Boolean).join(", ");
+	return {
+		key: row.task_id, track, number: 1, colour: row.colour, state, name: plain(row.name), words,
+		from: Math.max(0, from - range.from), to: Math.min(range.to, until) - range.from,
+	};
+}
+function merged(bars, pixel) {
+	const kept = [];
+	const last = new Map();
+	for (const bar of bars) {
+		const before = last.get(bar.track);
+		const alike = before?.name === bar.name && before.state === bar.state && bar.to - bar.from < pixel && before.narrow && bar.from - before.to < pixel;
+		const crowded = before && bar.track === MOST_TRACKS - 1 && bar.from < before.to - 1e-6;
+		if (alike || crowded) {
+			before.number += 1;
+			before.to = Math.max(before.to, bar.to);
+			before.words = crowded ? `${before.number} runs side by side, the first of ${before.name}` : `${before.number} × ${bar.name}, ${bar.state}`;
+			continue;
+		}
+		last.set(bar.track, Object.assign(bar, { narrow: bar.to - bar.from < pixel }));
+		kept.push(bar);
+	}
+	return kept;
+}
+function ticksOf(start, end, now) {
+	const steps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400];
+	const step = steps.find((each) => (end - start) / each <= 6) ?? 86400;
+	const ticks = [];
+	for (let ago = Math.ceil((now - end) / step - 1e-6) * step; ago <= now - start + 1e-6; ago += step) {
+		const label = ago < step / 2 ? "now" : `−${step < 1 ? duration(ago) : age(ago + 1e-6).replace(/ 00 (s|min)$/, "")}`;
+		ticks.push({ at: now - ago - start, label });
+	}
+	return ticks;
+}
+const WIDTH = 1000;
+const LABELS = 110;
+const LANES = WIDTH - LABELS - 10;
+const TRACK = 20;
+const GAP = 8;
+const DEPTH = 28;
+function drawTimeline(picture, state) {
+	const timeline = picture.timeline;
+	if (!timeline) return [];
+	const choice = (window, label) =>
+		button(label, { "data-act": "window", "data-window": window, "aria-pressed": String(!state.range && state.window === window) });
+	const zoom = (sign, by, label) =>
+		button(sign, { "data-act": "zoom", "data-by": by, "aria-label": label, title: label });
+	const tools = h("div", { class: "filters", key: "tools", role: "group", "aria-label": "Timeline" },
+		choice(LAST_MINUTE, "Last minute"), choice(WHOLE_RUN, "Whole run"), zoom("+", 0.5, "Zoom in"), zoom("−", 2, "Zoom out"),
+		state.range && button("Follow", { "data-act": "follow", title: "Show what happens now" }),
+		button("Save as Chrome trace", { "data-act": "trace" }));
+	const ran = timeline.lanes.some((lane) => lane.bars.length) || timeline.depth.most > 0;
+	const hint = h("p", { class: "quiet small", key: "hint" }, "Drag to look closer, Ctrl and the wheel or + and − to zoom, arrow keys to move, 0 for all.");
+	return ran || state.range ? [tools, lanes(timeline), hint] : [empty("No task has run yet. A remote function that is called makes one:", "f.remote()")];
+}
+function lanes(timeline) {
+	const scale = LANES / timeline.seconds;
+	const x = (seconds) => round(LABELS + seconds * scale);
+	let top = 4;
+	const drawn = timeline.lanes.map((lane) => {
+		const y = top;
+		const height = lane.tracks * TRACK;
+		top += height + GAP;
+		return h("g", { key: lane.key },
+			laneLabel(lane.label, y + height / 2),
+			h("line", { x1: LABELS, x2: WIDTH - 10, y1: y + height + GAP / 2, y2: y + height + GAP / 2, class: "rule" }),
+			lane.bars.map((bar) => barShape(bar, x, y)));
+	});
+	if (timeline.depth.most > 0) {
+		drawn.push(strip(timeline, x, top));
+		top += DEPTH + GAP;
+	}
+	const ticks = timeline.ticks.map((tick) => h("g", { key: tick.label },
+		h("line", { x1: x(tick.at), x2: x(tick.at), y1: 0, y2: top, class: "tick" }),
+		h("text", { x: x(tick.at), y: top + 12, class: "tick-label", "text-anchor": tick.label === "now" ? "end" : "middle" }, tick.label)));
+	return h("div", { class: "scroll", key: "lanes", tabindex: "0", role: "region", "aria-label": "Timeline" },
+		h("svg", { viewBox: `0 0 ${WIDTH} ${top + 18}`, role: "img", "aria-label": timeline.words, class: "timeline" }, ticks, drawn));
+}
+function laneLabel(label, y) {
+	const short = label.length > 16 ? `${label.slice(0, 15)}…` : label;
+	return h("text", { x: LABELS - 10, y, class: "lane", "text-anchor": "end", "dominant-baseline": "central" }, short, short !== label && h("title", {}, label));
+}
+function strip({ depth, seconds }, x, top) {
+	const y = (waiting) => round(top + DEPTH - (waiting / depth.most) * (DEPTH - 4));
+	const steps = depth.steps.map(({ at, waiting }) => `H${x(at)}V${y(waiting)}`).join("");
+	const words = `at most ${depth.most} waited`;
+	return h("g", { key: "depth" },
+		laneLabel("waiting", top + DEPTH / 2),
+		h("path", { class: "depth", d: `M${x(0)} ${y(0)}${steps}H${x(seconds)}V${y(0)}Z` }, h("title", {}, words)),
+		h("text", { x: LABELS + 4, y: top + 11, class: "tick-label" }, words));
+}
+function barShape(bar, x, y) {
+	const left = x(bar.from);
+	const width = Math.max(1.5, round(x(bar.to) - left));
+	const top = y + bar.track * TRACK;
+	const rect = h("rect", { x: left, y: top + 1, width, height: TRACK - 2, rx: 2, class: `run c${bar.colour} ${bar.state}` }, h("title", {}, bar.words));
+	const name = bar.state === "failed" ? `✕ ${bar.name}` : bar.name;
+	const fits = width > 8 * name.length + 8;
+	return h("g", { key: bar.key }, rect, fits && h("text", { x: left + 6, y: top + TRACK / 2, class: "bar-name", "dominant-baseline": "central" }, name));
+}
+function round(value) {
+	return Math.round(value * 10) / 10;
+}
+const LEAST_S = 0.05;
+const LEAST_DRAG_PX = 6;
+function zoomed({ from, to }, by, place = 0.5) {
+	const length = Math.max(LEAST_S, (to - from) * by);
+	const at = from + (to - from) * place;
+	return { from: at - length * place, to: at + length * (1 - place) };
+}
+function moved({ from, to }, share) {
+	const by = (to - from) * share;
+	return { from: from + by, to: to + by };
+}
+function keyed(key, range) {
+	if (key === "+" || key === "=") return { range: zoomed(range, 0.5) };
+	if (key === "-") return { range: zoomed(range, 2) };
+	if (key === "ArrowLeft") return { range: moved(range, -0.2) };
+	if (key === "ArrowRight") return { range: moved(range, 0.2) };
+	return key === "0" || key === "Home" ? { range: null } : null;
+}
+function watchZoom(root, state, shown, redraw) {
+	let began = null;
+	const svgOf = (event) => (event.target).closest?.("svg.timeline");
+	const placeOf = (svg, x) => {
+		const box = svg.getBoundingClientRect();
+		return Math.min(1, Math.max(0, (((x - box.left) / box.width) * WIDTH - LABELS) / LANES));
+	};
+	const wheel = (event) => {
+		const svg = svgOf(event);
+		if (!svg || !(event.ctrlKey || event.metaKey)) return;
+		event.preventDefault();
+		state.range = zoomed(shown(), event.deltaY > 0 ? 1.25 : 0.8, placeOf(svg, event.clientX));
+		redraw();
+	};
+	const pressed = (event) => {
+		const svg = svgOf(event);
+		began = svg && event.button === 0 ? { x: event.clientX, place: placeOf(svg, event.clientX) } : null;
+	};
+	const released = (event) => {
+		const svg = root.querySelector("svg.timeline");
+		if (!began || !svg || Math.abs(event.clientX - began.x) < LEAST_DRAG_PX) return void (began = null);
+		const [left, right] = [began.place, placeOf(svg, event.clientX)].sort((a, b) => a - b);
+		const { from, to } = shown();
+		const range = { from: from + (to - from) * left, to: from + (to - from) * right };
+		if (range.to - range.from >= LEAST_S) state.range = range;
+		began = null;
+		redraw();
+	};
+	const key = (event) => {
+		const onLanes = (event.target).matches?.('.scroll[aria-label="Timeline"]');
+		const done = onLanes && !event.ctrlKey && !event.metaKey ? keyed(event.key, shown()) : null;
+		if (!done) return;
+		state.range = done.range;
+		event.preventDefault();
+		redraw();
+	};
+	root.addEventListener("wheel", wheel, { passive: false });
+	root.addEventListener("pointerdown", pressed);
+	root.addEventListener("pointerup", released);
+	root.addEventListener("keydown", key);
+	return () => {
+		root.removeEventListener("wheel", wheel);
+		root.removeEventListener("pointerdown", pressed);
+		root.removeEventListener("pointerup", released);
+		root.removeEventListener("keydown", key);
+	};
+}
+const TAKEN_WITHIN_MS = 1500;
+const SAY_EVERY_MS = 5000;
+function actions(root, source, state, view) {
+	const waitingFor = new Map();
+	const say = speaker(state, view);
+	const order = (message, name) => {
+		state.doubted = "";
+		source.send(message);
+		state.asked.add(message.id);
+		clearTimeout(waitingFor.get(message.id));
+		waitingFor.set(message.id, setTimeout(() => {
+			say(`The kernel is busy and takes messages only between cells: ${name} is told when the running cell ends. To end the cell itself, use Stop.`);
+		}, TAKEN_WITHIN_MS));
+		view.redraw();
+	};
+	const acts = {
+		cancel: (data) => order({ say: "cancel", id: data.id }, `${data.name}`),
+		kill: (data) => order({ say: "kill", id: data.id }, `${data.name}`),
+		doubt(data) {
+			state.doubted = data.id ?? "";
+			say(`${data.name} belongs to ${data.owner}, not to this notebook.`);
+		},
+		keep() {
+			state.doubted = "";
+			say("");
+		},
+		logs(data) {
+			state.log = { id: data.id ?? "", name: data.name ?? "", text: "…" };
+			source.send({ say: "logs", id: data.id });
+		},
+		"close-log": () => void (state.log = null),
+		details: () => void (state.details = !state.details),
+		tab(data) {
+			state.tab = data.tab ?? "devices";
+			view.find();
+		},
+		window(data) {
+			state.window = Number(data.window);
+			state.range = null;
+		},
+		zoom: (data) => void (state.range = zoomed(state.shown, Number(data.by))),
+		follow: () => void (state.range = null),
+		"ask-more"() {
+			state.wide = true;
+			view.more();
+			view.find();
+		},
+		count(data) {
+			state.details = true;
+			state.tab = "tasks";
+			state.filter = { state: data.state === "ended with it" ? "" : (data.state ?? ""), cell: "", text: data.text ?? "" };
+			view.find();
+		},
+		sort(data) {
+			const column = data.column ?? "";
+			state.sort = { column, down: state.sort.column === column && !state.sort.down };
+			state.held = null;
+		},
+		group: (data) => void (state.open.delete(data.function ?? "") || state.open.add(data.function ?? "")),
+		tile: (data) => void (state.device = state.device === data.device ? "" : (data.device ?? "")),
+		trace: () => save(root.ownerDocument, JSON.stringify(traceOf(source.snapshot() ?? { runtime: { engine: "", version: "" } }, view.now()))),
+	};
+	const clicked = (event) => {
+		const target = ((event.target).closest?.("[data-act]"));
+		if (!target || target.hasAttribute("disabled")) return;
+		const act = target.dataset.act ?? "";
+		const isSecond = (event).detail > 1;
+		if (!isSecond || (act !== "cancel" && act !== "kill")) acts[act]?.(target.dataset);
+		view.redraw();
+	};
+	const typed = (event) => {
+		const field = (event.target);
+		const name = (field.dataset?.filter);
+		if (!name) return;
+		state.filter = { ...state.filter, [name]: field.value };
+		view.find();
+		view.redraw();
+	};
+	const key = (event) => pressed(event, root, acts, view);
+	const heard = source.listen((message) => {
+		if (message.say === "taken") {
+			clearTimeout(waitingFor.get(message.id));
+			waitingFor.delete(message.id);
+			say(message.words ?? "");
+		} else if (message.say === "found" && message.id === state.id) {
+			state.found = message.found;
+		} else if (message.say === "log" && state.log && state.log.id === message.id) {
+			state.log.text = String(message.text);
+		}
+		view.redraw();
+	});
+	const ends = [watchSight(root, state, view.redraw), watchZoom(root, state, () => state.shown, view.redraw)];
+	root.addEventListener("click", clicked);
+	root.addEventListener("input", typed);
+	root.addEventListener("keydown", key);
+	return () => {
+		heard();
+		for (const end of ends) end();
+		for (const timer of waitingFor.values()) clearTimeout(timer);
+		root.removeEventListener("click", clicked);
+		root.removeEventListener("input", typed);
+		root.removeEventListener("keydown", key);
+	};
+}
+function pressed(event, root, acts, view) {
+	const target = (event.target);
+	if (event.key === "Escape" && root.querySelector('[data-act="keep"]')) acts.keep({});
+	else if (event.key === "Escape" && root.querySelector(".log")) acts["close-log"]({});
+	else if (target.getAttribute("role") === "tab") {
+		const tabs = ([...root.querySelectorAll('[role="tab"]')]);
+		const at = tabs.indexOf(target);
+		const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+		if (next !== undefined) {
+			const tab = tabs[(next + tabs.length) % tabs.length];
+			acts.tab(tab.dataset);
+			tab.focus();
+			event.preventDefault();
+		}
+	}
+	if (event.key !== "Tab") event.stopPropagation();
+	view.redraw();
+}
+function speaker(state, view) {
+	let last = 0;
+	let later;
+	return (words) => {
+		clearTimeout(later);
+		const wait = Math.max(0, last + SAY_EVERY_MS - Date.now());
+		later = setTimeout(() => {
+			last = Date.now();
+			state.said = words;
+			view.redraw();
+		}, state.said ? wait : 0);
+	};
+}
+function save(page, text) {
+	const link = page.createElement("a");
+	link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+	link.download = "nbaccel-trace.json";
+	link.click();
+	setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+function kernelClock(wall = () => Date.now() / 1000) {
+	let ahead = 0;
+	return {
+		heard(time) {
+			ahead = Math.max(ahead, time - wall());
+		},
+		now: () => wall() + ahead,
+	};
+}
+const FIND_EVERY_MS = 1000;
+const FIND_RUNS_EVERY_MS = 5000;
+const FOUND_AT_FIRST = 200;
+const MOST_FOUND = 1000;
+function findKey({ filter, wide, tab }) {
+	if (tab === "timeline") return "timeline";
+	return filter.state || filter.cell || filter.text.trim() ? JSON.stringify([filter, wide]) : "";
+}
+function foundNow(state) {
+	const key = findKey(state);
+	return key && state.found?.key === key ? state.found : null;
+}
+function finder(source, state) {
+	let last = 0;
+	let asked = "";
+	let later;
+	const ask = () => {
+		clearTimeout(later);
+		later = undefined;
+		const key = state.details && (state.tab === "tasks" || state.tab === "timeline") ? findKey(state) : "";
+		if (!key) return;
+		last = Date.now();
+		asked = key;
+		const whole = key === "timeline";
+		const filter = whole ? { state: "", cell: "", text: "" } : state.filter;
+		source.send({ say: "find", id: state.id, key, filter, limit: whole || state.wide ? MOST_FOUND : FOUND_AT_FIRST });
+	};
+	const find = () => {
+		if (findKey(state) !== asked) ask();
+		else later ??= setTimeout(ask, Math.max(0, last + (asked === "timeline" ? FIND_RUNS_EVERY_MS : FIND_EVERY_MS) - Date.now()));
+	};
+	return { find, end: () => clearTimeout(later) };
 }
 const GROUPS = 8;
 function drawTiles(devices, state) {
@@ -512,47 +842,6 @@ function holderLine(holder, device, picture, state) {
 function stop(holder, device, state) {
 	const act = holder.taskId ? "cancel" : "kill";
 	return endButton(act, { id: holder.taskId || holder.actorId, name: holder.name, owner: holder.owner }, `on ${device.label}`, state);
-}
-function ownerOf(snapshot, row) {
-	if (!row.job || row.job === snapshot.runtime.job || !snapshot.jobs?.length) return "";
-	return plain(snapshot.jobs.find((job) => job.number === row.job)?.name ?? `job ${row.job}`);
-}
-function cellWords(snapshot, row) {
-	return [ownerOf(snapshot, row), plain(row.cell)].filter(Boolean).join(" ");
-}
-const PALETTE = {
-	hues: [
-		["#2f96e3", "#288dd6", "#1a83cc"],
-		["#da7360", "#ce6b59", "#c46250"],
-		["#05948b", "#008a82", "#269d94"],
-		["#af80c0", "#a578b5", "#9b6fac"],
-		["#899500", "#808c00", "#778200"],
-		["#7672c9", "#6e6abd", "#7f7cd1"],
-		["#317f40", "#3d884a", "#479153"],
-		["#9d5599", "#a35b9f", "#a962a4"],
-	],
-	failure: "#ec1c24",
-	attention: "#c77700",
-	waiting: "#808080",
-	grounds: ["#ffffff", "#212121"],
-};
-const HUES = PALETTE.hues.length;
-const SHADES = PALETTE.hues[0].length;
-function numberOf(text) {
-	let hash = 2166136261;
-	for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
-	return (hash ^ (hash >>> 15)) >>> 0;
-}
-function colourOf(snapshot, subject, id) {
-	const hue = snapshot.hues?.[subject] ?? numberOf(subject) % HUES;
-	return hue * SHADES + (id ? numberOf(id) % SHADES : 0);
-}
-function subjectOf(row) {
-	const whole = row.function || row.name;
-	return (row.kind ?? "task") === "task" ? whole : whole.split(".", 1)[0];
-}
-function colourRules(scope) {
-	return PALETTE.hues.flat().map((colour, number) => `${scope} .c${number}{background:${colour};fill:${colour};--c:${colour}}`).join("\n");
 }
 const STATES = ["running", "waiting", "failed", "cancelled", "finished"];
 function taskCounts(snapshot) {
@@ -848,176 +1137,6 @@ function filters(picture, state) {
 		h("label", {}, "Text ", h("input", { type: "search", "data-filter": "text", value: filter.text, placeholder: "name, id, reason" })),
 		state.sort.column && button("In the usual order", { "data-act": "sort", "data-column": "" }));
 }
-const LONG_ID = 20;
-function deviceLabels(rows) {
-	const kind = (row) => `${row.node_id ?? ""}/${row.resource}`;
-	const taken = new Set(rows.filter((row) => !row.parent).map((row) => `${kind(row)}/${row.id}`));
-	const cards = new Map();
-	const labels = new Map();
-	for (const row of rows) {
-		if (!row.parent) {
-			labels.set(row, `${plain(row.resource)} ${short(row.id)}`);
-			continue;
-		}
-		const key = `${kind(row)}/${row.parent}`;
-		const card = cards.get(key) ?? { number: firstFree(kind(row), taken), instances: 0 };
-		cards.set(key, card);
-		const profile = row.profile ? ` (${plain(row.profile)})` : "";
-		labels.set(row, `${plain(row.resource)} ${card.number} · MIG ${card.instances++}${profile}`);
-	}
-	return labels;
-}
-function firstFree(kind, taken) {
-	let number = 0;
-	while (taken.has(`${kind}/${number}`)) number += 1;
-	taken.add(`${kind}/${number}`);
-	return number;
-}
-function short(id) {
-	return plain(id).length > LONG_ID ? `${plain(id).slice(0, 12)}…` : plain(id);
-}
-const LAST_MINUTE = 60;
-const WHOLE_RUN = 0;
-const MOST_BARS = 200;
-const MOST_TRACKS = 6;
-function timelineOf(snapshot, window, now) {
-	const tasks = (snapshot.tasks ?? []).filter((row) => row.submitted_at != null || row.started_at != null);
-	const rows = [...tasks, ...holdingActors(snapshot)].map((row) => ({ ...row, cell: [plain(row.cell), ownerOf(snapshot, row)].filter(Boolean).join(" of ") }));
-	const first = Math.min(now - 1, ...rows.map((row) => row.submitted_at ?? row.started_at ?? now));
-	const start = window === WHOLE_RUN ? first : now - window;
-	const lanes = lanesOf(snapshot, rows).map(({ key, label, rows }) => lane(key, label, rows.map((row) => ({ ...row, colour: colourOf(snapshot, subjectOf(row), row.actor_id || row.task_id) })), start, now));
-	const shown = lanes.reduce((sum, each) => sum + each.bars.filter((bar) => !bar.wait).length, 0);
-	const words = `${shown} task runs on ${lanes.length} lanes in the last ${age(now - start)}`;
-	return { start, seconds: now - start, lanes, ticks: ticksOf(now - start), words };
-}
-function holdingActors(snapshot) {
-	return (snapshot.actors ?? [])
-		.filter((row) => row.state === "ALIVE" && row.since != null && Object.keys(row.device_ids ?? {}).length)
-		.map((row) => ({
-			task_id: row.actor_id, actor_id: row.actor_id, name: row.class_name, state: "ALIVE", started_at: row.since, device_ids: row.device_ids, cell: row.cell, job: row.job,
-		}));
-}
-function lanesOf(snapshot, rows) {
-	const devices = (snapshot.devices ?? []).filter((row) => row.offered !== false);
-	const labels = deviceLabels(snapshot.devices ?? []);
-	const several = new Set(devices.map((row) => row.node_id)).size > 1;
-	const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
-	const lanes = devices.map((device) => ({
-		key: `${device.node_id ?? ""}/${device.resource}/${device.id}`,
-		label: (several ? `${names.get(device.node_id ?? "") ?? ""} ` : "") + labels.get(device),
-		rows: rows.filter(
-			(row) =>
-				row.kind !== "actor creation" && // its actor's own row says it
-				(row.device_ids?.[device.resource] ?? []).includes(device.id) &&
-				(!several || !row.node_id || row.node_id === device.node_id),
-		),
-	}));
-	const rest = rows.filter((row) => !Object.values(row.device_ids ?? {}).some((ids) => ids.length));
-	const ran = rest.filter((row) => row.started_at != null);
-	const waits = rest.filter((row) => row.started_at == null && stateWord(row.state) === "waiting");
-	if (ran.length) lanes.push({ key: "cpu", label: "CPU", rows: ran });
-	if (waits.length) lanes.push({ key: "waiting", label: "waiting", rows: waits });
-	return lanes;
-}
-function lane(key, label, rows, start, now) {
-	const ordered = rows
-		.filter((row) => (row.finished_at ?? now) >= start)
-		.sort((a, b) => begin(b, now) - begin(a, now));
-	const kept = ordered.slice(0, MOST_BARS / 2).reverse();
-	const ends = [];
-	const bars = kept.flatMap((row) => barsOf(row, trackFor(row, ends, now), start, now));
-	return { key, label, tracks: Math.max(1, Math.min(ends.length, MOST_TRACKS)), bars, leftOut: ordered.length - kept.length };
-}
-function begin(row, now) {
-	return row.started_at ?? row.submitted_at ?? now;
-}
-function trackFor(row, ends, now) {
-	const from = begin(row, now);
-	let track = ends.findIndex((end) => end <= from + 1e-6);
-	if (track < 0) track = ends.length < MOST_TRACKS ? ends.length : MOST_TRACKS - 1;
-	ends[track] = Math.max(ends[track] ?? 0, row.finished_at ?? now);
-	return track;
-}
-function barsOf(row, track, start, now) {
-	const state = stateWord(row.state);
-	const shared = { track, colour: row.colour, state, name: plain(row.name) };
-	const from = row.started_at;
-	const until = row.finished_at ?? now;
-	const bars = [];
-	const waited = (from ?? until) - (row.submitted_at ?? from ?? until);
-	const cell = row.cell ? `, cell ${row.cell}` : "";
-	if (waited > 0.01 && (from ?? until) > start) {
-		const edge = Math.max(0, (row.submitted_at ?? start) - start);
-		const words = `${shared.name} waited ${age(waited)}${cell}`;
-		bars.push({ ...shared, key: `${row.task_id}/wait`, from: edge, to: (from ?? until) - start, wait: true, words });
-	}
-	if (from != null) {
-		const words = `${shared.name}, ${state}, ${age(until - from)}${cell}`;
-		bars.push({ ...shared, key: row.task_id, from: Math.max(0, from - start), to: until - start, wait: false, words });
-	}
-	return bars;
-}
-function ticksOf(seconds) {
-	const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400];
-	const step = steps.find((each) => seconds / each <= 6) ?? 86400;
-	const ticks = [];
-	for (let ago = 0; ago <= seconds + 1e-6; ago += step) {
-		ticks.push({ at: seconds - ago, label: ago ? `−${age(ago).replace(/ 00 (s|min)$/, "")}` : "now" });
-	}
-	return ticks;
-}
-const WIDTH = 1000;
-const LABELS = 110;
-const TRACK = 20;
-const GAP = 8;
-function drawTimeline(picture, state) {
-	const timeline = picture.timeline;
-	if (!timeline) return [];
-	const choice = (window, label) =>
-		button(label, { "data-act": "window", "data-window": window, "aria-pressed": String(state.window === window) });
-	const tools = h("div", { class: "filters", key: "tools", role: "group", "aria-label": "Timeline" },
-		choice(LAST_MINUTE, "Last minute"), choice(WHOLE_RUN, "Whole run"),
-		button("Save as Chrome trace", { "data-act": "trace" }),
-		picture.taskTotal > picture.taskRows && h("span", { class: "quiet" }, `the newest ${picture.taskRows} of ${picture.taskTotal} tasks `),
-		picture.taskTotal > picture.taskRows && !state.wide && button("Ask for more rows", { "data-act": "ask-more" }));
-	const legend = h("p", { class: "quiet small legend", key: "legend" }, h("span", { class: "hatch", "aria-hidden": "true" }), " hatched: waiting");
-	return [tools, timeline.lanes.length ? lanes(timeline) : empty("No task has run yet."), timeline.lanes.length > 0 && legend];
-}
-function lanes(timeline) {
-	const scale = (WIDTH - LABELS - 10) / timeline.seconds;
-	const x = (seconds) => round(LABELS + seconds * scale);
-	let top = 4;
-	const drawn = timeline.lanes.map((lane) => {
-		const y = top;
-		const height = lane.tracks * TRACK;
-		top += height + GAP;
-		return h("g", { key: lane.key },
-			h("text", { x: LABELS - 10, y: y + height / 2, class: "lane", "text-anchor": "end", "dominant-baseline": "central" }, lane.label),
-			h("line", { x1: LABELS, x2: WIDTH - 10, y1: y + height + GAP / 2, y2: y + height + GAP / 2, class: "rule" }),
-			lane.bars.map((bar) => barShape(bar, x, y)));
-	});
-	const ticks = timeline.ticks.map((tick) => h("g", { key: tick.label },
-		h("line", { x1: x(tick.at), x2: x(tick.at), y1: 0, y2: top, class: "tick" }),
-		h("text", { x: x(tick.at), y: top + 12, class: "tick-label", "text-anchor": tick.label === "now" ? "end" : "middle" }, tick.label)));
-	return h("div", { class: "scroll", key: "lanes", tabindex: "0", role: "region", "aria-label": "Timeline" },
-		h("svg", { viewBox: `0 0 ${WIDTH} ${top + 18}`, role: "img", "aria-label": timeline.words, class: "timeline" }, hatching(), ticks, drawn));
-}
-function hatching() {
-	return h("defs", { key: "defs" }, h("pattern", { id: "nbaccel-hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
-		h("line", { x1: 0, y1: 0, x2: 0, y2: 6, class: "hatch-line" })));
-}
-function barShape(bar, x, y) {
-	const left = x(bar.from);
-	const width = Math.max(1.5, round(x(bar.to) - left));
-	const top = y + bar.track * TRACK;
-	const rect = h("rect", { x: left, y: top + 1, width, height: TRACK - 2, rx: 2, class: bar.wait ? "wait" : `run c${bar.colour} ${bar.state}` },
-		h("title", {}, bar.words));
-	const fits = !bar.wait && width > 8 * bar.name.length + 8;
-	return h("g", { key: bar.key }, rect, fits && h("text", { x: left + 6, y: top + TRACK / 2, class: "bar-name", "dominant-baseline": "central" }, bar.name));
-}
-function round(value) {
-	return Math.round(value * 10) / 10;
-}
 const VIEWS = {
 	devices: drawDevices,
 	waiting: drawWaiting,
@@ -1200,10 +1319,15 @@ function pictureOf(given, asked, now) {
 		cells: tab === "tasks" ? cellsOf(snapshot) : [],
 		actors: tab === "actors" ? actorViews(snapshot, now) : [],
 		actorsMore: actorsMore(snapshot),
-		timeline: tab === "timeline" ? timelineOf(snapshot, asked.window, now) : null,
+		timeline: tab === "timeline" ? timelineOf(withKnown(snapshot, asked.found), asked.window, now, asked.range) : null,
 		alerts: alertsOf(snapshot, now),
 		nodes: nodesOf(snapshot),
 	};
+}
+function withKnown(snapshot, found) {
+	if (!found) return snapshot;
+	const here = new Set((snapshot.tasks ?? []).map((row) => row.task_id));
+	return { ...snapshot, tasks: [...found.tasks.filter((row) => !here.has(row.task_id)), ...(snapshot.tasks ?? [])] };
 }
 function tasksOf(snapshot, asked, now) {
 	const found = asked.found;
@@ -1300,6 +1424,8 @@ function newState(details) {
 		scrolled: { top: 0, height: 460, row: 46 },
 		wide: false,
 		window: LAST_MINUTE,
+		range: null,
+		shown: { from: 0, to: 1 },
 		rows: new Map(),
 		asked: new Set(),
 		doubted: "",
@@ -1417,12 +1543,15 @@ font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-ed
 .nbaccel-cockpit .timeline .bar-name{fill:#fff;font-size:11px;pointer-events:none}
 .nbaccel-cockpit .timeline .tick,.nbaccel-cockpit .timeline .rule{stroke:var(--line);stroke-width:1;stroke-dasharray:2 4}
 .nbaccel-cockpit .timeline .rule{stroke-dasharray:none;opacity:.6}
-.nbaccel-cockpit .timeline .failed,.nbaccel-cockpit .timeline .cancelled{stroke:var(--ink);stroke-width:2;stroke-dasharray:4 2}
-.nbaccel-cockpit .timeline .wait{fill:url(#nbaccel-hatch);stroke:var(--edge);stroke-width:.5}
-.nbaccel-cockpit .hatch-line{stroke:var(--edge);stroke-width:2}
-.nbaccel-cockpit .hatch{display:inline-block;width:22px;height:10px;border:1px solid var(--edge);vertical-align:middle;
-background:repeating-linear-gradient(135deg,var(--edge) 0 2px,transparent 2px 5px)}
-@container (max-width:700px){.nbaccel-cockpit .model,.nbaccel-cockpit .measure .bar{display:none}
+.nbaccel-cockpit .timeline{touch-action:pan-y;cursor:crosshair;user-select:none}
+.nbaccel-cockpit .timeline .cancelled{stroke:var(--ink);stroke-width:1.5;stroke-dasharray:4 2}
+.nbaccel-cockpit .timeline .failed{stroke:${PALETTE.failure};stroke-width:2.5}
+.nbaccel-cockpit .timeline .depth{fill:${PALETTE.waiting};fill-opacity:.35;stroke:${PALETTE.waiting}}
+@container (max-width:960px){.nbaccel-cockpit th,.nbaccel-cockpit td{padding-right:10px}
+.nbaccel-cockpit td.nowrap{white-space:normal}.nbaccel-cockpit td.state{white-space:nowrap}
+.nbaccel-cockpit .why{min-width:8em}.nbaccel-cockpit .acts button{padding:1px 5px}.nbaccel-cockpit td .cut,.nbaccel-cockpit th .cut{max-width:20ch}}
+@container (max-width:700px){.nbaccel-cockpit th[scope=row]{white-space:normal}.nbaccel-cockpit td .cut,.nbaccel-cockpit th .cut{max-width:24ch}
+.nbaccel-cockpit .model,.nbaccel-cockpit .measure .bar{display:none}
 .nbaccel-cockpit thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
 .nbaccel-cockpit table,.nbaccel-cockpit tbody{display:block}
 .nbaccel-cockpit tbody tr{display:flex;flex-wrap:wrap;align-items:center;gap:2px 12px;padding:5px 0}
@@ -1527,8 +1656,9 @@ function mount(place, source, options = {}) {
 	};
 }
 function drawSnapshot(root, snapshot, state, now) {
-	const asked = { filter: state.filter, window: state.window, sort: state.sort, held: state.held, tab: state.details ? state.tab : "devices", found: foundNow(state) };
+	const asked = { filter: state.filter, window: state.window, range: state.range, sort: state.sort, held: state.held, tab: state.details ? state.tab : "devices", found: foundNow(state) };
 	const picture = pictureOf(snapshot, asked, now);
+	if (picture.timeline) state.shown = { from: picture.timeline.start, to: picture.timeline.start + picture.timeline.seconds };
 	const drawn = () => (drawFrame(picture, state).filter(Boolean));
 	draw(root, drawn());
 	if (state.tab === "tasks" && measure(root, state)) draw(root, drawn());
