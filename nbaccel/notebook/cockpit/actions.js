@@ -91,7 +91,12 @@ export function actions(root, source, state, view) {
     view.find();
     view.redraw();
   };
-  const key = (/** @type {KeyboardEvent} */ event) => pressed(event, root, acts, view);
+  const zoom = watchZoom(root, state, () => state.shown, view.redraw);
+  const key = (/** @type {KeyboardEvent} */ event) => {
+    if (!root.contains(/** @type {Node} */ (event.target))) return;
+    zoom.key(event);
+    pressed(event, root, acts, view);
+  };
   const heard = source.listen((message) => {
     if (message.say === "taken") {
       clearTimeout(waitingFor.get(message.id));
@@ -104,17 +109,18 @@ export function actions(root, source, state, view) {
     }
     view.redraw();
   });
-  const ends = [watchSight(root, state, view.redraw), watchZoom(root, state, () => state.shown, view.redraw)];
+  const ends = [watchSight(root, state, view.redraw), zoom.end];
   root.addEventListener("click", clicked);
   root.addEventListener("input", typed);
-  root.addEventListener("keydown", key);
+  const page = root.ownerDocument.defaultView;
+  page?.addEventListener("keydown", key, true); // Notebook 7 takes arrow keys on their way down to what has the focus
   return () => {
     heard();
     for (const end of ends) end();
     for (const timer of waitingFor.values()) clearTimeout(timer);
     root.removeEventListener("click", clicked);
     root.removeEventListener("input", typed);
-    root.removeEventListener("keydown", key);
+    page?.removeEventListener("keydown", key, true);
   };
 }
 

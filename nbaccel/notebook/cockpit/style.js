@@ -74,7 +74,7 @@ position:sticky;top:0;background:var(--ground);z-index:1}
 .nbaccel-cockpit th[scope=row]{white-space:nowrap}
 .nbaccel-cockpit th[scope=row]>*+*{margin-left:8px}
 .nbaccel-cockpit .label,.nbaccel-cockpit .name{font-weight:600}
-.nbaccel-cockpit .why{min-width:15em}
+.nbaccel-cockpit .why{min-width:15em;overflow-wrap:anywhere}
 .nbaccel-cockpit .two-lines{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow:hidden}
 .nbaccel-cockpit .acts{white-space:nowrap;text-align:right;padding:4px 3px 4px 8px;position:sticky;right:0;background:var(--ground)}
 .nbaccel-cockpit .acts button+button{margin-left:4px}

@@ -31,7 +31,8 @@ export function keyed(key, range) {
   return key === "0" || key === "Home" ? { range: null } : null;
 }
 
-/** @param {HTMLElement} root @param {State} state @param {Shown} shown @param {() => void} redraw @returns {() => void} what ends it */
+/** @param {HTMLElement} root @param {State} state @param {Shown} shown @param {() => void} redraw
+ * @returns {{key: (event: KeyboardEvent) => void, end: () => void}} what keys do, and what ends it */
 export function watchZoom(root, state, shown, redraw) {
   /** @type {{x: number, place: number} | null} */
   let began = null;
@@ -72,11 +73,10 @@ export function watchZoom(root, state, shown, redraw) {
   root.addEventListener("wheel", wheel, { passive: false });
   root.addEventListener("pointerdown", pressed);
   root.addEventListener("pointerup", released);
-  root.addEventListener("keydown", key);
-  return () => {
+  const end = () => {
     root.removeEventListener("wheel", wheel);
     root.removeEventListener("pointerdown", pressed);
     root.removeEventListener("pointerup", released);
-    root.removeEventListener("keydown", key);
   };
+  return { key, end };
 }

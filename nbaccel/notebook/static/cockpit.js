@@ -548,13 +548,12 @@ function watchZoom(root, state, shown, redraw) {
 	root.addEventListener("wheel", wheel, { passive: false });
 	root.addEventListener("pointerdown", pressed);
 	root.addEventListener("pointerup", released);
-	root.addEventListener("keydown", key);
-	return () => {
+	const end = () => {
 		root.removeEventListener("wheel", wheel);
 		root.removeEventListener("pointerdown", pressed);
 		root.removeEventListener("pointerup", released);
-		root.removeEventListener("keydown", key);
 	};
+	return { key, end };
 }
 const TAKEN_WITHIN_MS = 1500;
 const SAY_EVERY_MS = 5000;
@@ -634,7 +633,12 @@ function actions(root, source, state, view) {
 		view.find();
 		view.redraw();
 	};
-	const key = (event) => pressed(event, root, acts, view);
+	const zoom = watchZoom(root, state, () => state.shown, view.redraw);
+	const key = (event) => {
+		if (!root.contains((event.target))) return;
+		zoom.key(event);
+		pressed(event, root, acts, view);
+	};
 	const heard = source.listen((message) => {
 		if (message.say === "taken") {
 			clearTimeout(waitingFor.get(message.id));
@@ -647,17 +651,18 @@ function actions(root, source, state, view) {
 		}
 		view.redraw();
 	});
-	const ends = [watchSight(root, state, view.redraw), watchZoom(root, state, () => state.shown, view.redraw)];
+	const ends = [watchSight(root, state, view.redraw), zoom.end];
 	root.addEventListener("click", clicked);
 	root.addEventListener("input", typed);
-	root.addEventListener("keydown", key);
+	const page = root.ownerDocument.defaultView;
+	page?.addEventListener("keydown", key, true);
 	return () => {
 		heard();
 		for (const end of ends) end();
 		for (const timer of waitingFor.values()) clearTimeout(timer);
 		root.removeEventListener("click", clicked);
 		root.removeEventListener("input", typed);
-		root.removeEventListener("keydown", key);
+		page?.removeEventListener("keydown", key, true);
 	};
 }
 function pressed(event, root, acts, view) {
@@ -1505,7 +1510,7 @@ position:sticky;top:0;background:var(--ground);z-index:1}
 .nbaccel-cockpit th[scope=row]{white-space:nowrap}
 .nbaccel-cockpit th[scope=row]>*+*{margin-left:8px}
 .nbaccel-cockpit .label,.nbaccel-cockpit .name{font-weight:600}
-.nbaccel-cockpit .why{min-width:15em}
+.nbaccel-cockpit .why{min-width:15em;overflow-wrap:anywhere}
 .nbaccel-cockpit .two-lines{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow:hidden}
 .nbaccel-cockpit .acts{white-space:nowrap;text-align:right;padding:4px 3px 4px 8px;position:sticky;right:0;background:var(--ground)}
 .nbaccel-cockpit .acts button+button{margin-left:4px}
