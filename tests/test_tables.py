@@ -89,3 +89,20 @@ def test_dead_nodes_are_not_counted_as_free(busy_snapshot: Snapshot) -> None:
 )
 def test_short_ids_of_different_tasks_differ(id: str, short: str) -> None:
     assert wording.short_id(id) == short
+
+
+def test_a_task_says_how_far_it_is_and_how_long_the_rest_takes(busy_snapshot: Snapshot) -> None:
+    row, now = busy_snapshot.tasks[0], busy_snapshot.time
+    row.started_at, row.progress = now - 60, (25, 100)
+    assert tables.took(row, now) == "1 min 00 s · 25 % · 3 min 00 s left"
+    row.finished_at = now - 59.6
+    assert tables.took(row, now) == "0.4 s"
+    waiting = busy_snapshot.tasks[1]
+    waiting.submitted_at = now - 5
+    assert (tables.started(waiting, now), tables.took(waiting, now)) == ("", "waits 5 s")
+
+
+def test_the_first_line_counts_devices_or_cpus_where_there_are_none(busy_snapshot: Snapshot) -> None:
+    assert tables.first_line(busy_snapshot) == "2 of 2 GPUs busy · 2 running · 1 waiting · 40 finished"
+    busy_snapshot.devices, busy_snapshot.counts = [], {}
+    assert tables.first_line(busy_snapshot) == "1 of 2 CPUs busy · no task yet"

@@ -201,12 +201,22 @@ def started(row: TaskRow, now: float) -> str:
 
 
 def took(row: TaskRow, now: float) -> str:
-    """How long a task has run, or ran; "waits 5 s" of one that has not begun."""
+    """How long a task ran, or has run, how far it is and how long the rest takes; "waits 5 s" of one that waits."""
+    if row.started_at is not None and row.finished_at is not None:
+        return wording.duration(row.finished_at - row.started_at)
     if row.started_at is not None:
-        return wording.age((row.finished_at or now) - row.started_at)
+        return wording.sentence([wording.age(now - row.started_at), *_how_far(row, now - row.started_at)])
     if row.submitted_at is None or row.state in ENDED:
         return ""
     return f"waits {wording.age(now - row.submitted_at)}"
+
+
+def _how_far(row: TaskRow, seconds: float) -> list[str]:
+    done, total = row.progress or (0.0, 0.0)
+    if not total:
+        return []
+    left = [f"{wording.age(seconds * (total - done) / done)} left"] if 0 < done < total else []
+    return [f"{100 * done / total:.0f} %", *left]
 
 
 def device_state(row: DeviceRow) -> str:

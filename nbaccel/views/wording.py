@@ -35,6 +35,11 @@ def age(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def duration(seconds: float) -> str:
+    """How long something ran: tenths of a second where that says more, "0.4 s"."""
+    return f"{max(0.0, seconds):.1f} s" if seconds < 9.95 else age(seconds)
+
+
 def moment(time_s: float) -> str:
     """A point in time by this machine's clock: "2026-11-22 14:03:22"."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time_s))

@@ -129,7 +129,7 @@ font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-ed
 .nbaccel-cockpit tbody tr td{order:2;padding:0;border:0!important;min-width:0;max-width:100%}
 .nbaccel-cockpit tbody tr td:empty{display:none}
 .nbaccel-cockpit tbody tr td.why,.nbaccel-cockpit tbody tr td.holders{flex:1 0 100%;order:3;white-space:normal}
-.nbaccel-cockpit tbody tr td.acts{order:1;margin-left:auto;position:static}
+.nbaccel-cockpit tbody tr td.acts{order:1;flex:0 0 130px;margin-left:auto;position:static}
 .nbaccel-cockpit tbody tr td{overflow-wrap:anywhere}
 .nbaccel-cockpit tr.gap{padding:0;border:0!important}}
 @media (prefers-reduced-motion:reduce){.nbaccel-cockpit *{transition:none!important;animation:none!important}}
