@@ -338,9 +338,9 @@ def _observed(control: Control) -> list[Snapshot]:
 
 
 def _status_parts(picture: Snapshot) -> list[str | tables.Table]:
-    waiting = [f"waiting: {tables.waiting_line(row)}" for row in tables.waiting(picture)[:5]]
+    waiting = [f"waiting: {tables.waiting_line(row, number)}" for row, number in tables.waiting_alike(picture)[:5]]
     alerts = [f"attention: {wording.plain(alert.message)}" for alert in picture.alerts]
-    head = [tables.headline(picture), tables.resources(picture), tables.task_counts(picture)]
+    head = [tables.first_line(picture), tables.headline(picture), tables.resources(picture)]
     return [*(line for line in head if line), tables.devices(picture), *waiting, *alerts]
 
 

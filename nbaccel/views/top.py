@@ -16,13 +16,14 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from nbaccel.views import run_snapshot, tables, wording
+from nbaccel.views import device_labels, run_snapshot, tables, wording
 from nbaccel.views.sessions import SessionRecord
 from nbaccel.views.snapshot import DeviceRow, Snapshot, TaskRow
 
 BAR_CELLS = 10
 WAITING_SHOWN = 5
 WIDE = 110  # columns of a screen that has room for the devices' models
+_ORDER = ("running", "failed", "waiting", "cancelled", "finished")  # in which tasks matter
 _COLUMNS = ("Device", "Model", "In use", "Load", "Memory", "Held by")
 # Names of the terminal's own colours, so that the user's theme decides what they look like.
 _COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red")
@@ -107,19 +108,17 @@ def _lines(part: RenderableType) -> int:
 
 
 def _head(picture: Snapshot, width: int) -> list[RenderableType]:
-    counts = tables.task_counts(picture) or "no task yet"
     parts: list[RenderableType] = [
-        _line(tables.headline(picture), style="bold"),
-        _line(f"{counts}   {tables.resources(picture)}"),
+        _line(tables.first_line(picture), style="bold"),
+        _line(f"{tables.headline(picture)}   {tables.resources(picture)}", style="dim"),
         _devices(picture, width),
     ]
     parts += [
         _line(run_snapshot.one_line(run, picture.time))
         for run in run_snapshot.in_order(run_snapshot.of_snapshot(picture))
     ]
-    reasons = {(row.name, row.why): row for row in reversed(tables.waiting(picture))}  # one line for all that are alike
-    first = list(reasons.values())[::-1][:WAITING_SHOWN]
-    parts += [_line(f"◌ {_waiting(row, picture.time)}", style="dim") for row in first]
+    alike = tables.waiting_alike(picture)[:WAITING_SHOWN]
+    parts += [_line(f"◌ {_waiting(row, number, picture.time)}", style="dim") for row, number in alike]
     parts += [_line(f"⚠ {wording.plain(alert.message)}", style="bold yellow") for alert in picture.alerts[-3:]]
     return parts
 
@@ -129,16 +128,18 @@ def _line(words: str, style: str = "") -> Text:
     return Text(words, style=style, no_wrap=True, overflow="ellipsis")
 
 
-def _waiting(row: TaskRow, now: float) -> str:
+def _waiting(row: TaskRow, number: int, now: float) -> str:
+    many = f"× {number} " if number > 1 else ""
     since = f" {wording.age(now - row.submitted_at)}" if row.submitted_at else ""
-    return f"{wording.plain(row.name)} waits{since}: {wording.plain(row.why) or wording.demand(row.demand)}"
+    return f"{many}{wording.plain(row.name)} waits{since}: {wording.plain(row.why) or wording.demand(row.demand)}"
 
 
 def _devices(picture: Snapshot, width: int) -> RenderableType:
     rows = [row for row in picture.devices if row.offered]
     if not rows:
         return Text(" ".join(["No accelerator.", *map(wording.plain, picture.found)]), style="dim")
-    cells = [_device(row, picture) for row in rows]
+    named = device_labels.labels(picture.devices)
+    cells = [_device(row, named[row.node_id, row.resource, row.id], picture) for row in rows]
     measured = any(row.metrics is not None for row in rows)
     hidden = (set() if measured else {"Load", "Memory"}) | (set() if width >= WIDE else {"Model"})
     shown = [place for place, name in enumerate(_COLUMNS) if name not in hidden]
@@ -151,7 +152,7 @@ def _devices(picture: Snapshot, width: int) -> RenderableType:
     return table
 
 
-def _device(row: DeviceRow, picture: Snapshot) -> list[RenderableType]:
+def _device(row: DeviceRow, label: str, picture: Snapshot) -> list[RenderableType]:
     metrics = row.metrics
     load = "" if metrics is None or metrics.utilisation_percent is None else f"{metrics.utilisation_percent:.0f} %"
     used = None if metrics is None else metrics.memory_used_bytes
@@ -160,7 +161,7 @@ def _device(row: DeviceRow, picture: Snapshot) -> list[RenderableType]:
     held = [tables.holder_words(holder, picture, whole=len(row.holders) == 1) for holder in row.holders]
     held += [wording.plain(row.free_reason)] if row.free_reason else []
     return [
-        Text(f"{wording.plain(row.resource)} {wording.plain(row.id)}", style="bold"),
+        Text(label, style="bold"),
         Text(tables.device_model(row), style="dim"),
         _bar(row) + Text(f" {tables.device_state(row)}"),
         Text(load),
@@ -178,10 +179,14 @@ def _bar(row: DeviceRow) -> Text:
     return bar.append("░" * (BAR_CELLS - len(bar)), style="dim")
 
 
+def _place(row: TaskRow) -> int:
+    word = tables.state_word(row.state)
+    return _ORDER.index(word) if word in _ORDER else len(_ORDER)
+
+
 def _tasks(picture: Snapshot, room: int) -> RenderableType:
-    """The tasks that run, wait, and ended last, as far as there is room."""
-    order = {"running": 0, "waiting": 1}
-    rows = sorted(picture.tasks, key=lambda row: (order.get(tables.state_word(row.state), 2), -(row.submitted_at or 0)))
+    """The tasks that run, failed, wait, and ended last, as far as there is room."""
+    rows = sorted(picture.tasks, key=lambda row: (_place(row), -(row.submitted_at or 0)))
     shown = tables.tasks(picture, rows[:room])
     if not shown.rows:
         return Text(shown.empty, style="dim")
