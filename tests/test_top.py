@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -35,6 +36,20 @@ def test_waiting_tasks_and_alerts_say_why(busy_snapshot: Snapshot) -> None:
     text = _drawn([busy_snapshot])
     assert "infer waits: waits for 1 GPU; both held" in text
     assert "GPU 1 keeps 9 GiB that no task holds" in text
+
+
+def test_the_first_line_says_what_is_busy_and_equal_waits_are_one_line(busy_snapshot: Snapshot) -> None:
+    waiting = busy_snapshot.tasks[1]
+    busy_snapshot.tasks += [msgspec.structs.replace(waiting, task_id=f"t{number}") for number in (3, 4)]
+    lines = _drawn([busy_snapshot]).splitlines()
+    assert lines[0].rstrip() == "2 of 2 GPUs busy · 2 running · 1 waiting · 40 finished"
+    assert [line.rstrip() for line in lines if "◌" in line] == ["◌ × 3 infer waits: waits for 1 GPU; both held"]
+
+
+def test_those_that_failed_stand_before_those_that_wait(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.tasks.append(TaskRow("t9", "broken", "task", "FAILED"))
+    text = _drawn([busy_snapshot])
+    assert text.index("t1 ") < text.index("t9 ") < text.index("t2 ")
 
 
 def test_the_page_fits_the_screen(busy_snapshot: Snapshot) -> None:
