@@ -6,7 +6,7 @@ The text of every cell comes from `views`, as it does for terminals; here it onl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from nbaccel.notebook import parts
 from nbaccel.notebook.parts import Html
@@ -37,13 +37,20 @@ def devices(snapshot: Snapshot, *, everything: bool = False, tiled: bool = False
         "Held by",
     ]
     nodes = {node.node_id: node.name for node in snapshot.nodes}
+    models = Counter(tables.device_model(row) for row in shown)
     rows = []
     for row in shown:
-        model = parts.two_lines(_label(row, named), tables.device_model(row))
+        device = parts.two_lines(_label(row, named), "" if len(models) == 1 < len(shown) else tables.device_model(row))
         node = [parts.words(wording.plain(nodes.get(row.node_id, row.node_id)), quiet=True)] if several else []
         load = [parts.words(tables.device_memory(row))] if measured else []
-        rows.append([model, *node, _use(row, snapshot), *load, _held_by(row, snapshot)])
-    return parts.table("Devices", columns, rows)
+        rows.append([device, *node, _use(row, snapshot), *load, _held_by(row, snapshot)])
+    said = parts.note(_models(models)) if len(models) == 1 and len(shown) > 1 else parts.NOTHING
+    return Html(said + parts.table("Devices", columns, rows))
+
+
+def _models(models: Mapping[str, int]) -> str:
+    """What the devices are, once for those that are alike: "8 × NVIDIA H100"."""
+    return wording.sentence(model if number == 1 else f"{number} × {model}" for model, number in models.items())
 
 
 def _label(row: DeviceRow, named: Labels) -> Html:
@@ -77,7 +84,6 @@ def _held_by(row: DeviceRow, snapshot: Snapshot) -> Html:
 
 def _tiles(shown: Sequence[DeviceRow], snapshot: Snapshot, named: Labels) -> Html:
     """Many devices: the models once, a tile each, and the holders that are alike on one line."""
-    models = Counter(tables.device_model(row) for row in shown)
     drawn = [
         parts.tile(named[row.node_id, row.resource, row.id], _tile_words(row), _shares(row, snapshot)) for row in shown
     ]
@@ -85,7 +91,7 @@ def _tiles(shown: Sequence[DeviceRow], snapshot: Snapshot, named: Labels) -> Htm
     names = [name if number == 1 else f"{name} × {number}" for name, number in held.most_common(GROUPS_SHOWN)]
     more = [f"and {len(held) - GROUPS_SHOWN} more"] if len(held) > GROUPS_SHOWN else []
     return Html(
-        parts.note(wording.sentence(model if n == 1 else f"{n} × {model}" for model, n in models.items()))
+        parts.note(_models(Counter(tables.device_model(row) for row in shown)))
         + parts.tiles("Devices", drawn)
         + parts.line(f"Held by {', '.join([*names, *more])}" if names else "")
     )

@@ -80,6 +80,13 @@ def test_sixty_four_devices_are_tiles_and_holders_that_are_alike_one_line(busy_s
     assert page.words.endswith("Held by GPUActor × 64")
 
 
+def test_what_all_devices_have_in_common_is_said_once(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.devices[1] = busy_snapshot.devices[0]
+    page = Reading(bare(card.html(busy_snapshot)))
+    assert [row[0] for row in page.rows[1:]] == ["GPU 0", "GPU 0"]
+    assert page.words.count("NVIDIA GPU (logical)") == 1 and "2 × NVIDIA GPU (logical)" in page.words
+
+
 def test_a_failure_alone_is_red(busy_snapshot: Snapshot) -> None:
     assert palette.FAILURE not in without_style_sheets(card.html(busy_snapshot))
     busy_snapshot.counts["FAILED"] = 1
