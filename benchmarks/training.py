@@ -1,0 +1,215 @@
+"""Training runs on nbaccel and on what users would pick instead: how soon the function begins, what a report costs.
+
+    python benchmarks/training.py --only nbaccel,spawn,torchrun,ray --repeat 5
+
+Each contender runs in a process of its own, one after the other, so that nobody runs beside another. Two workers, on
+CPUs, connected by gloo. Every figure is checked by what the workers return: two pids, two ranks, the sum that an
+all_reduce gave. A row that a contender has no word for is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+REPORTS, CHECKPOINTS, STREAM = 50, 20, 500
+ROWS = {
+    "fit": "a second empty fit(), two ranks and their process group (s)",
+    "first_line": "from the call of fit() to the first line of the function (s)",
+    "report": "one report of metrics, its sender's cost, median (µs)",
+    "reports": "reports in a row, until all are sent (1/s)",
+    "checkpoint": "one report with a checkpoint of 1 MB, its sender's cost, median (ms)",
+}
+PROGRAM = """
+import json, os, sys, time
+import torch, torch.distributed as dist
+begun = time.time()
+dist.init_process_group("gloo")
+total = torch.tensor(dist.get_rank() + 1)
+dist.all_reduce(total)
+rank = dist.get_rank()
+json.dump([os.getpid(), rank, int(total), begun], open(os.path.join(sys.argv[1], str(rank)), "w"))
+dist.destroy_process_group()
+"""
+
+
+def group() -> tuple[int, int, int, float]:
+    """In a rank: who it is, and what all ranks have added up."""
+    begun = time.time()
+    import torch
+
+    total = torch.tensor(torch.distributed.get_rank() + 1)
+    torch.distributed.all_reduce(total)
+    return os.getpid(), torch.distributed.get_rank(), int(total), begun
+
+
+def reporting(train: Any, new_checkpoint: Callable[[str], Any]) -> dict[str, float]:
+    """In a rank: what reports cost."""
+    metrics = []
+    for number in range(REPORTS):
+        start = time.perf_counter()
+        train.report({"step": number, "loss": 0.5})
+        metrics.append(time.perf_counter() - start)
+        time.sleep(0.002)  # as a step of training lies between two of them
+    start = time.perf_counter()
+    for number in range(STREAM):
+        train.report({"step": number, "loss": 0.5})
+    stream = time.perf_counter() - start
+    files = []
+    for _ in range(CHECKPOINTS):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "model").write_bytes(os.urandom(1_000_000))
+            start = time.perf_counter()
+            train.report({}, checkpoint=new_checkpoint(folder))
+            files.append(time.perf_counter() - start)
+    return {
+        "report": statistics.median(metrics) * 1e6,
+        "reports": STREAM / stream,
+        "checkpoint": statistics.median(files) * 1e3,
+    }
+
+
+def nbaccel_reports() -> dict[str, float] | None:
+    from nbaccel import train
+
+    if train.get_context().get_world_rank():
+        return None
+    return reporting(train, train.Checkpoint.from_directory)
+
+
+def nbaccel_figures() -> dict[str, float]:
+    import nbaccel
+    from nbaccel.train import CheckpointConfig, RunConfig, ScalingConfig
+    from nbaccel.train.torch import TorchTrainer
+
+    nbaccel.init(num_cpus=2, preload=["torch"])
+    with tempfile.TemporaryDirectory() as storage:
+
+        def fit(function: Any) -> Any:
+            config = RunConfig(storage_path=storage, checkpoint_config=CheckpointConfig(num_to_keep=2))
+            return TorchTrainer(function, scaling_config=ScalingConfig(num_workers=2), run_config=config).fit()
+
+        fit(group)
+        start, clock = time.time(), time.perf_counter()
+        pid, rank, total, begun = fit(group).return_value
+        took = time.perf_counter() - clock
+        assert (rank, total) == (0, 3) and pid != os.getpid()
+        found = fit(nbaccel_reports).return_value
+    nbaccel.shutdown()
+    return {"fit": took, "first_line": begun - start, **found}
+
+
+def ray_figures() -> dict[str, float]:
+    import ray
+    from ray.train import RunConfig, ScalingConfig
+    from ray.train.torch import TorchTrainer
+
+    ray.init(num_cpus=4)
+    with tempfile.TemporaryDirectory() as storage:
+
+        def fit() -> Any:
+            config = RunConfig(storage_path=storage)
+            return TorchTrainer(group, scaling_config=ScalingConfig(num_workers=2), run_config=config).fit()
+
+        fit()
+        start, clock = time.time(), time.perf_counter()
+        _pid, rank, total, begun = fit().return_value
+        took = time.perf_counter() - clock
+        assert (rank, total) == (0, 3)
+    ray.shutdown()
+    return {"fit": took, "first_line": begun - start}
+
+
+def _spawned(rank: int, port: int, folder: str) -> None:
+    begun = time.time()
+    import torch
+
+    torch.distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+    total = torch.tensor(rank + 1)
+    torch.distributed.all_reduce(total)
+    Path(folder, str(rank)).write_text(json.dumps([os.getpid(), rank, int(total), begun]))
+    torch.distributed.destroy_process_group()
+
+
+def spawn_figures() -> dict[str, float]:
+    import socket
+
+    import torch.multiprocessing
+
+    with socket.socket() as probe, tempfile.TemporaryDirectory() as folder:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        probe.close()
+        start, clock = time.time(), time.perf_counter()
+        torch.multiprocessing.spawn(_spawned, args=(port, folder), nprocs=2)
+        return _checked(folder, start, time.perf_counter() - clock)
+
+
+def torchrun_figures() -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder, "program.py")
+        program.write_text(PROGRAM)
+        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+        start, clock = time.time(), time.perf_counter()
+        subprocess.run([*command, str(program), folder], check=True, stderr=subprocess.DEVNULL)
+        return _checked(folder, start, time.perf_counter() - clock)
+
+
+def _checked(folder: str, start: float, took: float) -> dict[str, float]:
+    ranks = [json.loads(Path(folder, str(rank)).read_text()) for rank in range(2)]
+    assert [each[1:3] for each in ranks] == [[0, 3], [1, 3]] and ranks[0][0] != ranks[1][0]
+    return {"fit": took, "first_line": ranks[0][3] - start}
+
+
+CONTENDERS: dict[str, Callable[[], dict[str, float]]] = {
+    "nbaccel": nbaccel_figures,
+    "spawn": spawn_figures,
+    "torchrun": torchrun_figures,
+    "ray": ray_figures,
+}
+
+
+def measured(name: str) -> dict[str, float]:
+    """A contender's figures of one round, from a process of its own."""
+    done = subprocess.run([sys.executable, __file__, "--one", name], capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(f"{name} failed:\n{done.stderr[-2000:]}", file=sys.stderr)
+        return {}
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--only", default=",".join(CONTENDERS))
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.one:
+        print(json.dumps(CONTENDERS[given.one]()))
+        return
+    names = given.only.split(",")
+    figures: dict[str, list[dict[str, float]]] = {name: [] for name in names}
+    for number in range(given.repeat):
+        for name in names if number % 2 == 0 else reversed(names):
+            figures[name].append(measured(name))
+    print(f"medians of {given.repeat}; load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs")
+    for row, words in ROWS.items():
+        cells = []
+        for name in names:
+            values = [each[row] for each in figures[name] if row in each]
+            cells += [f"{name} {statistics.median(values):.4g}"] if values else []
+        print(f"{words}: {', '.join(cells)}")
+
+
+if __name__ == "__main__":
+    main()
