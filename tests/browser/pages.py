@@ -111,7 +111,8 @@ class NotebookPage:
 
     def menu(self, menu: str, item: str) -> None:
         """Choose an item. One that may not be chosen yet when its menu opens stays so until the menu is opened anew."""
-        for _ in range(30):
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
             self.page.get_by_role("menuitem", name=menu, exact=True).click()
             chosen = self.page.get_by_role("menuitem", name=item).first
             chosen.wait_for()

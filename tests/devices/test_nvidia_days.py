@@ -129,9 +129,8 @@ def test_a_node_waits_for_no_gpus_that_it_would_not_offer(nvidia_lab: Lab) -> No
     add_amd(nvidia_lab.machine)
     nvidia_lab.machine.modules.clear()
     nvidia_lab.nvml.has("hang|nvmlInit", Gpu("GPU-a"))
-    started = time.monotonic()
+    nvidia_lab.set(NBACCEL_DETECTION_TIMEOUT_S="3600")  # who waits for them waits until the test is given up
     nbaccel.init(num_cpus=1, gpu_vendor="amd")
-    assert time.monotonic() - started < 5, "the usual deadline is 10 s"
     assert nbaccel.get(look.options(num_gpus=1).remote("ROCR_VISIBLE_DEVICES"))["ROCR_VISIBLE_DEVICES"] == "0"
 
 
