@@ -13,7 +13,7 @@ import pytest
 
 import nbaccel
 
-LIBRARIES = ["air", "data", "job_submission", "llm", "rllib", "serve", "tune", "workflow"]
+LIBRARIES = ["data", "job_submission", "llm", "rllib", "serve", "tune", "workflow"]
 
 
 def entered(name):
@@ -34,6 +34,13 @@ def test_a_library_that_is_not_here_imports_and_says_where_it_is_when_used(name)
     library = importlib.import_module(f"nbaccel.{name}")
     assert getattr(nbaccel, name) is library
     with pytest.raises(ModuleNotFoundError, match=rf"nbaccel has no {name}.run: .*engine='ray'.*`import ray.{name}`"):
+        library.run(1)
+
+
+def test_what_rays_air_had_for_training_is_said_to_be_in_train():
+    library = importlib.import_module("nbaccel.air")
+    assert nbaccel.air is library
+    with pytest.raises(ModuleNotFoundError, match=r"nbaccel has no air.run: .* is in nbaccel.train"):
         library.run(1)
 
 

@@ -67,9 +67,9 @@ def test_the_page_names_devices_holders_and_reasons(page: str) -> None:
 
 
 def test_a_ref_and_an_actor_show_their_state(page: str) -> None:
-    text = _Outputs(page).text
-    assert re.search(r"Holder '.*' · alive · GPU 0 · pid \d+ · cell \[2\] line \d+", text)
-    assert re.search(r"waiting · cell \[4\]", text)
+    text = " ".join(_Outputs(page).text.split())
+    assert re.search(r"Holder '.*?' #\w+ · pid \d+ ● alive GPU 0 \[2\] line \d+", text)
+    assert re.search(r"#\S+ ◌ waiting 1 CPU, 2 GPU \[4\] line \d+", text)
 
 
 def test_names_stay_text_and_nothing_is_fetched(page: str) -> None:
