@@ -105,6 +105,7 @@ def _join(ray: ModuleType, address: str, options: InitOptions) -> None:
     Through Ray Client the head starts a process for each client, which now and then crashes inside gRPC (seen with
     1.85) while it starts: another one is asked for.
     """
+    show_token(address)
     for attempts_left in reversed(range(_ATTEMPTS)):
         try:
             ray.init(address, **_joining_keywords(options))
@@ -113,6 +114,27 @@ def _join(ray: ModuleType, address: str, options: InitOptions) -> None:
             crashed = any(words in str(error) for words in _CLIENT_SERVER_CRASHED)
             if attempts_left == 0 or not crashed:
                 raise ConnectionError(addresses.why_not_joined(address, error)) from error
+
+
+def show_token(address: str) -> None:
+    """Whether the cluster takes our token, in 10 ms: Ray itself tries for 20 s, and does not say what was wrong.
+
+    Raises ConnectionError. Of Ray Client, Ray says it soon enough.
+    """
+    from ray.exceptions import AuthenticationError, RayError
+
+    if address.startswith("ray://"):
+        return
+    raylet: Any = importlib.import_module("ray._raylet")
+    # Ray reads its variables when it is imported, and the token once; a notebook may have set them since.
+    raylet.Config.initialize("")
+    raylet.AuthenticationTokenLoader.instance().reset_cache()
+    try:
+        raylet.GcsClient(address=address)
+    except AuthenticationError as error:
+        raise ConnectionError(addresses.why_not_joined(address, error)) from error
+    except (RayError, RuntimeError):
+        pass  # Ray's own attempt says what else is wrong
 
 
 def _start_keywords(options: InitOptions) -> Keywords:
