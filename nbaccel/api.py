@@ -13,6 +13,7 @@ from typing import Any, TypeVar, overload
 
 from nbaccel import addresses, exceptions
 from nbaccel import engine as engines
+from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.option_checks import is_number, streams_only_generators, with_article
 from nbaccel.handles.options import actor_options, init_options, method_options, task_options
 from nbaccel.handles.remote import ActorClass, ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction, yields
@@ -38,8 +39,8 @@ class ClusterContext(Mapping[str, Any]):
     shutdown().
     """
 
-    def __init__(self, facts: Mapping[str, Any]) -> None:
-        self.address_info = {name: facts[fact] for name, fact in _ADDRESS_INFO.items()} | {"webui_url": None}
+    def __init__(self, facts: CodeFacts) -> None:
+        self.address_info = {name: getattr(facts, fact) for name, fact in _ADDRESS_INFO.items()} | {"webui_url": None}
         self.dashboard_url = None
         self.ray_version = engines.RAY_VERSION  # whose names and meanings these are
         self.ray_commit = ""
@@ -138,7 +139,7 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
     It returns when they have ended, with and without Ray's `wait_for_processes`.
     """
     engine = engines.running()
-    if engine is None or engine.context()["is_worker"]:
+    if engine is None or engine.context().is_worker:
         return  # a task's part of the cluster ends with the task
     engines.tell_end(engine)
     try:
@@ -377,7 +378,7 @@ def get_actor(name: str, namespace: str | None = None) -> ActorHandle:
 
 def get_gpu_ids() -> list[Any]:
     """Ids of the GPUs assigned to this task or actor, [] in a driver: numbers, or strings where they are UUIDs."""
-    ids = engines.current().context()["accelerator_ids"]["GPU"]
+    ids = engines.current().context().accelerator_ids["GPU"]
     return [int(id) if id.isdigit() else id for id in ids]
 
 

@@ -182,7 +182,7 @@ class Cluster:
 
     def _is_joined(self) -> bool:
         engine = engines.running()
-        return engine is not None and bool(engine.context()["session_name"] == self._nodes.session)
+        return engine is not None and engine.context().session_name == self._nodes.session
 
     def shutdown(self) -> None:
         """End the cluster with all its processes; a driver that joined it is told so. Safe to call twice."""

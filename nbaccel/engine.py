@@ -19,6 +19,7 @@ from nbaccel import exceptions
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from nbaccel.handles.code_facts import CodeFacts
     from nbaccel.handles.options import ActorOptions, InitOptions, MethodOptions, TaskOptions
     from nbaccel.handles.remote import (
         ActorClass,
@@ -164,8 +165,7 @@ class GroupPromise(Protocol):
 class CodePromise(Protocol):
     """What the running code may ask and say about itself."""
 
-    def context(self) -> Mapping[str, Any]:
-        """Facts on the running task, by the names of RuntimeContext's methods."""
+    def context(self) -> CodeFacts: ...
 
     def current_actor(self) -> Any:
         """A handle of the actor that this code runs in. Raises RuntimeError outside of one."""

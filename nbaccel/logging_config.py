@@ -96,7 +96,7 @@ def _who() -> dict[str, Any]:
     if running is None:
         return {}
     context = running.context()
-    return {name: context[fact] for name, fact in _FACTS.items() if context.get(fact)}
+    return {name: value for name, fact in _FACTS.items() if (value := getattr(context, fact, None))}
 
 
 __all__ = ["LoggingConfig"]

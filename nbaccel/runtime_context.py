@@ -6,6 +6,7 @@ from typing import Any
 
 from nbaccel import engine as engines
 from nbaccel.engine import Engine
+from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID
 from nbaccel.runtime_env import RuntimeEnv
 
@@ -16,51 +17,48 @@ class RuntimeContext:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def _fact(self, name: str) -> Any:
-        return self._engine.context()[name]
+    @property
+    def _facts(self) -> CodeFacts:
+        return self._engine.context()
 
     def get_accelerator_ids(self) -> dict[str, list[str]]:
         """Assigned device ids of every family, e.g. {"GPU": ["0"], "TPU": [], …}; strings, in device order."""
-        return dict(self._fact("accelerator_ids"))
+        return dict(self._facts.accelerator_ids)
 
     def get_assigned_resources(self) -> dict[str, float]:
         """What this task or actor holds, e.g. {"CPU": 1.0, "GPU": 0.5}. Raises AssertionError in a driver, as
         Ray does.
         """
-        facts = self._engine.context()
-        assert facts["is_worker"], "get_assigned_resources can only be called within a worker."
-        return dict(facts["assigned_resources"])
+        facts = self._facts
+        assert facts.is_worker, "get_assigned_resources can only be called within a worker."
+        return dict(facts.assigned_resources)
 
     def get_job_id(self) -> str:
-        return str(self._fact("job_id"))
+        return self._facts.job_id
 
     def get_node_id(self) -> str:
-        return str(self._fact("node_id"))
+        return str(self._facts.node_id)
 
     def get_worker_id(self) -> str:
-        return str(self._fact("worker_id"))
+        return self._facts.worker_id
 
     def get_task_id(self) -> str | None:
-        return self._optional("task_id")
+        return self._facts.task_id
 
     def get_task_name(self) -> str | None:
-        return self._optional("task_name")
+        return self._facts.task_name
 
     def get_task_function_name(self) -> str | None:
-        return self._optional("task_function_name")
+        return self._facts.task_function_name
 
     def get_actor_id(self) -> str | None:
-        return self._optional("actor_id")
+        return self._facts.actor_id
 
     def get_actor_name(self) -> str | None:
-        return self._optional("actor_name")
+        return self._facts.actor_name
 
     def get_placement_group_id(self) -> str | None:
-        return self._optional("placement_group_id")
-
-    def _optional(self, name: str) -> str | None:
-        value = self._fact(name)
-        return None if value is None else str(value)
+        return self._facts.placement_group_id
 
     def get_node_labels(self) -> dict[str, str]:
         """The labels of the node that this code runs on."""
@@ -72,21 +70,21 @@ class RuntimeContext:
 
     def is_canceled(self) -> bool:
         """Whether this call was asked to stop; a method of a sync actor looks here from time to time."""
-        return bool(self._fact("is_canceled"))
+        return self._facts.is_canceled
 
     @property
     def fallback_taken(self) -> bool:
         """Whether a fallback choice runs instead of what was asked first."""
-        return bool(self._fact("fallback_taken"))
+        return self._facts.fallback_taken
 
     @property
     def fallback_choice(self) -> str:
         """The words of the fallback choice, "" when there is none."""
-        return str(self._fact("fallback_label"))
+        return self._facts.fallback_label
 
     @property
     def was_current_actor_reconstructed(self) -> bool:
-        return bool(self._fact("reconstructed"))
+        return self._facts.reconstructed
 
     @property
     def current_actor(self) -> Any:
@@ -95,30 +93,30 @@ class RuntimeContext:
 
     @property
     def namespace(self) -> str:
-        return str(self._fact("namespace"))
+        return self._facts.namespace
 
     @property
     def runtime_env(self) -> RuntimeEnv:
         """A dict, with the methods of RuntimeEnv."""
-        return RuntimeEnv.deserialize(self._fact("runtime_env") or "{}")
+        return RuntimeEnv.deserialize(self._facts.runtime_env or "{}")
 
     def get_runtime_env_string(self) -> str:
-        return str(self._fact("runtime_env") or "{}")
+        return self._facts.runtime_env or "{}"
 
     @property
     def should_capture_child_tasks_in_placement_group(self) -> bool:
         """Whether what this task submits runs in its placement group too."""
-        return bool(self._engine.context().get("captures", False))
+        return self._facts.captures
 
     @property
     def gcs_address(self) -> str:
-        return str(self._fact("address"))
+        return self._facts.address
 
     def get_session_name(self) -> str:
-        return str(self._fact("session_name"))
+        return self._facts.session_name
 
     def get_temp_dir(self) -> str:
-        return str(self._fact("session_dir"))
+        return self._facts.session_dir
 
     def get(self) -> dict[str, Any]:
         """The ids of what runs, as objects, and the namespace."""

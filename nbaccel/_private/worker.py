@@ -37,7 +37,7 @@ class Worker:
         engine = engines.running()
         if engine is None:
             return None
-        return WORKER_MODE if engine.context()["is_worker"] else SCRIPT_MODE
+        return WORKER_MODE if engine.context().is_worker else SCRIPT_MODE
 
     @property
     def connected(self) -> bool:

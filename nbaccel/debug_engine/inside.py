@@ -8,6 +8,7 @@ from typing import Any
 from nbaccel.debug_engine.actors import Actors
 from nbaccel.debug_engine.stage import Stage
 from nbaccel.debug_engine.workers import Worker
+from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.remote import ActorHandle
 from nbaccel.local_engine.worker import unheard_exits
 from nbaccel.local_engine.worker.execution import ActorExit, Running, current_run
@@ -23,30 +24,30 @@ class Inside:
         self._node_id = node_id
         self._namespace = namespace
 
-    def context(self) -> dict[str, Any]:
+    def context(self) -> CodeFacts:
         running, worker = current_run.get(), self._worker()
         creation = worker.creation if worker is not None else None
         owner = creation or running
-        return {
-            "job_id": "00000001",
-            "node_id": self._node_id.hex(),
-            "worker_id": (worker.worker_id if worker is not None else b"\xff" * 28).hex(),
-            "task_id": running.task_id.hex() if running is not None else None,
-            "task_name": running.terms.name if running is not None else None,
-            "task_function_name": self._stage.execution.function_name(running, creation) if running else None,
-            "actor_id": creation.run.actor_id.hex() if creation is not None else None,
-            "actor_name": creation.terms.actor.name if creation is not None else None,
-            "class_name": creation.terms.class_name if creation is not None else None,
-            "namespace": self._namespace,
-            "is_canceled": bool(running and running.cancelled),
-            "attempt": running.run.attempt if running is not None else 0,
-            "reconstructed": bool(creation and creation.run.attempt),
-            "session_name": "debug",
-            "session_dir": os.getcwd(),
-            "address": "debug",
-            "is_worker": running is not None,
+        return CodeFacts(
+            job_id="00000001",
+            node_id=self._node_id.hex(),
+            worker_id=(worker.worker_id if worker is not None else b"\xff" * 28).hex(),
+            task_id=running.task_id.hex() if running is not None else None,
+            task_name=running.terms.name if running is not None else None,
+            task_function_name=self._stage.execution.function_name(running, creation) if running else None,
+            actor_id=creation.run.actor_id.hex() if creation is not None else None,
+            actor_name=creation.terms.actor.name if creation is not None else None,
+            class_name=creation.terms.class_name if creation is not None else None,
+            namespace=self._namespace,
+            is_canceled=bool(running and running.cancelled),
+            attempt=running.run.attempt if running is not None else 0,
+            reconstructed=bool(creation and creation.run.attempt),
+            session_name="debug",
+            session_dir=os.getcwd(),
+            address="debug",
+            is_worker=running is not None,
             **_given(owner),
-        }
+        )
 
     def _worker(self) -> Worker | None:
         running = current_run.get()

@@ -124,7 +124,7 @@ class tqdm:
 def _drivers_bar(total: int | None, desc: str, unit: str, position: int | None) -> Any:
     """tqdm's bar, for code that runs in a driver; None in a task, or without tqdm."""
     engine = engines.running()
-    if engine is not None and engine.context()["is_worker"]:
+    if engine is not None and engine.context().is_worker:
         return None
     try:
         from tqdm.auto import tqdm as bar

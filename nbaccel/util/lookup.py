@@ -19,7 +19,7 @@ def get_node_ip_address(address: str | None = None) -> str:
     """
     running = engine.running()
     if address is None and running is not None:
-        node_id = running.context()["node_id"]
+        node_id = running.context().node_id
         for row in running.nodes():
             if row["NodeID"] == node_id:
                 return str(row["NodeManagerAddress"])

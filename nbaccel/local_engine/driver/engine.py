@@ -25,6 +25,7 @@ import msgspec
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
+from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.options import InitOptions
 from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.client import environment_spec
@@ -34,7 +35,6 @@ from nbaccel.local_engine.driver import launch
 from nbaccel.local_engine.driver.news import News
 from nbaccel.local_engine.head.boot import MARK
 from nbaccel.local_engine.wire import failures, framing
-from nbaccel.quantities import ACCELERATORS
 from nbaccel.views import sessions
 from nbaccel.views.snapshot import Snapshot
 
@@ -70,33 +70,18 @@ class Driver(Client):
 
     # ---- facts
 
-    def context(self) -> dict[str, Any]:
-        task_id = b"\xff" * 20 + self.job.to_bytes(4, "big")
-        return {
-            "job_id": self.job.to_bytes(4, "big").hex(),
-            "node_id": self.welcome.node_id.hex(),
-            "worker_id": task_id.hex() + "00000000",
-            "task_id": None,
-            "task_name": None,
-            "task_function_name": None,
-            "actor_id": None,
-            "actor_name": None,
-            "class_name": None,
-            "namespace": self.namespace,
-            "accelerator_ids": {name: [] for name in ACCELERATORS},
-            "assigned_resources": {},
-            "is_canceled": False,
-            "fallback_taken": False,
-            "fallback_label": "",
-            "runtime_env": json.dumps(self.options.runtime_env or {}, default=str),
-            "attempt": 0,
-            "reconstructed": False,
-            "placement_group_id": None,
-            "session_name": self.welcome.session,
-            "session_dir": self.welcome.directory,
-            "address": os.path.join(self.welcome.directory, "head.sock"),
-            "is_worker": False,
-        }
+    def context(self) -> CodeFacts:
+        job = self.job.to_bytes(4, "big").hex()
+        return CodeFacts(
+            job_id=job,
+            node_id=self.welcome.node_id.hex(),
+            worker_id="ff" * 20 + job + "00000000",
+            namespace=self.namespace,
+            session_name=self.welcome.session,
+            session_dir=self.welcome.directory,
+            address=os.path.join(self.welcome.directory, "head.sock"),
+            runtime_env=json.dumps(self.options.runtime_env or {}, default=str),
+        )
 
     def current_actor(self) -> Any:
         raise RuntimeError("This code does not run in an actor.")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.ids import PlacementGroupID
 from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.remote import ActorHandle, MethodSpec
@@ -102,38 +103,38 @@ class WorkerView:
             return dict(self._worker.actor.creation.run.devices or {})
         return {}
 
-    def context(self) -> dict[str, Any]:
+    def context(self) -> CodeFacts:
         running = self._now()
         terms = running.terms if running else None
         creation = self._worker.actor.creation if self._worker.actor is not None else None
         owner = creation or running
         ids: dict[str, list[str]] = {name: [] for name in ACCELERATORS} | self.actor_devices()
-        return {
-            "job_id": self._worker.job.to_bytes(4, "big").hex(),
-            "node_id": self._worker.setup.node_id.hex() if self._worker.setup else None,
-            "worker_id": self._worker.worker_id.hex(),
-            "task_id": running.task_id.hex() if running else None,
-            "task_name": terms.name if terms else None,
-            "task_function_name": self._worker.execution.function_name(running, creation) if running else None,
-            "actor_id": creation.run.actor_id.hex() if creation else None,
-            "actor_name": creation.terms.actor.name if creation else None,
-            "class_name": creation.terms.class_name if creation else None,
-            "namespace": self._worker.namespace,
-            "accelerator_ids": ids,
-            "assigned_resources": _assigned(owner),
-            "is_canceled": bool(running and running.cancelled),
-            "fallback_taken": bool(owner and owner.run.choice),
-            "fallback_label": owner.terms.choices[owner.run.choice].label if owner and owner.run.choice else "",
-            "runtime_env": (owner.terms.runtime_env if owner else b"{}").decode(),
-            "attempt": running.run.attempt if running else 0,
-            "reconstructed": bool(creation and creation.run.attempt),
-            "placement_group_id": _group(owner),
-            "captures": bool(owner and owner.terms.capture),
-            "session_name": self._worker.setup.session if self._worker.setup else "",
-            "session_dir": self._worker.setup.directory if self._worker.setup else "",
-            "address": os.path.join(self._worker.setup.directory, "head.sock") if self._worker.setup else "",
-            "is_worker": True,
-        }
+        return CodeFacts(
+            job_id=self._worker.job.to_bytes(4, "big").hex(),
+            node_id=self._worker.setup.node_id.hex() if self._worker.setup else None,
+            worker_id=self._worker.worker_id.hex(),
+            task_id=running.task_id.hex() if running else None,
+            task_name=terms.name if terms else None,
+            task_function_name=self._worker.execution.function_name(running, creation) if running else None,
+            actor_id=creation.run.actor_id.hex() if creation else None,
+            actor_name=creation.terms.actor.name if creation else None,
+            class_name=creation.terms.class_name if creation else None,
+            namespace=self._worker.namespace,
+            accelerator_ids=ids,
+            assigned_resources=_assigned(owner),
+            is_canceled=bool(running and running.cancelled),
+            fallback_taken=bool(owner and owner.run.choice),
+            fallback_label=owner.terms.choices[owner.run.choice].label if owner and owner.run.choice else "",
+            runtime_env=(owner.terms.runtime_env if owner else b"{}").decode(),
+            attempt=running.run.attempt if running else 0,
+            reconstructed=bool(creation and creation.run.attempt),
+            placement_group_id=_group(owner),
+            captures=bool(owner and owner.terms.capture),
+            session_name=self._worker.setup.session if self._worker.setup else "",
+            session_dir=self._worker.setup.directory if self._worker.setup else "",
+            address=os.path.join(self._worker.setup.directory, "head.sock") if self._worker.setup else "",
+            is_worker=True,
+        )
 
     def current_actor(self) -> ActorHandle:
         if self._worker.actor is None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import ray
 
+from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.remote import ActorHandle
 from nbaccel.quantities import ACCELERATORS
 from nbaccel.ray_engine.border.rays import RaysActor
@@ -17,62 +17,117 @@ from nbaccel.ray_engine.submission import freshening, setup_hooks
 OWN_VARIABLES = (freshening.EDITION, setup_hooks.VARIABLE)  # of runtime environments
 
 
-class Facts(Mapping[str, Any]):
-    """What the running code may ask about itself; each fact is looked up when it is asked: some ask the cluster."""
+class RaysFacts(CodeFacts):
+    """Each fact is looked up when it is asked, since some of them ask the cluster."""
 
     def __init__(self, session: RaySession) -> None:
-        self._session = session
-        self._context = ray.get_runtime_context()
+        self.__dict__.update(_session=session, _context=ray.get_runtime_context())
 
-    def __getitem__(self, name: str) -> Any:
-        inside = self._session.in_worker
-        if name in _ANYWHERE:
-            return _ANYWHERE[name](self._context)
-        if name == "is_worker":
-            return inside
-        inner, outside = _INSIDE[name]
-        return inner(self._session, self._context) if inside else outside
+    _session: RaySession
+    _context: ray.runtime_context.RuntimeContext
 
-    def __iter__(self) -> Iterator[str]:
-        yield from (*_ANYWHERE, "is_worker", *_INSIDE)
+    @staticmethod
+    def _text(id: object) -> str | None:
+        return None if id is None else str(id)
 
-    def __len__(self) -> int:
-        return len(_ANYWHERE) + 1 + len(_INSIDE)
+    @property
+    def job_id(self) -> str:
+        return str(self._context.get_job_id())
+
+    @property
+    def node_id(self) -> str | None:
+        return self._text(self._context.get_node_id())
+
+    @property
+    def worker_id(self) -> str:
+        return str(self._context.get_worker_id())
+
+    @property
+    def namespace(self) -> str:
+        return str(self._context.namespace)
+
+    @property
+    def runtime_env(self) -> str:
+        return _own_environment(self._context.get_runtime_env_string())
+
+    @property
+    def placement_group_id(self) -> str | None:
+        return self._text(self._context.get_placement_group_id())
+
+    @property
+    def session_name(self) -> str:
+        return str(self._context.get_session_name())
+
+    @property
+    def session_dir(self) -> str:
+        return _session_dir(self._context)
+
+    @property
+    def address(self) -> str:
+        return str(self._context.gcs_address)
+
+    @property
+    def is_worker(self) -> bool:
+        return self._session.in_worker
+
+    @property
+    def task_id(self) -> str | None:
+        return self._text(self._context.get_task_id()) if self.is_worker else None
+
+    @property
+    def task_name(self) -> str | None:
+        return self._text(self._context.get_task_name()) if self.is_worker else None
+
+    @property
+    def task_function_name(self) -> str | None:
+        return self._text(self._context.get_task_function_name()) if self.is_worker else None
+
+    @property
+    def actor_id(self) -> str | None:
+        return self._text(self._context.get_actor_id()) if self.is_worker else None
+
+    @property
+    def actor_name(self) -> str | None:
+        return self._text(self._context.get_actor_name() or None) if self.is_worker else None
+
+    @property
+    def class_name(self) -> str | None:
+        return _class_name(self._session) if self.is_worker else None
+
+    @property
+    def accelerator_ids(self) -> dict[str, list[str]]:
+        return _accelerator_ids(self._session, self._context) if self.is_worker else {name: [] for name in ACCELERATORS}
+
+    @property
+    def assigned_resources(self) -> dict[str, float]:
+        return dict(self._context.get_assigned_resources()) if self.is_worker else {}
+
+    @property
+    def is_canceled(self) -> bool:
+        return self.is_worker and bool(self._context.is_canceled())
+
+    @property
+    def fallback_taken(self) -> bool:
+        return bool(self.fallback_label)
+
+    @property
+    def fallback_label(self) -> str:
+        return _choice(self._session) if self.is_worker else ""
+
+    @property
+    def attempt(self) -> int:
+        return _attempt() if self.is_worker else 0
+
+    @property
+    def reconstructed(self) -> bool:
+        return self.is_worker and _reconstructed(self._context)
+
+    @property
+    def captures(self) -> bool:
+        return False
 
 
-_NO_DEVICES: dict[str, list[str]] = {name: [] for name in ACCELERATORS}
-
-_ANYWHERE: dict[str, Callable[[Any], Any]] = {
-    "job_id": lambda context: context.get_job_id(),
-    "node_id": lambda context: context.get_node_id(),
-    "worker_id": lambda context: context.get_worker_id(),
-    "namespace": lambda context: context.namespace,
-    "runtime_env": lambda context: _own_environment(context.get_runtime_env_string()),
-    "placement_group_id": lambda context: context.get_placement_group_id(),
-    "session_name": lambda context: context.get_session_name(),
-    "session_dir": lambda context: _session_dir(context),
-    "address": lambda context: context.gcs_address,
-}
-
-# name -> (inside of a task or actor, in a driver)
-_INSIDE: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
-    "task_id": (lambda session, context: context.get_task_id(), None),
-    "task_name": (lambda session, context: context.get_task_name(), None),
-    "task_function_name": (lambda session, context: context.get_task_function_name(), None),
-    "actor_id": (lambda session, context: context.get_actor_id(), None),
-    "actor_name": (lambda session, context: context.get_actor_name() or None, None),
-    "class_name": (lambda session, context: _class_name(session), None),
-    "accelerator_ids": (lambda session, context: _accelerator_ids(session, context), _NO_DEVICES),
-    "assigned_resources": (lambda session, context: context.get_assigned_resources(), {}),
-    "is_canceled": (lambda session, context: context.is_canceled(), False),
-    "fallback_taken": (lambda session, context: bool(_choice(session)), False),
-    "fallback_label": (lambda session, context: _choice(session), ""),
-    "attempt": (lambda session, context: _attempt(), 0),
-    "reconstructed": (lambda session, context: _reconstructed(context), False),
-}
-
-
-def _accelerator_ids(session: RaySession, context: Any) -> dict[str, list[str]]:
+def _accelerator_ids(session: RaySession, context: ray.runtime_context.RuntimeContext) -> dict[str, list[str]]:
     given = context.get_accelerator_ids()
     in_order = session.reporting.in_device_order
     return {name: in_order(given.get(name, [])) for name in dict.fromkeys([*ACCELERATORS, *given])}
@@ -83,7 +138,7 @@ def _choice(session: RaySession) -> str:
     return note.get("choice", "") if note is not None else ""
 
 
-def _session_dir(context: Any) -> str:
+def _session_dir(context: ray.runtime_context.RuntimeContext) -> str:
     try:
         return str(context.get_temp_dir())
     except AttributeError:
@@ -95,7 +150,7 @@ def _class_name(session: RaySession) -> str | None:
     return creation["name"].removesuffix(".__init__") if creation is not None else None
 
 
-def _reconstructed(context: Any) -> bool:
+def _reconstructed(context: ray.runtime_context.RuntimeContext) -> bool:
     actor_id = context.get_actor_id()
     row = ray._private.state.actors(actor_id) if actor_id else {}
     return bool(row.get("NumRestarts"))
@@ -129,8 +184,8 @@ class RayCluster:
 
     # ---- who runs here
 
-    def context(self) -> Facts:
-        return Facts(self._session)
+    def context(self) -> CodeFacts:
+        return RaysFacts(self._session)
 
     def current_actor(self) -> ActorHandle:
         if not self._session.in_worker or ray.get_runtime_context().get_actor_id() is None:

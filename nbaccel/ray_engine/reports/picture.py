@@ -8,8 +8,8 @@ import time
 import msgspec
 
 from nbaccel import __version__
+from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.ray_engine.reports import device_rows, task_rows
-from nbaccel.ray_engine.reports.cluster import Facts
 from nbaccel.ray_engine.reports.notes import ActorFacts, DeviceSample, Note, RaysNode, RaysTables
 from nbaccel.ray_engine.submission.submissions import Submission, Submissions
 from nbaccel.views.snapshot import ActorRow, Alert, GroupRow, NodeRow, Runtime, Snapshot, WorkerRow
@@ -27,7 +27,7 @@ class Known(msgspec.Struct):
     notes: dict[str, Note]
     ended: dict[str, int]  # state -> how many tasks have ended in it since somebody watches
     submissions: Submissions
-    context: Facts  # the driver's facts
+    context: CodeFacts  # the driver's facts
     shared: bool
     samples: dict[str, list[DeviceSample]] = {}  # node -> what its agent says of its devices
     more_rows: int = 0
@@ -35,7 +35,7 @@ class Known(msgspec.Struct):
 
     @property
     def job(self) -> int:
-        return job_number(self.context["job_id"])
+        return job_number(self.context.job_id)
 
 
 def draw(known: Known, seq: int) -> Snapshot:
@@ -75,11 +75,11 @@ def _runtime(known: Known) -> Runtime:
         engine="ray",
         version=__version__,
         python=sys.version.split()[0],
-        session=context["session_name"],
-        address=context["address"],
+        session=context.session_name,
+        address=context.address,
         shared=known.shared,
         job=known.job,
-        log_dir=f"{context['session_dir']}/{context['session_name']}/logs",
+        log_dir=f"{context.session_dir}/{context.session_name}/logs",
     )
 
 

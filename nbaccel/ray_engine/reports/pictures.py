@@ -7,7 +7,7 @@ import time
 import ray
 
 from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.reports.cluster import Facts
+from nbaccel.ray_engine.reports.cluster import RaysFacts
 from nbaccel.ray_engine.reports.notes import DeviceSample, RaysTables
 from nbaccel.ray_engine.reports.picture import Known, draw, draw_nodes
 from nbaccel.ray_engine.reports.planning import AutoscalerFacts
@@ -60,7 +60,7 @@ class Pictures:
             dict(self._reports.notes),
             self._reports.ended,
             self._submissions,
-            Facts(self._session),
+            RaysFacts(self._session),
             self._session.joined is not None,
         )
         known.more_rows, known.began_at = rows, self._began_at

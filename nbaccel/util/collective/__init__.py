@@ -213,7 +213,7 @@ def _check_inside() -> None:
     from nbaccel import engine
 
     running = engine.running()
-    if running is None or not running.context()["is_worker"]:
+    if running is None or not running.context().is_worker:
         raise RuntimeError("The collective APIs shall be only used inside an actor or task.")
 
 
