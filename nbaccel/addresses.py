@@ -1,12 +1,29 @@
-"""Which engine an address of `init()` means: a path or name is a head of ours, host:port and ray:// are Ray's."""
+"""What an address of `init()` means: which engine it names, which of our heads, and where a Ray is to be found.
+
+```
+  None, "local"        a cluster of our own, on this machine
+  "auto"               a shared head of ours, else the Ray of RAY_ADDRESS, else the one that `ray start` has noted
+  a name, or a path    a head of ours: its session, socket or directory
+  "host:6379", "ray://host:10001"    a Ray cluster
+```
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
+from nbaccel import plain_files
 from nbaccel.handles.options import InitOptions
 from nbaccel.views import sessions
+
+_LONGEST_NOTE_BYTES = 4096
+
+
+def is_own(address: str | None) -> bool:
+    """Whether a cluster is started, and none joined."""
+    return address in (None, "local")
 
 
 def engine_of(options: InitOptions) -> str:
@@ -14,12 +31,11 @@ def engine_of(options: InitOptions) -> str:
     if options.engine is not None:
         return options.engine
     address = options.address
-    if address in (None, "local"):
+    if address is None or is_own(address):
         return "local"
     if address == "auto":
         return _found_by_auto()
-    is_rays = address is not None and (address.startswith("ray://") or _is_host_and_port(address))
-    return "ray" if is_rays else "local"
+    return "ray" if address.startswith("ray://") or _is_host_and_port(address) else "local"
 
 
 def _is_host_and_port(address: str) -> bool:
@@ -29,23 +45,66 @@ def _is_host_and_port(address: str) -> bool:
 
 def _found_by_auto() -> str:
     """A live nbaccel head, else the Ray that RAY_ADDRESS names; the choice is printed."""
-    records = [record for record in sessions.find() if record.shared]
+    records = _shared_heads()
     if records:
         _say(f'nbaccel: address="auto" joins the head of pid {records[0].pid} ({records[0].title}).')
         return "local"
-    ray_address = os.environ.get("RAY_ADDRESS")
+    ray_address, where = find_ray()
     if ray_address:
-        _say(f'nbaccel: address="auto" joins the Ray cluster of RAY_ADDRESS={ray_address}.')
-        return "ray"
-    note = os.path.join(os.environ.get("RAY_TMPDIR", "/tmp"), "ray", "ray_current_cluster")
-    if os.path.exists(note):
-        _say(f'nbaccel: address="auto" joins the Ray that `ray start` has noted in {note}.')
+        _say(f'nbaccel: address="auto" joins the {where}.')
         return "ray"
     raise ConnectionError(
         f'address="auto": nothing to join. Looked for a shared nbaccel head in {sessions.directory()} (start one with '
         "`nbaccel start --head`), for RAY_ADDRESS in the environment, which is not set, and for "
-        f"{note}, which `ray start` writes. Call init() without an address for a head of your own."
+        f"{note_of_ray()}, which `ray start` writes. Call init() without an address for a head of your own."
     )
+
+
+# ---- our heads
+
+
+def head_named(address: str) -> sessions.SessionRecord:
+    """The head that an address names: "auto", a session's name, or the path of a socket or session file.
+
+    Raises ConnectionError.
+    """
+    shared = _shared_heads() if address == "auto" else []
+    if shared:
+        return shared[0]
+    for record in sessions.find():
+        if address in (record.session, record.socket, record.directory):
+            return record
+    raise ConnectionError(
+        f"address={address!r}: no nbaccel head found. Looked for session files in {sessions.directory()}. Start "
+        "one with "
+        "`nbaccel start --head`, or call init() without an address for a head of your own."
+    )
+
+
+def _shared_heads() -> list[sessions.SessionRecord]:
+    return [record for record in sessions.find() if record.shared]
+
+
+# ---- Ray
+
+
+def find_ray() -> tuple[str, str]:
+    """(the address of a Ray that is said to run here, who says so in words); empty where nobody does."""
+    named = os.environ.get("RAY_ADDRESS")
+    if named and named != "auto":
+        return named, f"Ray cluster of RAY_ADDRESS={named}"
+    try:
+        noted = plain_files.read(note_of_ray(), _LONGEST_NOTE_BYTES).decode().strip()
+    except (OSError, UnicodeDecodeError):
+        noted = ""
+    if noted and noted != "auto":
+        return noted, f"Ray that `ray start` has noted in {note_of_ray()}"
+    return "", ""
+
+
+def note_of_ray() -> Path:
+    """The file in which `ray start` notes the address of what it has started."""
+    return Path(os.environ.get("RAY_TMPDIR", "/tmp"), "ray", "ray_current_cluster")
 
 
 def _say(text: str) -> None:

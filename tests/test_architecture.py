@@ -46,7 +46,7 @@ ARROWS: dict[str, set[str]] = {
     "scheduling": {"exceptions", "handles", "quantities"},
     "accelerators": {"exceptions", "quantities"},
     # acting: a room for each process
-    "local_engine": HELD | {"local_engine.driver", "proc", "views"},
+    "local_engine": HELD | {"addresses", "local_engine.driver", "proc", "views"},
     "local_engine.wire": HELD | {"local_engine", "scheduling", "views"},
     "local_engine.client": HELD
     | SHARED
@@ -65,7 +65,7 @@ ARROWS: dict[str, set[str]] = {
     "ray_engine": {"engine", "handles", "views"} | RAYS,
     "ray_engine.border": HELD | {"ray_engine.startup"},
     "ray_engine.submission": HELD | RAYS | {"accelerators", "freshness", "scheduling", "views"},
-    "ray_engine.startup": HELD | RAYS | {"package_environments", "plain_files", "views"},
+    "ray_engine.startup": HELD | RAYS | {"addresses", "package_environments", "plain_files", "views"},
     "ray_engine.reports": HELD | RAYS | {"__init__", "accelerators", "scheduling", "views"},
 }
 # Inside of a room: modules that import nothing of nbaccel but these.

@@ -26,7 +26,9 @@ def start(options: InitOptions) -> Driver:
     """Start a head for this process, or join the one that `address` names. Raises ConnectionError when there is
     none.
     """
-    if options.address in (None, "local"):
+    from nbaccel import addresses
+
+    if addresses.is_own(options.address):
         from nbaccel.local_engine.driver import launch
 
         started = launch.embedded(options)
@@ -38,7 +40,7 @@ def start(options: InitOptions) -> Driver:
         return driver.take_over(started, options)
     from nbaccel.local_engine.driver import engine as driver
 
-    return driver.join(_named(str(options.address)), options)
+    return driver.join(addresses.head_named(str(options.address)), options)
 
 
 def start_shared(options: InitOptions, *, with_us: bool = False) -> sessions.SessionRecord:
@@ -46,22 +48,3 @@ def start_shared(options: InitOptions, *, with_us: bool = False) -> sessions.Ses
     from nbaccel.local_engine.driver import engine as driver
 
     return driver.start_daemon(options, with_us=with_us)
-
-
-def _named(address: str) -> sessions.SessionRecord:
-    """The head that an address names: "auto", a session's name, or the path of a socket or session file."""
-    from nbaccel.views import sessions
-
-    records = sessions.find()
-    if address == "auto":
-        shared = [record for record in records if record.shared]
-        if shared:
-            return shared[0]
-    for record in records:
-        if address in (record.session, record.socket, record.directory):
-            return record
-    raise ConnectionError(
-        f"address={address!r}: no nbaccel head found. Looked for session files in {sessions.directory()}. Start "
-        "one with "
-        "`nbaccel start --head`, or call init() without an address for a head of your own."
-    )

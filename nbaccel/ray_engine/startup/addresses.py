@@ -1,55 +1,40 @@
-"""Where a Ray cluster is: what an address means, and whether anything answers there, before Ray itself is asked.
+"""Whether anything answers at the address of a Ray cluster, before Ray itself is asked.
 
 ```
-  None, "local"      a Ray of our own on this machine
-  "auto"             RAY_ADDRESS, else the Ray that `ray start` has left a note of on this machine
   "host:6379"        a cluster that this machine is a node of (Ray needs its own processes here)
   "ray://host:10001" a cluster elsewhere, through Ray Client
 ```
+What an address means, and where "auto" looks, stands in `nbaccel.addresses`.
 """
 
 from __future__ import annotations
 
-import os
 import socket
-from pathlib import Path
 
-from nbaccel import plain_files
+from nbaccel import addresses as nbaccel_addresses
 
 CONNECT_TIMEOUT_S = 3.0
 CLIENT_PORT = 10001
-_LONGEST_NOTE_BYTES = 4096
 
 
 def resolved(address: str | None) -> str | None:
     """The address to give to Ray, None for a Ray of our own. Raises ConnectionError when nothing answers within 3 s."""
-    if address in (None, "local"):
+    if address is None or nbaccel_addresses.is_own(address):
         return None
-    found = _found(address) if address == "auto" else str(address)
+    found = _found() if address == "auto" else address
     _check(found)
     return found
 
 
-def _found(address: str) -> str:
-    for where in (os.environ.get("RAY_ADDRESS"), _noted()):
-        if where and where != "auto":
-            return where
+def _found() -> str:
+    address, _where = nbaccel_addresses.find_ray()
+    if address:
+        return address
     raise ConnectionError(
-        f"address={address!r}: no Ray cluster found. Looked for RAY_ADDRESS in the environment, which is not set, "
-        f"and for {_note()}, which `ray start` writes. Start one with `ray start --head`, pass its address "
-        "('host:6379' or 'ray://host:10001'), or leave the address out for a Ray of your own."
+        "address='auto': no Ray cluster found. Looked for RAY_ADDRESS in the environment, which is not set, "
+        f"and for {nbaccel_addresses.note_of_ray()}, which `ray start` writes. Start one with `ray start --head`, pass "
+        "its address ('host:6379' or 'ray://host:10001'), or leave the address out for a Ray of your own."
     )
-
-
-def _note() -> Path:
-    return Path(os.environ.get("RAY_TMPDIR", "/tmp"), "ray", "ray_current_cluster")
-
-
-def _noted() -> str:
-    try:
-        return plain_files.read(_note(), _LONGEST_NOTE_BYTES).decode().strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
 
 
 def host_and_port(address: str) -> tuple[str, int]:
