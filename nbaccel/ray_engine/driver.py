@@ -135,7 +135,7 @@ class RayEngine:
         note = {
             "task_id": task_id,
             "name": about.name,
-            "kind": about.kind,
+            "kind": about.kind.words,
             "demand": about.demand,
             "parent": self._parent_task(),
             "submitted_at": time.time(),

@@ -8,6 +8,7 @@ pytest.importorskip("ray")
 
 from nbaccel.ray_engine.reports.notices import Notices
 from nbaccel.ray_engine.submission.submissions import About, Submissions
+from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views import sinks
 from nbaccel.views.snapshot import ActorRow, DeviceRow, Holder, NodeRow, Runtime, Snapshot
 
@@ -37,7 +38,7 @@ class Cluster:
         self.reports = True  # the actor that gathers them answers
         self.notices = Notices(self.submissions, self, self, self, refuses=refuses, clock=lambda: self.now)
 
-    def submit(self, name, gpus, cell="a", kind="task", demand=None):
+    def submit(self, name, gpus, cell="a", kind=TaskKind.TASK, demand=None):
         number = len(self.submissions.all()) + 1
         ref, task_id = Ref(), bytes([number]) * 24
         about = About(name, kind, demand or {"GPU": gpus})
@@ -253,6 +254,6 @@ def test_lines_go_when_their_tasks_have_ended_and_when_all_ends(cluster, front):
 
 
 def test_calls_of_actors_and_what_asks_for_nothing_are_left_alone(cluster, front):
-    kept = [cluster.submit("call", 3.0, kind="actor call"), cluster.submit("light", 0)]
+    kept = [cluster.submit("call", 3.0, kind=TaskKind.ACTOR_CALL), cluster.submit("light", 0)]
     cluster.look(60)
     assert front.said == [] and kept

@@ -8,6 +8,7 @@ pytest.importorskip("ray")
 
 from nbaccel.ray_engine.submission import submissions
 from nbaccel.ray_engine.submission.submissions import About, Submissions
+from nbaccel.scheduling.terms import TaskKind
 
 
 class Ref:
@@ -15,7 +16,7 @@ class Ref:
 
 
 REF = Ref()
-TRAIN = About("train", "task", {"GPU": 1.0})
+TRAIN = About("train", TaskKind.TASK, {"GPU": 1.0})
 
 
 def note(known, number, parent=b"cell"):

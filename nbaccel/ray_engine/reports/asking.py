@@ -17,6 +17,7 @@ from nbaccel.ray_engine.reports.pictures import Pictures
 from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
 from nbaccel.ray_engine.reports.small_actors import SmallActors
 from nbaccel.ray_engine.submission.submissions import Submissions
+from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views.explanations import Explanation, Probe, Verdict
 
 
@@ -91,7 +92,7 @@ class Asking:
 
     def kill_by_id(self, actor_id: str) -> None:
         for each in self._submissions.all():
-            if each.kind == "actor creation" and each.actor_id == bytes.fromhex(actor_id):
+            if each.about.kind is TaskKind.ACTOR_CREATION and each.actor_id == bytes.fromhex(actor_id):
                 handle = each.inner()
                 if handle is not None:
                     self._kill(handle, no_restart=True)
@@ -116,7 +117,7 @@ class Asking:
 
     def timeline(self) -> list[dict[str, object]]:
         self._reports.learn(0)
-        named = {each.task_id.hex(): each.name for each in self._submissions.all()}
+        named = {each.task_id.hex(): each.about.name for each in self._submissions.all()}
         self._session.head.check()
         phases: dict[str, list[float]] = self._session.asked_inside("phases", "phases")
         return tracing.events(list(self._reports.notes.values()), named, phases)

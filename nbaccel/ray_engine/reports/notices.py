@@ -23,6 +23,7 @@ from nbaccel.ray_engine.reports.outstanding import Demand, demand_of
 from nbaccel.ray_engine.reports.planning import AutoscalerFacts
 from nbaccel.ray_engine.submission.submissions import Submission, Submissions
 from nbaccel.scheduling.reasons import Feasibility
+from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views import sinks
 from nbaccel.views.snapshot import Snapshot
 
@@ -176,8 +177,8 @@ class Notices:
 
     def _take_in(self, new: list[Submission]) -> None:
         for each in new:
-            demand = demand_of(each.demand)
-            if demand and each.kind != "actor call":
+            demand = demand_of(each.about.demand)
+            if demand and each.about.kind is not TaskKind.ACTOR_CALL:
                 group = self._groups.setdefault(demand, Group(demand))
                 if len(group.out) < MOST_OUT:
                     group.out[each.task_id] = each
@@ -205,7 +206,7 @@ class Notices:
         for group in groups:
             if not group.ever and not self._refuses:
                 for parent, each in group.first_of_cells(len(group.out)).items():
-                    message = planning.never(each.name, each.cell, dict(group.demand), group.never)
+                    message = planning.never(each.about.name, each.cell, dict(group.demand), group.never)
                     group.say("infeasible", parent, each, message)
 
     def _judge_one(self, group: Group, found: Feasibility, now: float) -> None:
@@ -257,7 +258,9 @@ class Notices:
             size = min(len(group.out), in_line[group.demand])
             more = f" {size - 1} more that ask the same wait too." if size > 1 else ""
             for parent, each in waiting.items():
-                kind, message = planning.why_it_waits(snapshot, each.name, each.cell, each.demand, group.more)
+                kind, message = planning.why_it_waits(
+                    snapshot, each.about.name, each.cell, each.about.demand, group.more
+                )
                 if message:
                     group.say(kind, parent, each, message + more * (kind == "waiting"))
             group.take_away(but=waiting)

@@ -12,6 +12,7 @@ from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.ray_engine.reports import device_rows, task_rows
 from nbaccel.ray_engine.reports.notes import ActorFacts, DeviceSample, Note, RaysNode, RaysTables
 from nbaccel.ray_engine.submission.submissions import Submission, Submissions
+from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views.snapshot import ActorRow, Alert, GroupRow, NodeRow, Runtime, Snapshot, WorkerRow
 
 OWN_NAMES = ("nbaccel_reports_",)
@@ -139,7 +140,9 @@ def _actors(known: Known) -> list[ActorRow]:
         if note["kind"] == "actor creation" and note.get("actor_id")
     }
     asked = {
-        each.actor_id.hex(): each for each in known.submissions.all() if each.actor_id and each.kind == "actor creation"
+        each.actor_id.hex(): each
+        for each in known.submissions.all()
+        if each.actor_id and each.about.kind is TaskKind.ACTOR_CREATION
     }
     return [
         _actor(row, creations.get(row["ActorID"], {}), asked.get(row["ActorID"]))
@@ -164,14 +167,14 @@ def _actor(row: ActorFacts, note: Note, asked: Submission | None) -> ActorRow:
         since=row["StartTime"] / 1000 if row["StartTime"] else None,
         restarts=row["NumRestarts"],
         why=row["why"] if state == "DEAD" else "",
-        choice=note.get("choice") or (asked.choice if asked is not None else ""),
-        choice_why=note.get("choice_why") or (asked.choice_why if asked is not None else ""),
+        choice=note.get("choice") or (asked.about.choice if asked is not None else ""),
+        choice_why=note.get("choice_why") or (asked.about.choice_why if asked is not None else ""),
     )
 
 
 def _held(asked: Submission, state: str) -> dict[str, float]:
     """What an actor asks for to be placed may be more than what it then holds for life."""
-    return asked.demand if state in ("PENDING_CREATION", "RESTARTING") else asked.held
+    return asked.about.demand if state in ("PENDING_CREATION", "RESTARTING") else asked.about.held
 
 
 def _workers(known: Known) -> list[WorkerRow]:

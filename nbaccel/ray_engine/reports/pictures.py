@@ -14,6 +14,7 @@ from nbaccel.ray_engine.reports.planning import AutoscalerFacts
 from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
 from nbaccel.ray_engine.reports.small_actors import SmallActors
 from nbaccel.ray_engine.submission.submissions import Submissions
+from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views import task_filter
 from nbaccel.views.record_book import OwnRecords
 from nbaccel.views.snapshot import Snapshot
@@ -82,7 +83,7 @@ class Pictures:
         """Whether an actor of ours lives whose devices are not known yet."""
         alive = {row["ActorID"] for row in self.tables()["actors"] if row["State"] == "ALIVE"}
         return any(
-            each.kind == "actor creation"
+            each.about.kind is TaskKind.ACTOR_CREATION
             and each.actor_id is not None
             and each.actor_id.hex() in alive
             and "started_at" not in self._reports.notes.get(each.task_id.hex(), {})

@@ -13,6 +13,7 @@ from nbaccel.ray_engine.border.rays import RaysRef
 from nbaccel.ray_engine.reports import planning
 from nbaccel.ray_engine.reports.notes import Note
 from nbaccel.ray_engine.submission.submissions import Submission
+from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views.snapshot import Snapshot, TaskRow
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _mine(note: Note, known: Known) -> bool:
 
 def _ready(waiting: list[Submission]) -> dict[bytes, str]:
     """Tasks whose refs we still hold and whose values are there ("") or their errors (Ray's word)."""
-    calls = [each for each in waiting[-MOST_ASKED:] if each.kind != "actor creation"]
+    calls = [each for each in waiting[-MOST_ASKED:] if each.about.kind is not TaskKind.ACTOR_CREATION]
     held = [(each.task_id, ref) for each in calls if (ref := each.inner()) is not None]
     refs = {ref._inner: task_id for task_id, ref in held if isinstance(ref._inner, ray.ObjectRef)}
     if not refs:
@@ -86,11 +87,11 @@ def _of_note(note: Note, known: Known, nodes_alive: set[str]) -> TaskRow:
     asked = known.submissions.get(bytes.fromhex(note["task_id"]))
     row = TaskRow(
         task_id=note["task_id"],
-        name=asked.name if asked is not None else note["name"],
+        name=asked.about.name if asked is not None else note["name"],
         kind=note["kind"],
         state="RUNNING",
         job=known.job,
-        demand=note.get("demand") or (asked.demand if asked is not None else note.get("assigned") or {}),
+        demand=note.get("demand") or (asked.about.demand if asked is not None else note.get("assigned") or {}),
         device_ids=_devices(note, known),
         node_id=note.get("node_id"),
         worker_id=note.get("worker_id"),
@@ -102,8 +103,8 @@ def _of_note(note: Note, known: Known, nodes_alive: set[str]) -> TaskRow:
         started_at=note["started_at"],
         finished_at=note.get("ended_at"),
         attempt=note["attempt"],
-        choice=note.get("choice") or (asked.choice if asked is not None else ""),
-        choice_why=note.get("choice_why") or (asked.choice_why if asked is not None else ""),
+        choice=note.get("choice") or (asked.about.choice if asked is not None else ""),
+        choice_why=note.get("choice_why") or (asked.about.choice_why if asked is not None else ""),
         peak_memory_bytes=note.get("peak_memory_bytes"),
         progress=_pair(note.get("progress")),
     )
@@ -170,18 +171,20 @@ def _of_submission(each: Submission, ready: dict[bytes, str], actors: dict[str, 
     """A task that has not said that it began; None when nothing of it can be known any more."""
     state = _state(each, ready, actors)
     if state is None:
-        made = each.kind == "actor creation" and each.actor_id is not None and each.actor_id.hex() in actors
+        made = (
+            each.about.kind is TaskKind.ACTOR_CREATION and each.actor_id is not None and each.actor_id.hex() in actors
+        )
         # Of an actor, the cell and the demand are asked for as long as Ray knows it; of others, until they report.
         if not made and time.time() > each.submitted_at + REPORTS_COME_S:
             known.submissions.forget(each.task_id)
         return None
     return TaskRow(
         task_id=each.task_id.hex(),
-        name=each.name,
-        kind=each.kind,
+        name=each.about.name,
+        kind=each.about.kind.words,
         state=state,
         job=known.job,
-        demand=each.demand,
+        demand=each.about.demand,
         actor_id=each.actor_id.hex() if each.actor_id else None,
         cell=each.cell,
         submitted_at=each.submitted_at,
@@ -189,13 +192,13 @@ def _of_submission(each: Submission, ready: dict[bytes, str], actors: dict[str, 
         if state in ("FAILED", "CANCELLED")
         else "",
         error_type=ready.get(each.task_id, ""),
-        choice=each.choice,
-        choice_why=each.choice_why,
+        choice=each.about.choice,
+        choice_why=each.about.choice_why,
     )
 
 
 def _state(each: Submission, ready: dict[bytes, str], actors: dict[str, str]) -> str | None:
-    if each.kind == "actor creation":
+    if each.about.kind is TaskKind.ACTOR_CREATION:
         state = actors.get(each.actor_id.hex() if each.actor_id else "", "")
         return "PENDING_NODE_ASSIGNMENT" if state in _PENDING_ACTOR else None
     if each.inner() is None:
@@ -203,7 +206,7 @@ def _state(each: Submission, ready: dict[bytes, str], actors: dict[str, str]) ->
     if each.task_id in ready:
         error = ready[each.task_id]
         return "CANCELLED" if error == "TASK_CANCELLED" else "FAILED" if error else "FINISHED"
-    return "PENDING_NODE_ASSIGNMENT" if each.kind == "task" else "SUBMITTED_TO_WORKER"
+    return "PENDING_NODE_ASSIGNMENT" if each.about.kind is TaskKind.TASK else "SUBMITTED_TO_WORKER"
 
 
 def _nested(note: Note, known: Known) -> TaskRow:

@@ -13,6 +13,7 @@ from nbaccel.ray_engine.submission.abandoned import Abandoned
 from nbaccel.ray_engine.submission.choosing import Choice, quantities
 from nbaccel.ray_engine.submission.handle_maker import HandleMaker
 from nbaccel.ray_engine.submission.submissions import About, Submissions
+from nbaccel.scheduling.terms import TaskKind
 
 Announce = Callable[[bytes, About, bytes | None], None]  # a task's id, what it is, its actor's id
 
@@ -59,7 +60,8 @@ class Bookkeeper:
         """Keep what Ray does not: what was asked for the actor, in which cell, on which choice."""
         actor_id = inner._actor_id.binary()
         placed, held = (quantities(each) for each in demand_of_actor(choice.options))
-        about = About(f"{running._name}.__init__", "actor creation", placed, choice.label, choice.why, held)
+        name, options = f"{running._name}.__init__", choice.options
+        about = About(name, TaskKind.ACTOR_CREATION, placed, choice.label, choice.why, held, options)
         creation = _creation_of(actor_id)
         cell, parent = source or ("", b"")
         self._submissions.note(creation, about, cell, actor_id, handle, parent)

@@ -78,10 +78,10 @@ class RayObjects:
             made.cell = made.cell or asked.cell or None
             asked.error = f"{type(made.cause).__name__}: {made.cause}".partition("\n")[0]
         elif type(made) is exceptions.TaskCancelledError:
-            return exceptions.TaskCancelledError(f"Task {asked.name} was cancelled.", task_id=task_id)
+            return exceptions.TaskCancelledError(f"Task {asked.about.name} was cancelled.", task_id=task_id)
         elif type(made) is exceptions.WorkerCrashedError:
             return exceptions.WorkerCrashedError(
-                f"{asked.name} ended because its worker process died: it was killed, crashed or exited. "
+                f"{asked.about.name} ended because its worker process died: it was killed, crashed or exited. "
                 "Ray does not say with which signal or code."
             )
         return made

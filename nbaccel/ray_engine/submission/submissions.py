@@ -12,6 +12,9 @@ from typing import Any
 
 import msgspec
 
+from nbaccel.handles.options import ResourceOptions
+from nbaccel.scheduling.terms import TaskKind
+
 MOST_KEPT = 5_000
 MOST_PARENTS = 20_000  # tasks whose cell is known, for what they print
 
@@ -23,28 +26,24 @@ class About(msgspec.Struct, frozen=True):
     """What all calls of a function with the same options have in common."""
 
     name: str
-    kind: str  # "task", "actor creation", "actor call"
+    kind: TaskKind
     demand: dict[str, float] = {}
     choice: str = ""  # the words of the fallback that was taken
     choice_why: str = ""
     held: dict[str, float] = {}  # of an actor: what it holds once it is placed
+    options: ResourceOptions | None = None  # what was asked, with the choice that was taken; None of a call
 
 
 class Submission(msgspec.Struct):
     """One task, actor or call, as it was asked for."""
 
     task_id: bytes
-    name: str
-    kind: str
-    demand: dict[str, float]
+    about: About
     cell: str
     submitted_at: float
     actor_id: bytes | None = None
-    choice: str = ""
-    choice_why: str = ""
     inner: Any = None  # a weak reference to nbaccel's ref: while it lives, Ray can be asked whether the task has ended
     parent: bytes = b""  # of the messages of its cell
-    held: dict[str, float] = {}  # of an actor: what it holds once it is placed
     number: int = 0  # they are numbered in order, from 1
     error: str = ""  # the first line of the one that was raised here, known before the task's report comes
 
@@ -79,17 +78,12 @@ class Submissions:
             self.number += 1
             self._by_task[task_id] = Submission(
                 task_id,
-                about.name,
-                about.kind,
-                about.demand,
+                about,
                 cell,
                 submitted_at,
                 actor_id,
-                about.choice,
-                about.choice_why,
                 inner,
                 parent,
-                about.held,
                 self.number,
             )
             if parent:

@@ -19,6 +19,7 @@ from nbaccel.ray_engine.submission.errors import translate
 from nbaccel.ray_engine.submission.exports import Exporter
 from nbaccel.ray_engine.submission.freshening import Freshening
 from nbaccel.ray_engine.submission.submissions import About
+from nbaccel.scheduling.terms import TaskKind
 
 Args = tuple[object, ...]
 Named = dict[str, object]
@@ -52,7 +53,7 @@ class RayTasks:
         choices = self._choosing.choices(options, demand_of_task)
         chosen, label, why = choices.left[0]
         name = options.name or function._short_name
-        about = About(name, "task", quantities(demand_of_task(chosen)), label, why)
+        about = About(name, TaskKind.TASK, quantities(demand_of_task(chosen)), label, why, options=chosen)
         raises = choices.never and self._session.refuses_infeasible
         bound: Bound
         if raises:
@@ -88,7 +89,7 @@ class RayTasks:
             ) from None
         about = handle._cache.get((spec.name, options.name))
         if about is None:
-            about = About(options.name or f"{handle._class_name}.{spec.name}", "actor call")
+            about = About(options.name or f"{handle._class_name}.{spec.name}", TaskKind.ACTOR_CALL)
             handle._cache[(spec.name, options.name)] = about
         return self._books.returned(inner, about, handle._actor_id_bytes)
 
