@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -261,7 +263,8 @@ def doctor(control: Control, simulate: str | None) -> None:
     """Say which accelerators were looked for, what was found, and why not the others."""
     from nbaccel.accelerators import report
 
-    click.echo(report.doctor(simulate=simulate, held=control.holder, log_errors=_last_notes(control)))
+    text = report.doctor(simulate=simulate, held=control.holder, log_errors=_last_notes(control))
+    click.echo(_wrapped(text) if sys.stdout.isatty() else text)
 
 
 def _last_notes(control: Control) -> list[str]:
@@ -342,6 +345,12 @@ def _status_parts(picture: Snapshot) -> list[str | tables.Table]:
     alerts = [f"attention: {wording.plain(alert.message)}" for alert in picture.alerts]
     head = [tables.first_line(picture), tables.headline(picture), tables.resources(picture)]
     return [*(line for line in head if line), tables.devices(picture), *waiting, *alerts]
+
+
+def _wrapped(text: str) -> str:
+    """The lines cut between words where the terminal ends; a pipe gets them whole, for what reads them."""
+    width = shutil.get_terminal_size().columns
+    return "\n".join(textwrap.fill(line, width, subsequent_indent="    ") for line in text.split("\n"))
 
 
 def _print(*parts: str | tables.Table) -> None:

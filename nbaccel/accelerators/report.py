@@ -50,6 +50,7 @@ class FamilyReport:
     looked_for: tuple[str, ...]
     errors: tuple[str, ...]
     advice: str | None
+    asked: bool  # there were signs of it, so that its vendor was asked
 
 
 @dataclass(slots=True, frozen=True)
@@ -162,6 +163,7 @@ def _family(detection: Detection, finding: Finding) -> FamilyReport:
         looked_for=tuple(finding.looked_for),
         errors=tuple(finding.errors),
         advice=finding.advice,
+        asked=finding.asked,
     )
 
 
@@ -198,8 +200,8 @@ def _next_steps(detection: Detection) -> list[str]:
 
 
 def as_text(report: MachineReport, log_errors: Sequence[str] = ()) -> str:
-    """The whole report as plain lines."""
-    lines = [f"  {family.sentence}" for family in report.families]
+    """The whole report as plain lines, with the verdict first."""
+    lines = [f"  {sentence}" for sentence in _family_sentences(report.families)]
     found = [f"  {row.device.family} {row.device.id}: {row.note}" for row in report.devices if row.note]
     errors = [f"  {family.family}: {error}" for family in report.families for error in family.errors]
     parts = [
@@ -209,7 +211,36 @@ def as_text(report: MachineReport, log_errors: Sequence[str] = ()) -> str:
         ("Last errors of the head's log", [f"  {line}" for line in log_errors]),
         ("What to do next", [f"  {step}" for step in report.next_steps]),
     ]
-    return "\n\n".join("\n".join([title, *body]) for title, body in parts if body)
+    return "\n\n".join([_verdict(report.families), *("\n".join([title, *body]) for title, body in parts if body)])
+
+
+def _verdict(families: Sequence[FamilyReport]) -> str:
+    """What it comes to: "2 GPUs can be used."."""
+    offered: dict[str, int] = {}
+    for family in families:
+        if family.offered:
+            offered[family.resource] = offered.get(family.resource, 0) + family.offered
+    if offered:
+        counts = [
+            f"{number} {name}" if number == 1 or name.endswith("s") else f"{number} {name}s"
+            for name, number in offered.items()
+        ]
+        return f"{', '.join(counts)} can be used."
+    found = sum(family.found for family in families)
+    return (
+        f"{found} accelerators found, none can be used." if found else "No accelerator can be used: tasks run on CPUs."
+    )
+
+
+def _family_sentences(families: Sequence[FamilyReport]) -> Iterator[str]:
+    """One for each family; where one was found, those without any sign of them share a line."""
+    without_sign = [family for family in families if not (family.found or family.asked or family.errors)]
+    fold = len(without_sign) > 1 and any(family.found for family in families)
+    for family in families:
+        if not fold or family not in without_sign:
+            yield family.sentence
+    if fold:
+        yield f"No sign of: {', '.join(family.family for family in without_sign)}."
 
 
 def _size(size_bytes: int | None) -> str:

@@ -29,6 +29,15 @@ def test_found_devices_are_named_and_offered(machine: MadeMachine) -> None:
     assert "@nbaccel.remote(num_gpus=1)" in doctor(machine)
 
 
+def test_the_verdict_comes_first_and_families_without_a_sign_share_a_line(machine: MadeMachine) -> None:
+    assert doctor(machine).splitlines()[0] == "No accelerator can be used: tasks run on CPUs."
+    add_amd(machine)
+    lines = doctor(machine).splitlines()
+    assert lines[0] == "2 GPUs can be used."
+    (folded,) = [line for line in lines if line.startswith("  No sign of: NVIDIA GPU, Intel GPU, ")]
+    assert folded.endswith("Huawei Ascend NPU.") and "AMD" not in folded
+
+
 def test_other_resources_are_asked_for_by_name(machine: MadeMachine) -> None:
     add_neuron(machine)
     assert "@nbaccel.remote(resources={'neuron_cores': 1})" in doctor(machine)
