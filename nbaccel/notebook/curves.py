@@ -19,7 +19,7 @@ from nbaccel.views import wording
 TABLE_ROWS = 8  # moments of each curve in its table
 LOG_FROM = 100
 _LEFT, _BOTTOM = 56, 22
-_LARGE, _SMALL = (560, 180), (300, 120)
+_LARGE, _SMALL = (560, 180), (260, 120)
 _TICKS = 4
 
 
@@ -117,11 +117,8 @@ def _drawing(title: str, known: Sequence[Series], x: str, marks: Sequence[float]
         f'<text x="{at_x(value):.1f}" y="{height - 6}" text-anchor="middle">{number(value)}</text>'
         for value in ticks(left, right)
     )
-    grid += "".join(
-        f'<path d="M{at_x(mark):.1f} {height - _BOTTOM}v-6" stroke="currentColor" stroke-width="1.5" opacity=".6"/>'
-        for mark in marks
-        if left <= mark <= right
-    )
+    ticked = "".join(f"M{at_x(mark):.1f} {height - _BOTTOM}v-6" for mark in marks if left <= mark <= right)
+    grid += f'<path d="{ticked}" stroke="currentColor" stroke-width="1.5" opacity=".6"/>' if ticked else ""
     lines = "".join(_line(each, at_x, at_y) for each in known)
     label = escape(f"{title} over {x}: {wording.count(len(known), 'curve')}")
     drawn = f'viewBox="0 0 {width} {height}" style="max-width:100%;width:{width}px;font-size:11px;fill:currentColor"'

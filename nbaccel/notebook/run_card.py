@@ -80,7 +80,7 @@ def _ranks(ranks: Sequence[RankDot], name: str) -> Html:
     """A dot for each rank; of many, how many are in which state."""
     if len(ranks) > MOST_DOTS:
         return parts.line(f"ranks: {run_snapshot.rank_counts(ranks)}")
-    return parts.paragraph(parts.join([_rank(each, name) for each in ranks], "  "))
+    return parts.paragraph(parts.join([_rank(each, name) for each in ranks], " · "))
 
 
 def _rank(rank: RankDot, name: str) -> Html:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import secrets
 import socket
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +14,12 @@ from nbaccel.train import failures, session, storage
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import RunConfig
+from nbaccel.train.controller import Failed, Reported, Returned, Stopped
+from nbaccel.train.live import Live
 from nbaccel.train.loops import call
 from nbaccel.train.metrics import Metrics
 from nbaccel.train.opening import OpenRun
+from nbaccel.train.picture import RunFacts, epochs_of
 from nbaccel.train.ranks import Facts, Seat
 from nbaccel.train.records import Records
 from nbaccel.train.result import Result
@@ -24,7 +29,7 @@ from nbaccel.train.saying import say
 class LocalSession:
     """The session of a function that runs in the driver's own process; it is rank 0 of 1."""
 
-    def __init__(self, open_run: OpenRun, records: Records) -> None:
+    def __init__(self, open_run: OpenRun, records: Records, live: Live) -> None:
         facts = Facts("", host_address(), socket.gethostname(), os.getpid())
         self.seat = Seat(0, facts, 0, 1, 0, 1, 0, 1)
         self.run_name = open_run.name
@@ -32,6 +37,7 @@ class LocalSession:
         self.device_kinds: dict[str, str] = {}
         self.restarts = self.max_restarts = 0
         self._records = records
+        self._live = live
         self._next = records.first_report
 
     def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> None:
@@ -41,6 +47,10 @@ class LocalSession:
         self._records.report(0, number, metrics)
         if checkpoint is not None:
             self._records.commit(number)
+        self._live.facts.reported(number, metrics, time.time())
+        self._live.facts.happened(Reported(0, number))
+        self._live.changed()
+        self._live.show_if_due()
         self._records.call_after_report(number)
 
     def latest_checkpoint(self) -> Checkpoint | None:
@@ -65,9 +75,15 @@ def run_here(
 ) -> Result:
     """Run the function in this thread. What it raises is raised as it is, with this process's own frames."""
     records = Records(open_run, run_config)
-    session_ = LocalSession(open_run, records)
+    facts = RunFacts(
+        f"run-{secrets.token_hex(6)}", open_run.name, open_run.folder, time.time(), epochs=epochs_of(config)
+    )
+    live = Live(facts, lambda: records.past.kept, run_config.checkpoint_config)
+    session_ = LocalSession(open_run, records, live)
     records.gang_begins(1)
     records.gang_stands(0, [session_.seat])
+    facts.gang_stands([session_.seat], records.first_report)
+    live.show()
     session.enter(session_)
     try:
         with backend.train_func_context():
@@ -76,7 +92,12 @@ def run_here(
         how = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
         records.failure(failures.short(0, {0: error}))
         records.close(how, error if isinstance(error, Exception) else None, None)
+        facts.happened(Stopped(0) if how == "stopped" else Failed(0, time.time()))
+        live.end(how, failures.short(0, {0: error}) if how == "failed" else "")
         raise
     finally:
         session.enter(None)
-    return records.close("finished", None, value)
+    result = records.close("finished", None, value)
+    facts.happened(Returned(0))
+    live.end("finished", "")
+    return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import msgspec
@@ -70,7 +71,14 @@ def test_a_curve_over_many_powers_of_ten_has_a_logarithmic_axis_and_ticks_for_ch
     loss, lr = run_card.html(picture(), NOW).split('<svg role="img"')[1:]
     for label in (">1<", ">0.01<", ">0.0001<"):
         assert label in loss
-    assert loss.count('v-6"') == lr.count('v-6"') == 2
+    assert loss.count("v-6") == lr.count("v-6") == 2
+
+
+def test_the_largest_card_is_small_enough_to_be_sent_four_times_a_second() -> None:
+    ranks = [RankDot(rank, "running", rank, {"GPU": [str(rank)]}, report=10_000) for rank in range(64)]
+    curves = [Curve(f"metric-{name}", [(137 * n, math.sin(n) / 7) for n in range(100)]) for name in range(6)]
+    ticks = [CheckpointTick(f"checkpoint_{number:06}", number, number == 9) for number in range(0, 13_000, 325)]
+    assert len(run_card.html(picture(ranks=ranks, curves=curves, checkpoints=ticks), NOW)) < 30_000
 
 
 def test_a_run_s_row_is_on_the_card_of_the_cluster(busy_snapshot: Snapshot) -> None:

@@ -76,6 +76,19 @@ def test_a_result_is_drawn_from_what_the_folder_holds(kept: Kept) -> None:
     assert run_snapshot.time_words(picture, 0.0) == ""
 
 
+def test_a_function_in_this_process_is_seen_as_well(kept: Kept, tmp_path: Path) -> None:
+    here = ScalingConfig(num_workers=0)
+    DataParallelTrainer(loops.steps, train_loop_config={"steps": 3}, scaling_config=here, run_config=kept("here")).fit()
+    given = {"fails_in": 1, "rank": 0, "how": "raise", "once": str(tmp_path / "once")}
+    with pytest.raises(ZeroDivisionError):
+        DataParallelTrainer(
+            loops.steps, train_loop_config=given, scaling_config=here, run_config=kept("fails-here")
+        ).fit()
+    runs = {run.name: run for run in run_snapshot.of_snapshot(nbaccel.snapshot())}
+    assert (runs["here"].state, runs["here"].reports, runs["here"].ranks[0].state) == ("finished", 3, "returned")
+    assert runs["fails-here"].state == "failed" and "it cannot be divided" in runs["fails-here"].why
+
+
 class Recorded(sinks.Sinks):
     """Notes which pictures come."""
 
