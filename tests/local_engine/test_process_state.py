@@ -26,7 +26,7 @@ NOT_UNDONE = ", which only the system's administrator may undo"
 REPLACED = "closed or replaced descriptor 1, which is its stdout"
 DEEDS = {  # -> (whether the look after every task sees it, what is told)
     "resource.setrlimit(resource.RLIMIT_NOFILE, (30, 30))": [True, [f"lowered RLIMIT_NOFILE to 30{NOT_UNDONE}"]],
-    "os.nice(5)": [False, [f"changed its niceness to {os.getpriority(os.PRIO_PROCESS, 0) + 5}{NOT_UNDONE}"]],
+    "os.nice(5)": [False, [f"changed its niceness to {min(19, os.getpriority(os.PRIO_PROCESS, 0) + 5)}{NOT_UNDONE}"]],
     "os.close(1)": [True, [REPLACED]],
     "os.close(1); os.open(os.devnull, os.O_WRONLY)": [False, [REPLACED]],
     "resource.setrlimit(resource.RLIMIT_NOFILE, (30, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))": [True, []],
