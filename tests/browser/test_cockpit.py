@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from tests.census import Place
+
 START = "%load_ext nbaccel\n%accel_init num_cpus=4 num_gpus=2"
+JOIN = "%load_ext nbaccel\n%accel_init shared=true"
 # A task that says which device it has and as which process, and goes on until it may end.
 HOLD = """
 import os, time
@@ -104,10 +108,14 @@ def test_five_hundred_tasks_are_counted_asked_for_and_filtered(opened: Callable[
     cockpit = page.cockpit(1)
     cockpit.get_by_text("2 running · 498 waiting").wait_for()
     cockpit.get_by_role("tab", name="Tasks").click()
+    # Beyond the twenty waiting tasks of a picture: the kernel filters, of all that the engine knows.
+    cockpit.get_by_label("Text").fill("many_497")
+    page.until(lambda: ["many_497" in row for row in cockpit.locator("tr[data-task]").all_inner_texts()] == [True])
+    cockpit.get_by_label("Text").fill("")
     cockpit.get_by_role("button", name="Ask for more rows").click()
-    cockpit.get_by_text("0 of 500 · 2 running · 498 waiting").wait_for()
-    cockpit.get_by_role("button", name="hold", expanded=False).click()
-    page.until(lambda: cockpit.locator("tr[data-task]").count() > 10)
+    cockpit.get_by_text("100 of 500 rows").wait_for()
+    cockpit.get_by_role("button", name="Show 100 more").click()
+    page.until(lambda: cockpit.locator("tr[data-task]").count() == 200)
     cockpit.get_by_label("Text").fill("many_497")
     page.until(lambda: cockpit.locator("tr[data-task]").count() == 1)
     cockpit.get_by_label("Text").fill("")
@@ -115,9 +123,58 @@ def test_five_hundred_tasks_are_counted_asked_for_and_filtered(opened: Callable[
     page.until(lambda: cockpit.locator("tr[data-task]").count() == 2)
 
 
-@pytest.mark.parametrize("classic", [False, True], ids=["lab", "notebook7"])
-def test_the_keyboard_alone_suffices(opened: Callable[..., Any], classic: bool) -> None:
-    page = opened(START, HOLD + "refs = held('keys')", classic=classic).run_all()
+# Another notebook's kernel. Its two tasks hold the only GPU; it says how they have ended.
+STRANGER = """
+import sys, time
+import nbaccel as ray
+
+ray.init(address="auto")
+
+@ray.remote(num_gpus=0.5, max_retries=0)
+def hold():
+    time.sleep(600)
+
+kept, ended = hold.options(name="kept").remote(), hold.options(name="ended").remote()
+try:
+    ray.get(ended)
+except ray.exceptions.TaskCancelledError:
+    print("ended was cancelled,", "kept runs" if ray.wait([kept], timeout=0)[1] else "kept as well", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def stranger(place: Place) -> Iterator[subprocess.Popen[str]]:
+    """Another notebook on a shared head of two CPUs and one GPU."""
+    assert place.command("start", "--head", "--num-cpus=2", "--num-gpus=1").returncode == 0
+    process = place.start(STRANGER, JPY_SESSION_NAME="stranger.ipynb")
+    yield process
+    process.communicate()
+    place.command("stop", "--all", "--force")
+
+
+def test_a_task_of_another_notebook_is_cancelled_only_after_a_question(
+    stranger: subprocess.Popen[str], place: Place, opened: Callable[..., Any]
+) -> None:
+    page = opened(
+        f"import os\nos.environ['JUPYTER_RUNTIME_DIR'] = {place.environ['JUPYTER_RUNTIME_DIR']!r}\n{JOIN}"
+    ).run_all()
+    cockpit = page.cockpit()
+    page.until(lambda: page.holders() == {"GPU 0": "kept ended"})
+    ask = cockpit.get_by_role("button", name="Cancel kept on GPU 0 of stranger.ipynb")
+    ask.click()
+    cockpit.get_by_role("button", name="Keep kept of stranger.ipynb").click()
+    ask.wait_for()
+    cockpit.get_by_role("button", name="Cancel ended on GPU 0 of stranger.ipynb").click()
+    cockpit.get_by_role("button", name="Cancel ended of stranger.ipynb all the same").click()
+    page.until(lambda: page.holders() == {"GPU 0": "kept"})
+    assert stranger.stdout is not None
+    ended = next(line for line in stranger.stdout if line.startswith("ended"))
+    assert ended == "ended was cancelled, kept runs\n"
+
+
+def test_the_keyboard_alone_suffices(opened: Callable[..., Any]) -> None:
+    page = opened(START, HOLD + "refs = held('keys')").run_all()
     device, _pid = said(page, 1)["keys"]
     page.until(lambda: page.holders().get(device) == "keys")
 
