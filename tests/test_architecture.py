@@ -188,6 +188,25 @@ def test_what_a_component_of_the_head_asks_of_others_is_little(path: Path) -> No
             assert len(members) <= 12, f"{node.name} asks for {len(members)} things"
 
 
+def test_no_file_is_split_by_inheritance() -> None:
+    """A method whose self is anything is a part of a class that mypy does not see."""
+    for path in OURS:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.args.args:
+                first = node.args.args[0]
+                typed = ast.unparse(first.annotation) if first.annotation is not None else ""
+                assert (first.arg, typed) != ("self", "Any"), f"{_name(path)}: {node.name}"
+
+
+def test_no_part_asks_for_more_than_twelve_things() -> None:
+    """The promise itself is made of several Protocols."""
+    for path in OURS:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and any("Protocol" in ast.unparse(each) for each in node.bases):
+                members = [each for each in node.body if isinstance(each, ast.FunctionDef | ast.AnnAssign)]
+                assert len(members) <= 12, f"{_name(path)}: {node.name} asks for {len(members)} things"
+
+
 def test_scheduling_reaches_no_clock_thread_file_or_chance() -> None:
     banned = {
         "os",
