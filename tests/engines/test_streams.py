@@ -80,7 +80,7 @@ def test_a_generator_that_ends_before_its_refs_are_filled_is_an_error_of_the_oth
         nb.get(second)
 
 
-# Ray 2.60 runs such a task once.
+# Ray 2.60 does not do this.
 @pytest.mark.parametrize("engine", ["local", "debug"], indirect=True)
 def test_a_generator_with_refs_to_fill_may_be_run_again(nb, tmp_path):
     @nb.remote(num_returns=2, retry_exceptions=True, max_retries=1)
