@@ -21,6 +21,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 NOW = 1_700_000_000.0
 HERE = Path(__file__).parent
+RAY_LANES = ("engines on ray: a to j", "engines on ray: k to z")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
@@ -35,16 +36,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _lane(item: pytest.Item) -> str:
-    """A file, the browser's tests, or the contract on one engine."""
+    """A file, the browser's tests, or the contract on one engine. On Ray it takes longest: there it is two lanes with a
+    cluster each.
+    """
     file = item.path.relative_to(HERE)
     if file.parts[0] == "engines":
-        return "engines on ray" if item.get_closest_marker("ray") is not None else "engines"
+        if item.get_closest_marker("ray") is None:
+            return "engines"
+        return RAY_LANES[file.name >= "test_k"]
     return "browser" if file.parts[0] == "browser" else str(file)
 
 
 def _place(lane: str, with_ray: set[str]) -> int:
-    first = ("engines on ray", "browser")
-    return first.index(lane) if lane in first else 2 if lane in with_ray else 3
+    first = (RAY_LANES[1], "browser", RAY_LANES[0])
+    return first.index(lane) if lane in first else 3 if lane in with_ray else 4
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
