@@ -213,7 +213,10 @@ def _without_tensors(value: Any) -> Any:
 
 @contextmanager
 def _signals(session_: RankSession) -> Iterator[None]:
-    """SIGINT ends the function; the signal of `signalling` writes down where it stands, also while C code runs."""
+    """SIGINT ends the function; the signal of `signalling` writes down where it stands, also while C code runs.
+
+    Ray blocks SIGINT in its workers' main thread, where the function runs: it is let through meanwhile.
+    """
 
     def interrupted(number: int, frame: Any) -> None:
         session_.interrupted = True
@@ -221,6 +224,7 @@ def _signals(session_: RankSession) -> Iterator[None]:
 
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, interrupted) if is_main else None
+    blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signalling.WHERE})
     path = signalling.stack_file(session_.run_folder, session_.seat.rank)
     with open(path, "w") as file:
         faulthandler.register(signalling.WHERE, file=file, all_threads=False)
@@ -229,6 +233,7 @@ def _signals(session_: RankSession) -> Iterator[None]:
         finally:
             faulthandler.unregister(signalling.WHERE)
             path.unlink(missing_ok=True)
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
             if is_main:
                 signal.signal(signal.SIGINT, before)
 

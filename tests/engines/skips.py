@@ -51,4 +51,18 @@ SKIPS: dict[tuple[str, str], str] = (
             "test_wait_returns_what_is_ready_in_the_given_order",
         )
     }
+    | {
+        (
+            "debug",
+            test,
+        ): "a gang needs several processes, and the debug engine refuses it in words (tested here as well)"
+        for test in (
+            "test_a_failure_is_told_with_the_users_own_exception",
+            "test_a_gang_reports_and_keeps_checkpoints",
+            "test_a_gang_that_fails_starts_again",
+            "test_a_rank_that_never_reports_is_interrupted_when_the_run_is_stopped",
+            "test_a_run_stops_after_the_same_report",
+            "test_ranks_hold_their_devices",
+        )
+    }
 )

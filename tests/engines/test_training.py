@@ -1,0 +1,82 @@
+"""Training runs with real workers, on every engine that has several processes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from nbaccel.train import FailureConfig, Result, RunConfig, ScalingConfig, WorkerGroupError
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+from tests.rig import wait_until
+from tests.train import loops
+
+TWO = ScalingConfig(num_workers=2)
+
+
+@pytest.fixture
+def trainer(nb: ModuleType, engine: str, tmp_path: Path) -> Any:
+    """Makes trainers whose runs are kept in the test's folder."""
+
+    def made(function: Any, scaling: ScalingConfig = TWO, max_failures: int = 0, **config: Any) -> DataParallelTrainer:
+        kept = RunConfig("run", str(tmp_path / "runs"), failure_config=FailureConfig(max_failures))
+        return DataParallelTrainer(
+            function,
+            train_loop_config=config | {"once": str(tmp_path / "once"), "folder": str(tmp_path)},
+            scaling_config=scaling,
+            run_config=kept,
+        )
+
+    return made
+
+
+def test_the_debug_engine_says_how_to_debug_a_training_function(trainer: Any, engine: str) -> None:
+    if engine != "debug":
+        trainer(loops.steps, steps=1).fit()
+        return
+    with pytest.raises(ValueError, match=r"one process and cannot run a gang.*num_workers=0"):
+        trainer(loops.steps).fit()
+    assert trainer(loops.steps, ScalingConfig(num_workers=0), steps=2).fit().metrics == {"step": 1, "loss": 0.5}
+
+
+def test_a_gang_reports_and_keeps_checkpoints(trainer: Any) -> None:
+    result: Result = trainer(loops.steps, steps=3).fit()
+    assert result.metrics == {"step": 2, "loss": 1 / 3} and len(result.history) == 3
+    assert result.checkpoint is not None and result.checkpoint.load() == {"step": 2}
+
+
+def test_ranks_hold_their_devices(trainer: Any) -> None:
+    result = trainer(loops.facts, ScalingConfig(num_workers=2, use_gpu=True)).fit()
+    facts = result.return_value
+    assert (facts["rank"], facts["size"], facts["main"], facts["visible"]) == (0, 2, True, "0")
+
+
+@pytest.mark.parametrize("how", ["raise", "kill"])
+def test_a_gang_that_fails_starts_again(trainer: Any, how: str) -> None:
+    result = trainer(loops.steps, max_failures=1, steps=3, fails_in=1, how=how).fit()
+    assert [each["step"] for each in result.history] == [0, 1, 2]
+
+
+def test_a_failure_is_told_with_the_users_own_exception(trainer: Any) -> None:
+    with pytest.raises(WorkerGroupError, match="rank 1 failed") as caught:
+        trainer(loops.steps, steps=3, fails_in=1, how="raise").fit()
+    assert type(caught.value.__cause__) is ZeroDivisionError
+
+
+def test_a_run_stops_after_the_same_report(trainer: Any, tmp_path: Path) -> None:
+    run = trainer(loops.until_stopped).start()
+    wait_until(lambda: run.metrics is not None, "a report")
+    run.stop()
+    result = run.result(timeout=60)
+    assert result.stopped
+    assert {(tmp_path / f"ended-{rank}").read_text() for rank in range(2)} == {str(result.metrics["number"])}
+
+
+def test_a_rank_that_never_reports_is_interrupted_when_the_run_is_stopped(trainer: Any, tmp_path: Path) -> None:
+    run = trainer(loops.silent).start()
+    wait_until(lambda: run.metrics is not None and (tmp_path / "there-1").exists(), "both ranks")
+    run.stop()
+    assert run.result(timeout=120).stopped
+    assert (tmp_path / "ended-1").read_text() == "interrupted"  # its `finally` ran: it was not killed
