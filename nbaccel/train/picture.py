@@ -105,6 +105,7 @@ class RunFacts:
                 points.append((number, value))
                 if len(points) > 2 * MOST_POINTS:
                     self.curves[name] = thinned(points)
+        self.epochs = epochs_of(metrics) or self.epochs
         epoch = metrics.get("epoch")
         if isinstance(epoch, (int, float)) and math.isfinite(epoch):
             self.counts_from_zero = self.counts_from_zero or epoch < 1
@@ -123,7 +124,7 @@ def numbers(metrics: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
     for name, value in metrics.items():
         if isinstance(value, Mapping):
             found |= numbers(value, f"{prefix}{name}/")
-        elif type(value) in (int, float) and math.isfinite(value) and name != "epoch":
+        elif type(value) in (int, float) and math.isfinite(value) and name not in ("epoch", *_EPOCHS):
             found[f"{prefix}{name}"] = float(value)
     return found
 

@@ -125,6 +125,10 @@ def test_epochs_and_the_time_that_is_left_are_told_where_they_are_known() -> Non
     for epoch in (1, 2):
         counted_from_one.reported(epoch - 1, {"epoch": epoch}, 10.0 * epoch)
     assert run_snapshot.progress_words(drawn(counted_from_one)) == "2 of 4 epochs · about 20 s left · 2 reports"
+    reports_them = facts()
+    reports_them.reported(0, {"epoch": 0, "epochs": 3, "loss": 1.0}, 12.0)
+    assert run_snapshot.progress_words(drawn(reports_them)) == "1 of 3 epochs · 1 report"
+    assert list(reports_them.curves) == ["loss"]
     endless = facts(epochs=epochs_of({"epochs": 0}))
     endless.reported(0, {"epoch": 7}, 0.0)
     assert run_snapshot.progress_words(drawn(endless)) == "epoch 7 · 1 report"
