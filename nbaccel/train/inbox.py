@@ -26,6 +26,8 @@ class Inbox:
         """For any thread."""
         if not self._is_closed:
             self._queue.put(happened)
+        if self._is_closed:  # meanwhile: whoever closes may not have seen it
+            self._drop_all()
 
     def next(self, until: float | None) -> Happened | None:
         """What happens next; None when the time (of the monotonic clock) comes first."""
@@ -48,6 +50,18 @@ class Inbox:
             told(future)
 
     def close(self) -> None:
-        """Nothing of what is still to come matters any more."""
+        """Nothing of what is still to come matters any more.
+
+        What has come and was not looked at is let go, for it holds errors, whose frames hold refs: views that show the
+        ended run would keep the objects.
+        """
         self._is_closed = True
         self._waiting.clear()
+        self._drop_all()
+
+    def _drop_all(self) -> None:
+        try:
+            while True:
+                self._queue.get_nowait()
+        except queue.Empty:
+            return

@@ -34,7 +34,7 @@ TABLE = {
         who=["0", "1"],
     ),
     "busy in part": Row(
-        {"num_gpus": 2}, Verdict.BUSY, "1 of 2 GPUs is free; held by actor Holder × 2 (GPU 0", "after", (1,), who=["0"]
+        {"num_gpus": 2}, Verdict.BUSY, "1 of 2 GPUs is free; held by actor Holder (GPU 0", "after", (1,), who=["0"]
     ),
     "fragmented": Row(
         {"num_gpus": 0.6}, Verdict.BUSY, "0.3 is free on each of 2 GPUs, but no one GPU has 0.6", "after", (0.7, 0.7),

@@ -91,16 +91,11 @@ def outcome(ref):
 
 # The card of %accel_init is live: it watches from the start.
 NOBODY_WATCHES = """
-import ray
 from nbaccel import engine
-from ray.experimental.internal_kv import _internal_kv_del
 
 watched = engine.current()
 watched.watch(None)
-if watched._collector is not None:
-    ray.kill(watched._collector)
-watched._lose_collector()
-_internal_kv_del(watched._watched_key(), namespace=watched.namespace_of_reports)
+watched.small_actors.stop()
 """
 
 

@@ -43,5 +43,5 @@ def test_what_is_not_told_from_its_beginning_is_not_known_yet(phases, told):
 
 def test_a_task_that_still_runs_counts_as_its_code():
     note = {"task_id": "ab", "name": "train", "started_at": 10.0}
-    _, phase = tracing.events([note], {"ab": [10.0, 11.0]})
+    _, phase = tracing.events([note], {}, {"ab": [10.0, 11.0]})
     assert phase["cat"] == EXECUTE and phase["ts"] == 10e6

@@ -11,7 +11,6 @@ from nbaccel.train import ScalingConfig
 
 REFUSED: dict[str, dict[str, Any]] = {
     "gpu without use_gpu": {"resources_per_worker": {"GPU": 1}},
-    "use_gpu with none": {"use_gpu": True, "resources_per_worker": {"GPU": 0}},
     "a text as count": {"num_workers": "2"},
     "a list as count": {"num_workers": [1, 2]},
     "three counts": {"num_workers": (1, 2, 3)},
@@ -58,6 +57,11 @@ def test_what_cannot_be_meant_is_refused_as_in_ray(how: str, rays: Any) -> None:
         rays(**REFUSED[how])
     with pytest.raises(ValueError):
         ScalingConfig(**REFUSED[how])
+
+
+def test_use_gpu_without_a_gpu_is_refused_also_where_ray_says_nothing() -> None:
+    with pytest.raises(ValueError, match="`use_gpu` is True but `GPU` is set to 0"):
+        ScalingConfig(use_gpu=True, resources_per_worker={"GPU": 0})
 
 
 @pytest.mark.parametrize("how", ACCEPTED)
