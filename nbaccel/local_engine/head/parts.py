@@ -44,7 +44,7 @@ from nbaccel.local_engine.head.side_process import SideProcesses
 from nbaccel.local_engine.head.spoiled_workers import SpoiledWorkers
 from nbaccel.local_engine.head.state_rows import StateRows
 from nbaccel.local_engine.head.tasks.arguments import Arguments
-from nbaccel.local_engine.head.tasks.room import TaskRoom
+from nbaccel.local_engine.head.tasks.room import Around, TaskRoom
 from nbaccel.local_engine.head.unread_errors import UnreadErrors
 from nbaccel.local_engine.head.until_done import UntilDone
 from nbaccel.local_engine.head.virtual_nodes import VirtualNodes
@@ -254,15 +254,15 @@ class Parts:
         )
 
     def _make_tasks(self) -> None:
-        self.tasks = TaskRoom(
-            self.poll,
-            self._config,
-            self.connections,
-            self.scheduler,
-            self.tell,
-            self.until_done,
-            self.note,
-            self.watchers,
+        around = Around(
+            timers=self.poll,
+            config=self._config,
+            connections=self.connections,
+            scheduler=self.scheduler,
+            tell=self.tell,
+            until_done=self.until_done,
+            note=self.note,
+            audience=self.watchers,
             objects=self.object_room,
             ledger=self.objects,
             arguments=self.arguments,
@@ -276,6 +276,7 @@ class Parts:
             zygote_for=self.zygotes.key_for,
             act=lambda command: self.orders.act(command),
         )
+        self.tasks = TaskRoom(around)
         self.orders = Orders(
             self._acts(),
             self.tell,

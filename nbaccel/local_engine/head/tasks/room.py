@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from nbaccel.local_engine.head.actors import Actors
 from nbaccel.local_engine.head.audience import Audience
@@ -34,117 +35,135 @@ from nbaccel.scheduling.commands import Command
 from nbaccel.scheduling.scheduler import Scheduler
 
 
-class TaskRoom:
-    """Everything that one head has for tasks."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What the head has beside the tasks' room, as far as tasks need it."""
 
-    def __init__(
-        self,
-        timers: Timers,
-        config: Config,
-        connections: Connections,
-        scheduler: Scheduler,
-        tell: Tell,
-        until_done: UntilDone,
-        note: Note,
-        audience: Audience,
-        *,
-        objects: ObjectRoom,
-        ledger: Objects,
-        arguments: Arguments,
-        actors: Actors,
-        devices: DeviceRoom,
-        workers: WorkerProcesses,
-        jobs: Mapping[int, Job],
-        environments: Environments,
-        unread_errors: UnreadErrors,
-        of_node: Mapping[bytes, dict[str, str]],
-        zygote_for: Callable[[str, str], str],
-        act: Callable[[Command], None],
-    ) -> None:
-        send, delivery, lineage = connections.send, objects.delivery, objects.lineage
-        processes = workers.by_id
+    timers: Timers
+    config: Config
+    connections: Connections
+    scheduler: Scheduler
+    tell: Tell
+    until_done: UntilDone
+    note: Note
+    audience: Audience
+    objects: ObjectRoom
+    ledger: Objects
+    arguments: Arguments
+    actors: Actors
+    devices: DeviceRoom
+    workers: WorkerProcesses
+    jobs: Mapping[int, Job]
+    environments: Environments
+    unread_errors: UnreadErrors
+    of_node: Mapping[bytes, dict[str, str]]
+    zygote_for: Callable[[str, str], str]
+    act: Callable[[Command], None]
+
+
+class TaskRoom:
+    """Everything that one head has for tasks. Each part is given those that are made before it."""
+
+    def __init__(self, around: Around) -> None:
+        devices = around.devices
         self.functions = Functions()
-        self.streams = Streams(
-            scheduler,
-            ledger,
-            connections.peers,
-            processes,
-            send,
-            tell,
-            fill=delivery.fill,
-            filled=objects.store.filled,
-            placed=lineage.placed,
+        self.streams = _streams(around)
+        self.conclusions = _conclusions(around, self.streams)
+        self.submissions = self._submissions(around)
+        self.leftovers = Leftovers(
+            devices.nodes, devices.looks.look, around.scheduler, around.audience, around.config.leak_threshold
         )
-        self.conclusions = Conclusions(
-            scheduler,
-            ledger,
-            delivery,
-            lineage,
-            arguments,
-            self.streams,
-            actors,
-            unread_errors,
-            workers.endings,
-            tell,
-        )
-        self.submissions = Submissions(
-            ledger,
-            arguments,
-            self.functions,
-            environments,
-            jobs,
-            tell,
-            self.conclusions,
-            fill=delivery.fill,
-            read=unread_errors.read,
-            actor_submitted=actors.submitted,
-            zygote_for=zygote_for,
-            is_shared=config.shared,
-        )
-        self.leftovers = Leftovers(devices.nodes, devices.looks.look, scheduler, audience, config.leak_threshold)
-        self.returns = Returns(
-            scheduler,
-            ledger,
-            environments,
-            tell,
-            note,
-            self.leftovers,
-            filled=objects.store.filled,
-            creation_failed=self.conclusions.creation_failed,
-            after_failure=devices.watch.after_failure,
-            changed=audience.changed,
-        )
+        self.returns = self._returns(around)
         self.unmet = UnmetOrders(
-            workers,
-            actors,
+            around.workers,
+            around.actors,
             self.conclusions,
-            tell,
-            until_done,
-            note,
-            act=act,
+            around.tell,
+            around.until_done,
+            around.note,
+            act=around.act,
             forget=lambda command: self.sending.held.forget(command),
         )
-        self.sending = Sending(
-            scheduler,
-            processes,
-            WorkerSetup(config, jobs, environments, send, of_node),
+        self.sending = self._sending(around)
+
+    def _submissions(self, around: Around) -> Submissions:
+        return Submissions(
+            around.ledger,
+            around.arguments,
             self.functions,
-            delivery,
-            lineage,
-            actors,
+            around.environments,
+            around.jobs,
+            around.tell,
+            self.conclusions,
+            fill=around.objects.delivery.fill,
+            read=around.unread_errors.read,
+            actor_submitted=around.actors.submitted,
+            zygote_for=around.zygote_for,
+            is_shared=around.config.shared,
+        )
+
+    def _returns(self, around: Around) -> Returns:
+        return Returns(
+            around.scheduler,
+            around.ledger,
+            around.environments,
+            around.tell,
+            around.note,
+            self.leftovers,
+            filled=around.objects.store.filled,
+            creation_failed=self.conclusions.creation_failed,
+            after_failure=around.devices.watch.after_failure,
+            changed=around.audience.changed,
+        )
+
+    def _sending(self, around: Around) -> Sending:
+        config, jobs, environments, devices = around.config, around.jobs, around.environments, around.devices
+        processes, send, answer = around.workers.by_id, around.connections.send, self.unmet.answer
+        store, hide = around.objects.store, bool(config.options.get("hide_unassigned"))
+        return Sending(
+            around.scheduler,
+            processes,
+            WorkerSetup(config, jobs, environments, send, around.of_node),
+            self.functions,
+            around.objects.delivery,
+            around.objects.lineage,
+            around.actors,
             lending=devices.lending,
             leftovers=self.leftovers,
-            devices=TaskEnvironments(
-                devices.nodes,
-                environments,
-                jobs,
-                audience,
-                hide=bool(config.options.get("hide_unassigned")),
-            ),
+            devices=TaskEnvironments(devices.nodes, environments, jobs, around.audience, hide=hide),
             send=send,
-            tell=tell,
-            answer=self.unmet.answer,
+            tell=around.tell,
+            answer=answer,
             hold=lambda transmit: HeldSends(
-                timers, ledger, objects.store.when_here, processes, transmit=transmit, answer=self.unmet.answer
+                around.timers, around.ledger, store.when_here, processes, transmit=transmit, answer=answer
             ),
         )
+
+
+def _streams(around: Around) -> Streams:
+    return Streams(
+        around.scheduler,
+        around.ledger,
+        around.connections.peers,
+        around.workers.by_id,
+        around.connections.send,
+        around.tell,
+        fill=around.objects.delivery.fill,
+        filled=around.objects.store.filled,
+        placed=around.objects.lineage.placed,
+    )
+
+
+def _conclusions(around: Around, streams: Streams) -> Conclusions:
+    return Conclusions(
+        around.scheduler,
+        around.ledger,
+        around.objects.delivery,
+        around.objects.lineage,
+        around.arguments,
+        streams,
+        around.actors,
+        around.unread_errors,
+        around.workers.endings,
+        around.tell,
+    )
