@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -42,6 +43,14 @@ def wait_until(condition: Callable[[], Any], what: str = "the condition", deadli
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.5, 0.05)  # a question to Ray costs milliseconds of all CPUs
     return answer
+
+
+def written_so_far(descriptor: int) -> str:
+    """What has been written to 1 or 2, which `capfd` has made a file of; it stays there.
+
+    For conditions: `capfd.readouterr()` empties the file after it has read it, and loses what comes in between.
+    """
+    return os.pread(descriptor, 1 << 24, 0).decode(errors="replace")
 
 
 def is_alive(pid: int) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 import nbaccel
 from nbaccel.logging_config import LoggingConfig
-from tests.rig import wait_until
+from tests.rig import wait_until, written_so_far
 
 
 @pytest.fixture
@@ -52,19 +52,18 @@ def test_records_of_a_task_say_which_task_wrote_them(root, capfd):
         logging.getLogger("model").debug("not this")
         return nbaccel.get_runtime_context().get_task_id()
 
-    seen = ""
+    def seen():
+        return written_so_far(1) + written_so_far(2)
 
     def line():
-        nonlocal seen
-        seen += "".join(capfd.readouterr())
-        return next((each for each in seen.splitlines() if "begun" in each), None)
+        return next((each for each in seen().splitlines() if "begun" in each), None)
 
     with nbaccel.init(num_cpus=1, logging_config=LoggingConfig(encoding="JSON")):
         task_id = nbaccel.get(train.remote())
         said = wait_until(line)
         said = json.loads(said[said.index("{") :])
     assert said["task_id"] == task_id and said["task_name"] == "train" and said["job_id"]
-    assert "not this" not in seen
+    assert "not this" not in seen()
 
 
 @pytest.mark.parametrize("wrong", [{"encoding": "XML"}, {"additional_log_standard_attrs": ["colour"]}])

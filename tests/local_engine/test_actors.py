@@ -17,7 +17,7 @@ import pytest
 import nbaccel
 from nbaccel import exceptions
 from nbaccel.util.state import list_actors
-from tests.rig import wait_until
+from tests.rig import wait_until, written_so_far
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -185,12 +185,5 @@ def test_an_actor_that_leaves_in_code_that_nobody_waits_for_prints_nothing_of_it
     actor: Any = Leaves.remote()
     with contextlib.suppress(exceptions.ActorDiedError):
         nbaccel.get(actor.go.options(concurrency_group=group).remote())
-    said = ""
-
-    def has_ended() -> bool:
-        nonlocal said
-        said += capfd.readouterr().err
-        return "last words" in said
-
-    wait_until(has_ended)
-    assert "ActorExit" not in said
+    wait_until(lambda: "last words" in written_so_far(2), "the actor's end")
+    assert "ActorExit" not in capfd.readouterr().err

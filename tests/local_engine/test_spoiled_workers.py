@@ -12,7 +12,7 @@ from nbaccel import exceptions
 from tests.census import Place
 from tests.heads import rows
 from tests.local_engine import spoiling
-from tests.rig import wait_until
+from tests.rig import wait_until, written_so_far
 
 WHOLE = {"num_cpus": 2}  # one after the other, in the process that was used last
 
@@ -54,16 +54,9 @@ def test_the_user_is_told_once_why_a_process_was_replaced(cluster: Place, capfd:
     for _ in range(2):
         nbaccel.get(spoiling.do.options(name="closes", **WHOLE).remote("its stdout"))
     words = "closes has closed or replaced descriptor 1, which is its stdout"
-    said = ""
-
-    def told() -> bool:
-        nonlocal said
-        said += capfd.readouterr().err
-        return words in said
-
-    wait_until(told, "the notice")
+    wait_until(lambda: words in written_so_far(2), "the notice")
     nbaccel.get(spoiling.pid.remote())
-    assert said.count(words) == 1
+    assert capfd.readouterr().err.count(words) == 1
 
 
 @pytest.mark.parametrize("deed", ["few open files", "small files"])
