@@ -72,6 +72,13 @@ def _missing_words(fullname: str) -> str:
     return ""
 
 
+def refusing(module: str, name: str, instead: str) -> type:
+    """A name of a module that nbaccel has: it imports, and using it is a NotImplementedError that says `instead`."""
+    return _Unbuilt(
+        name, (), {"__module__": module, "__qualname__": name, "_words": f"{module}.{name} is not here: {instead}"}
+    )
+
+
 def install() -> None:
     """Let the modules of LIBRARIES be imported. Safe to call twice."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
@@ -121,7 +128,7 @@ class _Absent(type):
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
-        raise AttributeError(_words(_origin(cls)))
+        raise AttributeError(str(cls._refusal()))
 
     def __getitem__(cls, item: Any) -> GenericAlias:
         return GenericAlias(cls, item)
@@ -129,9 +136,22 @@ class _Absent(type):
     def __bool__(cls) -> bool:
         return True  # as any class: `if Dataset:` asks whether an import went well
 
+    def _refusal(cls) -> Exception:
+        """What is raised wherever the name is used."""
+        return ModuleNotFoundError(_words(_origin(cls)), name=_origin(cls).__module__)
+
+
+class _Unbuilt(_Absent):
+    """The class of a name that a module of nbaccel's own lacks."""
+
+    _words: str
+
+    def _refusal(cls) -> Exception:
+        return NotImplementedError(cls._words)
+
 
 def _refuse(cls: _Absent, *args: Any) -> NoReturn:
-    raise ModuleNotFoundError(_words(_origin(cls)), name=_origin(cls).__module__)
+    raise cls._refusal()
 
 
 # Python looks these up on the class of a name, where __getattr__ is not asked. Without __iter__ it would count through

@@ -15,7 +15,7 @@ Nothing here needs torch but `nbaccel.train.torch`.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from nbaccel.train import absent
+from nbaccel import elsewhere
 
 if TYPE_CHECKING:
     from nbaccel.train import collective
@@ -110,8 +110,8 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _ELSEWHERE:
-        return globals().setdefault(name, absent.refusing(__name__, name, _ELSEWHERE[name]))
-    raise absent.no_attribute(__name__, name)
+        return globals().setdefault(name, elsewhere.refusing(__name__, name, _ELSEWHERE[name]))
+    raise elsewhere.no_attribute(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,7 @@ Importing this loads no torch: the workers do, and a driver that never touches a
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from nbaccel.train import absent
+from nbaccel import elsewhere
 
 if TYPE_CHECKING:
     from nbaccel.train.torch.choosing import get_device, get_devices
@@ -48,8 +48,8 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     if name in _ELSEWHERE:
-        return globals().setdefault(name, absent.refusing(__name__, name, _ELSEWHERE[name]))
-    raise absent.no_attribute(__name__, name)
+        return globals().setdefault(name, elsewhere.refusing(__name__, name, _ELSEWHERE[name]))
+    raise elsewhere.no_attribute(__name__, name)
 
 
 def __dir__() -> list[str]:
