@@ -331,6 +331,19 @@ def test_a_driver_that_tells_of_room_it_was_not_granted_is_told_and_ended(cluste
     assert int(nbaccel.get(ours).sum()) == 1_000_000
 
 
+def test_what_a_driver_still_says_after_its_goodbye_counts_for_nothing(cluster: Place) -> None:
+    everything = int(nbaccel.cluster_resources()["object_store_memory"])
+    sock, reader = raw_driver()
+    with sock:
+        sock.sendall(wire.frame([wire.Bye(), wire.Allocate(1, everything), wire.Ask(1, "no such question")]))
+        sock.shutdown(socket.SHUT_WR)
+        heard: list[Any] = []
+        while data := sock.recv(1 << 16):
+            heard += reader.feed(data)
+    assert heard == []
+    assert nbaccel.available_resources()["object_store_memory"] == everything
+
+
 def test_room_that_a_driver_waited_for_when_it_ended_stays_free(cluster: Place) -> None:
     everything = int(nbaccel.cluster_resources()["object_store_memory"])
     first, reader = raw_driver()

@@ -128,7 +128,7 @@ class Hearing:
 
     def hear(self, peer: Peer, messages: list[Any]) -> None:
         for message in messages:
-            if peer.closed:
+            if peer.closed or peer.left:
                 return
             handler = self._handlers[peer.role].get(type(message))
             if handler is None:

@@ -392,6 +392,7 @@ class Parts:
             self.watchers.notice(job.number, wire.Notice(kind, message))
 
     def _bye(self, peer: Peer, message: wire.Bye) -> None:
+        peer.left = True
         job = self.jobs.by_number.get(peer.job)
         self.store.give_back()
         self.unread_errors.job_ends(peer.job)

@@ -22,6 +22,7 @@ class Peer:
         "functions",
         "hello",
         "job",
+        "left",
         "out",
         "pending",
         "reader",
@@ -43,6 +44,7 @@ class Peer:
         self.pending = bytearray()
         self.wants_write = False
         self.closed = False
+        self.left = False  # it has said goodbye: what it held is let go, and nothing it still says counts
         self.job = 0
         self.templates: dict[int, Any] = {}  # the client's numbers -> Terms
         self.defined: set[int] = set()  # the head's numbers that this worker knows
