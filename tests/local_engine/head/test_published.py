@@ -13,7 +13,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.wire.driver_questions import Publish
 from nbaccel.views import observing
 from tests.census import Place
-from tests.local_engine.test_observers import raw_driver, record
+from tests.local_engine.head.test_observers import raw_driver, record
 from tests.rig import wait_until
 
 
