@@ -13,7 +13,7 @@ from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.tables import RUNNING
 
 
-class Cluster(Protocol):
+class StartedApi(Protocol):
     """What starting needs of the rest of nbaccel; `nbaccel.api` is one, tests bring another."""
 
     def is_initialized(self) -> bool: ...
@@ -26,7 +26,7 @@ class Cluster(Protocol):
 class Starter:
     """Remembers what this notebook's cluster was started with."""
 
-    def __init__(self, cluster: Cluster, find_heads: Callable[[], Sequence[SessionRecord]]) -> None:
+    def __init__(self, cluster: StartedApi, find_heads: Callable[[], Sequence[SessionRecord]]) -> None:
         self._cluster = cluster
         self._find_heads = find_heads
         self._asked: dict[str, Any] | None = None

@@ -33,7 +33,7 @@ from nbaccel.ray_engine.submission.groups import RayGroups
 from nbaccel.ray_engine.submission.handle_maker import HandleMaker
 from nbaccel.ray_engine.submission.objects import RayObjects
 from nbaccel.ray_engine.submission.shipping import Shipping
-from nbaccel.ray_engine.submission.submissions import About, Submissions
+from nbaccel.ray_engine.submission.submissions import CallFacts, Submissions
 from nbaccel.ray_engine.submission.tasks import RayTasks
 from nbaccel.views import sinks
 from nbaccel.views.record_book import OwnRecords
@@ -127,7 +127,7 @@ class RayEngine:
         """Of a driver: show what workers print, and say what waits."""
         self._telling = Telling(self._session, self._reports, self._pictures, self._submissions)
 
-    def _announce(self, task_id: bytes, about: About, actor_id: bytes | None) -> None:
+    def _announce(self, task_id: bytes, about: CallFacts, actor_id: bytes | None) -> None:
         """Views learn of a new task before it runs; of a nested one by the reports of the task that submitted it."""
         if not self._session.in_worker:
             self._watching.submitted()

@@ -7,7 +7,7 @@
      └───────────────────────────────────────────────────────────────────────────┘
 ```
 The caller carries out the orders and tells what came of them. Time comes in as `now`, seconds of one clock; "later" is
-the order WakeAt, whose answer is TimePassed. Stop is a ladder: each StopPressed goes one step further.
+the order WakeRunAt, whose answer is RunTimePassed. Stop is a ladder: each StopPressed goes one step further.
 """
 
 from __future__ import annotations
@@ -81,11 +81,11 @@ class StopPressed:
 
 
 @dataclass(frozen=True, slots=True)
-class TimePassed:
-    """The time of a WakeAt has come."""
+class RunTimePassed:
+    """The time of a WakeRunAt has come."""
 
 
-Event = GangReady | NoPlace | Reported | Returned | Stopped | Failed | Died | StopPressed | TimePassed
+Event = GangReady | NoPlace | Reported | Returned | Stopped | Failed | Died | StopPressed | RunTimePassed
 
 
 # ---- what is to be done
@@ -109,7 +109,7 @@ class AskToStop:
 
 
 @dataclass(frozen=True, slots=True)
-class Interrupt:
+class InterruptRanks:
     ranks: tuple[int, ...]
 
 
@@ -132,7 +132,7 @@ class TakeDown:
     """End what is left of the gang and give back its resources."""
 
 
-class Outcome(Enum):
+class RunOutcome(Enum):
     """How a run ended."""
 
     FINISHED = "finished"
@@ -142,16 +142,16 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    outcome: Outcome
+    outcome: RunOutcome
     first_rank: int = -1  # whose failure came first; -1 when no worker is to blame
 
 
 @dataclass(frozen=True, slots=True)
-class WakeAt:
+class WakeRunAt:
     time: float
 
 
-Order = StartGang | Commit | AskToStop | Interrupt | Kill | Say | TakeDown | Finish | WakeAt
+Order = StartGang | Commit | AskToStop | InterruptRanks | Kill | Say | TakeDown | Finish | WakeRunAt
 
 
 class Phase(Enum):
@@ -238,7 +238,7 @@ class Controller:
                 self._last_report = self._first_return = None
                 return []
             case NoPlace():
-                return self._finish(Outcome.FAILED)
+                return self._finish(RunOutcome.FAILED)
             case Reported(rank, report, has_files) if self._is_running(rank):
                 return self._reported(rank, report, has_files, now)
             case Returned(rank) if self._is_running(rank):
@@ -299,18 +299,18 @@ class Controller:
             return []
         self._gang.interrupted.update(ranks)
         self._deadlines["finally"] = now + FINALLY_S
-        return [Interrupt(ranks)]
+        return [InterruptRanks(ranks)]
 
     def _pressed(self) -> list[Order]:
         self.presses += 1
         alive = self._gang.alive()
         if self.phase is Phase.PLACING:
-            return self._finish(Outcome.STOPPED)
+            return self._finish(RunOutcome.STOPPED)
         if self.presses == 1:
             return [AskToStop()] if self.phase is Phase.RUNNING else []
         if self.presses == 2:
             self._gang.interrupted.update(alive)
-            return [Interrupt(alive)]
+            return [InterruptRanks(alive)]
         self._gang.killed.update(alive)
         return [Kill(alive)]
 
@@ -393,7 +393,7 @@ class Controller:
         if soonest == self._woken_for:
             return []
         self._woken_for = soonest
-        return [WakeAt(soonest)] if times else []
+        return [WakeRunAt(soonest)] if times else []
 
     def _times(self) -> list[float]:
         times = list(self._deadlines.values())
@@ -423,10 +423,10 @@ class Controller:
         first = self._first_failure()
         if first is None:
             asked = gang.stopped or gang.killed
-            return self._finish(Outcome.STOPPED if asked else Outcome.FINISHED)
+            return self._finish(RunOutcome.STOPPED if asked else RunOutcome.FINISHED)
         self.failures += 1
         if self.presses or (self._max_failures >= 0 and self.failures > self._max_failures):
-            return self._finish(Outcome.FAILED, first)
+            return self._finish(RunOutcome.FAILED, first)
         self.phase = Phase.PLACING
         self.number += 1
         self._gang = _Gang()
@@ -440,6 +440,6 @@ class Controller:
         found = died or gang.failed
         return min(found, key=lambda rank: (found[rank], rank), default=None)
 
-    def _finish(self, outcome: Outcome, first_rank: int = -1) -> list[Order]:
+    def _finish(self, outcome: RunOutcome, first_rank: int = -1) -> list[Order]:
         self.phase = Phase.ENDED
         return [TakeDown(), Finish(outcome, first_rank)]

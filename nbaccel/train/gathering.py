@@ -35,7 +35,7 @@ _LOOK_S = 0.2  # after so long a gang that is not placed is explained
 Kinds = dict[tuple[str, str, str], str]  # (node id, resource, device id) -> "real", "logical" or "simulated"
 
 
-class Told(Protocol):
+class GangListener(Protocol):
     """Who learns how it went, in the run's thread."""
 
     def gang_ready(self, gang: Gang) -> None: ...
@@ -68,7 +68,7 @@ class Gathering:
         self._records = records
         self._name = name
 
-    def begin(self, number: int, controller: Controller, told: Told) -> Gang:
+    def begin(self, number: int, controller: Controller, told: GangListener) -> Gang:
         """Ask for everything; returns at once."""
         self._number, self._controller, self._told = number, controller, told
         self._gang = Gang(self._scaling, self._how_many(), self._config.worker_runtime_env)

@@ -171,7 +171,7 @@ class Run:
             self._live.changed()
         elif self._wake_at is not None and time.monotonic() >= self._wake_at:
             self._wake_at = None
-            self._tell(ct.TimePassed())
+            self._tell(ct.RunTimePassed())
 
     def _tell(self, event: ct.Event) -> None:
         self._live.facts.happened(event)
@@ -190,7 +190,7 @@ class Run:
             case ct.AskToStop():
                 self._mailbox.stop.remote(self._controller.number)
                 say("train", f"{self.name} stops after its next report. Stop again interrupts the function.")
-            case ct.Interrupt(ranks):
+            case ct.InterruptRanks(ranks):
                 self._interrupt(ranks)
             case ct.Kill(ranks):
                 for rank in ranks:
@@ -201,7 +201,7 @@ class Run:
                 self._take_down()
             case ct.Finish(outcome, first):
                 self._finish(outcome, first)
-            case ct.WakeAt(at):
+            case ct.WakeRunAt(at):
                 self._wake_at = at
 
     # ---- a gang
@@ -339,9 +339,9 @@ class Run:
             self._gang = None
             storage.clear_parts(self.path)
 
-    def _finish(self, outcome: ct.Outcome, first: int) -> None:
+    def _finish(self, outcome: ct.RunOutcome, first: int) -> None:
         error: TrainingFailedError | None = None
-        if outcome is ct.Outcome.FAILED:
+        if outcome is ct.RunOutcome.FAILED:
             error = self._failed_with(first)
         self._close(outcome.value, error)
 

@@ -33,7 +33,7 @@ def inspect_serializability(
     >>> [failure.name for failure in failures]
     ['lock']
     """
-    search = _Search(print_file or sys.stdout)
+    search = _UnpicklableSearch(print_file or sys.stdout)
     name = name or getattr(base_obj, "__qualname__", None) or repr(base_obj)
     search.say(0, f"Checking Serializability of {name}")
     if _error_of(base_obj) is None:
@@ -53,7 +53,7 @@ def _error_of(candidate: Any) -> Exception | None:
     return None
 
 
-class _Search:
+class _UnpicklableSearch:
     def __init__(self, output: TextIO) -> None:
         self._output = output
         self._seen: set[int] = set()

@@ -27,7 +27,7 @@ Tags = tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
-class Series:
+class MetricSeries:
     """A metric's description, and its values for each set of tags.
 
     A counter's value is what was added, a gauge's the last one, a histogram's the counts of each bucket and the sum.
@@ -53,18 +53,18 @@ class MetricsCollector:
     """The actor that holds the cluster's totals."""
 
     def __init__(self) -> None:
-        self._all: dict[str, Series] = {}
+        self._all: dict[str, MetricSeries] = {}
 
-    def add(self, changes: dict[str, Series]) -> None:
+    def add(self, changes: dict[str, MetricSeries]) -> None:
         _merge(self._all, changes)
 
-    def read(self) -> dict[str, Series]:
+    def read(self) -> dict[str, MetricSeries]:
         return self._all
 
 
-def _merge(into: dict[str, Series], changes: Mapping[str, Series]) -> None:
+def _merge(into: dict[str, MetricSeries], changes: Mapping[str, MetricSeries]) -> None:
     for name, series in changes.items():
-        mine = into.setdefault(name, Series(series.kind, series.description, series.boundaries))
+        mine = into.setdefault(name, MetricSeries(series.kind, series.description, series.boundaries))
         if mine.kind == series.kind and mine.boundaries == series.boundaries:
             for tags, change in series.values.items():
                 mine.add(tags, change)
@@ -86,7 +86,7 @@ class Outbox:
     ) -> None:
         self._now, self._after = now, after
         self._lock = threading.Lock()
-        self._changes: dict[str, Series] = {}
+        self._changes: dict[str, MetricSeries] = {}
         self._window_began = now() - SEND_EVERY_S
         self._sent_in_window = 0
         self._due = False  # a sending is agreed upon
@@ -95,7 +95,7 @@ class Outbox:
 
     def record(self, metric: "Metric", tags: Tags, change: Any) -> None:
         with self._lock:
-            new = Series(metric.kind, metric.info["description"], metric.boundaries)
+            new = MetricSeries(metric.kind, metric.info["description"], metric.boundaries)
             self._changes.setdefault(metric.info["name"], new).add(tags, change)
             wait_s = self._seconds_to_wait()
             if wait_s > 0 and not self._due:
@@ -140,7 +140,7 @@ class Outbox:
             self._collector = running, actor_class.options(num_cpus=0, **options).remote()
         return self._collector[1]
 
-    def unsent(self) -> dict[str, Series]:
+    def unsent(self) -> dict[str, MetricSeries]:
         return self._changes
 
 
@@ -294,14 +294,14 @@ def prometheus_text() -> str:
     rows_read{table="users"} 10
     """
     flush()
-    series: dict[str, Series] = {}
+    series: dict[str, MetricSeries] = {}
     if nbaccel.is_initialized():
         _merge(series, nbaccel.get(_outbox.collector().read.remote()))
     _merge(series, _outbox.unsent())
     return "".join(line + "\n" for name in sorted(series) for line in _lines(name, series[name]))
 
 
-def _lines(given: str, series: Series) -> Iterator[str]:
+def _lines(given: str, series: MetricSeries) -> Iterator[str]:
     name = _NOT_IN_NAMES.sub("_", given)
     name = f"_{name}" if name[0].isdigit() else name
     description = series.description.replace("\\", "\\\\").replace("\n", "\\n")

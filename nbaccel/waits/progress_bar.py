@@ -10,7 +10,7 @@ from nbaccel import engine
 from nbaccel.views import sinks
 
 
-class Bar(Protocol):
+class TqdmBar(Protocol):
     """What is needed of a tqdm bar."""
 
     def update(self, n: float = 1) -> Any: ...
@@ -32,7 +32,7 @@ def progress(refs: Iterable[Any], description: str = "") -> list[Any]:
     return listed
 
 
-def follow(refs: list[Any], bar: Bar, call_when_ready: Callable[[Any, Callable[[], None]], None]) -> None:
+def follow(refs: list[Any], bar: TqdmBar, call_when_ready: Callable[[Any, Callable[[], None]], None]) -> None:
     """Moves the bar by one for each ref that becomes ready, and closes it after the last."""
     lock = threading.Lock()
     left = len(refs)

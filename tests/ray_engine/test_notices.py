@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("ray")
 
 from nbaccel.ray_engine.reports.notices import Notices
-from nbaccel.ray_engine.submission.submissions import About, Submissions
+from nbaccel.ray_engine.submission.submissions import CallFacts, Submissions
 from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views import sinks
 from nbaccel.views.snapshot import ActorRow, DeviceRow, Holder, NodeRow, Runtime, Snapshot
@@ -41,7 +41,7 @@ class Cluster:
     def submit(self, name, gpus, cell="a", kind=TaskKind.TASK, demand=None):
         number = len(self.submissions.all()) + 1
         ref, task_id = Ref(), bytes([number]) * 24
-        about = About(name, kind, demand or {"GPU": gpus})
+        about = CallFacts(name, kind, demand or {"GPU": gpus})
         self.submissions.note(task_id, about, f"[{ord(cell)}]", None, ref, cell.encode())
         self.submissions.get(task_id).submitted_at = self.now
         return ref, task_id

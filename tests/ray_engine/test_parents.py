@@ -11,7 +11,7 @@ pytest.importorskip("ray")
 
 from nbaccel import engine as engines
 from nbaccel.ray_engine.reports.reports import Reports
-from nbaccel.ray_engine.submission.submissions import About, Submissions
+from nbaccel.ray_engine.submission.submissions import CallFacts, Submissions
 from nbaccel.scheduling.terms import TaskKind
 
 OWN, CHILD, GRANDCHILD, STRANGER = (letter * 48 for letter in "abcd")
@@ -22,7 +22,7 @@ def engine() -> Iterator[SimpleNamespace]:
     """One task submitted here; its child and grandchild have reported who submitted them."""
     ref = type("Ref", (), {})()
     submissions = Submissions()
-    submissions.note(bytes.fromhex(OWN), About("train", TaskKind.TASK), "[1]", None, ref, b"cell 1")
+    submissions.note(bytes.fromhex(OWN), CallFacts("train", TaskKind.TASK), "[1]", None, ref, b"cell 1")
     notes = {CHILD: {"parent": OWN}, GRANDCHILD: {"parent": CHILD}}
     before, engines.cell_source = engines.cell_source, lambda: ("[9]", b"the last")
     yield SimpleNamespace(_submissions=submissions, notes=notes)

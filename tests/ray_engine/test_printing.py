@@ -38,7 +38,7 @@ class Process:
         self.speaks = ""
         self.names = {}
         self.file = io.StringIO()
-        self.stream = printing.Stream(self.file, self, self)
+        self.stream = printing.ReportedOutput(self.file, self, self)
 
     def begin(self, letter, name="train", **more):
         """Ray says so in the streams, then the task is noted."""

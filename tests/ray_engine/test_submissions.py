@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("ray")
 
 from nbaccel.ray_engine.submission import submissions
-from nbaccel.ray_engine.submission.submissions import About, Submissions
+from nbaccel.ray_engine.submission.submissions import CallFacts, Submissions
 from nbaccel.scheduling.terms import TaskKind
 
 
@@ -16,7 +16,7 @@ class Ref:
 
 
 REF = Ref()
-TRAIN = About("train", TaskKind.TASK, {"GPU": 1.0})
+TRAIN = CallFacts("train", TaskKind.TASK, {"GPU": 1.0})
 
 
 def note(known, number, parent=b"cell"):

@@ -11,20 +11,20 @@ from nbaccel.train.controller import (
     Failed,
     Finish,
     GangReady,
-    Interrupt,
+    InterruptRanks,
     Kill,
     NoPlace,
-    Outcome,
     Phase,
     Reported,
     Returned,
+    RunOutcome,
+    RunTimePassed,
     Say,
     StartGang,
     Stopped,
     StopPressed,
     TakeDown,
-    TimePassed,
-    WakeAt,
+    WakeRunAt,
 )
 
 
@@ -38,20 +38,20 @@ def running(size: int = 2, max_failures: int = 0) -> Controller:
 
 def tell(controller: Controller, event: ct.Event, now: float = 0.0) -> list[ct.Order]:
     """The orders, without those to wake it."""
-    return [order for order in controller.handle(event, now) if not isinstance(order, WakeAt)]
+    return [order for order in controller.handle(event, now) if not isinstance(order, WakeRunAt)]
 
 
 def test_a_run_finishes_when_all_ranks_have_returned() -> None:
     controller = running()
     assert tell(controller, Returned(1)) == []
-    assert tell(controller, Returned(0)) == [TakeDown(), Finish(Outcome.FINISHED)]
+    assert tell(controller, Returned(0)) == [TakeDown(), Finish(RunOutcome.FINISHED)]
     assert controller.has_ended and tell(controller, Died(0, 1)) == []
 
 
 def test_a_gang_that_can_never_be_placed_ends_the_run() -> None:
     controller = Controller(max_failures=-1)
     controller.begin()
-    assert tell(controller, NoPlace()) == [TakeDown(), Finish(Outcome.FAILED)]
+    assert tell(controller, NoPlace()) == [TakeDown(), Finish(RunOutcome.FAILED)]
 
 
 # ---- checkpoints
@@ -82,15 +82,15 @@ def test_a_rank_that_has_returned_is_not_waited_for() -> None:
 
 def test_ranks_that_never_report_hold_up_a_checkpoint_only_once() -> None:
     controller = running(3)
-    assert controller.handle(Reported(0, 0, True), 10.0)[-1] == WakeAt(10.0 + ct.SILENT_S)
-    assert tell(controller, TimePassed(), 15.0) == [Say("silent", (1, 2)), Commit(0)]
+    assert controller.handle(Reported(0, 0, True), 10.0)[-1] == WakeRunAt(10.0 + ct.SILENT_S)
+    assert tell(controller, RunTimePassed(), 15.0) == [Say("silent", (1, 2)), Commit(0)]
     assert tell(controller, Reported(0, 1, True), 16.0) == [Commit(1)]
 
 
 def test_the_part_of_a_rank_that_was_silent_for_too_long_makes_no_second_checkpoint() -> None:
     controller = running(size=2)
     tell(controller, Reported(0, 0, True), 10.0)
-    assert tell(controller, TimePassed(), 15.0) == [Say("silent", (1,)), Commit(0)]
+    assert tell(controller, RunTimePassed(), 15.0) == [Say("silent", (1,)), Commit(0)]
     assert Commit(0) not in tell(controller, Reported(1, 0, True), 16.0)
     assert Commit(1) in tell(controller, Reported(0, 1, True), 17.0) + tell(controller, Reported(1, 1, True), 18.0)
 
@@ -99,8 +99,8 @@ def test_a_rank_whose_part_is_missing_is_named() -> None:
     controller = running()
     tell(controller, Reported(1, 0))
     tell(controller, Reported(0, 1, True))
-    assert tell(controller, TimePassed(), ct.MISSING_S) == [Say("missing", (1,), 1)]
-    assert tell(controller, TimePassed(), 2 * ct.MISSING_S - 1) == []
+    assert tell(controller, RunTimePassed(), ct.MISSING_S) == [Say("missing", (1,), 1)]
+    assert tell(controller, RunTimePassed(), 2 * ct.MISSING_S - 1) == []
 
 
 # ---- failures
@@ -108,37 +108,37 @@ def test_a_rank_whose_part_is_missing_is_named() -> None:
 
 def test_the_rank_that_failed_first_is_to_blame_and_the_others_are_ended() -> None:
     controller = running(3)
-    assert tell(controller, Failed(1, at=5.0)) == [Kill((1,)), Interrupt((0, 2))]
+    assert tell(controller, Failed(1, at=5.0)) == [Kill((1,)), InterruptRanks((0, 2))]
     assert controller.phase is Phase.ENDING
     assert tell(controller, Failed(0, at=5.1)) == [Kill((0,))]
-    assert tell(controller, Stopped(2)) == [TakeDown(), Finish(Outcome.FAILED, 1)]
+    assert tell(controller, Stopped(2)) == [TakeDown(), Finish(RunOutcome.FAILED, 1)]
 
 
 def test_the_clock_of_the_failure_counts_not_its_arrival() -> None:
     controller = running()
     tell(controller, Failed(1, at=7.0))
-    assert tell(controller, Failed(0, at=6.0))[-1] == Finish(Outcome.FAILED, 0)
+    assert tell(controller, Failed(0, at=6.0))[-1] == Finish(RunOutcome.FAILED, 0)
 
 
 def test_a_process_that_died_comes_before_those_who_lost_it() -> None:
     controller = running()
     tell(controller, Failed(0, at=5.0))  # "connection reset", a millisecond after rank 1 was killed
-    assert tell(controller, Died(1, at=5.02))[-1] == Finish(Outcome.FAILED, 1)
+    assert tell(controller, Died(1, at=5.02))[-1] == Finish(RunOutcome.FAILED, 1)
 
 
 def test_whoever_does_not_take_the_interrupt_is_killed() -> None:
     controller = running()
-    assert WakeAt(100.0 + ct.FINALLY_S) in controller.handle(Died(0, 100.0), 100.0)
-    assert tell(controller, TimePassed(), 104.9) == []
-    assert tell(controller, TimePassed(), 105.0) == [Kill((1,))]
-    assert tell(controller, Died(1, 105.1), 105.1) == [TakeDown(), Finish(Outcome.FAILED, 0)]
+    assert WakeRunAt(100.0 + ct.FINALLY_S) in controller.handle(Died(0, 100.0), 100.0)
+    assert tell(controller, RunTimePassed(), 104.9) == []
+    assert tell(controller, RunTimePassed(), 105.0) == [Kill((1,))]
+    assert tell(controller, Died(1, 105.1), 105.1) == [TakeDown(), Finish(RunOutcome.FAILED, 0)]
 
 
 def test_a_run_that_may_fail_starts_its_gang_again() -> None:
     controller = running(1, max_failures=1)
     assert tell(controller, Died(0, 1.0)) == [TakeDown(), Say("restarting", (0,)), StartGang(1)]
     tell(controller, GangReady(1))
-    assert tell(controller, Died(0, 2.0)) == [TakeDown(), Finish(Outcome.FAILED, 0)]
+    assert tell(controller, Died(0, 2.0)) == [TakeDown(), Finish(RunOutcome.FAILED, 0)]
 
 
 def test_a_run_that_may_fail_without_end_does_so() -> None:
@@ -152,7 +152,7 @@ def test_a_worker_that_dies_before_the_function_begins_is_a_failure_too() -> Non
     controller = Controller(max_failures=1)
     controller.begin()
     assert tell(controller, Died(1, 1.0)) == [TakeDown(), Say("restarting", (1,)), StartGang(1)]
-    assert tell(controller, Failed(0, 1.0)) == [TakeDown(), Finish(Outcome.FAILED, 0)]
+    assert tell(controller, Failed(0, 1.0)) == [TakeDown(), Finish(RunOutcome.FAILED, 0)]
 
 
 # ---- the ladder
@@ -162,7 +162,7 @@ def test_the_first_press_lets_all_ranks_stop_after_a_report() -> None:
     controller = running()
     assert tell(controller, StopPressed()) == [AskToStop()]
     assert tell(controller, Stopped(0)) == []
-    assert tell(controller, Stopped(1)) == [TakeDown(), Finish(Outcome.STOPPED)]
+    assert tell(controller, Stopped(1)) == [TakeDown(), Finish(RunOutcome.STOPPED)]
 
 
 def test_ranks_that_never_report_are_interrupted_after_the_others_have_stopped() -> None:
@@ -171,35 +171,35 @@ def test_ranks_that_never_report_are_interrupted_after_the_others_have_stopped()
     tell(controller, Reported(2, 0))
     tell(controller, StopPressed(), 10.0)
     tell(controller, Stopped(0), 11.0)
-    assert tell(controller, TimePassed(), 11.0 + ct.STOPPED_S) == [Interrupt((1,))]
-    assert tell(controller, TimePassed(), 12.0 + ct.FINALLY_S) == [Kill((1,))]
+    assert tell(controller, RunTimePassed(), 11.0 + ct.STOPPED_S) == [InterruptRanks((1,))]
+    assert tell(controller, RunTimePassed(), 12.0 + ct.FINALLY_S) == [Kill((1,))]
 
 
 def test_the_second_press_interrupts_and_the_third_kills() -> None:
     controller = running()
     tell(controller, StopPressed())
-    assert tell(controller, StopPressed()) == [Interrupt((0, 1))]
+    assert tell(controller, StopPressed()) == [InterruptRanks((0, 1))]
     tell(controller, Stopped(0))
     assert tell(controller, StopPressed()) == [Kill((1,))]
-    assert tell(controller, Died(1, 3.0)) == [TakeDown(), Finish(Outcome.STOPPED)]
+    assert tell(controller, Died(1, 3.0)) == [TakeDown(), Finish(RunOutcome.STOPPED)]
 
 
 def test_a_run_that_waits_for_its_place_stops_at_once() -> None:
     controller = Controller()
     controller.begin()
-    assert tell(controller, StopPressed()) == [TakeDown(), Finish(Outcome.STOPPED)]
+    assert tell(controller, StopPressed()) == [TakeDown(), Finish(RunOutcome.STOPPED)]
 
 
 def test_a_run_that_finishes_although_it_was_asked_to_stop_has_finished() -> None:
     controller = running(1)
     tell(controller, StopPressed())
-    assert tell(controller, Returned(0)) == [TakeDown(), Finish(Outcome.FINISHED)]
+    assert tell(controller, Returned(0)) == [TakeDown(), Finish(RunOutcome.FINISHED)]
 
 
 def test_a_failure_while_it_stops_is_told_and_not_made_good() -> None:
     controller = running(1, max_failures=3)
     tell(controller, StopPressed())
-    assert tell(controller, Failed(0, 1.0)) == [Kill((0,)), TakeDown(), Finish(Outcome.FAILED, 0)]
+    assert tell(controller, Failed(0, 1.0)) == [Kill((0,)), TakeDown(), Finish(RunOutcome.FAILED, 0)]
 
 
 # ---- what is odd is said
@@ -207,19 +207,19 @@ def test_a_failure_while_it_stops_is_told_and_not_made_good() -> None:
 
 def test_a_rank_that_goes_on_long_after_another_has_returned_is_named_once() -> None:
     controller = running()
-    assert WakeAt(20.0 + ct.EARLY_S) in controller.handle(Returned(0), 20.0)
-    assert tell(controller, TimePassed(), 30.0) == [Say("early", (1,))]
-    assert tell(controller, TimePassed(), 60.0) == []
+    assert WakeRunAt(20.0 + ct.EARLY_S) in controller.handle(Returned(0), 20.0)
+    assert tell(controller, RunTimePassed(), 30.0) == [Say("early", (1,))]
+    assert tell(controller, RunTimePassed(), 60.0) == []
 
 
 def test_a_run_that_has_reported_and_then_says_nothing_is_asked_where_it_stands() -> None:
     controller = running()
-    assert tell(controller, TimePassed(), 1000.0) == []  # it may never report
+    assert tell(controller, RunTimePassed(), 1000.0) == []  # it may never report
     tell(controller, Reported(0, 0), 1000.0)
-    assert tell(controller, TimePassed(), 1000.0 + ct.STILL_S) == [Say("still", (0, 1))]
-    assert tell(controller, TimePassed(), 1100.0) == []
+    assert tell(controller, RunTimePassed(), 1000.0 + ct.STILL_S) == [Say("still", (0, 1))]
+    assert tell(controller, RunTimePassed(), 1100.0) == []
     tell(controller, Reported(0, 1), 1101.0)
-    assert tell(controller, TimePassed(), 1101.0 + ct.STILL_S) == [Say("still", (0, 1))]
+    assert tell(controller, RunTimePassed(), 1101.0 + ct.STILL_S) == [Say("still", (0, 1))]
 
 
 def test_events_of_ranks_that_are_through_change_nothing() -> None:

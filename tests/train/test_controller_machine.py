@@ -42,7 +42,7 @@ class AnyRun(RuleBasedStateMachine):
                 case ct.Commit(report):
                     assert report not in self.commits and self.commits == sorted(self.commits)
                     self.commits.append(report)
-                case ct.Interrupt(ranks) | ct.Kill(ranks):
+                case ct.InterruptRanks(ranks) | ct.Kill(ranks):
                     self.doomed |= set(ranks)
                 case ct.TakeDown():
                     self.down, self.placing = True, False
@@ -50,7 +50,7 @@ class AnyRun(RuleBasedStateMachine):
                 case ct.Finish():
                     assert self.down, "the gang is taken down before the run ends"
                     self.finished.append(order)
-                case ct.WakeAt(at):
+                case ct.WakeRunAt(at):
                     self.wakes.append(at)
 
     @precondition(lambda self: self.placing)
@@ -87,7 +87,7 @@ class AnyRun(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([0.5, 1.0, 5.0, 30.0, 70.0]))
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
-        self.tell(ct.TimePassed())
+        self.tell(ct.RunTimePassed())
 
     @rule(rank=st.integers(0, 5))
     def news_of_nobody(self, rank: int) -> None:

@@ -37,14 +37,14 @@ MOST_OUT = 5_000
 MOST_REMEMBERED = 1_000
 
 
-class Line(msgspec.Struct):
+class CellLine(msgspec.Struct):
     """What was said under a cell about those of its tasks that ask the same."""
 
     id: bytes  # the task that names it
     message: str = ""
 
 
-class Group(msgspec.Struct):
+class WaitingWork(msgspec.Struct):
     """Work that asks for the same and is not known to have begun, in order."""
 
     demand: Demand
@@ -52,7 +52,7 @@ class Group(msgspec.Struct):
     ever: bool = True
     never: str = ""  # why no node can meet it
     more: str = ""  # what is known of the autoscaler where no node could meet it
-    lines: dict[bytes, Line] = {}  # by the parent of the cell
+    lines: dict[bytes, CellLine] = {}  # by the parent of the cell
     quiet_until: float = 0.0
 
     def is_late(self, now: float) -> bool:
@@ -69,7 +69,7 @@ class Group(msgspec.Struct):
 
     def say(self, kind: str, parent: bytes, each: Submission, message: str) -> None:
         """One line under the cell, in the place of the one that was there."""
-        line = self.lines.setdefault(parent, Line(each.task_id))
+        line = self.lines.setdefault(parent, CellLine(each.task_id))
         if line.message != message:
             line.message = message
             sinks.installed.notice(sinks.Notice(kind, message, parent, line.id))
@@ -88,7 +88,7 @@ class Reporting(Protocol):
     def has_begun(self, task_id: bytes) -> bool: ...
 
 
-class Nodes(Protocol):
+class ClusterCapacity(Protocol):
     """What the cluster has."""
 
     def picture(self, *, metrics: bool) -> Snapshot: ...
@@ -96,7 +96,7 @@ class Nodes(Protocol):
     def autoscaler(self) -> AutoscalerFacts: ...
 
 
-class Asked(Protocol):
+class RayWorkQuestions(Protocol):
     """What Ray can be asked about work that is out."""
 
     def over(self, work: list[Submission], *, or_let_go: bool) -> set[bytes]: ...
@@ -110,8 +110,8 @@ class Notices:
         self,
         submissions: Submissions,
         reports: Reporting,
-        pictures: Nodes,
-        outstanding: Asked,
+        pictures: ClusterCapacity,
+        outstanding: RayWorkQuestions,
         *,
         refuses: bool,
         clock: Callable[[], float] = time.time,
@@ -122,7 +122,7 @@ class Notices:
         self._outstanding = outstanding
         self._refuses = refuses  # what can never be met is an error, and needs no line
         self._clock = clock
-        self._groups: dict[Demand, Group] = {}
+        self._groups: dict[Demand, WaitingWork] = {}
         self._can: set[Demand] = set()  # demands that can be met here
         self._seen = 0
         self._reports_since: float | None = None
@@ -179,11 +179,11 @@ class Notices:
         for each in new:
             demand = demand_of(each.about.demand)
             if demand and each.about.kind is not TaskKind.ACTOR_CALL:
-                group = self._groups.setdefault(demand, Group(demand))
+                group = self._groups.setdefault(demand, WaitingWork(demand))
                 if len(group.out) < MOST_OUT:
                     group.out[each.task_id] = each
 
-    def _forget_ended(self, group: Group) -> None:
+    def _forget_ended(self, group: WaitingWork) -> None:
         """From the front, as far as it has ended. What can never be met stays out, also when nobody holds its ref."""
         while group.out:
             asked = list(islice(group.out.values(), MOST_ASKED))
@@ -195,7 +195,7 @@ class Notices:
 
     # ---- never
 
-    def _judge(self, groups: list[Group]) -> None:
+    def _judge(self, groups: list[WaitingWork]) -> None:
         """Those whose demand is not known to be one that can be met here; later again, since a node may join."""
         now = self._clock()
         due = [group for group in groups if group.quiet_until <= now]
@@ -209,7 +209,7 @@ class Notices:
                     message = planning.never(each.about.name, each.cell, dict(group.demand), group.never)
                     group.say("infeasible", parent, each, message)
 
-    def _judge_one(self, group: Group, found: Feasibility, now: float) -> None:
+    def _judge_one(self, group: WaitingWork, found: Feasibility, now: float) -> None:
         word = ""
         if not found.ever:
             word, group.more = planning.addable(self._pictures.autoscaler(), dict(group.demand))
@@ -247,7 +247,7 @@ class Notices:
         fresh = self._reports.glance()
         return fresh and now - self._reports_since >= REPORTS_COME_S
 
-    def _tell(self, late: list[Group], in_line: dict[Demand, int]) -> None:
+    def _tell(self, late: list[WaitingWork], in_line: dict[Demand, int]) -> None:
         """Why each of these waits, under each of its cells."""
         for group in late:
             for task_id in [id for id in group.out if self._reports.has_begun(id)]:

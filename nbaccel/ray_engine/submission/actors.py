@@ -11,7 +11,7 @@ from nbaccel.handles.remote import ActorClass, ActorHandle
 from nbaccel.ray_engine.border.rays import RaysActor
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.submission.bookkeeper import Bookkeeper
-from nbaccel.ray_engine.submission.choosing import Choice, Choosing
+from nbaccel.ray_engine.submission.choosing import Choosing, RayChoice
 from nbaccel.ray_engine.submission.errors import translate
 from nbaccel.ray_engine.submission.exports import Exporter
 from nbaccel.ray_engine.submission.freshening import Freshening
@@ -63,7 +63,7 @@ class RayActors:
     def actor_of(
         self,
         running: ActorClass,
-        choice: Choice[ActorOptions],
+        choice: RayChoice[ActorOptions],
         args: list[object],
         kwargs: Named,
         *,

@@ -10,12 +10,12 @@ from nbaccel.handles.options import ActorOptions, demand_of_actor
 from nbaccel.handles.remote import ActorClass, ActorHandle
 from nbaccel.ray_engine.border.rays import RaysActor, RaysResult, is_stream
 from nbaccel.ray_engine.submission.abandoned import Abandoned
-from nbaccel.ray_engine.submission.choosing import Choice, quantities
+from nbaccel.ray_engine.submission.choosing import RayChoice, quantities
 from nbaccel.ray_engine.submission.handle_maker import HandleMaker
-from nbaccel.ray_engine.submission.submissions import About, Submissions
+from nbaccel.ray_engine.submission.submissions import CallFacts, Submissions
 from nbaccel.scheduling.terms import TaskKind
 
-Announce = Callable[[bytes, About, bytes | None], None]  # a task's id, what it is, its actor's id
+Announce = Callable[[bytes, CallFacts, bytes | None], None]  # a task's id, what it is, its actor's id
 
 
 class Bookkeeper:
@@ -29,7 +29,7 @@ class Bookkeeper:
         self._abandoned = abandoned
         self._announce = announce
 
-    def returned(self, inner: RaysResult, about: About, actor_id: bytes | None = None) -> Returned:
+    def returned(self, inner: RaysResult, about: CallFacts, actor_id: bytes | None = None) -> Returned:
         """What a call gives to the user."""
         cell, parent = engines.cell_source() if engines.cell_source is not None else ("", b"")
         if inner is None:
@@ -53,7 +53,7 @@ class Bookkeeper:
         self,
         inner: RaysActor,
         running: ActorClass,
-        choice: Choice[ActorOptions],
+        choice: RayChoice[ActorOptions],
         handle: ActorHandle,
         source: tuple[str, bytes] | None,
     ) -> None:
@@ -61,7 +61,7 @@ class Bookkeeper:
         actor_id = inner._actor_id.binary()
         placed, held = (quantities(each) for each in demand_of_actor(choice.options))
         name, options = f"{running._name}.__init__", choice.options
-        about = About(name, TaskKind.ACTOR_CREATION, placed, choice.label, choice.why, held, options)
+        about = CallFacts(name, TaskKind.ACTOR_CREATION, placed, choice.label, choice.why, held, options)
         creation = _creation_of(actor_id)
         cell, parent = source or ("", b"")
         self._submissions.note(creation, about, cell, actor_id, handle, parent)

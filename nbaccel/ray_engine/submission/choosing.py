@@ -21,7 +21,7 @@ Options = TypeVar("Options", bound=ResourceOptions)
 BELIEVED_S = 1.0  # how long a verdict on a demand is believed: nodes come and go
 
 
-class Choice(NamedTuple, Generic[Options]):
+class RayChoice(NamedTuple, Generic[Options]):
     """One way to run: its options, which fallback it is in words ("" for what was asked first), and why it is taken."""
 
     options: Options
@@ -32,12 +32,12 @@ class Choice(NamedTuple, Generic[Options]):
 class Choices(NamedTuple, Generic[Options]):
     """What is left to choose between, in order."""
 
-    left: list[Choice[Options]]
+    left: list[RayChoice[Options]]
     busy: str = ""  # why the first of them does not start now; "" when it would
     never: str = ""  # why nothing of it can ever be met; "" when something can
 
 
-class Nodes(Protocol):
+class FeasibilitySource(Protocol):
     """What is asked of the cluster."""
 
     def picture(self, *, metrics: bool) -> Snapshot: ...
@@ -58,7 +58,7 @@ class Choosing:
 
     def __init__(
         self,
-        nodes: Nodes,
+        nodes: FeasibilitySource,
         devices: Fractions,
         why_group_is_refused: Callable[[ResourceOptions], str],
         *,
@@ -107,8 +107,8 @@ class Choosing:
         refused = self._why_group_is_refused(options)
         if refused:
             never = f"asks for {planning.asked(quantities(demand_of(options)))}, but cannot be placed: {refused}."
-            return Choices([Choice(options)], never=never)
-        return Choices([Choice(options)], never="" if careless else self._never(options, demand_of))
+            return Choices([RayChoice(options)], never=never)
+        return Choices([RayChoice(options)], never="" if careless else self._never(options, demand_of))
 
     def _never(self, options: Options, demand_of: Callable[[Options], Demand]) -> str:
         """Why this can never be met; asked of the cluster once a second for each demand."""
@@ -132,9 +132,9 @@ def _sorted_out(
     if not able and options.gpu_memory:
         raise ValueError(f"{first.reason}; Ray cannot be asked to wait for one.")
     if not able:
-        return Choices([Choice(options)], never=refusal(quantities(demand_of(options)), first))
+        return Choices([RayChoice(options)], never=refusal(quantities(demand_of(options)), first))
     busy = "" if able[0][2].fits_now else able[0][2].reason
-    left = [Choice(option, label) for option, label, _ in able]
+    left = [RayChoice(option, label) for option, label, _ in able]
     if left[0].label:
         left[0] = left[0]._replace(why=f"{left[0].label} was taken, because {first.reason}")
     if options.fallback_after_s is None and not options.fallback_on:

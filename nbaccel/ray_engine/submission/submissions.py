@@ -19,10 +19,11 @@ MOST_KEPT = 5_000
 MOST_PARENTS = 20_000  # tasks whose cell is known, for what they print
 
 
-Noted = tuple[bytes, "About", str, float, bytes | None, Callable[[], Any], bytes]  # the arguments of `note`, and when
+# The arguments of `note`, and the time of the call.
+Noted = tuple[bytes, "CallFacts", str, float, bytes | None, Callable[[], Any], bytes]
 
 
-class About(msgspec.Struct, frozen=True):
+class CallFacts(msgspec.Struct, frozen=True):
     """What all calls of a function with the same options have in common."""
 
     name: str
@@ -38,7 +39,7 @@ class Submission(msgspec.Struct):
     """One task, actor or call, as it was asked for."""
 
     task_id: bytes
-    about: About
+    about: CallFacts
     cell: str
     submitted_at: float
     actor_id: bytes | None = None
@@ -60,7 +61,7 @@ class Submissions:
         self.number = 0
 
     def note(
-        self, task_id: bytes, about: About, cell: str, actor_id: bytes | None, ref: object, parent: bytes = b""
+        self, task_id: bytes, about: CallFacts, cell: str, actor_id: bytes | None, ref: object, parent: bytes = b""
     ) -> None:
         """`ref`: nbaccel's ref, stream or handle of it; only a weak reference is kept."""
         self._new.append((task_id, about, cell, time.time(), actor_id, weakref.ref(ref), parent))

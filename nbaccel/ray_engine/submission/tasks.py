@@ -18,7 +18,7 @@ from nbaccel.ray_engine.submission.choosing import Choosing, quantities
 from nbaccel.ray_engine.submission.errors import translate
 from nbaccel.ray_engine.submission.exports import Exporter
 from nbaccel.ray_engine.submission.freshening import Freshening
-from nbaccel.ray_engine.submission.submissions import About
+from nbaccel.ray_engine.submission.submissions import CallFacts
 from nbaccel.scheduling.terms import TaskKind
 
 Args = tuple[object, ...]
@@ -47,13 +47,13 @@ class RayTasks:
         inner = bound.remote(*unwrapped(args), **unwrapped_named(kwargs))
         return self._books.returned(inner, about)
 
-    def _prepared(self, function: RemoteFunction, options: TaskOptions) -> tuple[TaskOptions | None, Bound, About]:
+    def _prepared(self, function: RemoteFunction, options: TaskOptions) -> tuple[TaskOptions | None, Bound, CallFacts]:
         if self._session.through_client:
             _refuse_stream(function._short_name, options.num_returns, function._is_generator)
         choices = self._choosing.choices(options, demand_of_task)
         chosen, label, why = choices.left[0]
         name = options.name or function._short_name
-        about = About(name, TaskKind.TASK, quantities(demand_of_task(chosen)), label, why, options=chosen)
+        about = CallFacts(name, TaskKind.TASK, quantities(demand_of_task(chosen)), label, why, options=chosen)
         raises = choices.never and self._session.refuses_infeasible
         bound: Bound
         if raises:
@@ -89,7 +89,7 @@ class RayTasks:
             ) from None
         about = handle._cache.get((spec.name, options.name))
         if about is None:
-            about = About(options.name or f"{handle._class_name}.{spec.name}", TaskKind.ACTOR_CALL)
+            about = CallFacts(options.name or f"{handle._class_name}.{spec.name}", TaskKind.ACTOR_CALL)
             handle._cache[(spec.name, options.name)] = about
         return self._books.returned(inner, about, handle._actor_id_bytes)
 

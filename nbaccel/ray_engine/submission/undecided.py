@@ -24,7 +24,7 @@ from nbaccel.engine import Engine
 from nbaccel.handles.options import ActorOptions, demand_of_actor
 from nbaccel.handles.remote import ActorClass, ActorHandle, MethodSpec
 from nbaccel.ray_engine.border.rays import RaysActor
-from nbaccel.ray_engine.submission.choosing import Choice, Choices, quantities
+from nbaccel.ray_engine.submission.choosing import Choices, RayChoice, quantities
 
 _NAME_IS_FREE_AFTER_S = 10.0  # Ray gives a name back a moment after the actor that had it was killed
 
@@ -38,7 +38,7 @@ class ActorMaker(Protocol):
     def actor_of(
         self,
         running: ActorClass,
-        choice: Choice[ActorOptions],
+        choice: RayChoice[ActorOptions],
         args: list[object],
         kwargs: dict[str, object],
         *,
@@ -48,7 +48,7 @@ class ActorMaker(Protocol):
         self,
         inner: RaysActor,
         running: ActorClass,
-        choice: Choice[ActorOptions],
+        choice: RayChoice[ActorOptions],
         handle: ActorHandle,
         source: tuple[str, bytes] | None,
     ) -> None: ...
@@ -149,7 +149,7 @@ class Deciding:
                 return Settled(inner, running._name, running._methods)
         raise AssertionError("an actor has at least one choice")
 
-    def _why(self, choice: Choice[ActorOptions], number: int) -> str:
+    def _why(self, choice: RayChoice[ActorOptions], number: int) -> str:
         if self._failed:
             return f"{choice.label} was taken, because the choice before raised {self._failed[-1]}"
         if number:
@@ -158,7 +158,7 @@ class Deciding:
             return f"{choice.label} was taken after {waited_s:.1f} s, because {busy}"
         return choice.why
 
-    def _make(self, choice: Choice[ActorOptions], running: ActorClass, key: bytes, number: int) -> RaysActor:
+    def _make(self, choice: RayChoice[ActorOptions], running: ActorClass, key: bytes, number: int) -> RaysActor:
         demand = quantities(demand_of_actor(choice.options)[0])
         claim = self._attempts.Claim(
             key, b"actor", "", choice.label, choice.why, demand, len(self._failed), self._options.fallback_on

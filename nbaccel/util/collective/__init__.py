@@ -34,7 +34,7 @@ _NAMESPACE = "_nbaccel"
 
 
 @dataclass(slots=True)
-class Group:
+class GroupMembership:
     """One process's membership of a group."""
 
     name: str
@@ -45,7 +45,7 @@ class Group:
     store: Any  # of rank 0 the others' meeting point: it lives as long as the group
 
 
-_groups: dict[str, Group] = {}
+_groups: dict[str, GroupMembership] = {}
 
 
 def _torch() -> Any:
@@ -105,7 +105,7 @@ def init_collective_group(
         )
     timeout = timedelta(milliseconds=gloo_timeout)
     store = _store(world_size, rank, group_name, timeout)
-    _groups[group_name] = Group(
+    _groups[group_name] = GroupMembership(
         group_name, rank, world_size, kind, _made(kind, store, rank, world_size, timeout), store
     )
 
@@ -198,7 +198,7 @@ def get_collective_group_size(group_name: str = "default") -> int:
     return _groups[group_name].world_size if group_name in _groups else -1
 
 
-def get_group_handle(group_name: str = "default") -> Group:
+def get_group_handle(group_name: str = "default") -> GroupMembership:
     """This process's membership. Raises RuntimeError outside of the group."""
     _check_inside()
     if group_name not in _groups:
@@ -281,7 +281,7 @@ def recv(tensor: Any, src_rank: int, group_name: str = "default") -> None:
     group.process_group.recv([_as_torch(tensor)], src_rank, 0).wait()
 
 
-def _reduced(group: Group, tensor: Any, op: ReduceOp) -> None:
+def _reduced(group: GroupMembership, tensor: Any, op: ReduceOp) -> None:
     options = _distributed().AllreduceOptions()
     options.reduceOp = _torchs(op)
     group.process_group.allreduce([tensor], options).wait()
@@ -291,7 +291,7 @@ def _torchs(op: ReduceOp) -> Any:
     return getattr(_distributed().ReduceOp, op.name)
 
 
-def _with_other(group_name: str, rank: int) -> Group:
+def _with_other(group_name: str, rank: int) -> GroupMembership:
     group = get_group_handle(group_name)
     _check_rank(group, rank)
     if rank == group.rank:
@@ -299,12 +299,12 @@ def _with_other(group_name: str, rank: int) -> Group:
     return group
 
 
-def _check_rank(group: Group, rank: int) -> None:
+def _check_rank(group: GroupMembership, rank: int) -> None:
     if not 0 <= rank < group.world_size:
         raise ValueError(f"rank {rank} is not one of the group {group.name!r}, which are 0 to {group.world_size - 1}.")
 
 
-def _list_as_torch(group: Group, tensors: Any) -> list[Any]:
+def _list_as_torch(group: GroupMembership, tensors: Any) -> list[Any]:
     if not isinstance(tensors, list) or len(tensors) != group.world_size:
         raise RuntimeError(f"tensor_list must be a list of {group.world_size} tensors, one for each rank.")
     return [_as_torch(tensor) for tensor in tensors]

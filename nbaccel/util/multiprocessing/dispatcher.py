@@ -44,7 +44,7 @@ def _outcome(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
 
 
 @dataclass(slots=True, eq=False)
-class Chunk:
+class CallChunk:
     """Calls that one actor makes one after the other, and who is told their outcomes."""
 
     function: Any  # a function, or the ref of one
@@ -62,7 +62,7 @@ class _Worker:
 @dataclass(slots=True)
 class _Done:
     worker: _Worker
-    chunk: Chunk
+    chunk: CallChunk
     future: "Future[list[Outcome]]"
 
 
@@ -71,21 +71,21 @@ class _End:
     at_once: bool
 
 
-class Dispatcher:
+class PoolDispatcher:
     """Feeds `size` actors, made by `new_actor`; an actor is replaced when it died or took `calls_per_actor` calls."""
 
     def __init__(self, new_actor: Callable[[], Any], size: int, calls_per_actor: int | None) -> None:
         self._new_actor = new_actor
         self._calls_per_actor = calls_per_actor
-        self._inbox: queue.SimpleQueue[Chunk | _Done | _End] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[CallChunk | _Done | _End] = queue.SimpleQueue()
         self._idle = deque(_Worker(new_actor()) for _ in range(size))
-        self._running: dict[Chunk, _Worker] = {}
-        self._pending: deque[Chunk] = deque()
+        self._running: dict[CallChunk, _Worker] = {}
+        self._pending: deque[CallChunk] = deque()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="nbaccel-pool", daemon=True)
         self._thread.start()
 
-    def submit(self, chunk: Chunk) -> None:
+    def submit(self, chunk: CallChunk) -> None:
         self._inbox.put(chunk)
 
     def end(self, *, at_once: bool) -> None:
@@ -102,7 +102,7 @@ class Dispatcher:
     def _run(self) -> None:
         while True:
             message = self._inbox.get()
-            if isinstance(message, Chunk):
+            if isinstance(message, CallChunk):
                 self._pending.append(message)
             elif isinstance(message, _Done):
                 self._finish(message)
@@ -138,7 +138,7 @@ class Dispatcher:
             done.worker = _Worker(self._new_actor())  # the old one ends with its last handle
         self._idle.append(done.worker)
 
-    def _tell(self, chunk: Chunk, outcomes: list[Outcome]) -> None:
+    def _tell(self, chunk: CallChunk, outcomes: list[Outcome]) -> None:
         try:
             chunk.result.chunk_done(chunk.index, outcomes)
         except Exception:  # a callback of the user's
@@ -164,7 +164,7 @@ class _Announcer:
 
     inbox: Any
     worker: _Worker
-    chunk: Chunk
+    chunk: CallChunk
 
     def __call__(self, future: "Future[list[Outcome]]") -> None:
         self.inbox.put(_Done(self.worker, self.chunk, future))

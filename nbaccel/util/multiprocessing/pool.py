@@ -6,7 +6,7 @@ from multiprocessing import TimeoutError
 from typing import Any
 
 import nbaccel
-from nbaccel.util.multiprocessing.dispatcher import Chunk, Dispatcher, PoolActor
+from nbaccel.util.multiprocessing.dispatcher import CallChunk, PoolActor, PoolDispatcher
 from nbaccel.util.multiprocessing.results import AsyncResult, PoolTaskError, StreamedResult
 
 _CHUNKS_OF_A_MAP_PER_ACTOR = 4  # as multiprocessing: small enough to even out, large enough to be cheap
@@ -43,7 +43,7 @@ class Pool:
         # As in multiprocessing, a worker shares the CPUs with other work: it holds none unless ray_remote_args say so.
         actor_class = nbaccel.remote(PoolActor).options(**{"num_cpus": 0, **(ray_remote_args or {})})
         initialization = initializer, tuple(initargs or ())
-        self._dispatcher = Dispatcher(lambda: actor_class.remote(*initialization), self._size, maxtasksperchild)
+        self._dispatcher = PoolDispatcher(lambda: actor_class.remote(*initialization), self._size, maxtasksperchild)
 
     # --- calls ---
 
@@ -62,7 +62,7 @@ class Pool:
         """As `apply`, at once; the callbacks run in a thread of the pool."""
         self._check_running()
         result = AsyncResult(1, single=True, callback=callback, error_callback=error_callback)
-        self._dispatcher.submit(Chunk(func, [(tuple(args or ()), kwargs or {})], 0, result))
+        self._dispatcher.submit(CallChunk(func, [(tuple(args or ()), kwargs or {})], 0, result))
         return result
 
     def map(self, func: Callable[[Any], Any], iterable: Iterable[Any], chunksize: int | None = None) -> list[Any]:
@@ -114,7 +114,7 @@ class Pool:
         result = AsyncResult(len(chunks), single=False, callback=callback, error_callback=error_callback)
         shared = nbaccel.put(func)  # pickled once, not with each chunk
         for index, chunk in enumerate(chunks):
-            self._dispatcher.submit(Chunk(shared, [(args, {}) for args in chunk], index, result))
+            self._dispatcher.submit(CallChunk(shared, [(args, {}) for args in chunk], index, result))
         return result
 
     def _stream(self, func: Any, iterable: Iterable[Any], chunksize: int, *, ordered: bool) -> StreamedResult:
@@ -126,7 +126,7 @@ class Pool:
         def submit_next(result: StreamedResult, index: int) -> bool:
             chunk: list[Any] = [((item,), {}) for item in itertools.islice(items, size)]
             if chunk:
-                self._dispatcher.submit(Chunk(shared, chunk, index, result))
+                self._dispatcher.submit(CallChunk(shared, chunk, index, result))
             return bool(chunk)
 
         return StreamedResult(submit_next, self._size * _CHUNKS_AHEAD_PER_ACTOR, ordered=ordered)

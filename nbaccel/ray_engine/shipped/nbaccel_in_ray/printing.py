@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from nbaccel_in_ray.reporting import Note
 
 
-class Stream:
+class ReportedOutput:
     """Stands where sys.stdout or sys.stderr stood; what is not about writing goes to that.
 
     `reporter` has the notes of the tasks that run here, `core` (Ray's) knows which of them the thread runs.
@@ -138,7 +138,7 @@ class Stream:
         self._lock = threading.RLock()
 
 
-streams: list[Stream] = []
+streams: list[ReportedOutput] = []
 
 
 def install(reporter: Reporter) -> None:
@@ -146,8 +146,8 @@ def install(reporter: Reporter) -> None:
     worker = ray._private.worker.global_worker
     if streams or worker.mode != ray.WORKER_MODE:
         return
-    sys.stdout = Stream(sys.stdout, reporter, worker.core_worker)
-    sys.stderr = Stream(sys.stderr, reporter, worker.core_worker)
+    sys.stdout = ReportedOutput(sys.stdout, reporter, worker.core_worker)
+    sys.stderr = ReportedOutput(sys.stderr, reporter, worker.core_worker)
     streams.extend([sys.stdout, sys.stderr])
     for stream in streams:
         os.register_at_fork(after_in_child=stream.after_fork)

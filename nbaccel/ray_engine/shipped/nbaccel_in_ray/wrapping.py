@@ -24,7 +24,7 @@ Code = Callable[..., Any]  # the user's, or what stands in its place
 let_refs_be_received()
 
 
-class Claim(Protocol):
+class AttemptClaim(Protocol):
     """Of one attempt of several; see attempts."""
 
     def check(self) -> None: ...
@@ -33,7 +33,7 @@ class Claim(Protocol):
 
 
 @dataclass(frozen=True)
-class About:
+class CodeFacts:
     """What is known of a piece of code before it runs."""
 
     name: str
@@ -54,7 +54,7 @@ class noted:
 
     __slots__ = ("_about", "_claim", "_note", "passed")
 
-    def __init__(self, about: About, claim: Claim | None = None) -> None:
+    def __init__(self, about: CodeFacts, claim: AttemptClaim | None = None) -> None:
         self._about = about
         self._claim = claim
         self._note: Note | None = None
@@ -92,7 +92,7 @@ class noted:
             reporter.flush()
 
 
-def _mark(error: BaseException, about: About, note: Note) -> None:
+def _mark(error: BaseException, about: CodeFacts, note: Note) -> None:
     """Let the exception say where it was raised, and how: of chained exceptions and of groups Ray keeps less.
 
     The driver takes this off again.
@@ -124,7 +124,7 @@ def _as_it_is(error: BaseException) -> Any:
     return copyreg.__newobj__, (type(error), *error.args), error.__dict__  # type: ignore[attr-defined]
 
 
-def wrap(code: Code, about: About) -> Code:
+def wrap(code: Code, about: CodeFacts) -> Code:
     """The same function with notes: plain, generator, async or async generator, as it was."""
     if inspect.isasyncgenfunction(code):
         wrapped = _async_generator(code, about)
@@ -141,11 +141,11 @@ def wrap(code: Code, about: About) -> Code:
     return wrapped
 
 
-def attempt(code: Code, about: About) -> Code:
+def attempt(code: Code, about: CodeFacts) -> Code:
     """A remote function behind a claim (see attempts), its first argument: it runs only where the claim is won."""
     if inspect.isgeneratorfunction(code):
 
-        def stream(claim: Claim, *args: object, **kwargs: object) -> object:
+        def stream(claim: AttemptClaim, *args: object, **kwargs: object) -> object:
             claim.check()
             with noted(about, claim):
                 items = code(*args, **kwargs)
@@ -157,7 +157,7 @@ def attempt(code: Code, about: About) -> Code:
 
         return _called_as(stream, code)
 
-    def run(claim: Claim, *args: object, **kwargs: object) -> object:
+    def run(claim: AttemptClaim, *args: object, **kwargs: object) -> object:
         claim.check()
         with noted(about, claim) as block:
             result = code(*args, **kwargs)
@@ -179,7 +179,7 @@ def _anything(*args: object, **kwargs: object) -> None:
     """Has the signature that takes everything."""
 
 
-def _plain(code: Code, about: About) -> Code:
+def _plain(code: Code, about: CodeFacts) -> Code:
     @functools.wraps(code)
     def run(*args: object, **kwargs: object) -> object:
         with noted(about):
@@ -200,7 +200,7 @@ def _is_cancelled() -> bool:
     return bool(ray._private.worker.global_worker.is_canceled)
 
 
-def _generator(code: Code, about: About) -> Code:
+def _generator(code: Code, about: CodeFacts) -> Code:
     in_actor = about.kind == "actor call"
 
     @functools.wraps(code)
@@ -218,7 +218,7 @@ def _generator(code: Code, about: About) -> Code:
     return run
 
 
-def _coroutine(code: Code, about: About) -> Code:
+def _coroutine(code: Code, about: CodeFacts) -> Code:
     @functools.wraps(code)
     async def run(*args: object, **kwargs: object) -> object:
         with noted(about):
@@ -227,7 +227,7 @@ def _coroutine(code: Code, about: About) -> Code:
     return run
 
 
-def _async_generator(code: Code, about: About) -> Code:
+def _async_generator(code: Code, about: CodeFacts) -> Code:
     @functools.wraps(code)
     async def run(*args: object, **kwargs: object) -> AsyncIterator[object]:
         with noted(about):
@@ -250,18 +250,20 @@ def wrap_class(
         "__qualname__": cls.__qualname__,
         "__doc__": cls.__doc__,
     }
-    about = About(f"{cls.__name__}.__init__", "actor creation", families, choice)
+    about = CodeFacts(f"{cls.__name__}.__init__", "actor creation", families, choice)
     members["__init__"] = _claimed_constructor(cls, about) if claimed else _constructor(cls, about)
     for name in dir(cls):
         member = inspect.getattr_static(cls, name)
         if inspect.isfunction(member) and (not name.startswith("__") or name == "__call__"):
-            members[name] = _as_itself(wrap(member, About(f"{cls.__name__}.{name}", "actor call", families, choice)))
+            members[name] = _as_itself(
+                wrap(member, CodeFacts(f"{cls.__name__}.{name}", "actor call", families, choice))
+            )
             for mark, value in marks.get(name, {}).items():
                 setattr(members[name], mark, value)
     return type(cls)(cls.__name__, (cls,), members)
 
 
-def _constructor(cls: type, about: About) -> Code:
+def _constructor(cls: type, about: CodeFacts) -> Code:
     """As a coroutine where the class's own is one: Ray awaits it."""
 
     async def construct_in_loop(self: object, *args: object, **kwargs: object) -> None:
@@ -278,8 +280,8 @@ def _constructor(cls: type, about: About) -> Code:
     return _as_itself(functools.wraps(own)(construct)) if inspect.isfunction(own) else construct
 
 
-def _claimed_constructor(cls: type, about: About) -> Code:
-    async def construct_in_loop(self: object, claim: Claim, *args: object, **kwargs: object) -> None:
+def _claimed_constructor(cls: type, about: CodeFacts) -> Code:
+    async def construct_in_loop(self: object, claim: AttemptClaim, *args: object, **kwargs: object) -> None:
         claim.check()
         try:
             with noted(about, claim):
@@ -288,7 +290,7 @@ def _claimed_constructor(cls: type, about: About) -> Code:
             claim.raised(error)
             raise
 
-    def construct(self: object, claim: Claim, *args: object, **kwargs: object) -> None:
+    def construct(self: object, claim: AttemptClaim, *args: object, **kwargs: object) -> None:
         claim.check()
         try:
             with noted(about, claim):
