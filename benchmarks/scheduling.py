@@ -20,9 +20,9 @@ from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.events import DeviceSpec, NodeSpec
 from nbaccel.scheduling.scheduler import Scheduler
-from nbaccel.scheduling.terms import ActorTerms, Choice, Pool, Task, TaskKind, Terms
+from nbaccel.scheduling.terms import ActorTerms, Choice, Task, TaskKind, Terms, WorkerPool
 
-POOL = Pool(1)
+POOL = WorkerPool(1)
 ONE_CPU = (Choice((("CPU", UNIT),)),)
 ONE_GPU = (Choice((("CPU", UNIT), ("GPU", UNIT))),)
 NO_CHOICE = (Choice(()),)

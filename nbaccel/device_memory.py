@@ -22,7 +22,7 @@ class Reading(NamedTuple):
     peak_bytes: int | None
 
 
-class Report(NamedTuple):
+class MemoryReport(NamedTuple):
     """All frameworks together.
 
     held_bytes  what the process still holds; None: no framework that tells has opened a device
@@ -55,7 +55,7 @@ def begin() -> None:
             continue
 
 
-def measure(threshold_bytes: int = DEFAULT_THRESHOLD_BYTES) -> Report:
+def measure(threshold_bytes: int = DEFAULT_THRESHOLD_BYTES) -> MemoryReport:
     """What is held now. Above the threshold, garbage and unused pools are given back first: what remains is in use."""
     report = _report()
     if report.held_bytes is None or report.held_bytes <= threshold_bytes:
@@ -82,7 +82,7 @@ def total_bytes() -> int | None:
     return max(known) if known else None  # two frameworks open the same devices
 
 
-def _report() -> Report:
+def _report() -> MemoryReport:
     held, peak, peak_known, causes, troubles = 0, 0, True, [], []
     for framework, module in _loaded():
         try:
@@ -99,9 +99,9 @@ def _report() -> Report:
     if not causes:
         names = ", ".join(framework.name for framework in _FRAMEWORKS)
         reason = f"none of the frameworks that tell ({names}) has opened a device in its process"
-        return Report(None, None, " and ".join(troubles) or reason)
+        return MemoryReport(None, None, " and ".join(troubles) or reason)
     cause = max(causes)[1] if held else ""
-    return Report(held, peak if peak_known else None, cause)
+    return MemoryReport(held, peak if peak_known else None, cause)
 
 
 def _loaded() -> Iterator[tuple[_Framework, Any]]:

@@ -25,7 +25,7 @@ FIELDS = (
 
 
 @dataclass(slots=True)
-class DeviceMetrics:
+class DeviceReading:
     """One device at one moment.
 
     processes   (pid, bytes of device memory or None) of every process that uses the device
@@ -54,23 +54,23 @@ class DeviceMetrics:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> DeviceMetrics:
+    def from_dict(cls, record: Mapping[str, Any]) -> DeviceReading:
         processes = record.get("processes")
         pairs = None if processes is None else [(int(pid), size) for pid, size in processes]
         return cls(**{**record, "processes": pairs})
 
 
-def nothing_known(reason: str, *, lost: str | None = None) -> DeviceMetrics:
+def nothing_known(reason: str, *, lost: str | None = None) -> DeviceReading:
     """Metrics of a device that tells nothing."""
-    metrics = DeviceMetrics(lost=lost)
+    metrics = DeviceReading(lost=lost)
     metrics.explain_missing(reason)
     return metrics
 
 
-class Reader(Protocol):
+class MetricsReader(Protocol):
     """What a sampler asks of one vendor; `read` answers for each device in the order given and raises nothing."""
 
-    def read(self, devices: Sequence[Device]) -> list[DeviceMetrics]: ...
+    def read(self, devices: Sequence[Device]) -> list[DeviceReading]: ...
 
     def close(self) -> None: ...
 
@@ -81,7 +81,7 @@ class Silent:
     def __init__(self, reason: str) -> None:
         self._reason = reason
 
-    def read(self, devices: Sequence[Device]) -> list[DeviceMetrics]:
+    def read(self, devices: Sequence[Device]) -> list[DeviceReading]:
         return [nothing_known(self._reason) for _ in devices]
 
     def close(self) -> None:
@@ -98,7 +98,7 @@ class Sampler:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self._readers: dict[str, Reader] = {}
+        self._readers: dict[str, MetricsReader] = {}
 
     def __enter__(self) -> Sampler:
         return self
@@ -108,9 +108,9 @@ class Sampler:
     ) -> None:
         self.close()
 
-    def sample(self, devices: Sequence[Device]) -> list[DeviceMetrics]:
+    def sample(self, devices: Sequence[Device]) -> list[DeviceReading]:
         """Metrics in the order of `devices`; one vendor's trouble leaves the others alone."""
-        answers: dict[int, DeviceMetrics] = {}
+        answers: dict[int, DeviceReading] = {}
         for vendor in dict.fromkeys(device.vendor for device in devices):
             positions = [at for at, device in enumerate(devices) if device.vendor == vendor]
             real = [at for at in positions if devices[at].kind is DeviceKind.REAL]
@@ -123,7 +123,7 @@ class Sampler:
             metrics.explain_missing("the device does not tell it.")
         return sampled
 
-    def _read(self, vendor: str, devices: Sequence[Device]) -> list[DeviceMetrics]:
+    def _read(self, vendor: str, devices: Sequence[Device]) -> list[DeviceReading]:
         try:
             if vendor not in self._readers:
                 self._readers[vendor] = _reader_for(vendor, self._machine)
@@ -137,24 +137,24 @@ class Sampler:
         self._readers.clear()
 
 
-def sample(devices: Sequence[Device], machine: Machine) -> list[DeviceMetrics]:
+def sample(devices: Sequence[Device], machine: Machine) -> list[DeviceReading]:
     """One sample of these devices; use a `Sampler` for more than one."""
     with Sampler(machine) as sampler:
         return sampler.sample(devices)
 
 
-def _unreal(device: Device) -> DeviceMetrics:
+def _unreal(device: Device) -> DeviceReading:
     return nothing_known(f"the device is {device.kind.value}: there is nothing to measure.")
 
 
-def _reader_for(vendor: str, machine: Machine) -> Reader:
+def _reader_for(vendor: str, machine: Machine) -> MetricsReader:
     from nbaccel.accelerators import nvml_metrics, sysfs_metrics, tool_metrics
 
     if vendor == "nvidia":
         return nvml_metrics.NvmlReader(machine)
     if vendor == "tpu":
         return Silent("libtpu tells it only inside the process that holds the chip.")
-    by_vendor: dict[str, Callable[[Machine], Reader]] = {
+    by_vendor: dict[str, Callable[[Machine], MetricsReader]] = {
         "amd": sysfs_metrics.AmdReader,
         "intel": sysfs_metrics.IntelReader,
         "neuron": sysfs_metrics.NeuronReader,

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nbaccel.accelerators.metrics import DeviceMetrics, nothing_known
+from nbaccel.accelerators.metrics import DeviceReading, nothing_known
 from nbaccel.accelerators.vendor import Device, Machine
 
 # The card's, not the instance's: showing them for each instance would count them several times.
@@ -21,7 +21,7 @@ class NvmlReader:
         self._handles: dict[str, Any] = {}
         self._open = False
 
-    def read(self, devices: Sequence[Device]) -> list[DeviceMetrics]:
+    def read(self, devices: Sequence[Device]) -> list[DeviceReading]:
         if not self._open:
             try:
                 self._nvml.nvmlInit()
@@ -36,14 +36,14 @@ class NvmlReader:
             self._open = False
             self._nvml.nvmlShutdown()
 
-    def _one(self, device: Device) -> DeviceMetrics:
+    def _one(self, device: Device) -> DeviceReading:
         if device.uuid is None and device.ordinal is None:
             return nothing_known("which card this is cannot be told.")
         try:
             handle = self._handle(device)
         except self._nvml.NVMLError as error:
             return self._gone(device, error)
-        metrics = DeviceMetrics()
+        metrics = DeviceReading()
         nvml = self._nvml
         self._put(metrics, "memory_used_bytes", lambda: self._memory(handle, metrics))
         if device.profile is None:
@@ -68,13 +68,13 @@ class NvmlReader:
                 self._handles[key] = self._nvml.nvmlDeviceGetHandleByIndex(device.ordinal)
         return self._handles[key]
 
-    def _gone(self, device: Device, error: Any) -> DeviceMetrics:
+    def _gone(self, device: Device, error: Any) -> DeviceReading:
         nvml = self._nvml
         lost = error.value in (nvml.NVML_ERROR_GPU_IS_LOST, nvml.NVML_ERROR_NOT_FOUND)
         said = f"{device.family} {device.id} does not answer any more: {error}."
         return nothing_known(said, lost=said if lost else None)
 
-    def _put(self, metrics: DeviceMetrics, name: str, ask: Callable[[], Any]) -> None:
+    def _put(self, metrics: DeviceReading, name: str, ask: Callable[[], Any]) -> None:
         try:
             setattr(metrics, name, ask())
         except self._nvml.NVMLError as error:
@@ -82,7 +82,7 @@ class NvmlReader:
             if error.value == self._nvml.NVML_ERROR_GPU_IS_LOST:
                 metrics.lost = f"the GPU has fallen off the bus (NVML: {error}); see dmesg for Xid 79."
 
-    def _memory(self, handle: Any, metrics: DeviceMetrics) -> int:
+    def _memory(self, handle: Any, metrics: DeviceReading) -> int:
         """Used bytes without what the driver reserves for itself, where the driver can tell them apart."""
         try:
             memory = self._nvml.nvmlDeviceGetMemoryInfo(handle, version=self._nvml.nvmlMemory_v2)

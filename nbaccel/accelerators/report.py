@@ -12,7 +12,7 @@ from typing import Any
 
 from nbaccel.accelerators.detection import Detection, detect
 from nbaccel.accelerators.machine import RealMachine
-from nbaccel.accelerators.metrics import DeviceMetrics, sample
+from nbaccel.accelerators.metrics import DeviceReading, sample
 from nbaccel.accelerators.offering import NodeDevices
 from nbaccel.accelerators.table import vendor_of
 from nbaccel.accelerators.vendor import Device, DeviceKind, Finding, Machine
@@ -63,7 +63,7 @@ class MachineReport:
 
 
 def describe(
-    detection: Detection, held: Mapping[str, str] | None = None, metrics: Mapping[str, DeviceMetrics] | None = None
+    detection: Detection, held: Mapping[str, str] | None = None, metrics: Mapping[str, DeviceReading] | None = None
 ) -> MachineReport:
     """Turn a detection into rows and sentences.
 
@@ -84,7 +84,7 @@ def _note(
     finding: Finding,
     device: Device,
     held: Mapping[str, str],
-    metrics: Mapping[str, DeviceMetrics],
+    metrics: Mapping[str, DeviceReading],
 ) -> str:
     notes = [_why_not_offered(detection, finding, device)]
     if device.kind is DeviceKind.SIMULATED:
@@ -142,7 +142,7 @@ def _identity(device: Device) -> tuple[str, int | None, str | None]:
     return device.vendor, device.ordinal, device.uuid if device.profile else None
 
 
-def _users(metrics: DeviceMetrics) -> str:
+def _users(metrics: DeviceReading) -> str:
     """The processes that have memory on a device, for those who wonder why it is full."""
     if metrics.lost:
         return metrics.lost

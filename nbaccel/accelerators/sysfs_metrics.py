@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Sequence
 
-from nbaccel.accelerators.metrics import DeviceMetrics, nothing_known
+from nbaccel.accelerators.metrics import DeviceReading, nothing_known
 from nbaccel.accelerators.vendor import Device, Machine
 
 
@@ -27,7 +27,7 @@ def _folder(device: Device) -> str:
     return f"/sys/bus/pci/devices/{device.address}"
 
 
-def _gone(machine: Machine, device: Device) -> DeviceMetrics | None:
+def _gone(machine: Machine, device: Device) -> DeviceReading | None:
     """What to say of a card whose folder is not there any more, or None while it is."""
     if device.address is not None and machine.exists(_folder(device)):
         return None
@@ -43,19 +43,19 @@ class AmdReader:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
 
-    def read(self, devices: Sequence[Device]) -> list[DeviceMetrics]:
+    def read(self, devices: Sequence[Device]) -> list[DeviceReading]:
         return [_gone(self._machine, device) or self._one(device) for device in devices]
 
     def close(self) -> None:
         pass
 
-    def _one(self, device: Device) -> DeviceMetrics:
+    def _one(self, device: Device) -> DeviceReading:
         machine, folder = self._machine, _folder(device)
         busy = _number(machine, f"{folder}/gpu_busy_percent")
         power = _number(machine, f"{folder}/hwmon/hwmon*/power1_average")
         if power is None:
             power = _number(machine, f"{folder}/hwmon/hwmon*/power1_input")
-        metrics = DeviceMetrics(
+        metrics = DeviceReading(
             utilisation_percent=None if busy is None else float(busy),
             memory_used_bytes=_number(machine, f"{folder}/mem_info_vram_used"),
             memory_total_bytes=_number(machine, f"{folder}/mem_info_vram_total"),
@@ -88,17 +88,17 @@ class IntelReader:
         self._machine = machine
         self._energy: dict[str, tuple[int, float]] = {}
 
-    def read(self, devices: Sequence[Device]) -> list[DeviceMetrics]:
+    def read(self, devices: Sequence[Device]) -> list[DeviceReading]:
         return [_gone(self._machine, device) or self._one(device) for device in devices]
 
     def close(self) -> None:
         self._energy.clear()
 
-    def _one(self, device: Device) -> DeviceMetrics:
+    def _one(self, device: Device) -> DeviceReading:
         machine, folder = self._machine, _folder(device)
         total = _number(machine, f"{folder}/drm/card*/lmem_total_bytes")
         free = _number(machine, f"{folder}/drm/card*/lmem_avail_bytes")
-        metrics = DeviceMetrics(
+        metrics = DeviceReading(
             memory_used_bytes=None if total is None or free is None else total - free,
             memory_total_bytes=total if total is not None else device.memory_bytes,
             temperature_celsius=_scaled(_number(machine, f"{folder}/hwmon/hwmon*/temp[12]_input"), 1000),
@@ -126,13 +126,13 @@ class NeuronReader:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
 
-    def read(self, devices: Sequence[Device]) -> list[DeviceMetrics]:
+    def read(self, devices: Sequence[Device]) -> list[DeviceReading]:
         return [self._one(device) for device in devices]
 
     def close(self) -> None:
         pass
 
-    def _one(self, device: Device) -> DeviceMetrics:
+    def _one(self, device: Device) -> DeviceReading:
         place = re.fullmatch(r"NeuronCore (\d+) of device (\d+)", device.name)
         if place is None:
             return nothing_known("which core of which device this is cannot be told.")
@@ -141,6 +141,6 @@ class NeuronReader:
             said = f"Neuron device {place[2]} is gone from /dev."
             return nothing_known(said, lost=said)
         used = _number(self._machine, f"{root}/neuron_core{place[1]}/stats/memory_usage/device_mem/present")
-        metrics = DeviceMetrics(memory_used_bytes=used, memory_total_bytes=device.memory_bytes)
+        metrics = DeviceReading(memory_used_bytes=used, memory_total_bytes=device.memory_bytes)
         metrics.explain_missing("only neuron-monitor tells it, as a stream of its own.")
         return metrics

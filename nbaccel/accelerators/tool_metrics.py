@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nbaccel.accelerators.ascend import Chip, parse_chips
-from nbaccel.accelerators.metrics import DeviceMetrics, nothing_known
+from nbaccel.accelerators.metrics import DeviceReading, nothing_known
 from nbaccel.accelerators.vendor import Completed, Device, Machine
 
 _TIMEOUT_S = 5.0
@@ -19,7 +19,7 @@ class GaudiReader:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
 
-    def read(self, devices: Sequence[Device]) -> list[DeviceMetrics]:
+    def read(self, devices: Sequence[Device]) -> list[DeviceReading]:
         command = ["hl-smi", "-Q", _GAUDI_QUERY, "-f", "csv,noheader,nounits"]
         answer = self._machine.run(command, _TIMEOUT_S)
         rows = [[cell.strip() for cell in line.split(",")] for line in answer.stdout.splitlines()]
@@ -30,12 +30,12 @@ class GaudiReader:
     def close(self) -> None:
         pass
 
-    def _one(self, device: Device, known: dict[str, list[str]], answer: Completed) -> DeviceMetrics:
+    def _one(self, device: Device, known: dict[str, list[str]], answer: Completed) -> DeviceReading:
         row = known.get(str(device.ordinal))
         if row is None:
             return _missing("hl-smi", device, answer, any_known=bool(known))
         busy, used, total, celsius, watts = (_amount(cell) for cell in row)
-        metrics = DeviceMetrics(
+        metrics = DeviceReading(
             utilisation_percent=busy,
             memory_used_bytes=None if used is None else int(used) * _MIB,
             memory_total_bytes=None if total is None else int(total) * _MIB,
@@ -52,7 +52,7 @@ class AscendReader:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
 
-    def read(self, devices: Sequence[Device]) -> list[DeviceMetrics]:
+    def read(self, devices: Sequence[Device]) -> list[DeviceReading]:
         answer = self._machine.run(["npu-smi", "info"], _TIMEOUT_S)
         chips = parse_chips(answer.stdout) if answer.ok else []
         return [self._one(device, chips, answer) for device in devices]
@@ -60,14 +60,14 @@ class AscendReader:
     def close(self) -> None:
         pass
 
-    def _one(self, device: Device, chips: Sequence[Chip], answer: Completed) -> DeviceMetrics:
+    def _one(self, device: Device, chips: Sequence[Chip], answer: Completed) -> DeviceReading:
         same = [chip for chip in chips if device.address is not None and chip.address == device.address]
         if not same and device.address is None and device.ordinal is not None:
             same = list(chips[device.ordinal : device.ordinal + 1])
         if not same:
             return _missing("npu-smi", device, answer, any_known=bool(chips))
         chip = same[0]
-        metrics = DeviceMetrics(
+        metrics = DeviceReading(
             utilisation_percent=chip.utilisation_percent,
             memory_used_bytes=chip.memory_used_bytes,
             memory_total_bytes=chip.memory_total_bytes,
@@ -78,7 +78,7 @@ class AscendReader:
         return metrics
 
 
-def _missing(tool: str, device: Device, answer: Completed, *, any_known: bool) -> DeviceMetrics:
+def _missing(tool: str, device: Device, answer: Completed, *, any_known: bool) -> DeviceReading:
     if not answer.ok:
         return nothing_known(f"{tool}: {answer.complaint()}.")
     if any_known:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nbaccel.debug_engine.engine import DebugEngine
 
 
-class Actors:
+class DebugActors:
     """All actors of one engine."""
 
     def __init__(self, engine: DebugEngine) -> None:

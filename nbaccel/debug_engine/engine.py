@@ -13,13 +13,13 @@ from msgspec.structs import replace
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
-from nbaccel.debug_engine.actors import Actors
+from nbaccel.debug_engine.actors import DebugActors
 from nbaccel.debug_engine.inside import Inside
-from nbaccel.debug_engine.machine import Machine
+from nbaccel.debug_engine.machine import DebugMachine
 from nbaccel.debug_engine.picture import DebugPicture
-from nbaccel.debug_engine.reader import Streams
+from nbaccel.debug_engine.reader import DebugStreams
 from nbaccel.debug_engine.stage import Stage, deadlock
-from nbaccel.debug_engine.values import Values
+from nbaccel.debug_engine.values import DebugValues
 from nbaccel.debug_engine.workers import Entry
 from nbaccel.handles.ids import PlacementGroupID
 from nbaccel.handles.options import ActorOptions, InitOptions, MethodOptions, TaskOptions
@@ -54,13 +54,13 @@ class DebugEngine:
         published = OwnRecords(JOB)
         self.publish, self.ask = published.publish, published.ask
         self.ids = IdMaker(JOB)
-        self.values = Values(lambda id: self.actors.out_of_scope(id))
+        self.values = DebugValues(lambda id: self.actors.out_of_scope(id))
         self._pending_calls = PendingCalls(self.values)
-        self.actors = Actors(self)
-        self.streams = Streams(self)
+        self.actors = DebugActors(self)
+        self.streams = DebugStreams(self)
         self._environment = environment_spec.spelled_out(options.runtime_env)
         self._keys: dict[int, tuple[bytes, Any]] = {}  # id of a function or class -> (its key, itself, to keep the id)
-        machine = Machine(options)
+        machine = DebugMachine(options)
         self.stage = Stage(self, machine)
         scheduler = self.stage.scheduler
         self.groups: Groups[bytes | None] = Groups(

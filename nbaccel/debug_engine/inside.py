@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from nbaccel.debug_engine.actors import Actors
+from nbaccel.debug_engine.actors import DebugActors
 from nbaccel.debug_engine.stage import Stage
-from nbaccel.debug_engine.workers import Worker
+from nbaccel.debug_engine.workers import DebugWorker
 from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.remote import ActorHandle
 from nbaccel.local_engine.worker import unheard_exits
@@ -18,7 +18,7 @@ from nbaccel.quantities import ACCELERATORS, UNIT
 class Inside:
     """Answers for the code that is on the stack."""
 
-    def __init__(self, stage: Stage, actors: Actors, node_id: bytes, namespace: str) -> None:
+    def __init__(self, stage: Stage, actors: DebugActors, node_id: bytes, namespace: str) -> None:
         self._stage = stage
         self._actors = actors
         self._node_id = node_id
@@ -49,7 +49,7 @@ class Inside:
             **_given(owner),
         )
 
-    def _worker(self) -> Worker | None:
+    def _worker(self) -> DebugWorker | None:
         running = current_run.get()
         record = self._stage.scheduler.task_record(running.task_id) if running is not None else None
         return self._stage.workers.get(record.task.payload.worker_id) if record is not None else None

@@ -16,7 +16,7 @@ from nbaccel.scheduling.events import NodeSpec
 Assigned = dict[str, list[tuple[int, int]]]
 
 
-class Machine:
+class DebugMachine:
     """This machine as a node. Raises ValueError for what it cannot offer."""
 
     def __init__(self, options: InitOptions) -> None:

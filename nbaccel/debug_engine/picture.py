@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from nbaccel import __version__
-from nbaccel.debug_engine.actors import Actors
-from nbaccel.debug_engine.machine import Machine
-from nbaccel.debug_engine.values import Values
+from nbaccel.debug_engine.actors import DebugActors
+from nbaccel.debug_engine.machine import DebugMachine
+from nbaccel.debug_engine.values import DebugValues
 from nbaccel.handles.options import TaskOptions
 from nbaccel.host_address import host_address
 from nbaccel.local_engine.client.terms import asked
@@ -38,10 +38,10 @@ class DebugPicture:
     def __init__(
         self,
         scheduler: Scheduler,
-        machine: Machine,
-        actors: Actors,
+        machine: DebugMachine,
+        actors: DebugActors,
         groups: Groups[Any],
-        values: Values,
+        values: DebugValues,
         published: OwnRecords,
     ) -> None:
         self._scheduler = scheduler

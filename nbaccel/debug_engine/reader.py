@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nbaccel.debug_engine.workers import Stream
+from nbaccel.debug_engine.workers import PausedStream
 from nbaccel.handles.remote import ObjectRef, ObjectRefGenerator
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.wire.ids import return_id
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nbaccel.debug_engine.engine import DebugEngine
 
 
-class Streams:
+class DebugStreams:
     """All streams that are read."""
 
     def __init__(self, engine: DebugEngine) -> None:
@@ -42,7 +42,7 @@ class Streams:
                 self.read_on(stream)
         return ObjectRef(made.pop(0), self._engine)  # it has been held since it was made
 
-    def _begun(self, task_id: bytes, timeout_s: float | None) -> Stream | None:
+    def _begun(self, task_id: bytes, timeout_s: float | None) -> PausedStream | None:
         """The stream once it has begun; None when it is over."""
         if (stream := self._engine.stage.streams.get(task_id)) is not None:
             return stream
@@ -57,7 +57,7 @@ class Streams:
         """How many items all attempts of the task have made."""
         return self._counts.get(task_id, 0)
 
-    def read_on(self, stream: Stream) -> None:
+    def read_on(self, stream: PausedStream) -> None:
         """Make one more item."""
         id = self._engine.stage.step(stream)
         made = self._made.get(stream.running.task_id)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from nbaccel import exceptions
 from nbaccel.debug_engine.execution import DebugExecution, set_up
-from nbaccel.debug_engine.machine import Machine
-from nbaccel.debug_engine.workers import Entry, Stream, Worker
+from nbaccel.debug_engine.machine import DebugMachine
+from nbaccel.debug_engine.workers import DebugWorker, Entry, PausedStream
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head import outcomes
 from nbaccel.local_engine.head.orphaned_work import OWNER_DIED
@@ -41,15 +41,15 @@ class ProcessEnd(Exception):
 class Stage:
     """The scheduler, its workers, and what runs in them."""
 
-    def __init__(self, engine: DebugEngine, machine: Machine) -> None:
+    def __init__(self, engine: DebugEngine, machine: DebugMachine) -> None:
         self._engine = engine
         self._machine = machine
         self.scheduler = Scheduler(
             new_id=lambda: os.urandom(28), spares=0, idle_worker_stop_s=NEVER_S, waiting_notice_s=NEVER_S
         )
         self.execution = DebugExecution(engine)
-        self.workers: dict[bytes, Worker] = {}
-        self.streams: dict[bytes, Stream] = {}
+        self.workers: dict[bytes, DebugWorker] = {}
+        self.streams: dict[bytes, PausedStream] = {}
         self._commands: deque[Any] = deque()
         self._wake_at: float | None = None
         self._acts: dict[type, Callable[[Any], None]] = {
@@ -117,7 +117,7 @@ class Stage:
         return True
 
     def _start(self, command: do.StartWorker) -> None:
-        self.workers[command.worker_id] = Worker(command.worker_id, command.node_id)
+        self.workers[command.worker_id] = DebugWorker(command.worker_id, command.node_id)
         self.tell(ev.WorkerReady(command.worker_id, os.getpid()))
 
     def _stop(self, command: do.StopWorker) -> None:
@@ -133,7 +133,7 @@ class Stage:
         record = self.scheduler.task_record(task_id) if task_id else None
         return record.worker.worker_id if record is not None and record.worker is not None else None
 
-    def _end(self, worker: Worker) -> None:
+    def _end(self, worker: DebugWorker) -> None:
         """Its own end, and that of the actors that it created where it was an actor itself."""
         worker.end()
         if worker.creation is None:
@@ -205,7 +205,7 @@ class Stage:
         value = self._engine.values.value(id) or failures.failed("ObjectLostError", f"Object {id.hex()} is gone.")
         return value.status, value.data
 
-    def _go_on(self, worker: Worker) -> None:
+    def _go_on(self, worker: DebugWorker) -> None:
         """Begin what was sent, unless this worker's code is on the stack: then it comes after."""
         while worker.waiting and not worker.busy and not worker.ended:
             running = worker.waiting.popleft()
@@ -218,7 +218,7 @@ class Stage:
             else:
                 self._run(worker, running)
 
-    def _run(self, worker: Worker, running: Running) -> None:
+    def _run(self, worker: DebugWorker, running: Running) -> None:
         worker.busy = running.terms.actor.max_concurrency == 1 and not self._is_threaded(worker)
         worker.under_way[running.task_id] = running
         try:
@@ -233,7 +233,7 @@ class Stage:
             self._done(worker, running, done)
         self._go_on(worker)
 
-    def _is_threaded(self, worker: Worker) -> bool:
+    def _is_threaded(self, worker: DebugWorker) -> bool:
         creation = worker.creation
         return creation is not None and (
             creation.terms.actor.max_concurrency > 1 or bool(creation.terms.actor.concurrency_groups)
@@ -258,13 +258,13 @@ class Stage:
         finally:
             current_run.reset(token)
 
-    def _die(self, worker: Worker, how: str) -> None:
+    def _die(self, worker: DebugWorker, how: str) -> None:
         """Its code ended its process, or would have, had it one of its own."""
         self.workers.pop(worker.worker_id, None)
         self._end(worker)
         self.tell(ev.WorkerDied(worker.worker_id, how))
 
-    def _work(self, worker: Worker, running: Running) -> wire.Done | None:
+    def _work(self, worker: DebugWorker, running: Running) -> wire.Done | None:
         terms = running.terms
         why_not = set_up(running.environment or {})
         if why_not:
@@ -284,7 +284,7 @@ class Stage:
             return None
         return self.execution.results(running, value)
 
-    def _construct(self, worker: Worker, running: Running, args: list[Any], kwargs: dict[str, Any]) -> wire.Done:
+    def _construct(self, worker: DebugWorker, running: Running, args: list[Any], kwargs: dict[str, Any]) -> wire.Done:
         worker.creation = running
         cls = self.execution.code(running.terms, running.run.choice)
         worker.house(cls, args, kwargs)
@@ -292,13 +292,13 @@ class Stage:
 
     # ---- calls of asyncio actors
 
-    def _call_async(self, worker: Worker, running: Running) -> None:
+    def _call_async(self, worker: DebugWorker, running: Running) -> None:
         assert worker.loop is not None
         worker.under_way[running.task_id] = running
         running.asyncio_task = worker.loop.loop.create_task(self._coroutine(worker, running))
         worker.loop.run()
 
-    async def _coroutine(self, worker: Worker, running: Running) -> None:
+    async def _coroutine(self, worker: DebugWorker, running: Running) -> None:
         token = current_run.set(running)
         done: wire.Done | None
         try:
@@ -314,7 +314,7 @@ class Stage:
             assert worker.loop is not None
             worker.loop.loop.call_soon(lambda: self._done(worker, running, done))
 
-    async def _awaited(self, worker: Worker, running: Running) -> wire.Done | None:
+    async def _awaited(self, worker: DebugWorker, running: Running) -> wire.Done | None:
         args, kwargs = self.execution.arguments(running)
         value = worker.method(running.terms.method)(*args, **kwargs)
         if is_unfinished(value):
@@ -326,14 +326,14 @@ class Stage:
 
     # ---- streams
 
-    def _open_stream(self, worker: Worker, running: Running, items: Any) -> None:
+    def _open_stream(self, worker: DebugWorker, running: Running, items: Any) -> None:
         """It goes on when its reader wants an item; until then it does not hold a CPU."""
         if not inspect.isasyncgen(items):
             items = iter(items)
-        self.streams[running.task_id] = Stream(running, worker, items)
+        self.streams[running.task_id] = PausedStream(running, worker, items)
         self.tell(ev.WorkerBlocked(worker.worker_id))
 
-    def step(self, stream: Stream) -> bytes | None:
+    def step(self, stream: PausedStream) -> bytes | None:
         """Run a stream to its next item: the item's id, None at the end or where the reader has the item already."""
         running = stream.running
         item: list[Any] = []
@@ -364,7 +364,7 @@ class Stage:
         self._engine.values.fill(id, item[0].result.value)
         return id
 
-    def _end_stream(self, stream: Stream, done: wire.Done) -> None:
+    def _end_stream(self, stream: PausedStream, done: wire.Done) -> None:
         if stream.ended:
             return
         stream.ended = True
@@ -375,13 +375,13 @@ class Stage:
             self.tell(ev.WorkerUnblocked(stream.worker.worker_id))
             self._done(stream.worker, stream.running, done)
 
-    def abandon(self, stream: Stream) -> None:
+    def abandon(self, stream: PausedStream) -> None:
         """Its reader has gone."""
         self._end_stream(stream, wire.Done(stream.running.task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))]))
 
     # ---- ends
 
-    def _done(self, worker: Worker, running: Running, done: wire.Done) -> None:
+    def _done(self, worker: DebugWorker, running: Running, done: wire.Done) -> None:
         if running.leaves:  # perhaps the call went on all the same
             done = _exit_of(running)
         record = self.scheduler.task_record(done.task_id)

@@ -15,7 +15,7 @@ Callback = Callable[[], None]
 OBJECT_ID_BYTES = 28  # actors, which are counted too, have shorter ones
 
 
-class Values:
+class DebugValues:
     """id -> value. What is referred to by nobody is forgotten."""
 
     def __init__(self, on_last: Callable[[bytes], None]) -> None:

@@ -15,7 +15,7 @@ from nbaccel.local_engine.worker.actor_host import constructed, method_of
 from nbaccel.local_engine.worker.execution import ActorExit, Running
 
 
-class Worker(msgspec.Struct, eq=False):
+class DebugWorker(msgspec.Struct, eq=False):
     """One of them."""
 
     worker_id: bytes
@@ -73,11 +73,11 @@ class Worker(msgspec.Struct, eq=False):
         self.instance = None
 
 
-class Stream(msgspec.Struct, eq=False):
+class PausedStream(msgspec.Struct, eq=False):
     """A streaming task that runs as far as its reader has come."""
 
     running: Running
-    worker: Worker
+    worker: DebugWorker
     iterator: Any  # a generator, or an async generator of an asyncio actor
     index: int = 0
     ended: bool = False

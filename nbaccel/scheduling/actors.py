@@ -19,17 +19,17 @@ from nbaccel.scheduling.moves import (
     STOPPING,
     SUBMITTED,
     WAITING,
-    ActorState,
+    ActorStatus,
     IllegalEvent,
     Story,
     lengthened,
 )
-from nbaccel.scheduling.placement import Cluster
+from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.tasks import TaskRecord, TaskTable
 from nbaccel.scheduling.terms import UNLIMITED, ActorTerms, Task
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
-PENDING, ALIVE, RESTARTING, DEAD = ActorState
+PENDING, ALIVE, RESTARTING, DEAD = ActorStatus
 MAX_FAILED_STARTS = 3
 KEEP_DEAD = 10_000  # dead actors whose calls can still be answered with why they died
 Line = deque[TaskRecord]
@@ -41,7 +41,7 @@ class ActorRecord(msgspec.Struct, eq=False):
     actor_id: bytes
     creation: TaskRecord
     since: float
-    state: ActorState = PENDING
+    state: ActorStatus = PENDING
     worker: WorkerRecord | None = None
     hold: Hold | None = None
     lines: dict[bytes, Line] = {}  # caller -> calls that have not been sent, in order
@@ -87,7 +87,7 @@ class ActorTable:
     """Owns actor records; every move of an actor goes through `_move`."""
 
     def __init__(
-        self, out: list[Command], cluster: Cluster, tasks: TaskTable, workers: WorkerTable, dispatcher: Dispatcher
+        self, out: list[Command], cluster: PlacementBook, tasks: TaskTable, workers: WorkerTable, dispatcher: Dispatcher
     ) -> None:
         self._out = out
         self._cluster = cluster
@@ -97,7 +97,7 @@ class ActorTable:
         self.records: dict[bytes, ActorRecord] = {}
         self._dead: deque[bytes] = deque()
 
-    def _move(self, actor: ActorRecord, state: ActorState, now: float, why: str = "") -> None:
+    def _move(self, actor: ActorRecord, state: ActorStatus, now: float, why: str = "") -> None:
         if state not in ACTOR_MOVES[actor.state]:
             raise IllegalEvent(f"A move to {state.name}", str(actor), actor.state.name, actor.story)
         actor.state, actor.why, actor.since = state, why, now

@@ -7,8 +7,8 @@ from itertools import chain
 
 from nbaccel.scheduling.actors import ActorRecord, ActorTable
 from nbaccel.scheduling.groups import GroupTable
-from nbaccel.scheduling.leases import Leases
 from nbaccel.scheduling.ledger import Place
+from nbaccel.scheduling.loans import Loans
 from nbaccel.scheduling.moves import (
     ACTOR,
     ARGS,
@@ -21,17 +21,22 @@ from nbaccel.scheduling.moves import (
     STOPPING,
     SUBMITTED,
     WAITING,
-    ActorState,
+    ActorStatus,
     GroupState,
 )
-from nbaccel.scheduling.placement import Ask, Cluster
+from nbaccel.scheduling.placement import PlaceableChoice, PlacementBook
 from nbaccel.scheduling.tasks import Shape, TaskRecord, TaskTable
 from nbaccel.scheduling.terms import TaskKind
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
 
 def check(
-    cluster: Cluster, tasks: TaskTable, workers: WorkerTable, actors: ActorTable, groups: GroupTable, leases: Leases
+    cluster: PlacementBook,
+    tasks: TaskTable,
+    workers: WorkerTable,
+    actors: ActorTable,
+    groups: GroupTable,
+    loans: Loans,
 ) -> None:
     """Raises AssertionError, naming the record, at the first invariant that is broken."""
     bundles = [place for each in cluster.bundles.values() for place in each.values()]
@@ -46,7 +51,7 @@ def check(
         _check_shape(shape)
     _check_tasks(tasks)
     for worker in workers.records.values():
-        _check_worker(worker, workers, leases)
+        _check_worker(worker, workers, loans)
     for actor in actors.records.values():
         _check_actor(actor)
     for group in groups.records.values():
@@ -90,7 +95,7 @@ def _check_commons(commons: Place) -> None:
     assert copies == sum(len(bundle.holds) for bundle in commons.bundles), f"{commons.name}: {copies} copies"
 
 
-def _check_ask(ask: Ask) -> None:
+def _check_ask(ask: PlaceableChoice) -> None:
     """Each place that could meet it is either in its heap or waits to be freed, never both."""
     valid = Counter(entry[3] for entry in ask.heap if ask.entries.get(entry[3]) is entry)
     for place in ask.places:
@@ -105,7 +110,7 @@ def _check_shape(shape: Shape) -> None:
     """A line is counted right, and nobody waits in it who could start."""
     waiting = [record for record in shape.line if record.state == WAITING]
     assert len(waiting) == shape.size, f"{shape.choices}: {len(waiting)} wait, {shape.size} counted"
-    assert shape.leases >= 0, f"{shape.choices}: {shape.leases} leases"
+    assert shape.loans >= 0, f"{shape.choices}: {shape.loans} loans"
     if waiting:
         for place in shape.asks[0].places:
             assert place.lacks_now(shape.asks[0].asked) is not None, f"{waiting[0]} waits though {place.name} has room"
@@ -137,7 +142,7 @@ def _check_task(record: TaskRecord) -> None:
         assert record.shape is not None and record in record.shape.line, f"{record} is in no line"
 
 
-def _check_worker(worker: WorkerRecord, workers: WorkerTable, leases: Leases) -> None:
+def _check_worker(worker: WorkerRecord, workers: WorkerTable, loans: Loans) -> None:
     state = worker.state
     if state in (SPARE, IDLE):
         assert not worker.queue and worker.hold is None and worker.actor is None, f"{worker} is {state.name} with work"
@@ -148,7 +153,7 @@ def _check_worker(worker: WorkerRecord, workers: WorkerTable, leases: Leases) ->
         assert worker.queue and worker.hold is not None, f"{worker} is busy with nothing"
         running = [record for record in worker.queue if record.state in (RUNNING, IN_GET)]
         assert running in ([], [worker.queue[0]]), f"{worker} runs more than one task"
-        assert (worker in leases.ahead) == (len(worker.queue) > 1), f"{worker} has {len(worker.queue)} tasks"
+        assert (worker in loans.ahead) == (len(worker.queue) > 1), f"{worker} has {len(worker.queue)} tasks"
     if state is STARTING and worker.queue:
         assert len(worker.queue) == 1 and worker.hold is not None, f"{worker} starts for more than one task"
     if worker.queue and worker.queue[0].task.terms.fresh and state is not STOPPING:
@@ -164,9 +169,9 @@ def _check_actor(actor: ActorRecord) -> None:
     assert all(record.state == SUBMITTED for record in actor.behind), f"{actor}: a call is behind and runs"
     assert len(actor.sent) == actor.busy + len(actor.behind), f"{actor}: {len(actor.sent)} sent, {actor.busy} run"
     assert actor.busy <= actor.task.terms.actor.max_concurrency or not actor.behind, f"{actor} runs too many calls"
-    if actor.state is ActorState.ALIVE:
+    if actor.state is ActorStatus.ALIVE:
         assert actor.worker is not None and actor.hold is not None, f"{actor} is alive without a process"
         heads = [line[0] for line in actor.lines.values()]
         assert all(record.missing for record in heads), f"{actor}: a call waits that could be sent"
-    if actor.state is ActorState.DEAD:
+    if actor.state is ActorStatus.DEAD:
         assert not actor.sent and not actor.lines and actor.creation.over, f"{actor} is dead with work"

@@ -6,7 +6,7 @@ from enum import Enum
 
 import msgspec
 
-from nbaccel.scheduling.terms import Pool, Task
+from nbaccel.scheduling.terms import Task, WorkerPool
 
 
 class Failure(Enum):
@@ -28,7 +28,7 @@ class StartWorker(msgspec.Struct):
 
     worker_id: bytes
     node_id: bytes
-    pool: Pool | None  # None: a spare that may serve any fork pool of its zygote
+    pool: WorkerPool | None  # None: a spare that may serve any fork pool of its zygote
     zygote: str = ""  # of a spare; else the pool says it
 
 

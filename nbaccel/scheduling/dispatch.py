@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nbaccel.scheduling.commands import Command, Failure, ReleaseDevices, SendTask
 from nbaccel.scheduling.ledger import Hold
 from nbaccel.scheduling.moves import ACTOR, BUSY, RUNNING, STARTING, SUBMITTED, WAITING
-from nbaccel.scheduling.placement import Cluster
+from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.tasks import Shape, TaskRecord, TaskTable
 from nbaccel.scheduling.terms import TaskKind
 from nbaccel.scheduling.timers import Timers
@@ -30,7 +30,7 @@ class Dispatcher:
         self,
         out: list[Command],
         timers: Timers,
-        cluster: Cluster,
+        cluster: PlacementBook,
         tasks: TaskTable,
         workers: WorkerTable,
         explainer: Explainer,
@@ -194,7 +194,7 @@ class Dispatcher:
         record.worker, record.hold = worker, hold
         shape = worker.shape = record.shape
         if shape is not None:
-            shape.leases += 1
+            shape.loans += 1
         actor = record.actor
         if actor is not None:
             worker.actor = actor
@@ -213,7 +213,7 @@ class Dispatcher:
         self.begin(worker, record, now)
 
     def begin(self, worker: WorkerRecord, record: TaskRecord, now: float) -> None:
-        """Sends the first task of a lease."""
+        """Sends the first task of a loan."""
         self._tasks.move(record, RUNNING, now)
         worker.began_at = record.started_at = now
         hold = worker.hold
@@ -222,7 +222,7 @@ class Dispatcher:
         worker.leased = True
         self._out.append(SendTask(worker.worker_id, record.task, worker.node_id, hold.devices, record.choice, True))
 
-    # --- the end of a lease ---------------------------------------------------------------------------------------
+    # --- the end of a loan ----------------------------------------------------------------------------------------
 
     def end_lease(self, worker: WorkerRecord) -> None:
         """The worker holds nothing more."""
@@ -239,7 +239,7 @@ class Dispatcher:
         """It counts no longer among those that run its shape."""
         shape = worker.shape
         if shape is not None:
-            shape.leases -= 1
+            shape.loans -= 1
             worker.shape = None
 
     def retire(self, worker: WorkerRecord, why: str, now: float) -> None:

@@ -9,10 +9,10 @@ from nbaccel.scheduling.commands import Command, Failure, InterruptTask
 from nbaccel.scheduling.dispatch import Dispatcher
 from nbaccel.scheduling.events import CancelAsked
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
-from nbaccel.scheduling.leases import Leases
 from nbaccel.scheduling.ledger import Place
-from nbaccel.scheduling.moves import ARGS, STARTING, STOPPING, SUBMITTED, WAITING, ActorState
-from nbaccel.scheduling.placement import Cluster
+from nbaccel.scheduling.loans import Loans
+from nbaccel.scheduling.moves import ARGS, STARTING, STOPPING, SUBMITTED, WAITING, ActorStatus
+from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.tasks import TaskRecord, TaskTable
 from nbaccel.scheduling.terms import TaskKind
 from nbaccel.scheduling.timers import Timers
@@ -26,11 +26,11 @@ class Endings:
         self,
         out: list[Command],
         timers: Timers,
-        cluster: Cluster,
+        cluster: PlacementBook,
         tasks: TaskTable,
         workers: WorkerTable,
         dispatcher: Dispatcher,
-        leases: Leases,
+        loans: Loans,
         actors: ActorTable,
         groups: GroupTable,
         grace_s: float,
@@ -41,7 +41,7 @@ class Endings:
         self._tasks = tasks
         self._workers = workers
         self._dispatcher = dispatcher
-        self._leases = leases
+        self._loans = loans
         self._actors = actors
         self._groups = groups
         self._grace_s = grace_s
@@ -96,7 +96,7 @@ class Endings:
             record.cancelled = True
             self._out.append(InterruptTask(worker.worker_id, record.task.task_id))
             self._tasks.fail(record, Failure.CANCELLED, message, now)
-            self._leases.recall(worker)
+            self._loans.recall(worker)
         elif force:
             self._kill(record, Failure.CANCELLED, message, "its task was cancelled with force=True", now)
         elif not record.cancelled:
@@ -156,7 +156,7 @@ class Endings:
     def _end_calls(self, job: int, why: str, now: float) -> None:
         """Calls to detached actors that have not been sent: nobody waits for them any more."""
         for actor in self._actors.records.values():
-            if actor.state is ActorState.DEAD:
+            if actor.state is ActorStatus.DEAD:
                 continue
             for record in list(actor.calls()):
                 if record.task.job == job and record.worker is None and not record.of_detached:
@@ -167,7 +167,7 @@ class Endings:
     def remove_group(self, group: GroupRecord, why: str, now: float) -> None:
         group_id = group.spec.group_id
         for actor in list(self._actors.records.values()):
-            if actor.state is not ActorState.DEAD and _in_group(actor.creation, group_id):
+            if actor.state is not ActorStatus.DEAD and _in_group(actor.creation, group_id):
                 self._actors.kill(actor, why, now, failure=Failure.GROUP_REMOVED)
         self._groups.remove(group, now)
         self._end_tasks(lambda record: _in_group(record, group_id), Failure.GROUP_REMOVED, why, now)
@@ -182,7 +182,7 @@ class Endings:
                 self._workers.stop(worker, why, now, True)
                 self._actors.worker_lost(worker, why, now)
             else:
-                self._leases.node_lost(worker, why, now)
+                self._loans.node_lost(worker, why, now)
                 self._workers.stop(worker, why, now, True)
 
     def _is_on(self, worker: WorkerRecord, node: Place) -> bool:

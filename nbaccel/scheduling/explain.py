@@ -9,8 +9,8 @@ import msgspec
 from nbaccel.scheduling.actors import ActorRecord
 from nbaccel.scheduling.groups import GroupRecord
 from nbaccel.scheduling.ledger import Hold, Place
-from nbaccel.scheduling.moves import ARGS, IN_GET, RUNNING, SUBMITTED, WAITING, ActorState, GroupState
-from nbaccel.scheduling.placement import Cluster
+from nbaccel.scheduling.moves import ARGS, IN_GET, RUNNING, SUBMITTED, WAITING, ActorStatus, GroupState
+from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.reasons import Feasibility, choice_text, judge
 from nbaccel.scheduling.resources import amount_of, listed, quantity
 from nbaccel.scheduling.tasks import Shape, TaskRecord
@@ -40,7 +40,7 @@ class HolderFact(msgspec.Struct):
     ending: bool = False  # its work is over: what it held comes back when its process has gone
 
 
-class Explanation(msgspec.Struct):
+class TaskExplanation(msgspec.Struct):
     """Why a task is where it is."""
 
     task_id: bytes
@@ -65,7 +65,10 @@ class Explainer:
     """Reads the books; changes nothing. `nobody_runs`: whether all work there is waits."""
 
     def __init__(
-        self, cluster: Cluster, groups: Mapping[bytes, GroupRecord], nobody_runs: Callable[[], bool] = lambda: False
+        self,
+        cluster: PlacementBook,
+        groups: Mapping[bytes, GroupRecord],
+        nobody_runs: Callable[[], bool] = lambda: False,
     ) -> None:
         self._cluster = cluster
         self._groups = groups
@@ -73,8 +76,8 @@ class Explainer:
 
     # --- why it waits ---------------------------------------------------------------------------------------------
 
-    def explain(self, record: TaskRecord, now: float | None = None) -> Explanation:
-        answer = Explanation(record.task.task_id, record.task.name, record.state.name, "")
+    def explain(self, record: TaskRecord, now: float | None = None) -> TaskExplanation:
+        answer = TaskExplanation(record.task.task_id, record.task.name, record.state.name, "")
         if record.state == ARGS:
             answer.missing = sorted(record.missing or ())
             answer.sentence = f"{_subject(record)} waits for {len(answer.missing)} argument(s) that are not ready yet."
@@ -94,7 +97,7 @@ class Explainer:
             return f"{_subject(record)} waits for its actor, which is {actor.state.name}.{inner}"
         return f"{_subject(record)} waits for an earlier call of the same caller, whose arguments are not ready yet."
 
-    def _resources(self, record: TaskRecord, answer: Explanation, now: float | None) -> None:
+    def _resources(self, record: TaskRecord, answer: TaskExplanation, now: float | None) -> None:
         choice = record.task.terms.choices[record.task.skipped]
         group = self._groups.get(choice.placement.group_id or b"")
         self._judge(choice, answer)
@@ -112,7 +115,7 @@ class Explainer:
         else:
             answer.sentence = f"{start}, which can never be met here: {answer.reason}.{_alternatives(record)}"
 
-    def _judge(self, choice: Choice, answer: Explanation) -> None:
+    def _judge(self, choice: Choice, answer: TaskExplanation) -> None:
         verdict = judge(self._cluster, choice)
         answer.asks, answer.reason = choice_text(choice), verdict.reason
         answer.resource, answer.resources = verdict.resource, verdict.resources
@@ -120,9 +123,9 @@ class Explainer:
         answer.holders = self._holders(verdict)
         answer.elsewhere = _elsewhere(verdict)
 
-    def choice(self, choice: Choice, now: float | None = None) -> Explanation:
+    def choice(self, choice: Choice, now: float | None = None) -> TaskExplanation:
         """What a task of this choice would meet, before there is one."""
-        answer = Explanation(b"", "", "", "")
+        answer = TaskExplanation(b"", "", "", "")
         self._judge(choice, answer)
         if answer.fits_now:
             answer.sentence = f"{answer.asks}: free now."
@@ -132,9 +135,9 @@ class Explainer:
             answer.sentence = f"{answer.asks} can never be met here: {answer.reason}."
         return answer
 
-    def group(self, group: GroupRecord, could_ever: bool, now: float | None = None) -> Explanation:
+    def group(self, group: GroupRecord, could_ever: bool, now: float | None = None) -> TaskExplanation:
         """Why a placement group is not placed: a bundle that fits nowhere now, or all that do not fit together."""
-        answer = Explanation(b"", str(group), group.state.name, f"{group} is placed.", fits_now=True)
+        answer = TaskExplanation(b"", str(group), group.state.name, f"{group} is placed.", fits_now=True)
         if group.state is GroupState.CREATED:
             return answer
         answer.fits_now, answer.ever = False, could_ever
@@ -278,7 +281,7 @@ def _fact(hold: Hold, resource: str, amount: int, index: int | None) -> HolderFa
         fact.name = fact.name.removesuffix(CONSTRUCTOR)
         fact.detached = task.terms.actor.detached
         fact.blocked = owner.worker is not None and owner.worker.blocked > 0
-        fact.ending = owner.state is ActorState.DEAD
+        fact.ending = owner.state is ActorStatus.DEAD
     else:
         fact.task_id, fact.blocked, fact.ending = task.task_id, owner.state == IN_GET, owner.over
     return fact
@@ -294,7 +297,7 @@ def _elsewhere(verdict: Feasibility) -> list[str]:
     ]
 
 
-def _busy(answer: Explanation, now: float | None) -> str:
+def _busy(answer: TaskExplanation, now: float | None) -> str:
     """The reason, who holds the rest, and what others hold."""
     named = _named(answer.holders, now)
     held = named[:MAX_NAMED] + ([f"{len(named) - MAX_NAMED} more"] if len(named) > MAX_NAMED else [])

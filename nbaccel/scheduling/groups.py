@@ -8,9 +8,9 @@ import msgspec
 
 from nbaccel.scheduling.commands import Command, GroupChanged, Warn
 from nbaccel.scheduling.events import GroupAsked
-from nbaccel.scheduling.ledger import Asked, Device, Hold, Place
+from nbaccel.scheduling.ledger import Hold, LedgerDevice, Place, SplitDemand
 from nbaccel.scheduling.moves import GROUP_MOVES, GroupState, IllegalEvent, Story, lengthened
-from nbaccel.scheduling.placement import Cluster
+from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.reasons import judge
 from nbaccel.scheduling.terms import Choice, Placement
 
@@ -41,7 +41,7 @@ class GroupRecord(msgspec.Struct, eq=False):
 class GroupTable:
     """Owns group records; every move of a group goes through `_move`."""
 
-    def __init__(self, out: list[Command], cluster: Cluster) -> None:
+    def __init__(self, out: list[Command], cluster: PlacementBook) -> None:
         self._out = out
         self._cluster = cluster
         self.records: dict[bytes, GroupRecord] = {}
@@ -118,7 +118,7 @@ class GroupTable:
         """Tries those that wait, in order of their asking, each as a whole."""
         self._cluster.freed_any = False
         for group_id, group in list(self._pending.items()):
-            holds = _Search(group, list(self._cluster.nodes.values()), now, self._cluster).run()
+            holds = _BundleSearch(group, list(self._cluster.nodes.values()), now, self._cluster).run()
             if holds is not None:
                 del self._pending[group_id]
                 self._create(group, holds, now)
@@ -141,13 +141,13 @@ class GroupTable:
         """Whether its bundles would fit together if nobody held anything."""
         unplaced = GroupRecord(group.spec, group.since)
         empty = [node.emptied() for node in self._cluster.nodes.values()]
-        return _Search(unplaced, empty, group.since, self._cluster).run() is not None
+        return _BundleSearch(unplaced, empty, group.since, self._cluster).run() is not None
 
 
-class _Search:
+class _BundleSearch:
     """Depth-first search for nodes that hold all missing bundles at once, on the real books, undone where it fails."""
 
-    def __init__(self, group: GroupRecord, nodes: list[Place], now: float, cluster: Cluster) -> None:
+    def __init__(self, group: GroupRecord, nodes: list[Place], now: float, cluster: PlacementBook) -> None:
         self._group = group
         preferred = group.spec.soft_node
         self._nodes = sorted(nodes, key=lambda node: (node.node_id != preferred, node.order))
@@ -159,7 +159,7 @@ class _Search:
         missing = [index for index in range(len(group.spec.bundles)) if index not in group.places]
         # The largest first: what is left then fits in between.
         self._missing = sorted(missing, key=lambda i: (-sum(amount for _, amount in group.spec.bundles[i]), i))
-        self._asked = {i: Asked.of(group.choice(i), cluster.device_resources) for i in missing}
+        self._asked = {i: SplitDemand.of(group.choice(i), cluster.device_resources) for i in missing}
         self._allowed = {i: {place.node_id for place in cluster.eligible(group.choice(i))} for i in missing}
 
     def run(self) -> dict[int, Hold] | None:
@@ -222,9 +222,9 @@ def undo(hold: Hold) -> None:
 def _bundle_place(group: GroupRecord, index: int, hold: Hold) -> Place:
     """A place made of what the hold reserves: its devices are slices of the node's."""
     node = hold.place
-    devices: dict[str, list[Device]] = {}
+    devices: dict[str, list[LedgerDevice]] = {}
     for device, amount in hold.parts:
-        devices.setdefault(device.spec.resource, []).append(Device(device.spec, amount, amount, base=device))
+        devices.setdefault(device.spec.resource, []).append(LedgerDevice(device.spec, amount, amount, base=device))
     name = f"bundle {index} of {group} on {node.name}"
     free = dict(hold.pooled)
     place = hold.inner = Place(

@@ -12,12 +12,12 @@ from nbaccel.scheduling.labels import TYPE_LABEL, holds, matches
 from nbaccel.scheduling.terms import Choice
 
 if TYPE_CHECKING:
-    from nbaccel.scheduling.placement import Ask
+    from nbaccel.scheduling.placement import PlaceableChoice
 
 NO_DEVICES: dict[str, list[tuple[int, int]]] = {}
 
 
-class Asked(msgspec.Struct, frozen=True):
+class SplitDemand(msgspec.Struct, frozen=True):
     """A choice sorted out: what comes from pools, what comes device by device, and which devices will do."""
 
     pooled: tuple[tuple[str, int], ...]
@@ -27,7 +27,7 @@ class Asked(msgspec.Struct, frozen=True):
     type_label: str | None = None  # the label selector's condition on the type: "T4", "in(T4,L4)"
 
     @staticmethod
-    def of(choice: Choice, device_resources: frozenset[str]) -> Asked:
+    def of(choice: Choice, device_resources: frozenset[str]) -> SplitDemand:
         demand = [(name, amount) for name, amount in choice.demand if amount]
         pooled = tuple(pair for pair in demand if pair[0] not in device_resources)
         devices = [pair for pair in demand if pair[0] in device_resources]
@@ -35,12 +35,12 @@ class Asked(msgspec.Struct, frozen=True):
             devices.append(("GPU", 0))  # the fraction follows from each device's own memory
         types = [name.removeprefix(TYPE_PREFIX) for name, _ in pooled if name.startswith(TYPE_PREFIX)]
         label = dict(choice.placement.labels).get(TYPE_LABEL)
-        return Asked(pooled, tuple(devices), types[0] if types else None, choice.gpu_memory_bytes, label)
+        return SplitDemand(pooled, tuple(devices), types[0] if types else None, choice.gpu_memory_bytes, label)
 
-    def only(self, resource: str, amount: int, memory_bytes: int | None = None) -> Asked:
+    def only(self, resource: str, amount: int, memory_bytes: int | None = None) -> SplitDemand:
         """The part of it that asks for devices of one resource."""
         memory_bytes = self.memory_bytes if memory_bytes is None else memory_bytes
-        return Asked((), ((resource, amount),), self.device_type, memory_bytes, self.type_label)
+        return SplitDemand((), ((resource, amount),), self.device_type, memory_bytes, self.type_label)
 
     def wants_type(self, kind: str | None) -> bool:
         """Whether a device of this type will do."""
@@ -48,7 +48,7 @@ class Asked(msgspec.Struct, frozen=True):
         return by_option and (self.type_label is None or holds(kind, self.type_label))
 
 
-class Device(msgspec.Struct, eq=False):
+class LedgerDevice(msgspec.Struct, eq=False):
     """One device of a place, or the slice of one that a bundle has reserved."""
 
     spec: DeviceSpec
@@ -56,8 +56,8 @@ class Device(msgspec.Struct, eq=False):
     limit: int  # what other heads leave us of it, held by us or not
     used: int = 0
     reason: str = ""  # why `limit` is below `amount`
-    base: Device | None = None  # of a slice: the node's device
-    commons: Device | None = None  # of a bundle's slice: what the whole group has of the same device
+    base: LedgerDevice | None = None  # of a slice: the node's device
+    commons: LedgerDevice | None = None  # of a bundle's slice: what the whole group has of the same device
     holds: dict[Hold, int] = {}
     is_lost: bool = False
 
@@ -100,10 +100,10 @@ class Hold(msgspec.Struct, eq=False):
     """What one holder has taken from one place."""
 
     place: Place
-    asked: Asked
+    asked: SplitDemand
     pooled: tuple[tuple[str, int], ...]
     devices: dict[str, list[tuple[int, int]]]
-    parts: list[tuple[Device, int]]
+    parts: list[tuple[LedgerDevice, int]]
     owner: Any  # a task's, actor's or group's record
     since: float
     lent: int = 0  # CPU given back while its worker is blocked
@@ -124,7 +124,7 @@ class Place(msgspec.Struct, eq=False):
     order: int
     totals: Demand
     free: Demand
-    devices: dict[str, list[Device]]
+    devices: dict[str, list[LedgerDevice]]
     labels: dict[str, str]
     is_head: bool = False
     group_id: bytes | None = None
@@ -136,14 +136,14 @@ class Place(msgspec.Struct, eq=False):
     alive: bool = True
     absent: dict[str, str] = {}  # resource -> why the node does not offer what its machine has
     holds: dict[Hold, None] = {}
-    refused: dict[str, dict[Ask, None]] = {}  # resource -> who must wait for some of it
-    demoted: dict[Ask, None] = {}  # whose order of places goes stale when we give back
+    refused: dict[str, dict[PlaceableChoice, None]] = {}  # resource -> who must wait for some of it
+    demoted: dict[PlaceableChoice, None] = {}  # whose order of places goes stale when we give back
 
     @staticmethod
     def of(spec: NodeSpec, order: int) -> Place:
-        devices: dict[str, list[Device]] = {}
+        devices: dict[str, list[LedgerDevice]] = {}
         for device in sorted(spec.devices, key=lambda each: each.index):
-            devices.setdefault(device.resource, []).append(Device(device, device.amount, device.amount))
+            devices.setdefault(device.resource, []).append(LedgerDevice(device, device.amount, device.amount))
         return Place(
             spec.node_id,
             spec.name,
@@ -159,7 +159,7 @@ class Place(msgspec.Struct, eq=False):
     def emptied(self, *, restored: bool = False) -> Place:
         """The same place with nothing held, to try what could ever fit; `restored`: with its lost devices back."""
         devices = {
-            name: [Device(d.spec, d.amount, d.amount, is_lost=d.lost and not restored) for d in devices]
+            name: [LedgerDevice(d.spec, d.amount, d.amount, is_lost=d.lost and not restored) for d in devices]
             for name, devices in self.devices.items()
         }
         totals = self.totals
@@ -171,7 +171,7 @@ class Place(msgspec.Struct, eq=False):
     def has_accelerators(self) -> bool:
         return any(self.devices.values())
 
-    def take(self, asked: Asked, owner: Any, now: float) -> Hold | str:
+    def take(self, asked: SplitDemand, owner: Any, now: float) -> Hold | str:
         """A hold on everything asked, or the name of the first resource that there is too little of."""
         for name, amount in asked.pooled:
             if self.left(name) < amount:
@@ -186,7 +186,7 @@ class Place(msgspec.Struct, eq=False):
             hold.in_commons.is_copy = True
         return hold
 
-    def _charge(self, asked: Asked, parts: list[tuple[Device, int]], owner: Any, now: float) -> Hold:
+    def _charge(self, asked: SplitDemand, parts: list[tuple[LedgerDevice, int]], owner: Any, now: float) -> Hold:
         hold = Hold(self, asked, asked.pooled, _indexes(parts) if parts else NO_DEVICES, parts, owner, now)
         for device, amount in parts:
             device.used += amount
@@ -218,7 +218,7 @@ class Place(msgspec.Struct, eq=False):
             for each in slices:
                 each.commons = next((device for device in devices if device.base is each.base), None)
                 if each.commons is None:
-                    each.commons = Device(each.spec, 0, 0, base=each.base)
+                    each.commons = LedgerDevice(each.spec, 0, 0, base=each.base)
                     devices.append(each.commons)
                 each.commons.amount += each.amount
                 each.commons.limit += each.amount
@@ -229,9 +229,9 @@ class Place(msgspec.Struct, eq=False):
         commons = self.commons or self
         return [commons, *commons.bundles]
 
-    def pick(self, asked: Asked, empty: bool = False) -> list[tuple[Device, int]] | str:
+    def pick(self, asked: SplitDemand, empty: bool = False) -> list[tuple[LedgerDevice, int]] | str:
         """The devices that this demand would get, or the resource that cannot be met. The only rule for devices."""
-        chosen: list[tuple[Device, int]] = []
+        chosen: list[tuple[LedgerDevice, int]] = []
         for resource, amount in asked.devices:
             devices = self.fitting(asked, resource)
             parts = _whole(devices, amount, asked, empty) if amount >= UNIT else _part(devices, amount, asked, empty)
@@ -240,7 +240,7 @@ class Place(msgspec.Struct, eq=False):
             chosen += parts
         return chosen
 
-    def fitting(self, asked: Asked, resource: str) -> list[Device]:
+    def fitting(self, asked: SplitDemand, resource: str) -> list[LedgerDevice]:
         """The devices of the right type; where no device's type is known, all of them."""
         devices = self.devices.get(resource, [])
         if (asked.device_type is None and asked.type_label is None) or not any(each.spec.type for each in devices):
@@ -250,7 +250,7 @@ class Place(msgspec.Struct, eq=False):
             return of_type
         return devices
 
-    def _type_elsewhere(self, asked: Asked, resource: str) -> bool:
+    def _type_elsewhere(self, asked: SplitDemand, resource: str) -> bool:
         """Whether the type speaks of something else: devices of another resource, or a label that the user gave."""
         label = self.labels.get(TYPE_LABEL)
         of_user = label is not None and label not in self.types
@@ -268,7 +268,7 @@ class Place(msgspec.Struct, eq=False):
         """Whether this place has the labels that are asked; the type of any of its devices counts as one."""
         return not conditions or matches(self.labels, conditions, self.types)
 
-    def lacks_for_ever(self, asked: Asked) -> str | None:
+    def lacks_for_ever(self, asked: SplitDemand) -> str | None:
         """The resource of which even the empty place has too little, None when the demand fits it."""
         for name, amount in asked.pooled:
             if self.totals.get(name, 0) < amount:
@@ -276,14 +276,14 @@ class Place(msgspec.Struct, eq=False):
         parts = self.pick(asked, empty=True)
         return parts if isinstance(parts, str) else None
 
-    def lost_devices(self, asked: Asked) -> list[Device]:
+    def lost_devices(self, asked: SplitDemand) -> list[LedgerDevice]:
         """The lost devices without which this demand can never be met here any more."""
         lost = [d for name, _ in asked.devices for d in self.fitting(asked, name) if d.lost]
         if not lost or self.lacks_for_ever(asked) is None:
             return []
         return lost if self.emptied(restored=True).lacks_for_ever(asked) is None else []
 
-    def lacks_now(self, asked: Asked) -> str | None:
+    def lacks_now(self, asked: SplitDemand) -> str | None:
         """The resource that refuses the demand at this moment."""
         for name, amount in asked.pooled:
             if self.left(name) < amount:
@@ -291,7 +291,7 @@ class Place(msgspec.Struct, eq=False):
         parts = self.pick(asked)
         return parts if isinstance(parts, str) else None
 
-    def all_lacking_now(self, asked: Asked) -> list[str]:
+    def all_lacking_now(self, asked: SplitDemand) -> list[str]:
         """Every resource that refuses the demand at this moment."""
         lacking = [name for name, amount in asked.pooled if self.left(name) < amount]
         for name, amount in asked.devices:
@@ -299,7 +299,7 @@ class Place(msgspec.Struct, eq=False):
                 lacking.append(name)
         return lacking
 
-    def utilisation(self, asked: Asked) -> float:
+    def utilisation(self, asked: SplitDemand) -> float:
         """The highest share in use among the resources that are asked."""
         highest = 0.0
         for name, _ in asked.pooled:
@@ -314,12 +314,14 @@ class Place(msgspec.Struct, eq=False):
         return highest
 
 
-def _whole(devices: list[Device], amount: int, asked: Asked, empty: bool) -> list[tuple[Device, int]] | None:
+def _whole(
+    devices: list[LedgerDevice], amount: int, asked: SplitDemand, empty: bool
+) -> list[tuple[LedgerDevice, int]] | None:
     """The lowest-numbered devices that nobody uses. Two or more never come from partitions: a process sees only one."""
     count, rest = divmod(amount, UNIT)
     if rest:
         return None
-    parts: list[tuple[Device, int]] = []
+    parts: list[tuple[LedgerDevice, int]] = []
     for device in devices:
         if count > 1 and device.spec.is_partition:
             continue
@@ -330,9 +332,11 @@ def _whole(devices: list[Device], amount: int, asked: Asked, empty: bool) -> lis
     return None
 
 
-def _part(devices: list[Device], amount: int, asked: Asked, empty: bool) -> list[tuple[Device, int]] | None:
+def _part(
+    devices: list[LedgerDevice], amount: int, asked: SplitDemand, empty: bool
+) -> list[tuple[LedgerDevice, int]] | None:
     """The fullest device that still holds it, the lowest-numbered of equals: pack before opening the next."""
-    best: tuple[Device, int] | None = None
+    best: tuple[LedgerDevice, int] | None = None
     least = UNIT + 1
     for device in devices:
         need = device.need(amount, asked.memory_bytes)
@@ -344,7 +348,7 @@ def _part(devices: list[Device], amount: int, asked: Asked, empty: bool) -> list
     return [best] if best is not None else None
 
 
-def _indexes(parts: list[tuple[Device, int]]) -> dict[str, list[tuple[int, int]]]:
+def _indexes(parts: list[tuple[LedgerDevice, int]]) -> dict[str, list[tuple[int, int]]]:
     devices: dict[str, list[tuple[int, int]]] = {}
     for device, amount in parts:
         devices.setdefault(device.spec.resource, []).append((device.spec.index, amount))

@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Any
 
 
-class TaskState(IntEnum):
+class TaskStatus(IntEnum):
     """Ray's state names and CANCELLED, which Ray counts as FAILED.
 
     Integers, because counting and checking happen at every move.
@@ -22,14 +22,14 @@ class TaskState(IntEnum):
     CANCELLED = 7
 
 
-class ActorState(IntEnum):
+class ActorStatus(IntEnum):
     PENDING = 0
     ALIVE = 1
     RESTARTING = 2
     DEAD = 3
 
 
-class WorkerState(IntEnum):
+class WorkerStatus(IntEnum):
     STARTING = 0
     SPARE = 1  # ready, never used, of no pool yet
     IDLE = 2
@@ -46,21 +46,21 @@ class GroupState(IntEnum):
 
 
 # Enum members cost a Python-level lookup each time they are named on Python 3.11; the hot path uses these.
-ARGS = TaskState.PENDING_ARGS_AVAIL
-WAITING = TaskState.PENDING_NODE_ASSIGNMENT
-SUBMITTED = TaskState.SUBMITTED_TO_WORKER
-RUNNING = TaskState.RUNNING
-IN_GET = TaskState.RUNNING_IN_RAY_GET
-FINISHED = TaskState.FINISHED
-FAILED = TaskState.FAILED
-CANCELLED = TaskState.CANCELLED
+ARGS = TaskStatus.PENDING_ARGS_AVAIL
+WAITING = TaskStatus.PENDING_NODE_ASSIGNMENT
+SUBMITTED = TaskStatus.SUBMITTED_TO_WORKER
+RUNNING = TaskStatus.RUNNING
+IN_GET = TaskStatus.RUNNING_IN_RAY_GET
+FINISHED = TaskStatus.FINISHED
+FAILED = TaskStatus.FAILED
+CANCELLED = TaskStatus.CANCELLED
 
-STARTING = WorkerState.STARTING
-SPARE = WorkerState.SPARE
-IDLE = WorkerState.IDLE
-BUSY = WorkerState.BUSY
-ACTOR = WorkerState.ACTOR
-STOPPING = WorkerState.STOPPING
+STARTING = WorkerStatus.STARTING
+SPARE = WorkerStatus.SPARE
+IDLE = WorkerStatus.IDLE
+BUSY = WorkerStatus.BUSY
+ACTOR = WorkerStatus.ACTOR
+STOPPING = WorkerStatus.STOPPING
 
 TASK_MOVES: dict[int, frozenset[int]] = {
     ARGS: frozenset({WAITING, FAILED, CANCELLED}),
@@ -83,10 +83,10 @@ WORKER_MOVES: dict[int, frozenset[int]] = {
 }
 
 ACTOR_MOVES: dict[int, frozenset[int]] = {
-    ActorState.PENDING: frozenset({ActorState.ALIVE, ActorState.RESTARTING, ActorState.DEAD}),
-    ActorState.ALIVE: frozenset({ActorState.RESTARTING, ActorState.DEAD}),
-    ActorState.RESTARTING: frozenset({ActorState.ALIVE, ActorState.RESTARTING, ActorState.DEAD}),
-    ActorState.DEAD: frozenset(),
+    ActorStatus.PENDING: frozenset({ActorStatus.ALIVE, ActorStatus.RESTARTING, ActorStatus.DEAD}),
+    ActorStatus.ALIVE: frozenset({ActorStatus.RESTARTING, ActorStatus.DEAD}),
+    ActorStatus.RESTARTING: frozenset({ActorStatus.ALIVE, ActorStatus.RESTARTING, ActorStatus.DEAD}),
+    ActorStatus.DEAD: frozenset(),
 }
 
 GROUP_MOVES: dict[int, frozenset[int]] = {

@@ -1,9 +1,9 @@
 """Which place gets the work: Ray's hybrid order made deterministic, at a cost that does not grow with the nodes.
 
-An `Ask` is one choice together with the places that could ever meet it. Each of these places is either in the ask's
-heap (it may fit; the best is on top) or registered at the place under the resource that refused it (it cannot fit
-before some of that comes back). Heap entries are corrected when they reach the top, or when a place that had sunk
-gives back.
+A `PlaceableChoice` is one choice together with the places that could ever meet it. Each of these places is either in
+the choice's heap (it may fit; the best is on top) or registered at the place under the resource that refused it (it
+cannot fit before some of that resource comes back). Heap entries are corrected when they reach the top, or when a place
+that had sunk gives back.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 
 from nbaccel.quantities import DEVICE_RESOURCES
 from nbaccel.scheduling.events import NodeSpec
-from nbaccel.scheduling.ledger import NO_DEVICES, Asked, Device, Hold, Place
+from nbaccel.scheduling.ledger import NO_DEVICES, Hold, LedgerDevice, Place, SplitDemand
 from nbaccel.scheduling.terms import Choice
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ MAX_ASKS = 1024  # beyond this, choices that nobody waits for are forgotten
 Entry = tuple[int, float, int, Place]  # penalty, score, order, place
 
 
-class Ask(msgspec.Struct, eq=False):
+class PlaceableChoice(msgspec.Struct, eq=False):
     """One choice, sorted out, with the places that could ever meet it."""
 
     choice: Choice
-    asked: Asked
+    asked: SplitDemand
     needs: dict[str, int]
     places: dict[Place, None] = {}
     heap: list[Entry] = []
@@ -43,14 +43,14 @@ class Ask(msgspec.Struct, eq=False):
     shapes: dict[Shape, None] = {}
 
 
-class Cluster:
+class PlacementBook:
     """All places, all asks, and the shapes that may have become able to start."""
 
     def __init__(self) -> None:
         self.nodes: dict[bytes, Place] = {}
         self.bundles: dict[bytes, dict[int, Place]] = {}  # group -> bundle index -> place
         self.commons: dict[bytes, dict[bytes, Place]] = {}  # group -> node -> all its bundles there, as one place
-        self.asks: dict[Choice, Ask] = {}
+        self.asks: dict[Choice, PlaceableChoice] = {}
         self.woken: dict[Shape, None] = {}
         self.freed_any = False  # something came back since pending groups were last tried
         self.groups_wait = False  # a placement group waits for room: nobody holds on to more than it runs
@@ -61,36 +61,36 @@ class Cluster:
 
     # --- asks -----------------------------------------------------------------------------------------------------
 
-    def ask_for(self, choice: Choice) -> Ask:
+    def ask_for(self, choice: Choice) -> PlaceableChoice:
         ask = self.asks.get(choice)
         if ask is None:
             if len(self.asks) >= self._most_asks:
                 self._forget_unused()
                 self._most_asks = max(MAX_ASKS, 2 * len(self.asks))
-            asked = Asked.of(choice, self.device_resources)
-            ask = self.asks[choice] = Ask(choice, asked, dict(asked.pooled))
+            asked = SplitDemand.of(choice, self.device_resources)
+            ask = self.asks[choice] = PlaceableChoice(choice, asked, dict(asked.pooled))
             self._open(ask)
         return ask
 
-    def _open(self, ask: Ask) -> None:
+    def _open(self, ask: PlaceableChoice) -> None:
         for place in self.eligible(ask.choice):
             if place.lacks_for_ever(ask.asked) is None:
                 ask.places[place] = None
         for place in ask.places:
             self._offer(ask, place)
 
-    def _close(self, ask: Ask) -> None:
+    def _close(self, ask: PlaceableChoice) -> None:
         for place in ask.places:
             for asks in place.refused.values():
                 asks.pop(ask, None)
             place.demoted.pop(ask, None)
         ask.places, ask.heap, ask.entries = {}, [], {}
 
-    def reopen(self, asks: Iterable[Ask]) -> None:
+    def reopen(self, asks: Iterable[PlaceableChoice]) -> None:
         """Looks at all places again, after the set of places or what they have in total changed."""
         for ask in list(asks):
             self._close(ask)
-            ask.asked = Asked.of(ask.choice, self.device_resources)
+            ask.asked = SplitDemand.of(ask.choice, self.device_resources)
             ask.needs = dict(ask.asked.pooled)
             self._open(ask)
             self._wake(ask)
@@ -122,13 +122,13 @@ class Cluster:
         wanted = [place for place in nodes if place.node_id == placement.node_id]
         if not placement.soft:
             return wanted
-        asked = Asked.of(choice, self.device_resources)
+        asked = SplitDemand.of(choice, self.device_resources)
         able = [p for p in wanted if p.lacks_for_ever(asked) is None and p.meets(placement.labels)]
         return able or nodes
 
     # --- order of places ------------------------------------------------------------------------------------------
 
-    def _entry(self, ask: Ask, place: Place) -> Entry:
+    def _entry(self, ask: PlaceableChoice, place: Place) -> Entry:
         if len(ask.places) == 1:
             return (0, 0.0, place.order, place)
         placement = ask.choice.placement
@@ -137,27 +137,27 @@ class Cluster:
         used = place.utilisation(ask.asked)
         return (self._penalty(ask, place), used if used >= SPREAD_THRESHOLD else 0.0, place.order, place)
 
-    def _penalty(self, ask: Ask, place: Place) -> int:
+    def _penalty(self, ask: PlaceableChoice, place: Place) -> int:
         placement = ask.choice.placement
         misses = bool(placement.soft_labels) and not place.meets(placement.soft_labels)
         wasteful = not ask.asked.devices and place.has_accelerators and placement.strategy == "DEFAULT"
         return 2 * misses + wasteful
 
-    def _offer(self, ask: Ask, place: Place) -> None:
+    def _offer(self, ask: PlaceableChoice, place: Place) -> None:
         entry = self._entry(ask, place)
         ask.entries[place] = entry
         heappush(ask.heap, entry)
         if entry[1]:
             place.demoted[ask] = None
 
-    def _wake(self, ask: Ask) -> None:
+    def _wake(self, ask: PlaceableChoice) -> None:
         for shape in ask.shapes:
             if shape.size:
                 self.woken[shape] = None
 
     # --- taking and giving back -----------------------------------------------------------------------------------
 
-    def take(self, ask: Ask, owner: Any, now: float) -> Hold | None:
+    def take(self, ask: PlaceableChoice, owner: Any, now: float) -> Hold | None:
         """A hold on the best place that fits; None when there is none now, and the ask then waits to be woken."""
         heap, entries = ask.heap, ask.entries
         while heap:
@@ -179,7 +179,9 @@ class Cluster:
             place.refused.setdefault(got, {})[ask] = None
         return None
 
-    def take_running(self, ask: Ask, running: tuple[tuple[str, int], ...], owner: Any, now: float) -> Hold | None:
+    def take_running(
+        self, ask: PlaceableChoice, running: tuple[tuple[str, int], ...], owner: Any, now: float
+    ) -> Hold | None:
         """A hold on what an actor keeps once it is placed, where all that it asks could be met some day.
 
         An actor that holds no CPU asks for one to be placed, which says which nodes will do: on a busy node it starts
@@ -192,7 +194,7 @@ class Cluster:
                 return got
         return None
 
-    def _sank(self, ask: Ask, entry: Entry) -> bool:
+    def _sank(self, ask: PlaceableChoice, entry: Entry) -> bool:
         """Whether the top entry no longer belongs there; it has then been moved to where it does."""
         place = entry[3]
         fresh = self._entry(ask, place)
@@ -293,7 +295,7 @@ class Cluster:
                 self._offer(ask, place)
                 self._wake(ask)
 
-    def device_freed(self, place: Place, device: Device) -> None:
+    def device_freed(self, place: Place, device: LedgerDevice) -> None:
         """Some of a device came back, or others leave us more of it."""
         self._freed(place, device.spec.resource)
         if device.base is None and place.group_id is None:
@@ -366,7 +368,7 @@ class Cluster:
             commons[place.node_id] = place.empty_commons(self.nodes[place.node_id].order)
         commons[place.node_id].join(place)
 
-    def asks_of_group(self, group_id: bytes) -> list[Ask]:
+    def asks_of_group(self, group_id: bytes) -> list[PlaceableChoice]:
         return [ask for ask in self.asks.values() if ask.choice.placement.group_id == group_id]
 
     def close_bundles(self, group_id: bytes, node_id: bytes) -> None:

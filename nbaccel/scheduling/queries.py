@@ -9,11 +9,11 @@ import msgspec
 
 from nbaccel.scheduling.actors import ActorRecord, ActorTable
 from nbaccel.scheduling.events import Demand
-from nbaccel.scheduling.explain import Explainer, Explanation
+from nbaccel.scheduling.explain import Explainer, TaskExplanation
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
-from nbaccel.scheduling.ledger import Device, Hold, Place
-from nbaccel.scheduling.moves import FAILED, STOPPING, ActorState, TaskState
-from nbaccel.scheduling.placement import Cluster
+from nbaccel.scheduling.ledger import Hold, LedgerDevice, Place
+from nbaccel.scheduling.moves import FAILED, STOPPING, ActorStatus, TaskStatus
+from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.reasons import Feasibility, judge
 from nbaccel.scheduling.tasks import TaskRecord, TaskTable
 from nbaccel.scheduling.terms import Choice, Task, TaskKind
@@ -33,7 +33,7 @@ class DeviceHolder(msgspec.Struct):
 class Queries:
     """The asking half of the scheduler; nothing here changes anything."""
 
-    _cluster: Cluster
+    _cluster: PlacementBook
     _tasks: TaskTable
     _workers: WorkerTable
     _actors: ActorTable
@@ -61,7 +61,7 @@ class Queries:
             free[resource] = sum(max(0, device.room()) for device in devices)
         return free
 
-    def devices(self, node_id: bytes) -> Iterator[Device]:
+    def devices(self, node_id: bytes) -> Iterator[LedgerDevice]:
         """The node's devices: `amount`, `limit`, `used`, `reason` and `room()` of each."""
         for devices in self._cluster.nodes[node_id].devices.values():
             yield from devices
@@ -88,7 +88,7 @@ class Queries:
 
     def counts(self) -> dict[str, int]:
         """How many tasks there are, and were, in each state."""
-        return {state.name: self._tasks.counts[state] for state in TaskState}
+        return {state.name: self._tasks.counts[state] for state in TaskStatus}
 
     def waiting(self) -> Iterator[TaskRecord]:
         """Tasks and calls that have not been given a worker: by line, without arguments, then actor calls."""
@@ -145,7 +145,7 @@ class Queries:
     def living_actors_of(self, worker_id: bytes) -> Iterator[ActorRecord]:
         """Actors that this worker has created and that are not dead."""
         for actor in self._actors.records.values():
-            if actor.task.owner_worker == worker_id and actor.state is not ActorState.DEAD:
+            if actor.task.owner_worker == worker_id and actor.state is not ActorStatus.DEAD:
                 yield actor
 
     def group_record(self, group_id: bytes) -> GroupRecord | None:
@@ -160,16 +160,16 @@ class Queries:
 
     # --- why ------------------------------------------------------------------------------------------------------
 
-    def explain(self, task_id: bytes, now: float | None = None) -> Explanation | None:
+    def explain(self, task_id: bytes, now: float | None = None) -> TaskExplanation | None:
         """Why this task is where it is; None when it is not known any more."""
         record = self._tasks.records.get(task_id)
         return self._explainer.explain(record, now) if record is not None else None
 
-    def explain_choice(self, choice: Choice, now: float | None = None) -> Explanation:
+    def explain_choice(self, choice: Choice, now: float | None = None) -> TaskExplanation:
         """The same for work that has not been submitted: free now, busy and who holds it, or never and why."""
         return self._explainer.choice(choice, now)
 
-    def explain_group(self, group_id: bytes, now: float | None = None) -> Explanation | None:
+    def explain_group(self, group_id: bytes, now: float | None = None) -> TaskExplanation | None:
         """Why a placement group is where it is; None when it was removed."""
         group = self._groups.records.get(group_id)
         return self._explainer.group(group, self._groups.could_ever(group), now) if group is not None else None
@@ -179,11 +179,11 @@ class Queries:
         return judge(self._cluster, choice)
 
 
-def _row(device: Device, hold: Hold, amount: int) -> DeviceHolder:
+def _row(device: LedgerDevice, hold: Hold, amount: int) -> DeviceHolder:
     return DeviceHolder(device.spec.resource, device.spec.index, hold.owner, amount, hold.since)
 
 
-def _rows_inside(device: Device, commons: Place, reserve: Hold) -> list[DeviceHolder]:
+def _rows_inside(device: LedgerDevice, commons: Place, reserve: Hold) -> list[DeviceHolder]:
     """Who holds what a group has reserved of a device; the group itself has the rest."""
     rows: list[DeviceHolder] = []
     for shared in commons.devices.get(device.spec.resource, ()):

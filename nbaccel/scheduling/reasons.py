@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from nbaccel.quantities import TYPE_PREFIX, UNIT
-from nbaccel.scheduling.ledger import Asked, Device, Place
-from nbaccel.scheduling.placement import Cluster
+from nbaccel.scheduling.ledger import LedgerDevice, Place, SplitDemand
+from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.resources import amount_of, bytes_text, demand_text, listed, quantity
 from nbaccel.scheduling.terms import Choice
 
@@ -27,9 +27,9 @@ class Feasibility(msgspec.Struct):
         return self.resources[0] if self.resources else ""
 
 
-def judge(cluster: Cluster, choice: Choice) -> Feasibility:
+def judge(cluster: PlacementBook, choice: Choice) -> Feasibility:
     """Asks the books of every place that the choice may use."""
-    asked = Asked.of(choice, cluster.device_resources)
+    asked = SplitDemand.of(choice, cluster.device_resources)
     eligible = sorted(cluster.eligible(choice), key=lambda place: place.order)
     able = [place for place in eligible if place.lacks_for_ever(asked) is None]
     if not able:
@@ -47,7 +47,7 @@ def judge(cluster: Cluster, choice: Choice) -> Feasibility:
 # --- never --------------------------------------------------------------------------------------------------------
 
 
-def _why_never(cluster: Cluster, choice: Choice, asked: Asked, eligible: list[Place]) -> tuple[str, str]:
+def _why_never(cluster: PlacementBook, choice: Choice, asked: SplitDemand, eligible: list[Place]) -> tuple[str, str]:
     if not eligible:
         return "", _why_nowhere(cluster, choice)
     short = _short_everywhere(eligible, asked)
@@ -67,7 +67,7 @@ def _why_never(cluster: Cluster, choice: Choice, asked: Asked, eligible: list[Pl
     return resource, _devices_too_few(eligible, asked, resource, amount)
 
 
-def _short_everywhere(places: list[Place], asked: Asked) -> list[str]:
+def _short_everywhere(places: list[Place], asked: SplitDemand) -> list[str]:
     """The resources of which no place has enough, whatever else is asked."""
     pooled = [name for name, amount in asked.pooled if all(place.totals.get(name, 0) < amount for place in places)]
     devices = [
@@ -87,7 +87,7 @@ def _best(places: list[Place], resource: str) -> int:
     return max(p.totals.get(resource, 0) + sum(d.amount for d in p.devices.get(resource, ())) for p in places)
 
 
-def _why_nowhere(cluster: Cluster, choice: Choice) -> str:
+def _why_nowhere(cluster: PlacementBook, choice: Choice) -> str:
     placement = choice.placement
     if placement.strategy == "NODE" and placement.node_id not in cluster.nodes:
         return f"the node {(placement.node_id or b'').hex()} that it asks for is not here"
@@ -119,7 +119,7 @@ def _pool_too_small(places: list[Place], resource: str, amount: int) -> str:
     return f"{_where(places)} has {amount_of(resource, most)} in all, not {amount_of(resource, amount)}"
 
 
-def _devices_too_few(places: list[Place], asked: Asked, resource: str, amount: int) -> str:
+def _devices_too_few(places: list[Place], asked: SplitDemand, resource: str, amount: int) -> str:
     where = _where(places)
     devices = [device for place in places for device in place.devices.get(resource, ())]
     if not devices:
@@ -149,7 +149,7 @@ def _absent(places: list[Place], resource: str) -> str:
     return f" ({'; '.join(texts)})" if texts else ""
 
 
-def _memory_too_small(devices: list[Device], asked: Asked, resource: str, where: str) -> str:
+def _memory_too_small(devices: list[LedgerDevice], asked: SplitDemand, resource: str, where: str) -> str:
     known = [device.spec.memory_bytes for device in devices if device.spec.memory_bytes]
     if not known:
         return (
@@ -159,7 +159,7 @@ def _memory_too_small(devices: list[Device], asked: Asked, resource: str, where:
     return f"no {resource} on {where} has {asks} of memory (the largest has {bytes_text(max(known))})"
 
 
-def _types(devices: list[Device]) -> str:
+def _types(devices: list[LedgerDevice]) -> str:
     types = sorted({device.spec.type for device in devices if device.spec.type})
     return f" ({listed(types)})" if types else ""
 
@@ -167,7 +167,7 @@ def _types(devices: list[Device]) -> str:
 # --- busy ---------------------------------------------------------------------------------------------------------
 
 
-def _is_fragmented(place: Place, asked: Asked, resource: str) -> bool:
+def _is_fragmented(place: Place, asked: SplitDemand, resource: str) -> bool:
     amount = dict(asked.devices).get(resource)
     if amount is None:
         return False
@@ -175,7 +175,7 @@ def _is_fragmented(place: Place, asked: Asked, resource: str) -> bool:
     return 0 < amount <= free and isinstance(place.pick(asked.only(resource, amount, memory_bytes=0)), str)
 
 
-def _why_busy(places: list[Place], asked: Asked, resource: str) -> str:
+def _why_busy(places: list[Place], asked: SplitDemand, resource: str) -> str:
     amount = dict(asked.devices).get(resource)
     if amount is None:
         return _pool_used_up(places, resource)

@@ -13,8 +13,8 @@ from nbaccel.scheduling.dispatch import Dispatcher
 from nbaccel.scheduling.endings import Endings
 from nbaccel.scheduling.explain import Explainer
 from nbaccel.scheduling.groups import GroupTable
-from nbaccel.scheduling.leases import Leases
-from nbaccel.scheduling.ledger import Device
+from nbaccel.scheduling.ledger import LedgerDevice
+from nbaccel.scheduling.loans import Loans
 from nbaccel.scheduling.moves import (
     ARGS,
     BUSY,
@@ -27,7 +27,7 @@ from nbaccel.scheduling.moves import (
     WAITING,
     IllegalEvent,
 )
-from nbaccel.scheduling.placement import Cluster
+from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.queries import Queries
 from nbaccel.scheduling.tasks import TaskRecord, TaskTable
 from nbaccel.scheduling.terms import TaskKind
@@ -60,7 +60,7 @@ class Scheduler(Queries):
         self._out: list[Command] = []
         out = self._out
         timers = self._timers = Timers(out)
-        cluster = self._cluster = Cluster()
+        cluster = self._cluster = PlacementBook()
         tasks = self._tasks = TaskTable(out, cluster)
         workers = self._workers = WorkerTable(
             out,
@@ -78,11 +78,11 @@ class Scheduler(Queries):
         dispatcher = self._dispatcher = Dispatcher(
             out, timers, cluster, tasks, workers, self._explainer, waiting_notice_s
         )
-        leases = self._leases = Leases(out, timers, cluster, tasks, workers, dispatcher)
+        loans = self._loans = Loans(out, timers, cluster, tasks, workers, dispatcher)
         actors = self._actors = ActorTable(out, cluster, tasks, workers, dispatcher)
         dispatcher.end_actor = actors.end
         self._endings = Endings(
-            out, timers, cluster, tasks, workers, dispatcher, leases, actors, groups, interrupt_grace_s
+            out, timers, cluster, tasks, workers, dispatcher, loans, actors, groups, interrupt_grace_s
         )
         self._ended_jobs: set[int] = set()
         self._actions = self._table()
@@ -140,7 +140,7 @@ class Scheduler(Queries):
         """Asserts every written invariant; for tests, after each event."""
         from nbaccel.scheduling.books import check  # a head that never checks need not load it
 
-        check(self._cluster, self._tasks, self._workers, self._actors, self._groups, self._leases)
+        check(self._cluster, self._tasks, self._workers, self._actors, self._groups, self._loans)
 
     def _idle_keep(self) -> int:
         if self._keep is not None:
@@ -226,9 +226,9 @@ class Scheduler(Queries):
         if worker is None:
             return
         if worker.actor is None:
-            self._leases.returned(worker, event, now)
-            if self._leases.ahead and worker.state is IDLE and not self._cluster.woken:
-                self._leases.share()
+            self._loans.returned(worker, event, now)
+            if self._loans.ahead and worker.state is IDLE and not self._cluster.woken:
+                self._loans.share()
         elif worker.queue and worker.queue[0].task.task_id == event.task_id:
             if worker.state is not STOPPING:
                 self._actors.created(worker, event, now)
@@ -238,7 +238,7 @@ class Scheduler(Queries):
     def _tasks_given_back(self, event: ev.TasksGivenBack, now: float) -> None:
         worker = self._workers.known("TasksGivenBack", event.worker_id)
         if worker is not None:
-            self._leases.given_back(worker, event, now)
+            self._loans.given_back(worker, event, now)
 
     def _worker_blocked(self, event: ev.WorkerBlocked, now: float) -> None:
         worker = self._workers.known("WorkerBlocked", event.worker_id)
@@ -246,12 +246,12 @@ class Scheduler(Queries):
             return
         if worker.state in (STARTING, SPARE):
             raise IllegalEvent("WorkerBlocked", str(worker), worker.state.name, worker.story, "It runs nothing.")
-        self._leases.blocked(worker, now)
+        self._loans.blocked(worker, now)
 
     def _worker_unblocked(self, event: ev.WorkerUnblocked, now: float) -> None:
         worker = self._workers.known("WorkerUnblocked", event.worker_id)
         if worker is not None:
-            self._leases.unblocked(worker, now)
+            self._loans.unblocked(worker, now)
 
     def _worker_spoiled(self, event: ev.WorkerSpoiled, now: float) -> None:
         worker = self._workers.known("WorkerSpoiled", event.worker_id)
@@ -269,7 +269,7 @@ class Scheduler(Queries):
         if worker.actor is not None:
             self._actors.worker_died(worker, event.why, event.intended, now)
         else:
-            self._leases.died(worker, event.why, now)
+            self._loans.died(worker, event.why, now)
 
     def _prestart_asked(self, event: ev.PrestartAsked, now: float) -> None:
         self._workers.prestart(event.zygote)
@@ -306,7 +306,7 @@ class Scheduler(Queries):
         else:
             self._tasks.line_up_first([record], now)
 
-    def _device(self, node_id: bytes, resource: str, index: int, event: str) -> Device:
+    def _device(self, node_id: bytes, resource: str, index: int, event: str) -> LedgerDevice:
         node = self._cluster.nodes.get(node_id)
         for device in node.devices.get(resource, ()) if node is not None else ():
             if device.spec.index == index:
@@ -326,7 +326,7 @@ class Scheduler(Queries):
             if worker.state is not STOPPING:
                 self._workers.rest(worker, now)
         else:
-            self._leases.take_out(worker, record, now)
+            self._loans.take_out(worker, record, now)
         if not record.over:
             self._tasks.wait_again(record, event.object_ids, now)
 

@@ -22,10 +22,10 @@ from nbaccel.scheduling.moves import (
     WAITING,
     IllegalEvent,
     Story,
-    TaskState,
+    TaskStatus,
     lengthened,
 )
-from nbaccel.scheduling.placement import Ask, Cluster
+from nbaccel.scheduling.placement import PlaceableChoice, PlacementBook
 from nbaccel.scheduling.terms import Choice, Task, Terms
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class TaskRecord(msgspec.Struct, eq=False):
     seq: int
     waiting_since: float
     depth: int = 0
-    state: TaskState = ARGS
+    state: TaskStatus = ARGS
     parent: TaskRecord | None = None
     children: dict[bytes, TaskRecord] | None = None
     worker: WorkerRecord | None = None
@@ -76,7 +76,7 @@ class TaskRecord(msgspec.Struct, eq=False):
         return f"task {self.task.name} ({self.task.task_id.hex()})"
 
 
-class Told(msgspec.Struct):
+class SaidLine(msgspec.Struct):
     """A line that was said about work that waits: the id that names it, and of which task it speaks now."""
 
     line_id: bytes
@@ -87,16 +87,16 @@ class Shape(msgspec.Struct, eq=False):
     """A line of waiting tasks that ask the same: if its first cannot start, none of them can."""
 
     choices: tuple[Choice, ...]
-    asks: tuple[Ask, ...]
+    asks: tuple[PlaceableChoice, ...]
     fallback_after_s: float | None
     job: int
     depth: int  # deeper ones go first, so that blocked parents do not pile up
     running: tuple[tuple[str, int], ...] | None = None  # what of it actors keep; None: all
     line: deque[TaskRecord] = msgspec.field(default_factory=deque)
     size: int = 0  # of the line, less those that were cancelled in it
-    leases: int = 0  # workers that run tasks of this shape
+    loans: int = 0  # workers that run tasks of this shape
     notice_armed: bool = False
-    told: dict[str, Told] = {}  # cell -> what was said under it
+    told: dict[str, SaidLine] = {}  # cell -> what was said under it
     fallback_armed: float = -1.0
 
     def first(self) -> TaskRecord | None:
@@ -111,11 +111,11 @@ class Shape(msgspec.Struct, eq=False):
 class TaskTable:
     """Owns task records; every move of a task goes through `move`."""
 
-    def __init__(self, out: list[Command], cluster: Cluster) -> None:
+    def __init__(self, out: list[Command], cluster: PlacementBook) -> None:
         self._out = out
         self._cluster = cluster
         self.records: dict[bytes, TaskRecord] = {}
-        self.counts: list[int] = [0] * len(TaskState)
+        self.counts: list[int] = [0] * len(TaskStatus)
         self.shapes: dict[object, Shape] = {}
         self.waiting_args: dict[bytes, TaskRecord] = {}
         self._wanted: dict[bytes, dict[bytes, TaskRecord]] = {}  # object -> those who wait for it
@@ -216,7 +216,7 @@ class TaskTable:
 
     # --- moves ----------------------------------------------------------------------------------------------------
 
-    def move(self, record: TaskRecord, state: TaskState, now: float) -> None:
+    def move(self, record: TaskRecord, state: TaskStatus, now: float) -> None:
         old = record.state
         if state not in TASK_MOVES[old]:
             raise IllegalEvent(f"A move to {state.name}", str(record), old.name, record.story)
@@ -303,7 +303,7 @@ class TaskTable:
     def _forget_empty_shapes(self) -> None:
         self._last_shape = None
         for key, shape in list(self.shapes.items()):
-            if not shape.size and not shape.leases:
+            if not shape.size and not shape.loans:
                 del self.shapes[key]
                 self._cluster.woken.pop(shape, None)
                 for ask in shape.asks:
@@ -388,7 +388,7 @@ class TaskTable:
         """One line under the task's cell, in the place of the one that was there."""
         told = shape.told.get(record.task.terms.cell_in_words)
         if told is None:
-            told = shape.told[record.task.terms.cell_in_words] = Told(record.task.task_id, record)
+            told = shape.told[record.task.terms.cell_in_words] = SaidLine(record.task.task_id, record)
         told.record = record
         self._out.append(Warn(shape.job, kind, told.line_id, message))
 

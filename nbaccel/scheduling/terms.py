@@ -34,7 +34,7 @@ class TaskKind(IntEnum):
         return self.name.lower().replace("_", " ")
 
 
-class Pool(msgspec.Struct, frozen=True, array_like=True):
+class WorkerPool(msgspec.Struct, frozen=True, array_like=True):
     """Which workers are interchangeable: same job, same runtime environment, same way to start."""
 
     job: int
@@ -84,7 +84,7 @@ class ActorTerms(msgspec.Struct, frozen=True, array_like=True):
 
 
 NO_ACTOR = ActorTerms()
-NO_POOL = Pool(0)
+NO_POOL = WorkerPool(0)
 
 
 class Terms(msgspec.Struct, frozen=True, array_like=True):
@@ -119,7 +119,7 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
     # What only the head knows: whatever a client writes here, `of_job` writes over.
     number: int = 0  # the head's number for these terms, by which workers know them
     job: int = 0
-    pool: Pool = NO_POOL
+    pool: WorkerPool = NO_POOL
     cell_in_words: str = ""  # the cell for sentences: with its notebook where the head serves several
     refuse_infeasible: bool = False  # fail at once what can never be met here, instead of waiting for a node
 
@@ -159,7 +159,7 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
             self,
             number=number,
             job=job,
-            pool=Pool(job, self.environment, zygote, self.how),
+            pool=WorkerPool(job, self.environment, zygote, self.how),
             cell_in_words=self.cell if cell_in_words is None else cell_in_words,
             refuse_infeasible=refuse_infeasible,
         )

@@ -20,10 +20,10 @@ from nbaccel.scheduling.moves import (
     WORKER_MOVES,
     IllegalEvent,
     Story,
-    WorkerState,
+    WorkerStatus,
     lengthened,
 )
-from nbaccel.scheduling.terms import Pool, TaskKind
+from nbaccel.scheduling.terms import TaskKind, WorkerPool
 from nbaccel.scheduling.timers import Timers
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ UNBOUND: Bound = ()
 class PoolRecord(msgspec.Struct, eq=False):
     """Interchangeable workers, and which of them are idle: (node, devices they are bound to) -> last used last."""
 
-    pool: Pool
+    pool: WorkerPool
     idle: dict[tuple[bytes, Bound], list[WorkerRecord]] = {}
 
 
@@ -57,14 +57,14 @@ class WorkerRecord(msgspec.Struct, eq=False):
     node_id: bytes
     pool: PoolRecord | None
     zygote: str
-    state: WorkerState = STARTING
+    state: WorkerStatus = STARTING
     ready: bool = False
     used: bool = False
     pid: int | None = None
     queue: deque[TaskRecord] = msgspec.field(default_factory=deque)
     hold: Hold | None = None
     leased: bool = False  # a task was sent with the hold: the head may have leased its devices
-    shape: Shape | None = None  # whose lease this is
+    shape: Shape | None = None  # whose tasks it runs
     actor: ActorRecord | None = None
     bound: Bound = UNBOUND
     calls: dict[bytes, int] = {}
@@ -102,7 +102,7 @@ class WorkerTable:
         self._spares = spares
         self._home = home  # the node that spares are shown on until they get work
         self.records: dict[bytes, WorkerRecord] = {}
-        self.pools: dict[Pool, PoolRecord] = {}
+        self.pools: dict[WorkerPool, PoolRecord] = {}
         self.zygotes: dict[str, Zygote] = {}
         self.idle: dict[WorkerRecord, None] = {}  # longest idle first
         self._short_of_spares: dict[str, Zygote] = {}
@@ -113,7 +113,7 @@ class WorkerTable:
 
     # --- finding --------------------------------------------------------------------------------------------------
 
-    def pool_of(self, pool: Pool) -> PoolRecord:
+    def pool_of(self, pool: WorkerPool) -> PoolRecord:
         last = self._last_pool
         if last is not None and last.pool is pool:
             return last
@@ -138,7 +138,7 @@ class WorkerTable:
 
     # --- moves ----------------------------------------------------------------------------------------------------
 
-    def move(self, worker: WorkerRecord, state: WorkerState, now: float) -> None:
+    def move(self, worker: WorkerRecord, state: WorkerStatus, now: float) -> None:
         if state not in WORKER_MOVES[worker.state]:
             raise IllegalEvent(f"A move to {state.name}", str(worker), worker.state.name, worker.story)
         worker.state = state

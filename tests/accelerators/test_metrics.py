@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nbaccel.accelerators import RealMachine, detect
-from nbaccel.accelerators.metrics import FIELDS, DeviceMetrics, Sampler, sample
+from nbaccel.accelerators.metrics import FIELDS, DeviceReading, Sampler, sample
 from tests.accelerators.fake_nvml import GIB, FakeNvml, Gpu
 from tests.accelerators.machines import MadeMachine, add_amd, add_ascend, add_gaudi, add_intel, add_neuron, add_tpu
 
@@ -26,11 +26,11 @@ print(json.dumps(rounds))
 """
 
 
-def sampled(nvml: FakeNvml, *states: str) -> list[list[DeviceMetrics]]:
+def sampled(nvml: FakeNvml, *states: str) -> list[list[DeviceReading]]:
     """Samples by one sampler in a child: as the state stands now, then after each further state."""
     program = f"STATES = {list(states)!r}\nSTATE = {str(nvml.state)!r}\n{SAMPLE}"
     rounds: list[list[dict[str, Any]]] = json.loads(nvml.run(program))
-    return [[DeviceMetrics.from_dict(one) for one in each] for each in rounds]
+    return [[DeviceReading.from_dict(one) for one in each] for each in rounds]
 
 
 def test_nvml_tells_all_of_a_card_and_memory_is_bytes_in_use(nvml: FakeNvml) -> None:
@@ -196,4 +196,4 @@ def test_every_field_of_every_family_has_a_value_or_a_reason(machine: MadeMachin
     for metrics in sample(detect(machine).devices, machine):
         for name in FIELDS:
             assert (getattr(metrics, name) is None) == (name in metrics.reasons)
-        assert DeviceMetrics.from_dict(json.loads(json.dumps(metrics.to_dict()))) == metrics
+        assert DeviceReading.from_dict(json.loads(json.dumps(metrics.to_dict()))) == metrics

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nbaccel.accelerators import detect, resolve_resources
-from nbaccel.accelerators.metrics import DeviceMetrics
+from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.accelerators.report import COLUMNS, absent, as_text, describe, devices, doctor, unoffered
 from tests.accelerators.machines import GIB, MadeMachine, add_amd, add_intel, add_neuron
 
@@ -87,7 +87,7 @@ def test_holders_and_foreign_processes_are_shown_with_the_device(machine: MadeMa
     detection = detect(machine)
     first, second = detection.devices
     held = {first.lease_key: "held by notebook analysis.ipynb, pid 4711"}
-    metrics = {second.lease_key: DeviceMetrics(processes=[(99, 3 * GIB), (100, None)])}
+    metrics = {second.lease_key: DeviceReading(processes=[(99, 3 * GIB), (100, None)])}
     text = as_text(describe(detection, held, metrics))
     assert "AMD GPU 0: held by notebook analysis.ipynb, pid 4711" in text
     assert "AMD GPU 1: pid 99 uses 3 GiB, pid 100 uses an unknown amount" in text

@@ -63,7 +63,7 @@ def wrapping():
 
 @pytest.mark.parametrize("code", [_plain, _generator, _coroutine, _async_generator])
 def test_what_is_wrapped_keeps_its_kind_and_name(wrapping, code):
-    wrapped = wrapping.wrap(code, wrapping.CodeFacts(code.__name__))
+    wrapped = wrapping.wrap(code, wrapping.CodeDescription(code.__name__))
     kinds = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
     assert [kind(wrapped) for kind in kinds] == [kind(code) for kind in kinds]
     assert wrapped.__name__ == code.__name__

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.events import DeviceSpec, GroupAsked
-from nbaccel.scheduling.moves import ActorState, IllegalEvent
+from nbaccel.scheduling.moves import ActorStatus, IllegalEvent
 from nbaccel.scheduling.terms import Placement, Task, TaskKind
 from tests.scheduling.world import HEAD, FakeWorker, World, choice, demand, node
 
@@ -405,7 +405,7 @@ class AnyOrder(RuleBasedStateMachine):
         assert all(task_id in self.world.outcomes for task_id in self.world.tasks), "a task has no outcome"
         for node_id in scheduler.node_ids():
             assert scheduler.node_available(node_id) == scheduler.node_totals(node_id)
-        assert all(actor.state is ActorState.DEAD for actor in scheduler.actor_records())
+        assert all(actor.state is ActorStatus.DEAD for actor in scheduler.actor_records())
 
     def _let_all_end(self) -> None:
         """Workers work, objects come; what can never start, or waits for a dead end, is cancelled at last."""

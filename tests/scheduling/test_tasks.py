@@ -8,7 +8,7 @@ from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.moves import IllegalEvent
 from nbaccel.scheduling.tasks import KEEP_ENDED, KEEP_FAILED
-from nbaccel.scheduling.terms import Pool, Task
+from nbaccel.scheduling.terms import Task, WorkerPool
 from tests.scheduling.world import World, choice, node
 
 
@@ -126,9 +126,9 @@ def test_an_exec_pool_takes_no_spares() -> None:
     w = world()
     w.tell(ev.PrestartAsked())
     w.ready()
-    task = w.submit("f", pool=Pool(1, environment="abc", how="exec"))
+    task = w.submit("f", pool=WorkerPool(1, environment="abc", how="exec"))
     assert not w.is_sent(task)
-    assert w.of(do.StartWorker)[0].pool == Pool(1, environment="abc", how="exec")
+    assert w.of(do.StartWorker)[0].pool == WorkerPool(1, environment="abc", how="exec")
 
 
 # --- sending ahead -----------------------------------------------------------------------------------------------

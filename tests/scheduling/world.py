@@ -13,7 +13,7 @@ from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.events import DeviceSpec, NodeSpec
 from nbaccel.scheduling.scheduler import Scheduler
-from nbaccel.scheduling.terms import ANYWHERE, ActorTerms, Choice, Placement, Pool, Task, TaskKind, Terms
+from nbaccel.scheduling.terms import ANYWHERE, ActorTerms, Choice, Placement, Task, TaskKind, Terms, WorkerPool
 
 HEAD = b"head"
 
@@ -92,7 +92,7 @@ class World:
 
     def task(self, name: str = "f", *choices: Choice, job: int = 1, **options: Any) -> Task:
         number = next(self._task_numbers)
-        pool = options.pop("pool", Pool(job))
+        pool = options.pop("pool", WorkerPool(job))
         kind = options.pop("kind", TaskKind.TASK)
         actor = ActorTerms(**_taken(options, ActorTerms))
         said = _taken(options, Terms)

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from nbaccel import __version__
-from nbaccel.accelerators.metrics import DeviceMetrics
+from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.accelerators.report import unoffered
 from nbaccel.local_engine.head.records import ActorEntry, Job, WorkerProcess
 from nbaccel.local_engine.head.rows import Rows, device_row
@@ -54,7 +54,7 @@ class Picture:
         groups: Groups[int],
         jobs: Mapping[int, Job],
         published: Callable[[], list[PublishedRow]],
-        metrics: Mapping[str, DeviceMetrics],
+        metrics: Mapping[str, DeviceReading],
         alerts: Callable[[], list[Alert]],
         arena_used: Callable[[], int],
         started_at: float,

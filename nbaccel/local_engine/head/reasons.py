@@ -17,7 +17,7 @@ from nbaccel.accelerators import NodeDevices
 from nbaccel.local_engine.head.records import ActorEntry
 from nbaccel.local_engine.head.rows import PidOf
 from nbaccel.quantities import UNIT
-from nbaccel.scheduling.explain import Explanation, HolderFact
+from nbaccel.scheduling.explain import HolderFact, TaskExplanation
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import Choice
 from nbaccel.views import explanations, wording
@@ -112,7 +112,7 @@ class Reasons:
 
     # --- rows -----------------------------------------------------------------------------------------------------
 
-    def _row(self, id: str, found: Explanation) -> explanations.Explanation:
+    def _row(self, id: str, found: TaskExplanation) -> explanations.Explanation:
         resources = found.resources or [name for name in self._device_resources() if name in found.asks]
         foreign = self._foreign.of(resources)
         sentence = found.sentence

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from nbaccel.local_engine import wire
-from nbaccel.scheduling.terms import Pool, Terms
+from nbaccel.scheduling.terms import Terms, WorkerPool
 
 
 class Job(msgspec.Struct):
@@ -92,7 +92,7 @@ class WorkerProcess(msgspec.Struct):
     worker_id: bytes
     node_id: bytes
     peer: Any
-    pool: Pool | None
+    pool: WorkerPool | None
     pid: int | None = None
     zygote: str = ""
     generation: int = 0  # of the zygote that was told to fork it

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import Any
 
 from nbaccel.accelerators import Device, NodeDevices
-from nbaccel.accelerators.metrics import DeviceMetrics as DeviceFacts
+from nbaccel.accelerators.metrics import DeviceReading as DeviceFacts
 from nbaccel.local_engine.head.records import ActorEntry, TaskEntry
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.moves import FAILED

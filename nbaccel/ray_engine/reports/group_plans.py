@@ -9,7 +9,7 @@ from nbaccel.scheduling.events import GroupAsked
 from nbaccel.scheduling.explain import Explainer
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.moves import GroupState
-from nbaccel.scheduling.placement import Cluster
+from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.reasons import judge
 from nbaccel.views.explanations import Explanation
 from nbaccel.views.snapshot import GroupRow, Snapshot
@@ -59,7 +59,7 @@ def _explained(snapshot: Snapshot, row: GroupRow, autoscaler: Autoscaler) -> Exp
     )  # fmt: skip
 
 
-def _addable(cluster: Cluster, group: GroupRecord, row: GroupRow, autoscaler: Autoscaler) -> str:
+def _addable(cluster: PlacementBook, group: GroupRecord, row: GroupRow, autoscaler: Autoscaler) -> str:
     """What is known of the autoscaler where the nodes do not do; "" when it cannot help."""
     known = autoscaler()
     if not known["scales"]:

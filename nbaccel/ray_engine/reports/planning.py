@@ -14,7 +14,7 @@ from nbaccel.quantities import ACCELERATORS, UNIT
 from nbaccel.ray_engine.reports.notes import RaysTables
 from nbaccel.scheduling.events import DeviceSpec, NodeSpec
 from nbaccel.scheduling.explain import until_when, ways_out
-from nbaccel.scheduling.placement import Cluster
+from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.reasons import Feasibility, choice_text, judge
 from nbaccel.scheduling.resources import listed
 from nbaccel.scheduling.terms import Choice, Placement
@@ -26,16 +26,16 @@ LEAST = 0.001  # below that an amount is none: Ray counts in 0.0001
 _WAITING = ("PENDING_NODE_ASSIGNMENT", "PENDING_ARGS_AVAIL")
 
 
-def books(snapshot: Snapshot) -> Cluster:
+def books(snapshot: Snapshot) -> PlacementBook:
     """The nodes that live, with what is held taken off."""
-    cluster = Cluster()
+    cluster = PlacementBook()
     for node in snapshot.nodes:
         if node.alive:
             _enter(cluster, node, [device for device in snapshot.devices if device.node_id == node.node_id])
     return cluster
 
 
-def _enter(cluster: Cluster, node: NodeRow, devices: list[DeviceRow]) -> None:
+def _enter(cluster: PlacementBook, node: NodeRow, devices: list[DeviceRow]) -> None:
     counted = {device.resource for device in devices}
     totals = {name: round(amount * UNIT) for name, amount in node.totals.items() if name not in counted}
     specs = [DeviceSpec(device.resource, device.index, type=device.type) for device in devices]
@@ -244,12 +244,12 @@ def addable(
     return "", ""
 
 
-def _one_node(group: NodeKind) -> Cluster:
+def _one_node(group: NodeKind) -> PlacementBook:
     """The books of a cluster that has but one node of this kind."""
     counted = {name: amount for name, amount in group["resources"].items() if name in ACCELERATORS}
     totals = {name: round(amount * UNIT) for name, amount in group["resources"].items() if name not in counted}
     devices = [DeviceSpec(name, index) for name, amount in counted.items() for index in range(int(amount))]
-    cluster = Cluster()
+    cluster = PlacementBook()
     cluster.add_node(NodeSpec(b"\0" * 28, group["name"], totals, devices, group["labels"], False))
     return cluster
 

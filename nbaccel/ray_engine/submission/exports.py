@@ -57,7 +57,7 @@ class Exporter:
         if key not in function._cache:
             wrapping = _wrapping()
             threshold = self._session.options.leak_threshold
-            about = wrapping.CodeFacts(function._short_name, "task", families, choice, calls == 1, threshold)
+            about = wrapping.CodeDescription(function._short_name, "task", families, choice, calls == 1, threshold)
             wrapped = getattr(wrapping, kind)(function._function, about)
             if about.leaves_process and not calls:
                 calls = _leftovers().WITHOUT_END

@@ -57,7 +57,7 @@ _KNOWN = ("GPU", *_BY_RESOURCE)
 
 
 @dataclass(frozen=True, slots=True)
-class TorchDevices:
+class WorkerDevices:
     """The devices of a worker as torch names them, and its backend.
 
     note  a sentence where that is not what one would expect, or ""
@@ -68,7 +68,7 @@ class TorchDevices:
     note: str = ""
 
 
-def choose(torch: Any, seat: Seat, kinds: Mapping[str, str]) -> TorchDevices:
+def choose(torch: Any, seat: Seat, kinds: Mapping[str, str]) -> WorkerDevices:
     """What a worker computes on. Raises RuntimeError for a device that is there and that torch cannot use."""
     resource = next((name for name in _KNOWN if seat.device_index.get(name)), None)
     if resource is None:
@@ -77,19 +77,19 @@ def choose(torch: Any, seat: Seat, kinds: Mapping[str, str]) -> TorchDevices:
                 "This worker holds a TPU, for which torch has no backend that nbaccel knows. Train on it with JAX, in "
                 "a DataParallelTrainer, or give TorchTrainer other devices."
             )
-        return TorchDevices(("cpu",), "gloo")
+        return WorkerDevices(("cpu",), "gloo")
     family = _family(torch, seat, resource)
     if not _is_available(torch, family):
         return _without(torch, seat, resource, family, kinds.get(resource, "logical"))
     devices = tuple(f"{family.type}:{index}" for index in seat.device_index[resource])
     if seat.shared:
-        return TorchDevices(
+        return WorkerDevices(
             devices,
             "gloo",
             f"Two ranks share a {resource}, which {family.backend} refuses, so the ranks are connected by gloo. Whole "
             f"devices for each rank let {family.backend} connect them.",
         )
-    return TorchDevices(devices, family.backend)
+    return WorkerDevices(devices, family.backend)
 
 
 def _family(torch: Any, seat: Seat, resource: str) -> Family:
@@ -110,14 +110,14 @@ def _is_available(torch: Any, family: Family) -> bool:
     return module is not None and bool(module.is_available())
 
 
-def _without(torch: Any, seat: Seat, resource: str, family: Family, kind: str) -> TorchDevices:
+def _without(torch: Any, seat: Seat, resource: str, family: Family, kind: str) -> WorkerDevices:
     ids = ", ".join(seat.facts.device_ids.get(resource, ()))
     if kind == "real":
         raise RuntimeError(
             f"This worker holds {resource} {ids}, which is a real device, but torch {torch.__version__} cannot use it. "
             f"Install {family.build}; if it is installed, its driver does not answer: `nbaccel doctor` says more."
         )
-    return TorchDevices(
+    return WorkerDevices(
         ("cpu",),
         "gloo",
         f"The {resource}s of this run are {kind}, so it computes on the CPU and the ranks are connected by gloo.",

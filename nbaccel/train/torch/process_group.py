@@ -17,7 +17,7 @@ from typing import Any
 import nbaccel
 from nbaccel.host_address import LOOPBACK
 from nbaccel.train import session
-from nbaccel.train.torch.choosing import TorchDevices, choose
+from nbaccel.train.torch.choosing import WorkerDevices, choose
 
 _JOIN_S = 60.0
 
@@ -49,7 +49,7 @@ def _threads() -> int:
     return max(1, int(held))
 
 
-def _join(torch: Any, here: session.Session, choice: TorchDevices, backend: str | None, timeout_s: int) -> Any:
+def _join(torch: Any, here: session.Session, choice: WorkerDevices, backend: str | None, timeout_s: int) -> Any:
     """Join the process group; returns rank 0's store, which lives as long as somebody holds it."""
     if not torch.distributed.is_available():
         raise RuntimeError(f"torch {torch.__version__} is built without torch.distributed: install another build.")
@@ -91,7 +91,7 @@ def _give_way_to_the_programs_own(distributed: Any) -> None:
     distributed.init_process_group = init_process_group
 
 
-def _set_variables(here: session.Session, choice: TorchDevices, host: str, port: int) -> None:
+def _set_variables(here: session.Session, choice: WorkerDevices, host: str, port: int) -> None:
     """The whole set of torchrun's, as its documentation lists it, and Accelerate's device."""
     seat = here.seat
     values: dict[str, Any] = {
@@ -124,7 +124,7 @@ def _prepare_backend(backend: str) -> None:
         os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")  # as Ray Train: a lost peer is an error
 
 
-def _leave(torch: Any, here: session.Session, choice: TorchDevices) -> None:
+def _leave(torch: Any, here: session.Session, choice: WorkerDevices) -> None:
     if torch.distributed.is_initialized():
         here.meet("end of the process group", None)  # who leaves first would cut off those who still compute
         torch.distributed.destroy_process_group()

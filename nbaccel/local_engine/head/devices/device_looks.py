@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from itertools import count
 
 from nbaccel.accelerators import Device
-from nbaccel.accelerators.metrics import DeviceMetrics
+from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.local_engine.head.poll import Timers
 from nbaccel.local_engine.head.side_process import Helper
 from nbaccel.local_engine.side_processes import prober
 
 PATIENCE_S = 0.5  # NVML answers in a millisecond once it is loaded, and may never answer when a driver hangs
 MOST_ASKED = 64  # of a prober that hangs
-Seen = Callable[[list[DeviceMetrics] | None], None]  # None: no answer in time
+Seen = Callable[[list[DeviceReading] | None], None]  # None: no answer in time
 Look = Callable[[list[Device], Seen], None]
 
 
@@ -25,7 +25,7 @@ class DeviceLooks:
         timers: Timers,
         prober: Helper,
         *,
-        learned: Callable[[Sequence[Device], Sequence[DeviceMetrics]], None],
+        learned: Callable[[Sequence[Device], Sequence[DeviceReading]], None],
         is_stopping: Callable[[], bool],
     ) -> None:
         self._timers = timers
@@ -47,11 +47,11 @@ class DeviceLooks:
 
     def came(self, report: prober.Looked) -> None:
         """The prober has answered; what comes too late for who asked is news all the same."""
-        metrics = [DeviceMetrics.from_dict(one) for one in report.metrics]
+        metrics = [DeviceReading.from_dict(one) for one in report.metrics]
         self._learned(self._asked.pop(report.number, []), metrics)
         self._answer(report.number, metrics)
 
-    def _answer(self, number: int, metrics: list[DeviceMetrics] | None) -> None:
+    def _answer(self, number: int, metrics: list[DeviceReading] | None) -> None:
         then = self._waiting.pop(number, None)
         if then is not None and not self._is_stopping():
             then(metrics)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nbaccel.accelerators import Device
-from nbaccel.accelerators.metrics import DeviceMetrics, nothing_known
+from nbaccel.accelerators.metrics import DeviceReading, nothing_known
 from nbaccel.local_engine.head.audience import Audience
 from nbaccel.local_engine.head.devices.device_looks import Look
 from nbaccel.local_engine.head.devices.nodes import Assigned, Key, Nodes
@@ -51,7 +51,7 @@ class DeviceWatch:
         self._look = look
         self._look_at_leases = look_at_leases  # what do other heads hold of this machine's devices now?
         self._offer = offer  # tells the scheduler what can be had of a device
-        self.metrics: dict[str, DeviceMetrics] = {}
+        self.metrics: dict[str, DeviceReading] = {}
         self.lost: dict[str, str] = {}  # why
         self.wanted = False
         self._deaths = 0
@@ -129,9 +129,9 @@ class DeviceWatch:
     def measured(self, report: prober.Measured) -> None:
         """One sample of all devices."""
         self._deaths = 0
-        self.seen(self._nodes.real(), [DeviceMetrics.from_dict(one) for one in report.metrics])
+        self.seen(self._nodes.real(), [DeviceReading.from_dict(one) for one in report.metrics])
 
-    def seen(self, devices: Sequence[Device], metrics: Sequence[DeviceMetrics]) -> None:
+    def seen(self, devices: Sequence[Device], metrics: Sequence[DeviceReading]) -> None:
         """Take note of what was measured, whoever asked for it."""
         if len(devices) == len(self._nodes.real()):
             self._heard_at = self._timers.now()

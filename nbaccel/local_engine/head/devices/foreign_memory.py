@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from nbaccel import proc
-from nbaccel.accelerators.metrics import DeviceMetrics
+from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.local_engine.head.devices.device_looks import Look
 from nbaccel.local_engine.head.devices.nodes import Nodes
 from nbaccel.scheduling.scheduler import Scheduler
@@ -37,7 +37,7 @@ class ForeignMemory:
         self._look_at = look
         self._look_at_leases = look_at_leases
         self._is_ours = is_ours  # whether a process is one of this head's workers
-        self._seen: dict[str, DeviceMetrics] = {}  # device -> its memory and processes, when last looked at
+        self._seen: dict[str, DeviceReading] = {}  # device -> its memory and processes, when last looked at
         self._looked_at = 0.0
 
     def look(self) -> None:
@@ -50,7 +50,7 @@ class ForeignMemory:
             return
         self._looked_at = now
 
-        def seen(metrics: list[DeviceMetrics] | None) -> None:
+        def seen(metrics: list[DeviceReading] | None) -> None:
             pairs = zip(devices, metrics or [], strict=False)
             self._seen.update((device.lease_key, each) for device, each in pairs)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nbaccel.accelerators import Device
-from nbaccel.accelerators.metrics import DeviceMetrics
+from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.device_memory import DEFAULT_THRESHOLD_BYTES
 from nbaccel.local_engine import wire
 from nbaccel.quantities import UNIT
@@ -68,7 +68,7 @@ class Leftovers:
         if not devices:
             return False
 
-        def seen(metrics: list[DeviceMetrics] | None) -> None:
+        def seen(metrics: list[DeviceReading] | None) -> None:
             try:
                 pairs = zip(devices, metrics or [], strict=False)
                 self._before[command.worker_id] = {device.lease_key: _before(each) for device, each in pairs}
@@ -108,7 +108,7 @@ class Leftovers:
 
     def _compare(
         self, task: Task, entry: TaskEntry, worker: WorkerProcess, devices: list[Device],
-        after: list[DeviceMetrics] | None, then: Then,
+        after: list[DeviceReading] | None, then: Then,
     ) -> None:  # fmt: skip
         before = self._before.get(worker.worker_id, {})
         kept = 0
@@ -190,7 +190,7 @@ class Leftovers:
         return any((row.resource, row.index) in places and row.held_by is not record for row in rows)
 
 
-def _before(metrics: DeviceMetrics) -> Before:
+def _before(metrics: DeviceReading) -> Before:
     return Before(metrics.memory_used_bytes, frozenset(pid for pid, _size in metrics.processes or ()))
 
 

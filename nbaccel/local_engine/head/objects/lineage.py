@@ -16,7 +16,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import PUT_INDEX, index_of, return_id, task_of
 from nbaccel.scheduling.events import TaskSubmitted
-from nbaccel.scheduling.moves import TaskState
+from nbaccel.scheduling.moves import TaskStatus
 from nbaccel.scheduling.terms import Task, TaskKind, Terms
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class Lineage:
     def _is_under_way(self, id: bytes) -> bool:
         """Its task goes on in another process, which will give it once more."""
         record = self._scheduler.task_record(task_of(id))
-        return index_of(id) < PUT_INDEX and record is not None and record.state < TaskState.FINISHED
+        return index_of(id) < PUT_INDEX and record is not None and record.state < TaskStatus.FINISHED
 
     def stream_ended(self, task_id: bytes, entry: TaskEntry, value: wire.Value) -> None:
         """A stream is over: lost items that it did not give once more will never be there."""

@@ -33,7 +33,7 @@ class AttemptClaim(Protocol):
 
 
 @dataclass(frozen=True)
-class CodeFacts:
+class CodeDescription:
     """What is known of a piece of code before it runs."""
 
     name: str
@@ -54,7 +54,7 @@ class noted:
 
     __slots__ = ("_about", "_claim", "_note", "passed")
 
-    def __init__(self, about: CodeFacts, claim: AttemptClaim | None = None) -> None:
+    def __init__(self, about: CodeDescription, claim: AttemptClaim | None = None) -> None:
         self._about = about
         self._claim = claim
         self._note: Note | None = None
@@ -92,7 +92,7 @@ class noted:
             reporter.flush()
 
 
-def _mark(error: BaseException, about: CodeFacts, note: Note) -> None:
+def _mark(error: BaseException, about: CodeDescription, note: Note) -> None:
     """Let the exception say where it was raised, and how: of chained exceptions and of groups Ray keeps less.
 
     The driver takes this off again.
@@ -124,7 +124,7 @@ def _as_it_is(error: BaseException) -> Any:
     return copyreg.__newobj__, (type(error), *error.args), error.__dict__  # type: ignore[attr-defined]
 
 
-def wrap(code: Code, about: CodeFacts) -> Code:
+def wrap(code: Code, about: CodeDescription) -> Code:
     """The same function with notes: plain, generator, async or async generator, as it was."""
     if inspect.isasyncgenfunction(code):
         wrapped = _async_generator(code, about)
@@ -141,7 +141,7 @@ def wrap(code: Code, about: CodeFacts) -> Code:
     return wrapped
 
 
-def attempt(code: Code, about: CodeFacts) -> Code:
+def attempt(code: Code, about: CodeDescription) -> Code:
     """A remote function behind a claim (see attempts), its first argument: it runs only where the claim is won."""
     if inspect.isgeneratorfunction(code):
 
@@ -179,7 +179,7 @@ def _anything(*args: object, **kwargs: object) -> None:
     """Has the signature that takes everything."""
 
 
-def _plain(code: Code, about: CodeFacts) -> Code:
+def _plain(code: Code, about: CodeDescription) -> Code:
     @functools.wraps(code)
     def run(*args: object, **kwargs: object) -> object:
         with noted(about):
@@ -200,7 +200,7 @@ def _is_cancelled() -> bool:
     return bool(ray._private.worker.global_worker.is_canceled)
 
 
-def _generator(code: Code, about: CodeFacts) -> Code:
+def _generator(code: Code, about: CodeDescription) -> Code:
     in_actor = about.kind == "actor call"
 
     @functools.wraps(code)
@@ -218,7 +218,7 @@ def _generator(code: Code, about: CodeFacts) -> Code:
     return run
 
 
-def _coroutine(code: Code, about: CodeFacts) -> Code:
+def _coroutine(code: Code, about: CodeDescription) -> Code:
     @functools.wraps(code)
     async def run(*args: object, **kwargs: object) -> object:
         with noted(about):
@@ -227,7 +227,7 @@ def _coroutine(code: Code, about: CodeFacts) -> Code:
     return run
 
 
-def _async_generator(code: Code, about: CodeFacts) -> Code:
+def _async_generator(code: Code, about: CodeDescription) -> Code:
     @functools.wraps(code)
     async def run(*args: object, **kwargs: object) -> AsyncIterator[object]:
         with noted(about):
@@ -250,20 +250,20 @@ def wrap_class(
         "__qualname__": cls.__qualname__,
         "__doc__": cls.__doc__,
     }
-    about = CodeFacts(f"{cls.__name__}.__init__", "actor creation", families, choice)
+    about = CodeDescription(f"{cls.__name__}.__init__", "actor creation", families, choice)
     members["__init__"] = _claimed_constructor(cls, about) if claimed else _constructor(cls, about)
     for name in dir(cls):
         member = inspect.getattr_static(cls, name)
         if inspect.isfunction(member) and (not name.startswith("__") or name == "__call__"):
             members[name] = _as_itself(
-                wrap(member, CodeFacts(f"{cls.__name__}.{name}", "actor call", families, choice))
+                wrap(member, CodeDescription(f"{cls.__name__}.{name}", "actor call", families, choice))
             )
             for mark, value in marks.get(name, {}).items():
                 setattr(members[name], mark, value)
     return type(cls)(cls.__name__, (cls,), members)
 
 
-def _constructor(cls: type, about: CodeFacts) -> Code:
+def _constructor(cls: type, about: CodeDescription) -> Code:
     """As a coroutine where the class's own is one: Ray awaits it."""
 
     async def construct_in_loop(self: object, *args: object, **kwargs: object) -> None:
@@ -280,7 +280,7 @@ def _constructor(cls: type, about: CodeFacts) -> Code:
     return _as_itself(functools.wraps(own)(construct)) if inspect.isfunction(own) else construct
 
 
-def _claimed_constructor(cls: type, about: CodeFacts) -> Code:
+def _claimed_constructor(cls: type, about: CodeDescription) -> Code:
     async def construct_in_loop(self: object, claim: AttemptClaim, *args: object, **kwargs: object) -> None:
         claim.check()
         try:

@@ -11,7 +11,7 @@ import pytest
 
 from nbaccel import accelerators
 from nbaccel.accelerators import Device, DeviceKind
-from nbaccel.accelerators.metrics import DeviceMetrics
+from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.leases.leases import Leases, default_directory
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.devices.room import DeviceRoom
@@ -102,7 +102,7 @@ class Place:
 def metrics(used_bytes: int | None = 0, *, lost: str | None = None, pids: tuple[int, ...] = ()) -> dict[str, object]:
     """What the prober says of one device."""
     processes = [(pid, GIB) for pid in pids]
-    return DeviceMetrics(memory_used_bytes=used_bytes, lost=lost, processes=processes).to_dict()
+    return DeviceReading(memory_used_bytes=used_bytes, lost=lost, processes=processes).to_dict()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from nbaccel.scheduling.commands import Command, Failure, RecallTasks, SendTask
 from nbaccel.scheduling.dispatch import Dispatcher
 from nbaccel.scheduling.events import TaskReturned, TasksGivenBack
 from nbaccel.scheduling.moves import BUSY, FINISHED, IN_GET, RUNNING, STOPPING, SUBMITTED, IllegalEvent
-from nbaccel.scheduling.placement import Cluster
+from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.tasks import Shape, TaskRecord, TaskTable
 from nbaccel.scheduling.timers import Timers
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
@@ -24,14 +24,14 @@ MAX_FAILED_STARTS = 3
 RECALL_WORTH_S = 0.0005  # fewer seconds of work than this are done before a recalled task could run elsewhere
 
 
-class Leases:
+class Loans:
     """Workers of plain tasks, from their first task to their death."""
 
     def __init__(
         self,
         out: list[Command],
         timers: Timers,
-        cluster: Cluster,
+        cluster: PlacementBook,
         tasks: TaskTable,
         workers: WorkerTable,
         dispatcher: Dispatcher,
@@ -113,7 +113,7 @@ class Leases:
         return calls >= record.task.terms.max_calls
 
     def _go_on(self, worker: WorkerRecord, done: TaskRecord, average: float, now: float) -> None:
-        """The next of its queue runs now; it is sent more ahead, or its lease ends."""
+        """The next of its queue runs now; it is sent more ahead, or its loan ends."""
         hold = worker.hold
         assert hold is not None
         if hold.lent:  # a thread of the task still waits for something: the task is over all the same
@@ -167,7 +167,7 @@ class Leases:
     def _send_ahead(self, worker: WorkerRecord, shape: Shape, now: float) -> None:
         queue, hold, out = worker.queue, worker.hold, self._out
         assert hold is not None
-        room = min(worker.window, 1 + shape.size // (shape.leases or 1)) - len(queue)
+        room = min(worker.window, 1 + shape.size // (shape.loans or 1)) - len(queue)
         while room > 0:
             record = shape.first()
             if (
