@@ -192,7 +192,7 @@ class Stage:
         if task.kind is TaskKind.ACTOR_CREATION:
             actor = self._engine.actors.entries[task.actor_id or b""]
             actor.worker_id, actor.node_id, actor.device_ids = worker.worker_id, command.node_id, told
-        run = wire.Run(
+        run = wire.RunTask(
             task.task_id, 0, entry.submit.args, [], told, environ, record.attempt if record else 0, command.choice,
             task.actor_id or b"",
         )  # fmt: skip
@@ -269,7 +269,7 @@ class Stage:
         why_not = set_up(running.environment or {})
         if why_not:
             value = failures.failed("RuntimeEnvSetupError", why_not)
-            return wire.Done(running.task_id, [wire.Result(value)] * max(terms.num_returns, 1), failed=True)
+            return wire.Done(running.task_id, [wire.ReturnValue(value)] * max(terms.num_returns, 1), failed=True)
         args, kwargs = self.execution.arguments(running)
         if terms.kind is TaskKind.ACTOR_CREATION:
             return self._construct(worker, running, args, kwargs)
@@ -288,7 +288,7 @@ class Stage:
         worker.creation = running
         cls = self.execution.code(running.terms, running.run.choice)
         worker.house(cls, args, kwargs)
-        return wire.Done(running.task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
+        return wire.Done(running.task_id, [wire.ReturnValue(wire.Value(wire.OK, codec.NONE))])
 
     # ---- calls of asyncio actors
 
@@ -343,7 +343,7 @@ class Stage:
                 item.append(self.execution.item(running, stream.index, stream.next()))
                 return None
             except StopIteration:
-                return wire.Done(running.task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
+                return wire.Done(running.task_id, [wire.ReturnValue(wire.Value(wire.OK, codec.NONE))])
 
         try:
             done = self._guarded(running, work)
@@ -377,7 +377,7 @@ class Stage:
 
     def abandon(self, stream: PausedStream) -> None:
         """Its reader has gone."""
-        self._end_stream(stream, wire.Done(stream.running.task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))]))
+        self._end_stream(stream, wire.Done(stream.running.task_id, [wire.ReturnValue(wire.Value(wire.OK, codec.NONE))]))
 
     # ---- ends
 
@@ -409,7 +409,7 @@ class Stage:
         if entry.results is not None:
             self._write(command.task, entry.results)
 
-    def _write(self, task: Task, results: list[wire.Result]) -> None:
+    def _write(self, task: Task, results: list[wire.ReturnValue]) -> None:
         values, raised = self._engine.values, self.execution.raised.pop(task.task_id, None)
         last = outcomes.last_item(task, 0, results) if task.terms.num_returns == wire.STREAMING else None
         if last is not None:
@@ -455,7 +455,7 @@ def _exit_of(running: Running) -> wire.Done:
         "ActorDiedError", "The actor ended itself: exit_actor() was called.", actor_id=running.run.actor_id.hex()
     )
     return wire.Done(
-        running.task_id, [wire.Result(value)] * max(running.terms.num_returns, 1), failed=True, exiting=True
+        running.task_id, [wire.ReturnValue(value)] * max(running.terms.num_returns, 1), failed=True, exiting=True
     )
 
 

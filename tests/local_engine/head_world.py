@@ -53,7 +53,7 @@ class FakeWorker:
     def __init__(self, worker_id: bytes, pid: int, sock: socket.socket) -> None:
         self.worker_id, self.pid, self.sock = worker_id, pid, sock
         self.reader = framing.FrameReader(wire.decode_to_client)
-        self.runs: list[wire.Run] = []
+        self.runs: list[wire.RunTask] = []
         self.status: int | None = None  # how it ended, once it has
 
 
@@ -185,7 +185,7 @@ class HeadWorld:
         record = self.parts.scheduler.task_record(run.task_id)
         returns = record.task.terms.returns if record is not None else 1
         value = wire.Value(wire.RAISED if failed else wire.OK, b"x")
-        results = [wire.Result(value) for _ in range(max(1, returns))]
+        results = [wire.ReturnValue(value) for _ in range(max(1, returns))]
         worker.sock.send(wire.frame([wire.Done(run.task_id, results, failed=failed, note="ValueError" * failed)]))
         self.settle()
 
@@ -199,7 +199,7 @@ class HeadWorld:
             self.dies(self.workers[pid])
 
     def _worker_heard(self, worker: FakeWorker, message: Any) -> None:
-        if type(message) is wire.Run:
+        if type(message) is wire.RunTask:
             worker.runs.append(message)
         elif type(message) is wire.Recall:
             back, worker.runs = worker.runs[1:], worker.runs[:1]

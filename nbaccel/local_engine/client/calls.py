@@ -181,7 +181,7 @@ class Client(ObjectClient):
 
     def _dump_arguments(
         self, plain: list[Any], named: dict[str, Any], refs: list[bytes], code: Any
-    ) -> bytes | codec.Parts:
+    ) -> bytes | codec.PayloadPieces:
         try:
             return codec.dump((plain, named), refs)
         except Exception as error:  # whatever a user's __reduce__ raises

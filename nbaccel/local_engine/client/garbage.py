@@ -13,7 +13,7 @@ from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.wire.driver_questions import GarbageCollected, told
 
 
-class Collector:
+class GarbageCollector:
     """Answers CollectGarbage."""
 
     def __init__(self, link: Link) -> None:

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.far_end import HEAD, FarEnd
-from nbaccel.local_engine.client.link_states import LEFT, MOVES, Life, Request, Writer
+from nbaccel.local_engine.client.link_states import LEFT, MOVES, LinkLife, Request, Writer
 from nbaccel.local_engine.wire import framing
 from nbaccel.views.question import Question
 
@@ -58,7 +58,7 @@ class Link:
         self._question_lock = threading.Lock()
         self.receivers: dict[type, Callable[[Any], None]] = {wire.Answer: self._answered, wire.Refused: self._refused}
         self.before_write: Callable[[], None] | None = None  # appends what has gathered elsewhere (releases)
-        self.life = Life.OPEN
+        self.life = LinkLife.OPEN
         self.lost: str | None = None  # why nothing can be said any more
         self._threads: list[threading.Thread] = []
 
@@ -213,7 +213,7 @@ class Link:
         self.lost = why
         self._room.set()
         self._move("end")
-        if self.life is Life.LOST:
+        if self.life is LinkLife.LOST:
             self._on_lost(why)
         with self._question_lock:
             waiting = list(self._questions.values())
@@ -275,7 +275,7 @@ class Link:
 
     def _move(self, event: str) -> None:
         life = MOVES[self.life, event]
-        assert isinstance(life, Life)
+        assert isinstance(life, LinkLife)
         self.life = life
 
     def close(self) -> None:
@@ -295,7 +295,7 @@ class Link:
 
     def forget(self) -> None:
         """In a forked child: close our copy without a word."""
-        self.life = Life.LOST
+        self.life = LinkLife.LOST
         self.lost = f"this process ({os.getpid()}) was forked from one that is connected to a head, and is not itself"
         self._sock.close()
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Life(Enum):
+class LinkLife(Enum):
     """Of a link."""
 
     OPEN = "open"
@@ -41,16 +41,16 @@ class Writer(Enum):
     SLEEPS = "sleeps"
 
 
-State = Life | Request | Writer
+State = LinkLife | Request | Writer
 MOVES: dict[tuple[State, str], State] = {
-    (Life.OPEN, "close"): Life.CLOSING,
-    (Life.OPEN, "end"): Life.LOST,
-    (Life.CLOSING, "close"): Life.CLOSING,
-    (Life.CLOSING, "end"): Life.CLOSED,
-    (Life.CLOSED, "close"): Life.CLOSED,
-    (Life.CLOSED, "end"): Life.CLOSED,
-    (Life.LOST, "close"): Life.CLOSED,
-    (Life.LOST, "end"): Life.LOST,
+    (LinkLife.OPEN, "close"): LinkLife.CLOSING,
+    (LinkLife.OPEN, "end"): LinkLife.LOST,
+    (LinkLife.CLOSING, "close"): LinkLife.CLOSING,
+    (LinkLife.CLOSING, "end"): LinkLife.CLOSED,
+    (LinkLife.CLOSED, "close"): LinkLife.CLOSED,
+    (LinkLife.CLOSED, "end"): LinkLife.CLOSED,
+    (LinkLife.LOST, "close"): LinkLife.CLOSED,
+    (LinkLife.LOST, "end"): LinkLife.LOST,
     (Request.NOTHING, "nudge"): Request.SOON,
     (Request.NOTHING, "say"): Request.NOW,
     (Request.NOTHING, "flush"): Request.NOTHING,
@@ -64,4 +64,4 @@ MOVES: dict[tuple[State, str], State] = {
     (Writer.LOOKS, "kick"): Writer.LOOKS,
     (Writer.SLEEPS, "kick"): Writer.LOOKS,
 }
-LEFT = (Life.CLOSING, Life.CLOSED)
+LEFT = (LinkLife.CLOSING, LinkLife.CLOSED)

@@ -26,13 +26,13 @@ from nbaccel.local_engine import arena_trouble, wire
 from nbaccel.local_engine.client.arena_writer import ArenaWriter
 from nbaccel.local_engine.client.environment_spec import Environment
 from nbaccel.local_engine.client.exports import Exports
-from nbaccel.local_engine.client.garbage import Collector
+from nbaccel.local_engine.client.garbage import GarbageCollector
 from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.pending_calls import PendingCalls
 from nbaccel.local_engine.client.published import PublishedRecords
 from nbaccel.local_engine.client.rooms import Room, Rooms
-from nbaccel.local_engine.client.streams import Streams
+from nbaccel.local_engine.client.streams import StreamReaders
 from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.wire import driver_questions as asks
@@ -60,9 +60,9 @@ class ObjectClient:
         self.holdings = Holdings(link)
         self.values = Values(link, self.holdings, arena_fd)
         self.rooms = Rooms(link)
-        self._collector = Collector(link)
+        self._collector = GarbageCollector(link)
         self.published = PublishedRecords(link)
-        self.streams = Streams(self)
+        self.streams = StreamReaders(self)
         self._pending_calls = PendingCalls(self.values)
         self._arena_fd = arena_fd
         self._writer = ArenaWriter(arena_fd)
@@ -103,7 +103,7 @@ class ObjectClient:
         refs: list[bytes] = []
         return self._put(self._dump(value, refs, "the value"), refs)
 
-    def _put(self, payload: bytes | codec.Parts, refs: list[bytes]) -> ObjectRef[Any]:
+    def _put(self, payload: bytes | codec.PayloadPieces, refs: list[bytes]) -> ObjectRef[Any]:
         value, room = self.store(payload)
         return self._put_value(value, room, refs)
 
@@ -121,7 +121,7 @@ class ObjectClient:
             room.used = True
         return ref
 
-    def store(self, payload: bytes | codec.Parts, status: int = wire.OK) -> tuple[wire.Value, Room | None]:
+    def store(self, payload: bytes | codec.PayloadPieces, status: int = wire.OK) -> tuple[wire.Value, Room | None]:
         """A value for the wire; what is large is written into the arena, whose room is used once the head knows."""
         if isinstance(payload, bytes):
             return wire.Value(status, payload), None
@@ -312,7 +312,7 @@ class ObjectClient:
     def stream_end(self, stream: ObjectRefGenerator) -> ObjectRef[Any]:
         return self.streams.end_ref(stream)
 
-    def _dump(self, value: Any, refs: list[bytes], what: str) -> bytes | codec.Parts:
+    def _dump(self, value: Any, refs: list[bytes], what: str) -> bytes | codec.PayloadPieces:
         try:
             return codec.dump(value, refs)
         except Exception as error:  # whatever a user's __reduce__ raises

@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.client.object_client import ObjectClient
 
 
-class _Stream(msgspec.Struct):
+class _ReadStream(msgspec.Struct):
     items: deque[bytes] = msgspec.field(default_factory=deque)
     taken: int = 0
     ended: bool = False
     callbacks: list[Callable[[], None]] = []
 
 
-class Streams:
+class StreamReaders:
     """All streams that this process reads."""
 
     def __init__(self, client: ObjectClient) -> None:
         self._client = client
-        self._open: dict[bytes, _Stream] = {}
+        self._open: dict[bytes, _ReadStream] = {}
         self._changed = threading.Condition()
         client.link.receivers[wire.StreamItem] = self._item_came
         client.link.receivers[wire.StreamEnd] = self._end_came
@@ -44,7 +44,7 @@ class Streams:
         end = return_id(task_id, 0)
         self._client.holdings.created(end)
         self._client.values.expect((end,))
-        self._open[task_id] = _Stream()
+        self._open[task_id] = _ReadStream()
         return ObjectRefGenerator(task_id, self._client.engine, None, cell)
 
     def _item_came(self, message: wire.StreamItem) -> None:
@@ -95,7 +95,7 @@ class Streams:
         if self._client.link.lost is not None:
             raise exceptions.HeadDiedError(self._client.link.lost)
 
-    def _wait(self, stream: _Stream, timeout_s: float | None) -> bool:
+    def _wait(self, stream: _ReadStream, timeout_s: float | None) -> bool:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         with self._client.blocked(), self._changed:
             while not stream.items and not stream.ended:

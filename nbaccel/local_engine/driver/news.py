@@ -42,7 +42,7 @@ class News:
         self.link = Link(sock, on_lost=lambda why: self._lost())
         receivers = self.link.receivers
         receivers[wire.Lines] = self._lines
-        receivers[wire.Notice] = self._notice
+        receivers[wire.NoticeMessage] = self._notice
         receivers[wire.Picture] = self._picture
         receivers[wire.LogsDrained] = lambda message: self._drained.set()
         receivers[wire.Refused] = lambda message: self._drained.set()
@@ -55,7 +55,7 @@ class News:
                 sinks.Printed(message.name, message.pid, message.stream, message.text, message.parent)
             )
 
-    def _notice(self, message: wire.Notice) -> None:
+    def _notice(self, message: wire.NoticeMessage) -> None:
         if message.kind == wire.UNREAD and os.environ.get("RAY_IGNORE_UNHANDLED_ERRORS") == "1":  # as for Ray's own
             return
         sinks.installed.notice(sinks.Notice(message.kind, message.message, message.parent, message.task_id))

@@ -10,7 +10,7 @@ from nbaccel.local_engine import wire
 class Audience(Protocol):
     """Drivers' notebooks, and whoever watches pictures."""
 
-    def notice(self, job_number: int, message: wire.Notice) -> None:
+    def notice(self, job_number: int, message: wire.NoticeMessage) -> None:
         """Show this to the driver of a job."""
 
     def alert(self, kind: str, message: str, **where: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.picture import Picture
+from nbaccel.local_engine.head.picture import SnapshotBuilder
 from nbaccel.local_engine.head.reasons import Reasons
 from nbaccel.local_engine.head.state_rows import StateRows
 from nbaccel.local_engine.wire import driver_questions as asks
@@ -19,7 +19,7 @@ class ClusterAnswers:
 
     def __init__(
         self,
-        picture: Picture,
+        picture: SnapshotBuilder,
         state_rows: StateRows,
         reasons: Reasons,
         *,

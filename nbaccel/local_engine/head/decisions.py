@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from nbaccel.local_engine.head.notes import Note
-from nbaccel.local_engine.head.poll import Timers
+from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.scheduling.commands import Command, WakeAt
 from nbaccel.scheduling.events import Event, TimePassed
 from nbaccel.scheduling.moves import IllegalEvent
@@ -20,7 +20,13 @@ class Decisions:
     """Asks the scheduler about each event, and has its commands carried out before the next event is told."""
 
     def __init__(
-        self, timers: Timers, scheduler: Scheduler, *, carry_out: CarryOut, note: Note, is_stopping: Callable[[], bool]
+        self,
+        timers: LoopTimers,
+        scheduler: Scheduler,
+        *,
+        carry_out: CarryOut,
+        note: Note,
+        is_stopping: Callable[[], bool],
     ) -> None:
         self._timers = timers
         self._scheduler = scheduler

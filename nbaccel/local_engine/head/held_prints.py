@@ -20,7 +20,7 @@ from nbaccel.scheduling.events import WorkerBlocked, WorkerUnblocked
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.decisions import Tell
-    from nbaccel.local_engine.head.poll import Timers
+    from nbaccel.local_engine.head.poll import LoopTimers
     from nbaccel.local_engine.head.records import WorkerProcess
     from nbaccel.scheduling.scheduler import Scheduler
 
@@ -40,7 +40,7 @@ class _Held:
 class HeldPrints:
     """All pipes that wait for their reader."""
 
-    def __init__(self, timers: Timers, scheduler: Scheduler, tell: Tell) -> None:
+    def __init__(self, timers: LoopTimers, scheduler: Scheduler, tell: Tell) -> None:
         self._timers = timers
         self._scheduler = scheduler
         self._tell = tell

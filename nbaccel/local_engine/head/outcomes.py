@@ -111,22 +111,22 @@ def failure_value(command: FailTask, actor: ActorEntry | None, ending: Ending = 
     return failures.failed(kind, command.message, **facts)
 
 
-def same_for_all(entry: TaskEntry, value: wire.Value) -> list[wire.Result]:
+def same_for_all(entry: TaskEntry, value: wire.Value) -> list[wire.ReturnValue]:
     """An error as the results of a task: each of its objects is the error."""
-    return [wire.Result(value)] * max(entry.terms.returns, 1)
+    return [wire.ReturnValue(value)] * max(entry.terms.returns, 1)
 
 
-def objects_of(task: Task, results: list[wire.Result]) -> list[tuple[bytes, wire.Result]]:
+def objects_of(task: Task, results: list[wire.ReturnValue]) -> list[tuple[bytes, wire.ReturnValue]]:
     """The objects that the results of a task become, by id."""
     terms = task.terms
     if terms.returns and terms.num_returns == wire.STREAMING:
         value = results[0].value
         # What the generator raised is its last item; the stream itself has come to its end all the same.
-        return [(return_id(task.task_id, 0), wire.Result(NOTHING if value.status == wire.RAISED else value))]
+        return [(return_id(task.task_id, 0), wire.ReturnValue(NOTHING if value.status == wire.RAISED else value))]
     return [(return_id(task.task_id, index), result) for index, result in enumerate(results[: terms.returns])]
 
 
-def last_item(task: Task, items: int, results: list[wire.Result]) -> tuple[bytes, wire.Value] | None:
+def last_item(task: Task, items: int, results: list[wire.ReturnValue]) -> tuple[bytes, wire.Value] | None:
     """The error that ends a stream of so many items, as the item after them; None where it ended well."""
     value = results[0].value
     return (return_id(task.task_id, items + 1), value) if value.status != wire.OK else None

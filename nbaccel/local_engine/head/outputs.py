@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nbaccel.local_engine.head.held_prints import HeldPrints
-from nbaccel.local_engine.head.poll import Timers
+from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.records import WorkerProcess
 from nbaccel.local_engine.head.side_process import Helpers
 from nbaccel.local_engine.side_processes import log
@@ -22,7 +22,7 @@ class Readers(Protocol):
 
 
 @dataclass(slots=True)
-class _Stream:
+class _OutputPipe:
     """One pipe, and where its reading stands: all that a new log process needs."""
 
     worker: WorkerProcess
@@ -37,11 +37,13 @@ class _Stream:
 class Outputs:
     """All pipes of a head's workers, living and dead."""
 
-    def __init__(self, timers: Timers, helpers: Helpers, directory: str, held: HeldPrints, readers: Readers) -> None:
+    def __init__(
+        self, timers: LoopTimers, helpers: Helpers, directory: str, held: HeldPrints, readers: Readers
+    ) -> None:
         self._timers = timers
         self._readers = readers
         self._directory = os.path.join(directory, "logs")
-        self._streams: dict[int, _Stream] = {}
+        self._streams: dict[int, _OutputPipe] = {}
         self._unwatched: list[int] = []  # the log process has no descriptors for them
         self._next_pipe = 1
         self._next_drain = 1
@@ -58,7 +60,7 @@ class Outputs:
             os.set_blocking(read, False)
             path = os.path.join(self._directory, f"worker-{worker.worker_id.hex()[:16]}.{suffix}")
             pipe, self._next_pipe = self._next_pipe, self._next_pipe + 1
-            self._streams[pipe] = _Stream(worker, number, read, path)
+            self._streams[pipe] = _OutputPipe(worker, number, read, path)
             self._add(pipe)
             ends.append(write)
         return ends[0], ends[1]

@@ -33,7 +33,7 @@ from nbaccel.local_engine.head.orders import Orders
 from nbaccel.local_engine.head.orphaned_work import OrphanedWork
 from nbaccel.local_engine.head.outputs import Outputs
 from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.picture import Picture
+from nbaccel.local_engine.head.picture import SnapshotBuilder
 from nbaccel.local_engine.head.poll import Poll
 from nbaccel.local_engine.head.published import Published
 from nbaccel.local_engine.head.questions import Questions
@@ -47,7 +47,7 @@ from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.room import Around, TaskRoom
 from nbaccel.local_engine.head.unread_errors import UnreadErrors
 from nbaccel.local_engine.head.until_done import UntilDone
-from nbaccel.local_engine.head.virtual_nodes import VirtualNodes
+from nbaccel.local_engine.head.virtual_nodes import HeadVirtualNodes
 from nbaccel.local_engine.head.watchers import Watchers
 from nbaccel.local_engine.head.worker_logs import WorkerLogs
 from nbaccel.local_engine.head.worker_processes import WorkerProcesses
@@ -59,7 +59,7 @@ from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.views import observer_lines
 
 
-class Life(Protocol):
+class HeadLife(Protocol):
     """The life of the head as a process, for what its parts bring about."""
 
     stopping: str  # why it ends; "" while it does not
@@ -74,7 +74,7 @@ class Life(Protocol):
 class Parts:
     """All components of one head."""
 
-    def __init__(self, life: Life, config: Config, arena_fd: int, zygote: socket.socket) -> None:
+    def __init__(self, life: HeadLife, config: Config, arena_fd: int, zygote: socket.socket) -> None:
         self._life = life
         self._config = config
         self.poll = Poll()
@@ -193,7 +193,7 @@ class Parts:
             is_stopping=self._is_stopping,
         )
         self.nodes = self.devices.nodes
-        self.virtual_nodes = VirtualNodes(self.nodes, self.lineage, self.tell)
+        self.virtual_nodes = HeadVirtualNodes(self.nodes, self.lineage, self.tell)
 
     def _make_views(self) -> None:
         self.published = Published(self.peers, self.send, self.watchers.changed)
@@ -202,7 +202,7 @@ class Parts:
             self.scheduler, self.tell, lambda id, owner, value: self.delivery.fill(id, value, [], owner)
         )
         self.orphaned_work = OrphanedWork(self.scheduler, self.objects, self.tell, owner_died=self.groups.owner_died)
-        self.picture = Picture(
+        self.picture = SnapshotBuilder(
             self._config,
             self.scheduler,
             self.nodes,
@@ -385,11 +385,11 @@ class Parts:
 
     def _job_began(self, job: Job) -> None:
         for problem in self.zygotes.preloading_problems():
-            self.watchers.notice(job.number, wire.Notice("preload", problem))
+            self.watchers.notice(job.number, wire.NoticeMessage("preload", problem))
 
     def warn_all(self, kind: str, message: str) -> None:
         for job in self.jobs.by_number.values():
-            self.watchers.notice(job.number, wire.Notice(kind, message))
+            self.watchers.notice(job.number, wire.NoticeMessage(kind, message))
 
     def _bye(self, peer: Peer, message: wire.Bye) -> None:
         peer.left = True

@@ -39,7 +39,7 @@ MOST_JOBS = 100
 MOST_ALERTS = 20
 
 
-class Picture:
+class SnapshotBuilder:
     """Draws what the head knows."""
 
     def __init__(

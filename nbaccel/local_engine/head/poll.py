@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 
-class Timers(Protocol):
+class LoopTimers(Protocol):
     """The loop's clock, for components that wait for nothing but time."""
 
     def now(self) -> float: ...
@@ -18,7 +18,7 @@ class Timers(Protocol):
     def after(self, pause_s: float, call: Callable[[], None]) -> None: ...
 
 
-class Loop(Timers, Protocol):
+class Loop(LoopTimers, Protocol):
     """The loop, for components that have descriptors of their own."""
 
     def register(self, source: Any, on_readable: Callable[[], None]) -> None: ...

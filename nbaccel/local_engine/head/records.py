@@ -19,7 +19,7 @@ class Job(msgspec.Struct):
     namespace: str
     news: Any = None  # Peer
     held_lines: list[wire.Lines] = []  # printed before the news connection was there
-    notices: list[wire.Notice] = []
+    notices: list[wire.NoticeMessage] = []
     started_at: float = 0.0
     name: str = ""  # the notebook's or script's, with the pid where another job has the same
     ended: bool = False
@@ -45,7 +45,7 @@ class TaskEntry(msgspec.Struct):
     choice: int = 0
     choice_why: str = ""
     attempt: int = 0
-    results: list[wire.Result] | None = None
+    results: list[wire.ReturnValue] | None = None
     written: int = 0  # results that are in the table of objects
     failed: bool = False
     note: str = ""

@@ -49,4 +49,4 @@ class SpoiledWorkers:
             f"{said.advice}"
         )
         self._note(words)
-        self._audience.notice(worker.setup_job, wire.Notice("process", words, said.cell, said.parent))
+        self._audience.notice(worker.setup_job, wire.NoticeMessage("process", words, said.cell, said.parent))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from nbaccel.local_engine.head.picture import Picture, plain
+from nbaccel.local_engine.head.picture import SnapshotBuilder, plain
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.devices.nodes import Nodes
@@ -25,7 +25,7 @@ class StateRows:
 
     def __init__(
         self,
-        picture: Picture,
+        picture: SnapshotBuilder,
         objects: Objects,
         nodes: Nodes,
         *,

@@ -22,7 +22,7 @@ from nbaccel.scheduling.terms import TaskKind
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.audience import Audience
     from nbaccel.local_engine.head.objects.ledger import Objects
-    from nbaccel.local_engine.head.poll import Timers
+    from nbaccel.local_engine.head.poll import LoopTimers
     from nbaccel.scheduling.scheduler import Scheduler
 
 MORE_EVERY_S = 1.0
@@ -37,7 +37,7 @@ class UnreadErrors:
 
     def __init__(
         self,
-        timers: Timers,
+        timers: LoopTimers,
         scheduler: Scheduler,
         objects: Objects,
         workers: Mapping[bytes, WorkerProcess],
@@ -96,7 +96,7 @@ class UnreadErrors:
         terms = entry.terms
         unasked = "" if terms.kind is TaskKind.ACTOR_CREATION else f" and nobody asked for {result}"
         words = f"{terms.name}{failed}{unasked}: {entry.note}"
-        self._audience.notice(kind[0], wire.Notice(wire.UNREAD, words, terms.cell, terms.parent))
+        self._audience.notice(kind[0], wire.NoticeMessage(wire.UNREAD, words, terms.cell, terms.parent))
         self._more[kind] = 0, entry
         self._timers.after(MORE_EVERY_S, lambda: self._say_more(kind))
 

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable
 
 from nbaccel.local_engine.head.notes import Note
-from nbaccel.local_engine.head.poll import Timers
+from nbaccel.local_engine.head.poll import LoopTimers
 
 FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 60.0
@@ -18,7 +18,7 @@ class UntilDone:
     Whatever the exception, somebody waits for the act or something stays taken until it is done. It is noted each time.
     """
 
-    def __init__(self, timers: Timers, note: Note) -> None:
+    def __init__(self, timers: LoopTimers, note: Note) -> None:
         self._timers = timers
         self._note = note
 

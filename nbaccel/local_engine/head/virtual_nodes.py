@@ -23,7 +23,7 @@ B = TypeVar("B")
 DEFAULT_MEMORY_BYTES = 4 << 30
 
 
-class VirtualNodes:
+class HeadVirtualNodes:
     """Adds nodes to a head, and takes them away."""
 
     def __init__(self, nodes: Nodes, lineage: Lineage, tell: Tell) -> None:

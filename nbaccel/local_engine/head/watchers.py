@@ -24,7 +24,7 @@ from nbaccel.views.snapshot import Alert, Snapshot
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.connections import Send
-    from nbaccel.local_engine.head.poll import Timers
+    from nbaccel.local_engine.head.poll import LoopTimers
     from nbaccel.scheduling.scheduler import Scheduler
 
 PICTURES_PER_S = 4
@@ -41,7 +41,7 @@ class Watchers:
 
     def __init__(
         self,
-        timers: Timers,
+        timers: LoopTimers,
         scheduler: Scheduler,
         jobs: Mapping[int, Job],
         send: Send,
@@ -118,7 +118,7 @@ class Watchers:
         """There is a new log process, which goes on by itself."""
         self._gates.clear()
 
-    def notice(self, job_number: int, message: wire.Notice) -> None:
+    def notice(self, job_number: int, message: wire.NoticeMessage) -> None:
         job = self._jobs.get(job_number)
         if job is None or (job.ended and message.message):  # what waited has ended too: its line is still taken away
             return
@@ -132,7 +132,9 @@ class Watchers:
         record = self._scheduler.task_record(command.task_id) if command.task_id else None
         terms = record.task.payload.terms if record is not None else None
         cell, parent = (terms.cell, terms.parent) if terms else ("", b"")
-        self.notice(command.job, wire.Notice(command.kind, command.message, cell, parent, command.task_id or b""))
+        self.notice(
+            command.job, wire.NoticeMessage(command.kind, command.message, cell, parent, command.task_id or b"")
+        )
         task_id = command.task_id.hex() if command.task_id else None
         self.alerts = [alert for alert in self.alerts if alert.task_id != task_id or alert.kind not in _OF_WAITING]
         if command.message and command.kind in _OF_WAITING:

@@ -19,7 +19,7 @@ from nbaccel.local_engine.head.devices.nodes import Assigned
 from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.outcomes import Ending
 from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.poll import Timers
+from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.records import WorkerProcess
 from nbaccel.local_engine.head.until_done import UntilDone
 from nbaccel.local_engine.head.zygotes import Zygotes
@@ -49,7 +49,7 @@ class WorkerProcesses:
 
     def __init__(
         self,
-        timers: Timers,
+        timers: LoopTimers,
         connections: Connections,
         zygotes: Zygotes,
         pipes: Pipes,

@@ -70,7 +70,7 @@ def _is_simple(value: Any, depth: int = 3) -> bool:
     return False
 
 
-class Parts:
+class PayloadPieces:
     """A payload in pieces, so that large buffers are written where they belong without being joined first."""
 
     __slots__ = ("_pieces", "size")
@@ -87,7 +87,7 @@ class Parts:
         return b"".join(self.pieces())
 
 
-def dump(value: Any, refs: list[bytes]) -> bytes | Parts:
+def dump(value: Any, refs: list[bytes]) -> bytes | PayloadPieces:
     """Serialise a value; `refs` gets the ids of the refs inside it.
 
     Raises whatever the value's own pickling raises.
@@ -116,12 +116,12 @@ def _lies_in_one_piece(array: Any) -> bool:
     return bool(array.flags.forc) and not array.dtype.hasobject
 
 
-def _without_buffers(chunks: list[Any]) -> bytes | Parts:
+def _without_buffers(chunks: list[Any]) -> bytes | PayloadPieces:
     size = 1 + sum(map(len, chunks))
-    return b"".join([PLAIN, *chunks]) if size <= LARGE_BYTES else Parts([PLAIN, *chunks], size)
+    return b"".join([PLAIN, *chunks]) if size <= LARGE_BYTES else PayloadPieces([PLAIN, *chunks], size)
 
 
-def _with_buffers(chunks: list[Any], buffers: list[tuple[Any, bool]]) -> Parts:
+def _with_buffers(chunks: list[Any], buffers: list[tuple[Any, bool]]) -> PayloadPieces:
     sizes = [sum(map(len, chunks)), *(piece.nbytes | (_WRITABLE if writable else 0) for piece, writable in buffers)]
     kind = PRIVATE if any(writable for _piece, writable in buffers) else BUFFERS
     head = kind + _U32.pack(len(buffers)) + Struct(f"<{len(sizes)}Q").pack(*sizes)
@@ -133,7 +133,7 @@ def _with_buffers(chunks: list[Any], buffers: list[tuple[Any, bool]]) -> Parts:
             pieces.append(bytes(gap))
         pieces.append(piece)
         size += gap + piece.nbytes
-    return Parts(pieces, size)
+    return PayloadPieces(pieces, size)
 
 
 def load(payload: Any) -> Any:
@@ -181,7 +181,7 @@ def _loaded(view: memoryview, *, is_own: bool, all_writable: bool = False) -> An
     return pickle.loads(body, buffers=buffers)
 
 
-def dump_code(code: Any) -> bytes | Parts:
+def dump_code(code: Any) -> bytes | PayloadPieces:
     """Serialise a function, a class or types, by value where a worker could not import them."""
     parts = pickled(code)
     return _with_buffers(parts.chunks, parts.pieces) if parts.pieces else _without_buffers(parts.chunks)

@@ -38,7 +38,7 @@ class Value(msgspec.Struct, array_like=True, gc=False):
     size: int = 0
 
 
-class Result(msgspec.Struct, array_like=True):
+class ReturnValue(msgspec.Struct, array_like=True):
     """One return value and the refs inside it."""
 
     value: Value
@@ -181,7 +181,7 @@ class Done(Message):
     """A task ended in this worker."""
 
     task_id: bytes
-    results: list[Result]
+    results: list[ReturnValue]
     failed: bool = False
     retry: bool = False
     exiting: bool = False  # the actor leaves by its own wish
@@ -198,7 +198,7 @@ class Item(Message):
 
     task_id: bytes
     index: int
-    result: Result
+    result: ReturnValue
 
 
 class Consumed(Message):
@@ -297,7 +297,7 @@ class Setup(Message):
     leak_threshold: int | None = None  # bytes of device memory that a process may keep after a task; None: the default
 
 
-class Run(Message):
+class RunTask(Message, tag="Run"):
     task_id: bytes
     template: int  # the head's number, defined to this worker before
     args: bytes
@@ -349,7 +349,7 @@ class Lines(Message):
     task_id: bytes = b""
 
 
-class Notice(Message):
+class NoticeMessage(Message, tag="Notice"):
     """One line for the user: an infeasible demand, a deadlock, an alert."""
 
     kind: str
@@ -384,12 +384,12 @@ ToHead = (
     | Watch
 )  # fmt: skip
 ToClient = (
-    Welcome | Refused | ObjectValue | ObjectReady | Allocated | Answer | StreamItem | StreamEnd | Setup | Run |
+    Welcome | Refused | ObjectValue | ObjectReady | Allocated | Answer | StreamItem | StreamEnd | Setup | RunTask |
     Interrupt | Recall | PublisherAsked
-    | Exit | CollectGarbage | DefineFunction | DefineTemplate | Lines | Notice | Picture | LogsDrained | Consumed
+    | Exit | CollectGarbage | DefineFunction | DefineTemplate | Lines | NoticeMessage | Picture | LogsDrained | Consumed
 )  # fmt: skip
 # On a connection between two workers, or a driver and a worker: calls of an actor that do not go through the head.
-ToCallee = DefineFunction | DefineTemplate | Run | Interrupt | Consumed | Refused
+ToCallee = DefineFunction | DefineTemplate | RunTask | Interrupt | Consumed | Refused
 ToCaller = Done | Item | Refused
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=plain)

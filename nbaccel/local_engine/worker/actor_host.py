@@ -28,7 +28,7 @@ from nbaccel.local_engine.worker.execution import ActorExit, Running, current_ru
 from nbaccel.local_engine.worker.group_loop import GroupLoop
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.worker.main import Worker
+    from nbaccel.local_engine.worker.main import WorkerEngine
 
 _DEFAULT_GROUP = ""
 
@@ -36,7 +36,7 @@ _DEFAULT_GROUP = ""
 class ActorHost:
     """The actor of this process."""
 
-    def __init__(self, worker: Worker, creation: Running) -> None:
+    def __init__(self, worker: WorkerEngine, creation: Running) -> None:
         self.worker = worker
         self.creation = creation
         self.instance: Any = None
@@ -296,4 +296,4 @@ def _terminate(*args: Any) -> None:
 
 def _ended(running: Running) -> wire.Done:
     """The Done of a stream: its items are sent, its own value is None."""
-    return wire.Done(running.task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
+    return wire.Done(running.task_id, [wire.ReturnValue(wire.Value(wire.OK, codec.NONE))])

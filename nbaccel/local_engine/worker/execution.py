@@ -49,7 +49,7 @@ current_run: contextvars.ContextVar[Running | None] = contextvars.ContextVar("cu
 class Running(msgspec.Struct):
     """A task that this process runs, and what it may ask about itself."""
 
-    run: wire.Run
+    run: wire.RunTask
     terms: Terms
     cancelled: bool = False
     begun: bool = False  # its arguments are there: what comes next is the user's code
@@ -112,7 +112,7 @@ class Execution:
         words = [module, terms.class_name, terms.method or terms.name.rpartition(".")[2]]
         return ".".join(word for word in words if word)
 
-    def begin(self, run: wire.Run) -> Running:
+    def begin(self, run: wire.RunTask) -> Running:
         """A task that came. What the arena holds of its arguments is mapped now: nothing interrupts this."""
         running = Running(run, self.templates[run.template])
         payload_of = self._client.values.payload_of
@@ -183,7 +183,7 @@ class Execution:
         if count == wire.DYNAMIC:
             return wire.Done(task_id, [self._result(running, self._as_many_refs(running, value))])
         if count in (0, wire.STREAMING):
-            return wire.Done(task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
+            return wire.Done(task_id, [wire.ReturnValue(wire.Value(wire.OK, codec.NONE))])
         if inspect.isgenerator(value):
             return self._yielded(running, value, count)
         try:
@@ -199,7 +199,7 @@ class Execution:
 
     def _yielded(self, running: Running, items: Any, count: int) -> wire.Done:
         """A value for each ref, as they come; where the generator raises or ends early, the other refs get that."""
-        made: list[wire.Result] = []
+        made: list[wire.ReturnValue] = []
         try:
             for item in islice(items, count):
                 made.append(self._result(running, item, is_over=False))
@@ -230,7 +230,7 @@ class Execution:
             refs.append(self._client.put_raised(raised.value, raised.refs))
         return DynamicObjectRefGenerator(refs)
 
-    def _result(self, running: Running, value: Any, *, is_over: bool = True) -> wire.Result:
+    def _result(self, running: Running, value: Any, *, is_over: bool = True) -> wire.ReturnValue:
         refs: list[bytes] = []
         try:
             payload = codec.dump(value, refs)
@@ -249,7 +249,7 @@ class Execution:
         stored, room = self._client.store(payload)
         if room is not None:
             running.rooms.append(room)
-        return wire.Result(stored, refs)
+        return wire.ReturnValue(stored, refs)
 
     def _keep(self, running: Running, refs: list[bytes]) -> None:
         """The value goes before the head has been told of it: what it refers to must not be lost in between."""
@@ -307,15 +307,15 @@ class Execution:
         except Exception as problem:  # their module is not here, or raises whatever it does when it is imported
             return False, False, problem
 
-    def _cancelled(self, running: Running, error: BaseException) -> wire.Result:
+    def _cancelled(self, running: Running, error: BaseException) -> wire.ReturnValue:
         """Of code that was interrupted: an error of the task, which says where that was. Else the bare error."""
         message, task_id = f"Task {running.terms.name} was cancelled.", running.task_id.hex()
         if not running.begun or _users_part(error.__traceback__) is None:
-            return wire.Result(failures.failed("TaskCancelledError", message, task_id=task_id))
+            return wire.ReturnValue(failures.failed("TaskCancelledError", message, task_id=task_id))
         cancelled = exceptions.TaskCancelledError(message, task_id=task_id)
         return self._raised(running, cancelled.with_traceback(error.__traceback__))
 
-    def _raised(self, running: Running, error: BaseException) -> wire.Result:
+    def _raised(self, running: Running, error: BaseException) -> wire.ReturnValue:
         """An error as a result. It is never put into the arena: other objects may come to be the same error."""
         terms = running.terms
         if type(error) is KeyError and error.args:
@@ -403,10 +403,10 @@ def set_variables(variables: dict[str, str | None]) -> None:
             os.environ[name] = value
 
 
-def _inline(error: exceptions.RayTaskError) -> wire.Result:
+def _inline(error: exceptions.RayTaskError) -> wire.ReturnValue:
     refs: list[bytes] = []
     payload = codec.dump(error, refs)
-    return wire.Result(wire.Value(wire.RAISED, payload if isinstance(payload, bytes) else payload.joined()), refs)
+    return wire.ReturnValue(wire.Value(wire.RAISED, payload if isinstance(payload, bytes) else payload.joined()), refs)
 
 
 def _first_line(error: BaseException) -> str:

@@ -48,7 +48,7 @@ INSIST_S = 0.05  # between two signals to a task that is to be interrupted
 LONG_S = 0.001  # a task that ran for longer may pay for a look at everything that it may have changed
 
 
-class Worker(Client):
+class WorkerEngine(Client):
     """The engine as a task sees it, and the loop that runs tasks."""
 
     def __init__(self, sock: socket.socket, arena_fd: int, worker_id: bytes) -> None:
@@ -77,7 +77,7 @@ class Worker(Client):
         self._in_doubt = False  # a task has run since everything was looked at
         self._last: Terms | None = None
         receivers = link.receivers
-        receivers[wire.Run] = self._queue.put
+        receivers[wire.RunTask] = self._queue.put
         receivers[wire.Setup] = self._queue.put
         receivers[wire.DefineFunction] = self._function_came
         receivers[wire.DefineTemplate] = self._template_came
@@ -119,7 +119,7 @@ class Worker(Client):
         try:
             while True:
                 item = self._queue.get_nowait()
-                if type(item) is wire.Run and item.task_id not in self._skip:
+                if type(item) is wire.RunTask and item.task_id not in self._skip:
                     given.append(item.task_id)
                     self._drop_arguments(item)
                 else:
@@ -130,7 +130,7 @@ class Worker(Client):
             self._queue.put(item)
         self.link.say(wire.GivenBack(given))
 
-    def _drop_arguments(self, run: wire.Run) -> None:
+    def _drop_arguments(self, run: wire.RunTask) -> None:
         stored = [id for _place, id, value in run.slots if value.data is None]
         if stored:
             self.link.say_later(wire.Unmapped(stored))
@@ -355,7 +355,7 @@ class Worker(Client):
         value = code(*args, **kwargs)
         if terms.num_returns == wire.STREAMING:
             self.execution.stream(running, value, self.link.say, self.blocked)
-            return wire.Done(run.task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
+            return wire.Done(run.task_id, [wire.ReturnValue(wire.Value(wire.OK, codec.NONE))])
         return self.execution.results(running, value)
 
     def _take_on(self, terms: Terms) -> None:
@@ -368,15 +368,15 @@ class Worker(Client):
     def _not_set_up(self, running: Running, error: exceptions.RuntimeEnvSetupError) -> wire.Done:
         """The task cannot run here or anywhere: that is not an error of its own code."""
         value = failures.failed("RuntimeEnvSetupError", str(error), task_id=running.task_id.hex())
-        count = max(running.terms.num_returns, 1)
-        return wire.Done(running.task_id, [wire.Result(value)] * count, failed=True, note=str(error).splitlines()[0])
+        values = [wire.ReturnValue(value)] * max(running.terms.num_returns, 1)
+        return wire.Done(running.task_id, values, failed=True, note=str(error).splitlines()[0])
 
     def _construct(self, running: Running, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> wire.Done:
         run = running.run
         self.actor = ActorHost(self, running)  # before the constructor: it may ask who it is
         self.actor.construct(cls, args, kwargs)
         setproctitle.setproctitle(f"nbaccel::{running.terms.class_name}")
-        return wire.Done(run.task_id, [wire.Result(wire.Value(wire.OK, codec.NONE))])
+        return wire.Done(run.task_id, [wire.ReturnValue(wire.Value(wire.OK, codec.NONE))])
 
     def _end_of_actor(self) -> NoReturn:
         assert self.actor is not None
@@ -390,7 +390,7 @@ class Worker(Client):
             "ActorDiedError", "The actor ended itself: exit_actor() was called.", actor_id=running.run.actor_id.hex()
         )
         count = max(running.terms.num_returns, 1)
-        return wire.Done(running.task_id, [wire.Result(value)] * count, failed=True, exiting=True)
+        return wire.Done(running.task_id, [wire.ReturnValue(value)] * count, failed=True, exiting=True)
 
     def _exit(self, exit: SystemExit) -> NoReturn:
         """sys.exit() in user code ends the process, as it would anywhere."""
@@ -457,7 +457,7 @@ class Worker(Client):
                     self.link.say(wire.Unblocked())
 
 
-_PROMISE: type[engines.Engine] = Worker  # mypy compares them
+_PROMISE: type[engines.Engine] = WorkerEngine  # mypy compares them
 
 
 def _is_importing(frame: FrameType | None) -> bool:
@@ -481,7 +481,7 @@ def _leave_lost(why: str) -> None:
 def _after_fork() -> None:
     """A process that a task forked must not speak on our connection, nor keep it open when we die."""
     running: Any = engines.running()
-    if isinstance(running, Worker):
+    if isinstance(running, WorkerEngine):
         running.link.forget()
 
 
@@ -492,7 +492,7 @@ def main(fd: int, arena_fd: int, worker_id: bytes) -> None:
     """The life of a worker process, forked or executed."""
     sock = socket.socket(fileno=fd)
     setproctitle.setproctitle("nbaccel::IDLE")
-    Worker(sock, arena_fd, worker_id).main()
+    WorkerEngine(sock, arena_fd, worker_id).main()
 
 
 if __name__ == "__main__":

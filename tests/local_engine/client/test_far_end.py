@@ -14,7 +14,7 @@ from nbaccel.local_engine.client.far_end import callee, caller
 from nbaccel.local_engine.client.link import Link
 from nbaccel.views.observer_lines import ReadNotes
 
-RUN = wire.Run(b"t" * 24, 1, b"", [], None, None, 0, 0, b"a" * 16, "")
+RUN = wire.RunTask(b"t" * 24, 1, b"", [], None, None, 0, 0, b"a" * 16, "")
 
 
 def test_a_call_goes_straight_to_a_worker_and_its_result_comes_back() -> None:
@@ -24,7 +24,7 @@ def test_a_call_goes_straight_to_a_worker_and_its_result_comes_back() -> None:
     to_actor = Link(ours, on_lost=lost.put, far_end=callee("the worker of Counter"))
     to_caller = Link(theirs, on_lost=lost.put, far_end=caller("the driver"))
     to_actor.receivers[wire.Done] = results.put
-    to_caller.receivers[wire.Run] = lambda run: to_caller.say(wire.Done(run.task_id, []))
+    to_caller.receivers[wire.RunTask] = lambda run: to_caller.say(wire.Done(run.task_id, []))
     for link in (to_actor, to_caller):
         link.start("test")
     to_actor.say(RUN)

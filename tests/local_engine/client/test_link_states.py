@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.client.link_states import MOVES, Life, Request, Writer
+from nbaccel.local_engine.client.link_states import MOVES, LinkLife, Request, Writer
 from nbaccel.local_engine.wire.framing import FrameReader
 
 
@@ -148,7 +148,7 @@ class AnyLink(RuleBasedStateMachine):
         assert self.news == ([] if self.is_left else ["the far end has gone"])
         assert self.link.was_left == self.is_left
         self.link.leave()
-        assert self.link.life is Life.CLOSED
+        assert self.link.life is LinkLife.CLOSED
 
 
 AnyLink.TestCase.settings = settings(max_examples=50, stateful_step_count=25, deadline=None)
@@ -156,6 +156,6 @@ TestAnyLink = AnyLink.TestCase
 
 
 def test_every_state_is_in_the_table_and_can_be_left() -> None:
-    for states in (Life, Request, Writer):
+    for states in (LinkLife, Request, Writer):
         reached = {MOVES[move] for move in MOVES if isinstance(move[0], states)}
         assert reached | {next(iter(states))} == set(states)

@@ -75,7 +75,7 @@ def test_calls_of_an_actor_whose_environment_failed_get_that_error() -> None:
 
 
 def test_results_become_objects_in_order() -> None:
-    values = [wire.Result(wire.Value(wire.OK, b"1")), wire.Result(wire.Value(wire.OK, b"2"))]
+    values = [wire.ReturnValue(wire.Value(wire.OK, b"1")), wire.ReturnValue(wire.Value(wire.OK, b"2"))]
     assert outcomes.objects_of(task(num_returns=2), values) == [
         (return_id(TASK_ID, 0), values[0]),
         (return_id(TASK_ID, 1), values[1]),
@@ -85,30 +85,32 @@ def test_results_become_objects_in_order() -> None:
 
 
 def test_what_a_stream_raises_is_its_last_item_and_the_stream_itself_ends_well() -> None:
-    stream, results = task(num_returns=wire.STREAMING), [wire.Result(ERROR)]
+    stream, results = task(num_returns=wire.STREAMING), [wire.ReturnValue(ERROR)]
     ((id, end),) = outcomes.objects_of(stream, results)
     assert (id, end.value) == (return_id(TASK_ID, 0), outcomes.NOTHING)
     assert outcomes.last_item(stream, 3, results) == (return_id(TASK_ID, 4), ERROR)
-    assert outcomes.last_item(stream, 3, [wire.Result(outcomes.NOTHING)]) is None
+    assert outcomes.last_item(stream, 3, [wire.ReturnValue(outcomes.NOTHING)]) is None
 
 
 def test_a_stream_whose_process_died_ends_with_that_error() -> None:
     crash = failures.failed("WorkerCrashedError", "It was killed.")
-    ((_id, end),) = outcomes.objects_of(task(num_returns=wire.STREAMING), [wire.Result(crash)])
+    ((_id, end),) = outcomes.objects_of(task(num_returns=wire.STREAMING), [wire.ReturnValue(crash)])
     assert end.value == crash
 
 
 def test_an_attempt_that_failed_leaves_no_error_on_a_task_that_succeeds() -> None:
     entry: TaskEntry = task().payload
-    outcomes.note_done(entry, wire.Done(TASK_ID, [wire.Result(ERROR)], failed=True, note="KeyError: 1"), 1.0)
+    outcomes.note_done(entry, wire.Done(TASK_ID, [wire.ReturnValue(ERROR)], failed=True, note="KeyError: 1"), 1.0)
     assert entry.error_type == outcomes.RAISED
-    outcomes.note_done(entry, wire.Done(TASK_ID, [wire.Result(outcomes.NOTHING)]), 2.0)
+    outcomes.note_done(entry, wire.Done(TASK_ID, [wire.ReturnValue(outcomes.NOTHING)]), 2.0)
     assert (entry.failed, entry.error_type, entry.note, entry.finished_at) == (False, "", "", 2.0)
 
 
 def test_an_arguments_error_is_told_once_however_far_it_travels() -> None:
     first, second, third = task(), task(), task()
-    outcomes.note_done(first.payload, wire.Done(TASK_ID, [wire.Result(ERROR)], failed=True, note="KeyError: 1"), 1.0)
+    outcomes.note_done(
+        first.payload, wire.Done(TASK_ID, [wire.ReturnValue(ERROR)], failed=True, note="KeyError: 1"), 1.0
+    )
     for source, heir in ((first, second), (second, third)):
         outcomes.note_failed_argument(heir.payload, TaskRecord(source, None, None, 1, 0.0, state=FAILED), 2.0)
     assert third.payload.note == "an argument failed: KeyError: 1"

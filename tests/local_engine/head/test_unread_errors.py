@@ -292,6 +292,6 @@ def test_a_program_can_ask_for_silence(monkeypatch: pytest.MonkeyPatch, wanted: 
     heard: list[str] = []
     monkeypatch.setattr(sinks.installed, "notice", lambda notice: heard.append(notice.message))
     monkeypatch.setenv("RAY_IGNORE_UNHANDLED_ERRORS", wanted)
-    for notice in (wire.Notice(wire.UNREAD, "unread"), wire.Notice("leak", "leaked")):
+    for notice in (wire.NoticeMessage(wire.UNREAD, "unread"), wire.NoticeMessage("leak", "leaked")):
         News._notice(None, notice)  # type: ignore[arg-type]
     assert heard == [*said, "leaked"]

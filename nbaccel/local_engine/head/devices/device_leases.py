@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.head.decisions import Tell
     from nbaccel.local_engine.head.devices.nodes import Key, Nodes
     from nbaccel.local_engine.head.notes import Note
-    from nbaccel.local_engine.head.poll import Timers
+    from nbaccel.local_engine.head.poll import LoopTimers
     from nbaccel.scheduling.commands import SendTask
 
 LOOK_AGAIN_S = 0.5  # at a device that another head holds, while somebody waits for it
@@ -26,7 +26,7 @@ class DeviceLeases:
 
     def __init__(
         self,
-        timers: Timers,
+        timers: LoopTimers,
         nodes: Nodes,
         held: leases.Leases,
         tell: Tell,

@@ -7,7 +7,7 @@ from itertools import count
 
 from nbaccel.accelerators import Device
 from nbaccel.accelerators.metrics import DeviceReading
-from nbaccel.local_engine.head.poll import Timers
+from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.side_process import Helper
 from nbaccel.local_engine.side_processes import prober
 
@@ -22,7 +22,7 @@ class DeviceLooks:
 
     def __init__(
         self,
-        timers: Timers,
+        timers: LoopTimers,
         prober: Helper,
         *,
         learned: Callable[[Sequence[Device], Sequence[DeviceReading]], None],

@@ -18,7 +18,7 @@ from nbaccel.local_engine.head.audience import Audience
 from nbaccel.local_engine.head.devices.device_looks import Look
 from nbaccel.local_engine.head.devices.nodes import Assigned, Key, Nodes
 from nbaccel.local_engine.head.notes import Note
-from nbaccel.local_engine.head.poll import Timers
+from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.side_process import Helper
 from nbaccel.local_engine.side_processes import prober
 
@@ -33,7 +33,7 @@ class DeviceWatch:
 
     def __init__(
         self,
-        timers: Timers,
+        timers: LoopTimers,
         nodes: Nodes,
         prober: Helper,
         audience: Audience,

@@ -159,7 +159,7 @@ class Leftovers:
             "the next task gets the device. Leave out max_calls=0, or keep data that is to stay in an actor."
         )
         self._audience.alert("leak", message, task_id=task.task_id.hex(), device=devices[0].id)
-        self._audience.notice(task.job, wire.Notice("leak", message, terms.cell, terms.parent))
+        self._audience.notice(task.job, wire.NoticeMessage("leak", message, terms.cell, terms.parent))
 
     # --- hints ----------------------------------------------------------------------------------------------------
 
@@ -179,7 +179,7 @@ class Leftovers:
             f"{terms.name} held {asks} ({wording.size(total)}) and used {wording.size(peak)} of it at most: "
             f"gpu_memory={_rounded(peak)!r} instead of whole devices would let others run beside it."
         )
-        notice = wire.Notice("hint", entry.hint, terms.cell, terms.parent)
+        notice = wire.NoticeMessage("hint", entry.hint, terms.cell, terms.parent)
         self._audience.notice(entry.terms.job, notice)
 
     # --- devices --------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from nbaccel import accelerators
 from nbaccel.accelerators import Detection, NodeDevices, report
 from nbaccel.local_engine.head.devices.nodes import Nodes
 from nbaccel.local_engine.head.notes import Note
-from nbaccel.local_engine.head.poll import Timers
+from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.side_process import Helper
 from nbaccel.local_engine.side_processes import prober
 from nbaccel.quantities import UNIT
@@ -33,7 +33,7 @@ class NodeSetup:
 
     def __init__(
         self,
-        timers: Timers,
+        timers: LoopTimers,
         nodes: Nodes,
         prober: Helper,
         options: Mapping[str, object],

@@ -15,7 +15,7 @@ from nbaccel.local_engine.head.devices.device_watch import DeviceWatch
 from nbaccel.local_engine.head.devices.node_devices import NodeSetup
 from nbaccel.local_engine.head.devices.nodes import Key, Nodes
 from nbaccel.local_engine.head.notes import Note
-from nbaccel.local_engine.head.poll import Timers
+from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.side_process import Helpers
 from nbaccel.local_engine.side_processes import prober
 from nbaccel.scheduling.events import DeviceChanged
@@ -26,7 +26,7 @@ class DeviceRoom:
 
     def __init__(
         self,
-        timers: Timers,
+        timers: LoopTimers,
         helpers: Helpers,
         config: Config,
         tell: Tell,

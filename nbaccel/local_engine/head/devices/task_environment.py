@@ -95,4 +95,4 @@ class TaskEnvironments:
             f"{command.task.name} was given {given}, but runs with {name}={value}, as its runtime_env says. "
             f"Leave {name} out of env_vars to run on what was given."
         )
-        self._audience.notice(command.task.job, wire.Notice("devices", message, terms.cell, terms.parent))
+        self._audience.notice(command.task.job, wire.NoticeMessage("devices", message, terms.cell, terms.parent))

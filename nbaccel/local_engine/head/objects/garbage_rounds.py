@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.connections import Send
 from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.poll import Timers
+from nbaccel.local_engine.head.poll import LoopTimers
 
 FILLED = 0.7  # of the store; as in Ray
 PAUSE_S = 30.0  # between two looks, as in Ray: one at a large program's objects takes a second
@@ -24,7 +24,7 @@ PATIENCE_S = 2.0  # for the answers; a process that is busy in native code canno
 class GarbageRounds:
     """When processes are asked to look, and which of them have."""
 
-    def __init__(self, timers: Timers, peers: Mapping[int, Peer], send: Send) -> None:
+    def __init__(self, timers: LoopTimers, peers: Mapping[int, Peer], send: Send) -> None:
         self._timers = timers
         self._peers = peers
         self._send = send

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.objects.store import NOBODY, Refused
-from nbaccel.local_engine.head.poll import Timers
+from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess
 from nbaccel.scheduling.commands import SendTask
 
@@ -19,7 +19,7 @@ class HeldSends:
 
     def __init__(
         self,
-        timers: Timers,
+        timers: LoopTimers,
         objects: Objects,
         when_here: WhenHere,
         workers: Mapping[bytes, WorkerProcess],

@@ -15,7 +15,7 @@ from nbaccel.local_engine.head.objects.lineage import Lineage
 from nbaccel.local_engine.head.objects.requests import ObjectRequests
 from nbaccel.local_engine.head.objects.store import Store
 from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.poll import Timers
+from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.records import TaskEntry
 from nbaccel.local_engine.head.side_process import Helpers
 from nbaccel.local_engine.wire import driver_questions as asks
@@ -29,7 +29,7 @@ class ObjectRoom:
 
     def __init__(
         self,
-        timers: Timers,
+        timers: LoopTimers,
         helpers: Helpers,
         config: Config,
         connections: Connections,

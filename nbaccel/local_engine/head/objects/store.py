@@ -10,7 +10,7 @@ from typing import Protocol
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.arena import Arena
 from nbaccel.local_engine.head.objects.ledger import Freed, Objects
-from nbaccel.local_engine.head.poll import Timers
+from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.side_process import Helpers
 from nbaccel.local_engine.side_processes import mover
 
@@ -45,7 +45,7 @@ class Store:
 
     def __init__(
         self,
-        timers: Timers,
+        timers: LoopTimers,
         objects: Objects,
         helpers: Helpers,
         looks: Looks,

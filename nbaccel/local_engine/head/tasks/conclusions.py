@@ -15,7 +15,7 @@ from nbaccel.local_engine.head.objects.lineage import Lineage
 from nbaccel.local_engine.head.outcomes import Ending
 from nbaccel.local_engine.head.records import CANCELLED, TaskEntry
 from nbaccel.local_engine.head.tasks.arguments import Arguments
-from nbaccel.local_engine.head.tasks.streams import Streams
+from nbaccel.local_engine.head.tasks.streams import StreamRelay
 from nbaccel.local_engine.head.unread_errors import UnreadErrors
 from nbaccel.local_engine.wire.ids import task_of
 from nbaccel.scheduling.commands import FailTask, FinishTask
@@ -34,7 +34,7 @@ class Conclusions:
         delivery: Delivery,
         lineage: Lineage,
         arguments: Arguments,
-        streams: Streams,
+        streams: StreamRelay,
         actors: Actors,
         unread_errors: UnreadErrors,
         endings: Mapping[bytes, Ending],
@@ -68,7 +68,7 @@ class Conclusions:
             return  # its arguments are kept for as long as it may have to run again
         self._arguments.let_go(entry, command.task)
 
-    def conclude(self, task: Task, entry: TaskEntry, results: list[wire.Result]) -> None:
+    def conclude(self, task: Task, entry: TaskEntry, results: list[wire.ReturnValue]) -> None:
         """Writing the results was broken off: write those that are missing, and tell everybody of all."""
         self._write_results(task, entry, results)
         entry.results = None
@@ -79,7 +79,7 @@ class Conclusions:
         self._actors.creation_failed(entry, value)
         self._unread_errors.constructor_failed(entry)
 
-    def _write_results(self, task: Task, entry: TaskEntry, results: list[wire.Result]) -> None:
+    def _write_results(self, task: Task, entry: TaskEntry, results: list[wire.ReturnValue]) -> None:
         terms = entry.terms
         if terms.returns == 0 and task.kind is not TaskKind.ACTOR_CREATION:
             self._unread_errors.tell(entry)
@@ -89,7 +89,7 @@ class Conclusions:
             self._streams.end(task, entry, results)
             self._lineage.stream_ended(task.task_id, entry, results[0].value)
 
-    def _write_result(self, id: bytes, index: int, entry: TaskEntry, result: wire.Result) -> None:
+    def _write_result(self, id: bytes, index: int, entry: TaskEntry, result: wire.ReturnValue) -> None:
         """One result; of one that is there already everybody is told once more."""
         if index < entry.written:
             self._delivery.announce_again(id, entry.client_id)

@@ -18,15 +18,15 @@ from nbaccel.local_engine.head.notes import Note
 from nbaccel.local_engine.head.objects.held_sends import HeldSends
 from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.objects.room import ObjectRoom
-from nbaccel.local_engine.head.poll import Timers
+from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.records import Job
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.conclusions import Conclusions
 from nbaccel.local_engine.head.tasks.functions import Functions
 from nbaccel.local_engine.head.tasks.returns import Returns
 from nbaccel.local_engine.head.tasks.sending import Sending, WorkerSetup
-from nbaccel.local_engine.head.tasks.streams import Streams
-from nbaccel.local_engine.head.tasks.submissions import Submissions
+from nbaccel.local_engine.head.tasks.streams import StreamRelay
+from nbaccel.local_engine.head.tasks.submissions import SubmissionIntake
 from nbaccel.local_engine.head.tasks.unmet_orders import UnmetOrders
 from nbaccel.local_engine.head.unread_errors import UnreadErrors
 from nbaccel.local_engine.head.until_done import UntilDone
@@ -39,7 +39,7 @@ from nbaccel.scheduling.scheduler import Scheduler
 class Around:
     """What the head has beside the tasks' room, as far as tasks need it."""
 
-    timers: Timers
+    timers: LoopTimers
     config: Config
     connections: Connections
     scheduler: Scheduler
@@ -86,8 +86,8 @@ class TaskRoom:
         )
         self.sending = self._sending(around)
 
-    def _submissions(self, around: Around) -> Submissions:
-        return Submissions(
+    def _submissions(self, around: Around) -> SubmissionIntake:
+        return SubmissionIntake(
             around.ledger,
             around.arguments,
             self.functions,
@@ -140,8 +140,8 @@ class TaskRoom:
         )
 
 
-def _streams(around: Around) -> Streams:
-    return Streams(
+def _streams(around: Around) -> StreamRelay:
+    return StreamRelay(
         around.scheduler,
         around.ledger,
         around.connections.peers,
@@ -154,7 +154,7 @@ def _streams(around: Around) -> Streams:
     )
 
 
-def _conclusions(around: Around, streams: Streams) -> Conclusions:
+def _conclusions(around: Around, streams: StreamRelay) -> Conclusions:
     return Conclusions(
         around.scheduler,
         around.ledger,

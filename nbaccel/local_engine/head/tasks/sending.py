@@ -159,7 +159,7 @@ class Sending:
         worker.used = True
         self._send(
             peer,
-            wire.Run(
+            wire.RunTask(
                 task.task_id,
                 entry.terms.number,
                 submit.args,

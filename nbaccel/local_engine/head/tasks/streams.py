@@ -18,7 +18,7 @@ from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import Task
 
 
-class Streams:
+class StreamRelay:
     """Passes items on, and ends."""
 
     def __init__(
@@ -103,7 +103,7 @@ class Streams:
         elif message.count < 0:
             self._tell(CancelAsked(message.task_id))
 
-    def end(self, task: Task, entry: TaskEntry, results: list[wire.Result]) -> None:
+    def end(self, task: Task, entry: TaskEntry, results: list[wire.ReturnValue]) -> None:
         """The stream's reader gets the error, if there was one, as the last item; nothing the second time."""
         peer = self._peers.get(entry.client_id)
         if peer is None or entry.is_made_again or entry.stream_over:

@@ -31,7 +31,7 @@ class Failing(Protocol):
     def fail_for_argument(self, task: Task, id: bytes, value: wire.Value) -> None: ...
 
 
-class Submissions:
+class SubmissionIntake:
     """Hears them."""
 
     def __init__(

@@ -92,7 +92,7 @@ class UnmetOrders:
             return
         entry: TaskEntry = task.payload
         value = _failed(task, f"{task.name} could not be started, because the head failed to send it: {why}")
-        entry.results = [wire.Result(value)] * max(entry.terms.returns, 1)
+        entry.results = [wire.ReturnValue(value)] * max(entry.terms.returns, 1)
         self._has_failed(entry, f"the head failed to send it: {why}")
         if task.kind is TaskKind.ACTOR_CREATION:
             self._actors.creation_failed(entry, value)
@@ -109,7 +109,7 @@ class UnmetOrders:
             said = f"{command.message} " if type(command) is do.FailTask else ""
             value = _failed(task, f"{said}The head failed to write the result of {task.name}: {why}")
             self._has_failed(entry, f"the head failed to write its result: {why}")
-            self._conclusions.conclude(task, entry, [wire.Result(value)] * max(entry.terms.returns, 1))
+            self._conclusions.conclude(task, entry, [wire.ReturnValue(value)] * max(entry.terms.returns, 1))
 
     def _has_failed(self, entry: TaskEntry, note: str) -> None:
         entry.failed, entry.note = True, note

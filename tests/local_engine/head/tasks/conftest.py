@@ -15,8 +15,8 @@ from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import Job, TaskEntry, WorkerProcess
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.functions import Functions
-from nbaccel.local_engine.head.tasks.streams import Streams
-from nbaccel.local_engine.head.tasks.submissions import Submissions
+from nbaccel.local_engine.head.tasks.streams import StreamRelay
+from nbaccel.local_engine.head.tasks.submissions import SubmissionIntake
 from nbaccel.local_engine.wire.ids import IdMaker
 from nbaccel.scheduling.terms import Task
 from tests.local_engine.head.seams import Outbox, outbox
@@ -46,13 +46,13 @@ class Room:
         self.arguments = Arguments(self.objects)
         hello = wire.Hello("driver", "", 1, wire.VERSION, "3.12", "/usr", infeasible="raise")
         self.jobs = {JOB: Job(JOB, DRIVER, hello, "", name="a.ipynb")}
-        self.submissions = Submissions(
+        self.submissions = SubmissionIntake(
             self.objects, self.arguments, self.functions, self.environments, self.jobs, self.events.append, self,
             fill=lambda id, value, refs, owner: self.filled.append((id, value)), read=self.were_read.extend,
             actor_submitted=lambda peer, entry, task: self.created.append(entry.submit.actor_id),
             zygote_for=lambda prefix, python: prefix, is_shared=True,
         )  # fmt: skip
-        self.streams = Streams(
+        self.streams = StreamRelay(
             self.scheduler, self.objects, out.peers, {self.worker.worker_id: self.worker}, out.send,
             self.events.append, fill=lambda id, value, refs, owner: self.filled.append((id, value)),
             filled=lambda value, client: None, placed=lambda id, node: None,

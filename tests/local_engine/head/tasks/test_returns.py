@@ -51,14 +51,14 @@ def devices(room: Room) -> Devices:
 
 
 def done(room: Room, task_id: bytes, value: wire.Value = VALUE, **facts: Any) -> list[Any]:
-    return room.hear(room.peer, wire.Done(task_id, [wire.Result(value)], **facts))
+    return room.hear(room.peer, wire.Done(task_id, [wire.ReturnValue(value)], **facts))
 
 
 def test_a_return_is_written_down_and_told(room: Room, devices: Devices) -> None:
     task_id = room.runs("task")
     (event,) = done(room, task_id)
     assert event == TaskReturned(room.worker.worker_id, task_id, False, False, "", "", False)
-    assert room.records[task_id].task.payload.results == [wire.Result(VALUE)]
+    assert room.records[task_id].task.payload.results == [wire.ReturnValue(VALUE)]
 
 
 def test_an_error_is_told_with_whether_it_may_be_tried_again(room: Room, devices: Devices) -> None:

@@ -12,7 +12,7 @@ LARGE = wire.Value(wire.OK, None, 4096, 100)
 
 
 def item(room: Room, task_id: bytes, index: int, value: wire.Value = VALUE) -> None:
-    room.hear(room.peer, wire.Item(task_id, index, wire.Result(value)))
+    room.hear(room.peer, wire.Item(task_id, index, wire.ReturnValue(value)))
 
 
 def test_each_item_goes_to_the_reader_as_it_comes(room: Room) -> None:
@@ -69,5 +69,5 @@ def test_the_end_is_told_once_with_the_error_as_the_last_item(room: Room) -> Non
     room.out.taken(DRIVER)
     error = wire.Value(wire.RAISED, b"error")
     for _ in range(2):
-        room.streams.end(task, task.payload, [wire.Result(error)])
+        room.streams.end(task, task.payload, [wire.ReturnValue(error)])
     assert room.out.taken(DRIVER) == [wire.StreamItem(task_id, 1, error), wire.StreamEnd(task_id, 2)]
