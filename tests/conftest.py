@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.xdist_group(_lane(item)))
     with_ray = {_lane(item) for item in items if item.get_closest_marker("ray") is not None}
     items.sort(key=lambda item: _place(_lane(item), with_ray))
+
+
+def pytest_collection_finish() -> None:
+    """What has been imported by now stays. Hundreds of tests let the garbage collector run, which then need not look
+    through 600,000 objects of torch, pandas and Ray each time: a third of a second of CPU time.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _lane(item: pytest.Item) -> str:

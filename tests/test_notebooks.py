@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 from traitlets.config import Config
 
 TUTORIALS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
@@ -22,7 +21,7 @@ while not any(device.holders for device in ray.snapshot().devices):
 
 @pytest.mark.parametrize("path", RUN, ids=lambda path: path.name)
 def test_a_tutorial_runs_from_first_cell_to_last(path: Path, tmp_path: Path) -> None:
-    notebook = nbformat.read(path, as_version=4)
+    notebook = read(path)
     if "cluster" in path.name:
         pytest.importorskip("ray")
     execute(notebook, path, tmp_path, timeout_s=300 if "cluster" in path.name else 100)
@@ -36,7 +35,7 @@ def test_a_tutorial_runs_from_first_cell_to_last(path: Path, tmp_path: Path) -> 
 def test_the_quickstart_gives_the_same_on_ray(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     (path,) = [path for path in TUTORIALS if "quickstart" in path.name]
-    notebook = nbformat.read(path, as_version=4)
+    notebook = read(path)
     (starts,) = [cell for cell in notebook.cells if "%accel_init" in cell.source and cell.cell_type == "code"]
     starts.source = starts.source.replace("%accel_init", "%accel_init engine=ray")
     shows = next(cell for cell in notebook.cells if cell.source == "%accel_devices")
@@ -45,8 +44,16 @@ def test_the_quickstart_gives_the_same_on_ray(tmp_path: Path) -> None:
     assert "GPUActor" in "".join(output.data["text/plain"] for output in shows.outputs if "data" in output)
 
 
-def execute(notebook: nbformat.NotebookNode, path: Path, folder: Path, *, timeout_s: int) -> None:
+def read(path: Path) -> Any:
+    import nbformat  # seconds, which the processes that run other tests need not spend
+
+    return nbformat.read(path, as_version=4)
+
+
+def execute(notebook: Any, path: Path, folder: Path, *, timeout_s: int) -> None:
     """Run it in a kernel of its own, which speaks through files of the folder."""
+    from nbclient import NotebookClient
+
     unix = Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/kernel"}})
     here = {"metadata": {"path": str(path.parent)}}
     NotebookClient(notebook, config=unix, timeout=timeout_s, resources=here).execute()
@@ -54,5 +61,5 @@ def execute(notebook: nbformat.NotebookNode, path: Path, folder: Path, *, timeou
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.name)
 def test_a_tutorial_is_saved_without_outputs_of_one_machine(path: Path) -> None:
-    notebook = nbformat.read(path, as_version=4)
+    notebook = read(path)
     assert not [cell.id for cell in notebook.cells if cell.get("outputs") or cell.get("execution_count")]

@@ -13,8 +13,6 @@ import time
 import urllib.request
 from pathlib import Path
 
-import nbformat
-
 START_TIMEOUT_S = 90
 ROOT = Path(__file__).parent.parent.parent
 
@@ -60,6 +58,8 @@ class Server:
 
     def write(self, name: str, *cells: str) -> str:
         """A notebook with these cells; returns its address."""
+        import nbformat  # seconds, which the processes that run other tests need not spend
+
         notebook = nbformat.v4.new_notebook()
         notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
         notebook.cells = [nbformat.v4.new_code_cell(cell) for cell in cells]

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import nbformat
-
 from tests.browser.servers import ROOT
 
 CELLS = ("%load_ext nbaccel\n%accel_init num_cpus=2 num_gpus=2", "%accel_dashboard", "%accel_shutdown")
@@ -36,6 +34,8 @@ def _rows(browser: Any, page_file: Path) -> list[str]:
 
 
 def test_a_notebook_that_nbconvert_ran_shows_the_card(browser: Any, tmp_path: Path) -> None:
+    import nbformat
+
     notebook = nbformat.v4.new_notebook()
     notebook.cells = [nbformat.v4.new_code_cell(cell) for cell in CELLS]
     nbformat.write(notebook, tmp_path / "ran.ipynb")

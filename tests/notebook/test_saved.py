@@ -6,10 +6,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
-from nbconvert import HTMLExporter
 from traitlets.config import Config
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -47,6 +44,10 @@ class _Outputs(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    import nbformat  # seconds, which the processes that run other tests need not spend
+    from nbclient import NotebookClient
+    from nbconvert import HTMLExporter
+
     place = tmp_path_factory.mktemp("k")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in CELLS])
     unix = Config({"KernelManager": {"transport": "ipc", "ip": f"{place}/kernel"}})
