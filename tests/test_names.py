@@ -66,7 +66,7 @@ def test_languages_are_shown_by_their_names():
 def test_how_many_rows_an_answer_has_at_most_is_said_by_rays_variable():
     program = (
         "from nbaccel.util.state.common import RAY_MAX_LIMIT_FROM_API_SERVER as most\n"
-        "from nbaccel.util.state.questions import chosen\nfrom nbaccel.util.state.common import TaskState\n"
+        "from nbaccel.util.state.row_queries import chosen\nfrom nbaccel.util.state.common import TaskState\n"
         "assert most == 40_000 and chosen(TaskState, [], None, 40_000) == []"
     )
     environ = {"RAY_MAX_LIMIT_FROM_API_SERVER": "40000"}

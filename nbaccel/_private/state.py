@@ -13,7 +13,7 @@ from nbaccel import exceptions
 from nbaccel.api import available_resources, cluster_resources, nodes, timeline
 from nbaccel.handles.ids import PlacementGroupID
 from nbaccel.runtime_context import get_runtime_context
-from nbaccel.util.state import questions
+from nbaccel.util.state import row_queries
 from nbaccel.util.state.records import ActorState
 from nbaccel.views.snapshot import NodeRow
 
@@ -31,7 +31,7 @@ def total_resources_per_node() -> dict[str, dict[str, float]]:
 def actors(actor_id: str | None = None, job_id: Any = None, actor_state_name: str | None = None) -> dict[str, Any]:
     """A row for each actor, by its id; the row itself for one `actor_id`, {} where there is none."""
     addresses = {row.node_id: row.address for row in _engine().snapshot().nodes}
-    rows = {each.actor_id: _actor(each, addresses) for each in questions.actors()}
+    rows = {each.actor_id: _actor(each, addresses) for each in row_queries.actors()}
     if actor_id is not None:
         return rows.get(actor_id, {})
     job = job_id.hex() if job_id is not None else None
@@ -68,7 +68,7 @@ def jobs() -> list[dict[str, Any]]:
             "IsDead": job.status != "RUNNING",
             "Entrypoint": job.entrypoint,
         }
-        for job in questions.jobs()
+        for job in row_queries.jobs()
     ]
 
 

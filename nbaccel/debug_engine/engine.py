@@ -29,7 +29,7 @@ from nbaccel.handles.remote import ActorClass, ActorHandle, ActorMethod, ObjectR
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client import environment_spec
 from nbaccel.local_engine.client.pending_calls import PendingCalls
-from nbaccel.local_engine.client.terms import actor_terms, inheriting, method_terms, methods_with_limit, task_terms
+from nbaccel.local_engine.client.task_terms import actor_terms, inheriting, method_terms, methods_with_limit, task_terms
 from nbaccel.local_engine.head.groups import GroupNameTaken, Groups
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire.driver_questions import CreateGroup

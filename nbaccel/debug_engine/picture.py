@@ -17,7 +17,7 @@ from nbaccel.debug_engine.machine import DebugMachine
 from nbaccel.debug_engine.values import DebugValues
 from nbaccel.handles.options import TaskOptions
 from nbaccel.host_address import host_address
-from nbaccel.local_engine.client.terms import asked
+from nbaccel.local_engine.client.task_terms import asked
 from nbaccel.local_engine.head.groups import Groups
 from nbaccel.local_engine.head.reasons import NobodyElse, Reasons
 from nbaccel.local_engine.head.rows import Rows

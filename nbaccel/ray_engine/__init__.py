@@ -8,7 +8,7 @@
                           picture ◄── node agents (metrics, logs), Ray's tables of nodes, actors and workers
 ```
 Read in this order: starting (addresses, shipping), driver, border, tasks and actors (choosing, exports,
-options_for_ray), objects (errors), reports, pictures, asking, watching (output, notices).
+options_for_ray), objects (errors), reports, pictures, ray_answers, watching (output, notices).
 """
 
 from __future__ import annotations

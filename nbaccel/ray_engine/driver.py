@@ -11,11 +11,11 @@ import ray
 from nbaccel import engine as engines
 from nbaccel.handles.options import InitOptions
 from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.reports import unasked
-from nbaccel.ray_engine.reports.asking import Asking
+from nbaccel.ray_engine.reports import unread_error_logs
 from nbaccel.ray_engine.reports.cluster import RayCluster
 from nbaccel.ray_engine.reports.device_memory import DeviceMemory
 from nbaccel.ray_engine.reports.pictures import Pictures
+from nbaccel.ray_engine.reports.ray_answers import RayAnswers
 from nbaccel.ray_engine.reports.reports import Reports
 from nbaccel.ray_engine.reports.small_actors import SmallActors
 from nbaccel.ray_engine.reports.watching import PictureWatching, Telling
@@ -23,7 +23,7 @@ from nbaccel.ray_engine.startup import orphans, own_environments
 from nbaccel.ray_engine.startup.addresses import host_and_port
 from nbaccel.ray_engine.startup.head_watch import HeadWatch
 from nbaccel.ray_engine.startup.starting import import_shipped
-from nbaccel.ray_engine.submission.abandoned import Abandoned
+from nbaccel.ray_engine.submission.abandoned_streams import AbandonedStreams
 from nbaccel.ray_engine.submission.actors import RayActors
 from nbaccel.ray_engine.submission.bookkeeper import Bookkeeper
 from nbaccel.ray_engine.submission.choosing import Choosing
@@ -50,7 +50,7 @@ class RayEngine:
         self._session = session = _session(options, address, ours=ours, in_worker=in_worker)
         self._guard = orphans.begin() if ours and address is None else None
         self._submissions = Submissions()
-        self._abandoned = Abandoned()
+        self._abandoned = AbandonedStreams()
         self._telling: Telling | None = None
         self._published = OwnRecords(changed=lambda: self._watching.submitted())
         self.publish, self.ask = self._published.publish, self._published.ask
@@ -64,7 +64,7 @@ class RayEngine:
         self._watch_cluster(session, shipping)
         self._keep_submissions(session, freshening, shipping)
         if not in_worker:
-            unasked.shorten()
+            unread_error_logs.shorten()
             session.head.start()
 
     def _watch_cluster(self, session: RaySession, shipping: Shipping) -> None:
@@ -91,7 +91,7 @@ class RayEngine:
         actors = RayActors(session, freshening, choosing, exporter, handles, books)
         objects = RayObjects(session, handles, self._submissions, self._abandoned, stand_ins)
         cluster = RayCluster(session, handles.actor)
-        asking = Asking(
+        answers = RayAnswers(
             session, self.small_actors, self._reports, self._pictures, self._devices, self._submissions, tasks, actors
         )
         # tasks and actors
@@ -119,9 +119,9 @@ class RayEngine:
         self.context, self.current_actor = cluster.context, cluster.current_actor
         self.exit_actor, self.report_progress = cluster.exit_actor, cluster.report_progress
         # what views ask
-        self.explain, self.probe, self.recycle = asking.explain, asking.probe, asking.recycle
-        self.cancel_by_id, self.kill_by_id = asking.cancel_by_id, asking.kill_by_id
-        self.logs, self.timeline, self.state = asking.logs, asking.timeline, asking.state
+        self.explain, self.probe, self.recycle = answers.explain, answers.probe, answers.recycle
+        self.cancel_by_id, self.kill_by_id = answers.cancel_by_id, answers.kill_by_id
+        self.logs, self.timeline, self.state = answers.logs, answers.timeline, answers.state
 
     def begin_telling(self) -> None:
         """Of a driver: show what workers print, and say what waits."""
@@ -154,7 +154,7 @@ class RayEngine:
         if self._session.in_worker:
             return
         head = self._session.head
-        unasked.stop()
+        unread_error_logs.stop()
         head.stop()
         self._abandoned.stop()
         if head.lost:

@@ -72,7 +72,7 @@ class LedgerDevice(msgspec.Struct, eq=False):
         name = self.spec.label or f"{self.spec.resource} {self.spec.index}"
         return f"{name} is {(self.base or self).reason.removesuffix('.')}"
 
-    def room(self, empty: bool = False) -> int:
+    def free_amount(self, empty: bool = False) -> int:
         """What could be taken now; `empty`: if nobody held any."""
         if self.lost:
             return 0
@@ -325,7 +325,11 @@ def _whole(
     for device in devices:
         if count > 1 and device.spec.is_partition:
             continue
-        if (empty or not device.used) and device.room(empty) >= UNIT and device.need(UNIT, asked.memory_bytes) == UNIT:
+        if (
+            (empty or not device.used)
+            and device.free_amount(empty) >= UNIT
+            and device.need(UNIT, asked.memory_bytes) == UNIT
+        ):
             parts.append((device, UNIT))
             if len(parts) == count:
                 return parts
@@ -342,9 +346,9 @@ def _part(
         need = device.need(amount, asked.memory_bytes)
         if need is None:
             continue
-        room = device.room(empty)
-        if need <= room < least:
-            best, least = (device, need), room
+        free = device.free_amount(empty)
+        if need <= free < least:
+            best, least = (device, need), free
     return [best] if best is not None else None
 
 

@@ -167,8 +167,8 @@ class Loans:
     def _send_ahead(self, worker: WorkerRecord, shape: Shape, now: float) -> None:
         queue, hold, out = worker.queue, worker.hold, self._out
         assert hold is not None
-        room = min(worker.window, 1 + shape.size // (shape.loans or 1)) - len(queue)
-        while room > 0:
+        free_slots = min(worker.window, 1 + shape.size // (shape.loans or 1)) - len(queue)
+        while free_slots > 0:
             record = shape.first()
             if (
                 record is None
@@ -179,7 +179,7 @@ class Loans:
                 break
             if record.actor is not None:
                 break
-            room -= 1
+            free_slots -= 1
             self._tasks.leave(shape, record)
             first = not queue
             queue.append(record)

@@ -58,11 +58,11 @@ class Queries:
         node = self._cluster.nodes[node_id]
         free = {name: max(0, amount) for name, amount in node.free.items()}
         for resource, devices in node.devices.items():
-            free[resource] = sum(max(0, device.room()) for device in devices)
+            free[resource] = sum(max(0, device.free_amount()) for device in devices)
         return free
 
     def devices(self, node_id: bytes) -> Iterator[LedgerDevice]:
-        """The node's devices: `amount`, `limit`, `used`, `reason` and `room()` of each."""
+        """The node's devices: `amount`, `limit`, `used`, `reason` and `free_amount()` of each."""
         for devices in self._cluster.nodes[node_id].devices.values():
             yield from devices
 

@@ -171,7 +171,7 @@ def _is_fragmented(place: Place, asked: SplitDemand, resource: str) -> bool:
     amount = dict(asked.devices).get(resource)
     if amount is None:
         return False
-    free = sum(max(0, device.room()) for device in place.fitting(asked, resource))
+    free = sum(max(0, device.free_amount()) for device in place.fitting(asked, resource))
     return 0 < amount <= free and isinstance(place.pick(asked.only(resource, amount, memory_bytes=0)), str)
 
 
@@ -180,11 +180,11 @@ def _why_busy(places: list[Place], asked: SplitDemand, resource: str) -> str:
     if amount is None:
         return _pool_used_up(places, resource)
     devices = [device for place in places for device in place.fitting(asked, resource)]
-    rooms = [max(0, device.room()) for device in devices]
+    free_amounts = [max(0, device.free_amount()) for device in devices]
     if any(_is_fragmented(place, asked, resource) for place in places):
-        return _fragments(rooms, resource, amount)
+        return _fragments(free_amounts, resource, amount)
     total = sum(device.amount for device in devices)
-    return f"{quantity(sum(rooms))} of {amount_of(resource, total)} {_is(sum(rooms), total)} free"
+    return f"{quantity(sum(free_amounts))} of {amount_of(resource, total)} {_is(sum(free_amounts), total)} free"
 
 
 def _pool_used_up(places: list[Place], resource: str) -> str:
@@ -200,16 +200,16 @@ def _is(free: int, total: int) -> str:
     return "is" if 0 < free <= UNIT or total <= UNIT else "are"
 
 
-def _fragments(rooms: list[int], resource: str, amount: int) -> str:
+def _fragments(free_amounts: list[int], resource: str, amount: int) -> str:
     """`0.6 is free on each of 2 GPU, but no one GPU has 0.7`."""
-    some = [room for room in rooms if room]
+    some = [free for free in free_amounts if free]
     if amount >= UNIT:
         free = f"{amount_of(resource, sum(some))} {_is(sum(some), sum(some))} free in sum, but in parts"
         return f"{free}: {_whole(amount)} {resource} must be unused"
     if len(set(some)) == 1 and len(some) > 1:
         each = f"{quantity(some[0])} is free on each of {amount_of(resource, len(some) * UNIT)}"
         return f"{each}, but no one {resource} has {quantity(amount)}"
-    parts = listed([quantity(room) for room in some])
+    parts = listed([quantity(each) for each in some])
     return f"{parts} is free on {amount_of(resource, len(some) * UNIT)}, but no one {resource} has {quantity(amount)}"
 
 

@@ -72,7 +72,7 @@ class Packing(RuleBasedStateMachine):
     @invariant()
     def the_books_agree(self) -> None:
         if hasattr(self, "world"):
-            rooms = [device.room() for device in self.world.scheduler.devices(HEAD)]
+            rooms = [device.free_amount() for device in self.world.scheduler.devices(HEAD)]
             assert rooms == self.free
 
     def teardown(self) -> None:

@@ -2,7 +2,7 @@
 
 ```
   calls ──► terms, exports ──► link ──► the head
-  object_client ──► values, holdings, rooms, arena_writer ──► the arena
+  object_client ──► values, holdings, arena_ranges, arena_writer ──► the arena
 ```
 A driver's engine and a worker's view of the cluster are both built on this; nothing here knows which of them it serves.
 """

@@ -13,7 +13,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.published import PublishedRecords
-from nbaccel.local_engine.client.terms import asked
+from nbaccel.local_engine.client.task_terms import asked
 from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire import driver_questions as asks

@@ -23,6 +23,7 @@ from nbaccel.handles.remote import (
     ObjectRefGenerator,
 )
 from nbaccel.local_engine import arena_trouble, wire
+from nbaccel.local_engine.client.arena_ranges import ArenaRange, ArenaRanges
 from nbaccel.local_engine.client.arena_writer import ArenaWriter
 from nbaccel.local_engine.client.environment_spec import Environment
 from nbaccel.local_engine.client.exports import Exports
@@ -31,7 +32,6 @@ from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.pending_calls import PendingCalls
 from nbaccel.local_engine.client.published import PublishedRecords
-from nbaccel.local_engine.client.rooms import Room, Rooms
 from nbaccel.local_engine.client.streams import StreamReaders
 from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.wire import codec, failures
@@ -42,7 +42,7 @@ from nbaccel.waits import interruptible
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-# Larger values go through the arena; below, a copy through the socket is quicker than asking for room.
+# Larger values go through the arena; below, a copy through the socket is quicker than asking for a range.
 INLINE_BYTES = 100_000
 
 
@@ -59,7 +59,7 @@ class ObjectClient:
         self.ids = IdMaker(job)
         self.holdings = Holdings(link)
         self.values = Values(link, self.holdings, arena_fd)
-        self.rooms = Rooms(link)
+        self.ranges = ArenaRanges(link)
         self._collector = GarbageCollector(link)
         self.published = PublishedRecords(link)
         self.streams = StreamReaders(self)
@@ -104,38 +104,40 @@ class ObjectClient:
         return self._put(self._dump(value, refs, "the value"), refs)
 
     def _put(self, payload: bytes | codec.PayloadPieces, refs: list[bytes]) -> ObjectRef[Any]:
-        value, room = self.store(payload)
-        return self._put_value(value, room, refs)
+        value, arena_range = self.store(payload)
+        return self._put_value(value, arena_range, refs)
 
     def put_raised(self, value: wire.Value, refs: list[bytes]) -> ObjectRef[Any]:
         """A ref to an error: `get` of it raises."""
         return self._put_value(value, None, refs)
 
-    def _put_value(self, value: wire.Value, room: Room | None, refs: list[bytes]) -> ObjectRef[Any]:
+    def _put_value(self, value: wire.Value, arena_range: ArenaRange | None, refs: list[bytes]) -> ObjectRef[Any]:
         id = self.ids.put_id()
         ref: ObjectRef[Any] = ObjectRef(id, self.engine)
         self.holdings.created(id)
         self.values.know(id, value)
         self.link.say(wire.Put(id, value, refs))
-        if room is not None:
-            room.used = True
+        if arena_range is not None:
+            arena_range.used = True
         return ref
 
-    def store(self, payload: bytes | codec.PayloadPieces, status: int = wire.OK) -> tuple[wire.Value, Room | None]:
-        """A value for the wire; what is large is written into the arena, whose room is used once the head knows."""
+    def store(
+        self, payload: bytes | codec.PayloadPieces, status: int = wire.OK
+    ) -> tuple[wire.Value, ArenaRange | None]:
+        """A value for the wire; what is large is written into the arena, whose range is used once the head knows."""
         if isinstance(payload, bytes):
             return wire.Value(status, payload), None
         if payload.size <= INLINE_BYTES:
             return wire.Value(status, payload.joined()), None
-        room = self.rooms.take(payload.size)
+        arena_range = self.ranges.take(payload.size)
         try:
-            self._writer.write(payload.pieces(), room.offset, payload.size)
+            self._writer.write(payload.pieces(), arena_range.offset, payload.size)
         except OSError as error:
             why = arena_trouble.why(error)
             raise exceptions.RaySystemError(
                 f"{payload.size} bytes cannot be written to shared memory: {why}"
             ) from error
-        return wire.Value(status, None, room.offset, payload.size), room
+        return wire.Value(status, None, arena_range.offset, payload.size), arena_range
 
     def get(self, refs: Sequence[ObjectRef[Any]], timeout_s: float | None) -> list[Any]:
         ids = [ref._id for ref in refs]

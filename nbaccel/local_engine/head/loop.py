@@ -163,7 +163,7 @@ class Head:
             return
         self.stopping = why
         self.parts.workers.kill_all()
-        self.parts.devices.lending.release_all()
+        self.parts.devices.device_leases.release_all()
         self.poll.at(time.monotonic() + 2.0, self._finish)
         self._finish_when_quiet()
 

@@ -6,7 +6,7 @@
   {"ask": "watch"}         ──► {"kind": "snapshot", …} now, and at every change
   {"ask": "explain", …}    ──► {"kind": "explanations", …}
 ```
-All of them stand in `views.observer_lines`, and the table of their answers in `questions.py`.
+All of them stand in `views.observer_lines`, and the table of their answers in `question_table.py`.
 One question of each is answered in a pass of the head's loop, so that others have their turn, and none is read while
 more than MOST_UNREAD_BYTES of answers wait to be taken: who asks and never reads costs that and one answer.
 A mistake is answered and the observer may go on; an exception that nobody has foreseen is answered and ends it.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from nbaccel.local_engine.head.held_prints import HeldPrints
+from nbaccel.local_engine.head.blocked_prints import BlockedPrints
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.records import WorkerProcess
 from nbaccel.local_engine.head.side_process import Helpers
@@ -38,7 +38,7 @@ class Outputs:
     """All pipes of a head's workers, living and dead."""
 
     def __init__(
-        self, timers: LoopTimers, helpers: Helpers, directory: str, held: HeldPrints, readers: Readers
+        self, timers: LoopTimers, helpers: Helpers, directory: str, held: BlockedPrints, readers: Readers
     ) -> None:
         self._timers = timers
         self._readers = readers

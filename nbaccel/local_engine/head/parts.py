@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.actors import Actors
+from nbaccel.local_engine.head.blocked_prints import BlockedPrints
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.cluster_answers import ClusterAnswers
 from nbaccel.local_engine.head.connections import Connections, Failed, Handler, Handlers, Hearing
@@ -23,7 +24,6 @@ from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.greetings import Greetings
 from nbaccel.local_engine.head.group_answers import GroupAnswers
 from nbaccel.local_engine.head.groups import Groups
-from nbaccel.local_engine.head.held_prints import HeldPrints
 from nbaccel.local_engine.head.jobs import Jobs
 from nbaccel.local_engine.head.notes import Notes
 from nbaccel.local_engine.head.objects.ledger import Freed, Objects
@@ -36,7 +36,7 @@ from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.picture import SnapshotBuilder
 from nbaccel.local_engine.head.poll import Poll
 from nbaccel.local_engine.head.published import Published
-from nbaccel.local_engine.head.questions import Questions
+from nbaccel.local_engine.head.question_table import QuestionTable
 from nbaccel.local_engine.head.reasons import Reasons
 from nbaccel.local_engine.head.records import Job, WorkerProcess
 from nbaccel.local_engine.head.rows import Rows
@@ -94,7 +94,7 @@ class Parts:
         self.jobs = Jobs(self._job_began)
         self.environments = Environments()
         self.objects = Objects()
-        self.questions = Questions(self.send, freshen=lambda then: self.devices.watch.freshen(then))
+        self.questions = QuestionTable(self.send, freshen=lambda then: self.devices.watch.freshen(then))
         self.arguments = Arguments(self.objects)
         self.actors = Actors(
             self.scheduler,
@@ -141,7 +141,7 @@ class Parts:
             is_stopping=self._is_stopping,
         )
         self.side_processes = SideProcesses(self.poll, self.zygotes.order, self.note, self._is_stopping)
-        held = HeldPrints(self.poll, self.scheduler, self.tell)
+        held = BlockedPrints(self.poll, self.scheduler, self.tell)
         self.outputs = Outputs(self.poll, self.side_processes, self._config.directory, held, self.watchers)
         self.workers = WorkerProcesses(
             self.poll,
@@ -298,7 +298,7 @@ class Parts:
             do.StopWorker: lambda c: workers.stop(c.worker_id, c.why, force=c.force),
             do.RecallTasks: lambda c: workers.tell(c.worker_id, wire.Recall()),
             do.InterruptTask: lambda c: workers.tell(c.worker_id, wire.Interrupt(c.task_id)),
-            do.ReleaseDevices: lambda c: self.devices.lending.release(c.worker_id),
+            do.ReleaseDevices: lambda c: self.devices.device_leases.release(c.worker_id),
             do.ActorChanged: self.actors.changed,
             do.GroupChanged: self.groups.changed,
             do.Warn: self.watchers.warned,

@@ -18,7 +18,7 @@ class Job(msgspec.Struct):
     hello: wire.Hello
     namespace: str
     news: Any = None  # Peer
-    held_lines: list[wire.Lines] = []  # printed before the news connection was there
+    early_lines: list[wire.Lines] = []  # printed before the news connection was there
     notices: list[wire.NoticeMessage] = []
     started_at: float = 0.0
     name: str = ""  # the notebook's or script's, with the pid where another job has the same

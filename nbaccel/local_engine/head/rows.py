@@ -48,7 +48,7 @@ class Rows:
                 row = device_row(node_id, device, (metrics or {}).get(device.lease_key))
                 state = states.get((resource, device.index))
                 if state is not None:
-                    row.free, row.free_reason = max(state.room(), 0) / UNIT, state.reason
+                    row.free, row.free_reason = max(state.free_amount(), 0) / UNIT, state.reason
                 row.holders = holders.get((resource, device.index), [])
                 rows.append(row)
         return rows

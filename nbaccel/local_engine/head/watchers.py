@@ -72,9 +72,9 @@ class Watchers:
     def news_came(self, peer: Peer, job: Job) -> None:
         peer.job = job.number
         job.news = peer
-        for message in [*job.held_lines, *job.notices]:
+        for message in [*job.early_lines, *job.notices]:
             self._send_news(peer, message)
-        job.held_lines, job.notices = [], []
+        job.early_lines, job.notices = [], []
 
     def lines(self, worker: WorkerProcess, stream: int, pieces: list[log.Piece], then: Callable[[], None]) -> None:
         """Output of a worker: to the driver of its job. `then` is called once there is room for more."""
@@ -96,8 +96,8 @@ class Watchers:
         if job.news is not None and not job.news.closed:
             self._send_news(job.news, message)
             self._unwritten[job.news] = self._unwritten.get(job.news, 0) + len(message.text)
-        elif not job.ended and sum(len(lines.text) for lines in job.held_lines) < KEPT_LINES_BYTES:
-            job.held_lines.append(message)
+        elif not job.ended and sum(len(lines.text) for lines in job.early_lines) < KEPT_LINES_BYTES:
+            job.early_lines.append(message)
 
     def _send_news(self, peer: Peer, message: Any) -> None:
         self._send(peer, message)

@@ -32,7 +32,7 @@ from nbaccel.handles.option_checks import with_article
 from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.refs import DynamicObjectRefGenerator
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.rooms import Room
+from nbaccel.local_engine.client.arena_ranges import ArenaRange
 from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.worker.impatience import TooLate
 from nbaccel.scheduling.terms import TaskKind, Terms
@@ -55,7 +55,7 @@ class Running(msgspec.Struct):
     begun: bool = False  # its arguments are there: what comes next is the user's code
     asyncio_task: asyncio.Task[Any] | None = None
     payloads: list[tuple[int | str, tuple[int, Any]]] = []  # of the top-level refs
-    rooms: list[Room] = []  # where large results lie, until the head has been told
+    ranges: list[ArenaRange] = []  # where large results lie, until the head has been told
     kept: list[bytes] = []  # what its results refer to, until the head has been told
     consumed: int = 0
     abandoned: bool = False
@@ -209,11 +209,11 @@ class Execution:
                     "others raises this."
                 )
         except Exception as error:  # the user's generator may raise anything; it belongs to the reader
-            rooms = list(running.rooms)
+            ranges = list(running.ranges)
             done = self.answer(running, error)
             if not done.retry and not done.fall_back:
                 done.results[: len(made)] = made
-                running.rooms = rooms
+                running.ranges = ranges
             return done
         return wire.Done(running.task_id, made)
 
@@ -246,9 +246,9 @@ class Execution:
         self._keep(running, refs)
         if is_over and not isinstance(payload, bytes):
             self._client.prepare_to_store(running)
-        stored, room = self._client.store(payload)
-        if room is not None:
-            running.rooms.append(room)
+        stored, arena_range = self._client.store(payload)
+        if arena_range is not None:
+            running.ranges.append(arena_range)
         return wire.ReturnValue(stored, refs)
 
     def _keep(self, running: Running, refs: list[bytes]) -> None:
@@ -257,10 +257,10 @@ class Execution:
             running.kept += self._client.holdings.keep(refs)
 
     def told(self, running: Running) -> None:
-        """The head has been told of the results: their room is used, and they hold what they refer to."""
-        for room in running.rooms:
-            room.used = True
-        running.rooms.clear()
+        """The head has been told of the results: their ranges are used, and they hold what they refer to."""
+        for arena_range in running.ranges:
+            arena_range.used = True
+        running.ranges.clear()
         for id in running.kept:
             self._client.holdings.gone(id)
         running.kept.clear()
@@ -271,7 +271,7 @@ class Execution:
     def failure(self, running: Running, error: BaseException) -> wire.Done:
         """The Done of a task that raised."""
         terms = running.terms
-        running.rooms.clear()  # what it had stored for results is not sent: the room goes back
+        running.ranges.clear()  # what it had stored for results is not sent: the ranges go back
         if running.cancelled and isinstance(error, (KeyboardInterrupt, asyncio.CancelledError)):
             result, note, fall_back, retry = self._cancelled(running, error), "cancelled", False, False
         else:
@@ -283,7 +283,7 @@ class Execution:
 
     def plain_failure(self, running: Running, error: BaseException, problem: BaseException) -> wire.Done:
         """The Done of a task whose error cannot speak for itself. Runs no code of the user's."""
-        running.rooms.clear()
+        running.ranges.clear()
         terms, kind = running.terms, type(error).__name__
         frames = "".join(traceback.format_tb(_users_part(error.__traceback__)))
         said = f"{kind} (it could not be asked for its words or be pickled: {type(problem).__name__}"

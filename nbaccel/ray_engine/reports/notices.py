@@ -19,7 +19,7 @@ import ray
 
 from nbaccel import exceptions
 from nbaccel.ray_engine.reports import planning
-from nbaccel.ray_engine.reports.outstanding import Demand, demand_of
+from nbaccel.ray_engine.reports.outstanding_work import Demand, demand_of
 from nbaccel.ray_engine.reports.planning import AutoscalerFacts
 from nbaccel.ray_engine.submission.submissions import Submission, Submissions
 from nbaccel.scheduling.reasons import Feasibility

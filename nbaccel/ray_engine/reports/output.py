@@ -18,7 +18,7 @@ from typing import Any
 
 from ray._private import ray_logging, worker
 
-from nbaccel.ray_engine.reports.held_lines import Key
+from nbaccel.ray_engine.reports.lines_without_cell import Key
 from nbaccel.ray_engine.reports.raylet_words import shortened
 from nbaccel.views import sinks
 

@@ -11,10 +11,10 @@ import ray
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.reports.held_lines import HeldLines
+from nbaccel.ray_engine.reports.lines_without_cell import LinesWithoutCell
 from nbaccel.ray_engine.reports.notices import Notices
 from nbaccel.ray_engine.reports.output import ClientOutput, Output
-from nbaccel.ray_engine.reports.outstanding import Outstanding
+from nbaccel.ray_engine.reports.outstanding_work import OutstandingWork
 from nbaccel.ray_engine.reports.pictures import SMALLEST_GAP_S, Pictures
 from nbaccel.ray_engine.reports.reports import ASK_TIMEOUT_S, LONGEST_WAIT_S, Reports
 from nbaccel.ray_engine.submission.submissions import Submissions
@@ -29,10 +29,10 @@ class Telling:
     def __init__(self, session: RaySession, reports: Reports, pictures: Pictures, submissions: Submissions) -> None:
         self._reports = reports
         self._ours = session.ours
-        self._held = HeldLines(reports.parent_of, self._ask_for_reports, _last_cell)
+        self._held = LinesWithoutCell(reports.parent_of, self._ask_for_reports, _last_cell)
         self._output: Output | ClientOutput = (ClientOutput if session.through_client else Output)(self._held.show)
         self._output.begin()
-        outstanding = Outstanding(reaches_head=not session.through_client)
+        outstanding = OutstandingWork(reaches_head=not session.through_client)
         self._notices = Notices(submissions, reports, pictures, outstanding, refuses=session.refuses_infeasible)
         self._notices.begin()
 

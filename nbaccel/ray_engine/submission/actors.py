@@ -17,7 +17,7 @@ from nbaccel.ray_engine.submission.exports import Exporter
 from nbaccel.ray_engine.submission.freshening import Freshening
 from nbaccel.ray_engine.submission.handle_maker import HandleMaker
 from nbaccel.ray_engine.submission.tasks import Args, Named, unwrapped, unwrapped_named
-from nbaccel.ray_engine.submission.undecided import Deciding, UndecidedActor
+from nbaccel.ray_engine.submission.undecided_actors import Deciding, UndecidedActor
 
 
 class RayActors:

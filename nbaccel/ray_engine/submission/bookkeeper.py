@@ -9,7 +9,7 @@ from nbaccel.engine import Returned
 from nbaccel.handles.options import ActorOptions, demand_of_actor
 from nbaccel.handles.remote import ActorClass, ActorHandle
 from nbaccel.ray_engine.border.rays import RaysActor, RaysResult, is_stream
-from nbaccel.ray_engine.submission.abandoned import Abandoned
+from nbaccel.ray_engine.submission.abandoned_streams import AbandonedStreams
 from nbaccel.ray_engine.submission.choosing import RayChoice, quantities
 from nbaccel.ray_engine.submission.handle_maker import HandleMaker
 from nbaccel.ray_engine.submission.submissions import CallFacts, Submissions
@@ -22,7 +22,7 @@ class Bookkeeper:
     """Of one engine. `announce` tells views of a new submission before it runs."""
 
     def __init__(
-        self, submissions: Submissions, handles: HandleMaker, abandoned: Abandoned, announce: Announce
+        self, submissions: Submissions, handles: HandleMaker, abandoned: AbandonedStreams, announce: Announce
     ) -> None:
         self._submissions = submissions
         self._handles = handles

@@ -15,7 +15,7 @@ from nbaccel.ray_engine.border.rays import RaysRef
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports.task_rows import error_type
 from nbaccel.ray_engine.startup.starting import import_shipped
-from nbaccel.ray_engine.submission.abandoned import Abandoned
+from nbaccel.ray_engine.submission.abandoned_streams import AbandonedStreams
 from nbaccel.ray_engine.submission.errors import translate, translated
 from nbaccel.ray_engine.submission.handle_maker import HandleMaker
 from nbaccel.ray_engine.submission.submissions import Submissions
@@ -36,7 +36,7 @@ class RayObjects:
         session: RaySession,
         handles: HandleMaker,
         submissions: Submissions,
-        abandoned: Abandoned,
+        abandoned: AbandonedStreams,
         stand_ins: dict[bytes, object],
     ) -> None:
         self._session = session

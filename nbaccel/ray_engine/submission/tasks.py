@@ -12,7 +12,7 @@ from nbaccel.handles.remote import ActorMethod, RemoteFunction
 from nbaccel.ray_engine.border.rays import Bound, RaysRemote, RaysResult
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.submission import call_groups, options_for_ray, supervising
-from nbaccel.ray_engine.submission.abandoned import has_ended
+from nbaccel.ray_engine.submission.abandoned_streams import has_ended
 from nbaccel.ray_engine.submission.bookkeeper import Bookkeeper
 from nbaccel.ray_engine.submission.choosing import Choosing, quantities
 from nbaccel.ray_engine.submission.errors import translate

@@ -20,7 +20,6 @@ from nbaccel.handles.remote import ObjectRef
 from nbaccel.submodules import by_attribute
 from nbaccel.util.state import summaries
 from nbaccel.util.state.exception import RayStateApiException, ServerUnavailable
-from nbaccel.util.state.questions import READERS, Filters, chosen
 from nbaccel.util.state.records import (
     ActorState,
     ClusterEventState,
@@ -33,6 +32,7 @@ from nbaccel.util.state.records import (
     TaskState,
     WorkerState,
 )
+from nbaccel.util.state.row_queries import READERS, Filters, chosen
 
 __getattr__ = by_attribute(__name__, "api", "common")
 

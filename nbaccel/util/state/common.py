@@ -6,7 +6,6 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from nbaccel import elsewhere
-from nbaccel.util.state.questions import most_rows
 from nbaccel.util.state.records import (
     ActorState,
     ClusterEventState,
@@ -18,6 +17,7 @@ from nbaccel.util.state.records import (
     TaskState,
     WorkerState,
 )
+from nbaccel.util.state.row_queries import most_rows
 
 DEFAULT_RPC_TIMEOUT = 30  # seconds
 DEFAULT_LIMIT = 100  # rows

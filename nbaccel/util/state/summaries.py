@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from nbaccel.util.state.questions import actors, objects, tasks
+from nbaccel.util.state.row_queries import actors, objects, tasks
 
 MIB = 1 << 20
 

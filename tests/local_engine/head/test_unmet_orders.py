@@ -43,7 +43,7 @@ def assert_all_ended(world: HeadWorld) -> None:
     for node_id in scheduler.node_ids():
         assert scheduler.node_available(node_id) == scheduler.node_totals(node_id)
     assert not world.leases, f"these devices are still leased: {world.leases}"
-    assert not head.devices.lending._of_worker
+    assert not head.devices.device_leases._of_worker
     world.let_go()
     objects = set(head.objects.records) - set(world.actors)  # the rows of dead actors stay for a while
     assert not objects, f"objects are left: {[(name_of(world, id), head.objects.records[id]) for id in objects]}"

@@ -60,7 +60,7 @@ class ForeignMemory:
         """`GPU 0 is free for us, but 70 GiB of its memory are used by pid 4711 (python)`."""
         lines = []
         free = {
-            (state.spec.resource, state.spec.index): state.room() >= state.amount
+            (state.spec.resource, state.spec.index): state.free_amount() >= state.amount
             for state in self._scheduler.devices(self._nodes.node_id)
         }
         for device in self._nodes.real():

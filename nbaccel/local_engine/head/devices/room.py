@@ -22,7 +22,7 @@ from nbaccel.scheduling.events import DeviceChanged
 
 
 class DeviceRoom:
-    """Nodes, looks, watch, lending and setup of one head."""
+    """Nodes, looks, watch, leases and setup of one head."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class DeviceRoom:
             is_stopping=is_stopping,
         )
         held = Leases(title=config.title or "nbaccel", owner_pid=config.owner_pid)
-        self.lending = DeviceLeases(timers, self.nodes, held, tell, audience, note, offer=self.offer)
+        self.device_leases = DeviceLeases(timers, self.nodes, held, tell, audience, note, offer=self.offer)
         self.watch = DeviceWatch(
             timers,
             self.nodes,
@@ -82,12 +82,12 @@ class DeviceRoom:
         if lost is not None:
             self._tell(DeviceChanged(node_id, resource, index, 0, f"lost: {lost}", True))
             return
-        free, reason = self.lending.left(device)
+        free, reason = self.device_leases.left(device)
         self._tell(DeviceChanged(node_id, resource, index, free, reason))
 
     def look_at_leases(self) -> None:
         """Other heads may have taken some of this machine's devices since we last looked."""
-        self.lending.begin(self.nodes.node_id)
+        self.device_leases.begin(self.nodes.node_id)
 
     def _known(self) -> None:
         self.look_at_leases()

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.connections import Send
-from nbaccel.local_engine.head.objects.held_sends import WhenHere
+from nbaccel.local_engine.head.objects.delayed_sends import WhenHere
 from nbaccel.local_engine.head.objects.ledger import ObjectRecord, Objects
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.wire import failures

@@ -15,7 +15,7 @@ from nbaccel.local_engine.head.devices.room import DeviceRoom
 from nbaccel.local_engine.head.devices.task_environment import TaskEnvironments
 from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.notes import Note
-from nbaccel.local_engine.head.objects.held_sends import HeldSends
+from nbaccel.local_engine.head.objects.delayed_sends import DelayedSends
 from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.objects.room import ObjectRoom
 from nbaccel.local_engine.head.poll import LoopTimers
@@ -128,13 +128,13 @@ class TaskRoom:
             around.objects.delivery,
             around.objects.lineage,
             around.actors,
-            lending=devices.lending,
+            device_leases=devices.device_leases,
             leftovers=self.leftovers,
             devices=TaskEnvironments(devices.nodes, environments, jobs, around.audience, hide=hide),
             send=send,
             tell=around.tell,
             answer=answer,
-            hold=lambda transmit: HeldSends(
+            hold=lambda transmit: DelayedSends(
                 around.timers, around.ledger, store.when_here, processes, transmit=transmit, answer=answer
             ),
         )

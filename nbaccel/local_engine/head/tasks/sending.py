@@ -14,8 +14,8 @@ from nbaccel.local_engine.head.devices.device_leases import DeviceLeases
 from nbaccel.local_engine.head.devices.leftovers import Leftovers
 from nbaccel.local_engine.head.devices.task_environment import TaskEnvironments
 from nbaccel.local_engine.head.environments import Environments
+from nbaccel.local_engine.head.objects.delayed_sends import DelayedSends
 from nbaccel.local_engine.head.objects.delivery import Delivery
-from nbaccel.local_engine.head.objects.held_sends import HeldSends
 from nbaccel.local_engine.head.objects.lineage import Lineage
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import Job, TaskEntry, WorkerProcess
@@ -83,13 +83,13 @@ class Sending:
         lineage: Lineage,
         actors: Actors,
         *,
-        lending: DeviceLeases,
+        device_leases: DeviceLeases,
         leftovers: Leftovers,
         devices: TaskEnvironments,
         send: Send,
         tell: Tell,
         answer: Answer,
-        hold: Callable[[Callable[[SendTask, WorkerProcess, TaskEntry], None]], HeldSends],
+        hold: Callable[[Callable[[SendTask, WorkerProcess, TaskEntry], None]], DelayedSends],
     ) -> None:
         self._scheduler = scheduler
         self._workers = workers
@@ -98,7 +98,7 @@ class Sending:
         self._give = delivery.give
         self._lineage = lineage
         self._actors = actors
-        self._lending = lending
+        self._device_leases = device_leases
         self._leftovers = leftovers
         self._devices_of = devices.of
         self._send = send
@@ -119,7 +119,7 @@ class Sending:
             if missing:
                 self._tell(ArgumentsLost(task.task_id, missing))
                 return
-        if command.devices and not self._lending.take(command):
+        if command.devices and not self._device_leases.take(command):
             return
         if command.devices and self._leftovers.look_first(command, lambda: self._go_on(command)):
             return

@@ -110,7 +110,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     monkeypatch.setenv("NBACCEL_LEASE_DIR", str(tmp_path / "leases"))
     made = Place()
     yield made
-    made.room.lending.release_all()
+    made.room.device_leases.release_all()
 
 
 @pytest.fixture

@@ -22,17 +22,17 @@ def send(place: Place, worker_id: bytes, *slots: tuple[int, int]) -> Any:
 
 def test_a_device_that_nobody_holds_is_leased(place: Place, other_head: Leases) -> None:
     first, _second = place.have_two_real()
-    assert place.room.lending.take(send(place, b"w", (0, UNIT)))
+    assert place.room.device_leases.take(send(place, b"w", (0, UNIT)))
     assert place.taken() == []
     assert other_head.take(first.lease_key, 1) is not None
-    place.room.lending.release(b"w")
+    place.room.device_leases.release(b"w")
     assert other_head.take(first.lease_key, 1) is None
 
 
 def test_a_device_that_another_head_holds_is_refused_with_its_name(place: Place, other_head: Leases) -> None:
     first, second = place.have_two_real()
     other_head.take(second.lease_key, UNIT // 4)
-    assert not place.room.lending.take(send(place, b"w", (0, UNIT), (1, UNIT)))
+    assert not place.room.device_leases.take(send(place, b"w", (0, UNIT), (1, UNIT)))
     (event,) = place.taken()
     assert type(event) is AssignmentRefused
     assert (event.task_id, event.index, event.free) == (b"t" * 24, 1, UNIT * 3 // 4)
@@ -43,7 +43,7 @@ def test_a_device_that_another_head_holds_is_refused_with_its_name(place: Place,
 def test_a_refused_device_is_looked_at_until_it_is_ours(place: Place, other_head: Leases) -> None:
     _first, second = place.have_two_real()
     other_head.take(second.lease_key, UNIT)
-    place.room.lending.take(send(place, b"w", (1, UNIT)))
+    place.room.device_leases.take(send(place, b"w", (1, UNIT)))
     place.taken()
     place.clock.jump(LOOK_AGAIN_S)
     (busy,) = place.taken()

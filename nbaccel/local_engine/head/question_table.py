@@ -15,7 +15,7 @@ from nbaccel.views.observer_lines import ErrorLine, ObserverLine, ObserverQuesti
 from nbaccel.views.question import Row, table_of
 
 
-class Questions:
+class QuestionTable:
     """Everything that is asked and answered. `freshen` looks at the devices and then calls what it is given."""
 
     def __init__(self, send: Send, freshen: Callable[[Callable[[], None]], None]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.objects.held_sends import HeldSends
+from nbaccel.local_engine.head.objects.delayed_sends import DelayedSends
 from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess
 from nbaccel.scheduling.commands import SendTask
 from tests.local_engine.head.objects.conftest import CAPACITY, Room
@@ -33,7 +33,7 @@ class Sending:
         self.sent: list[bytes] = []
         self.answered: list[tuple[Any, Exception]] = []
         self.raises: Exception | None = None
-        self.held = HeldSends(
+        self.held = DelayedSends(
             room.clock, room.objects, room.store.when_here, {b"w": self.worker},
             transmit=self._transmit, answer=self._answer,
         )  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine.reports import unasked
+from nbaccel.ray_engine.reports import unread_error_logs
 
 RAYS = logging.getLogger("ray._private.worker")
 ERROR = (
@@ -30,9 +30,9 @@ def heard(caplog):
 
 @pytest.fixture
 def shortened():
-    unasked.shorten()
+    unread_error_logs.shorten()
     yield
-    unasked.stop()
+    unread_error_logs.stop()
 
 
 def test_one_line_is_left_of_it(shortened, caplog):
@@ -50,7 +50,7 @@ def test_other_words_are_rays(shortened, caplog, text):
 
 
 def test_after_the_end_they_are_rays_again(caplog):
-    unasked.shorten()
-    unasked.stop()
+    unread_error_logs.shorten()
+    unread_error_logs.stop()
     RAYS.error(ERROR)
     assert caplog.messages == [ERROR]

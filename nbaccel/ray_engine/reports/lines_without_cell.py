@@ -20,7 +20,7 @@ MOST_UNKNOWN = 1_000
 Key = tuple[str, int, int]  # node, pid, stream
 
 
-class Held(NamedTuple):
+class WaitingLines(NamedTuple):
     """Lines that wait: of which task, since when, and how they are shown at a cell's parent."""
 
     task_id: str
@@ -28,7 +28,7 @@ class Held(NamedTuple):
     show: Callable[[bytes], None]
 
 
-class HeldLines:
+class LinesWithoutCell:
     """`cell_of` gives the parent of a task's cell, None while it is not known; `ask` takes in what tasks report."""
 
     def __init__(
@@ -43,7 +43,7 @@ class HeldLines:
         self._nowhere = nowhere
         self._clock = clock
         self._lock = threading.Lock()
-        self._queues: dict[Key, deque[Held]] = {}
+        self._queues: dict[Key, deque[WaitingLines]] = {}
         self._unknown: dict[str, None] = {}  # tasks that nobody told of in time
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
@@ -54,7 +54,7 @@ class HeldLines:
             parent = self._cell(task_id)
             waits = key in self._queues or parent is None
             if waits:
-                self._queues.setdefault(key, deque()).append(Held(task_id, self._clock(), show))
+                self._queues.setdefault(key, deque()).append(WaitingLines(task_id, self._clock(), show))
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._run, name="nbaccel-held-lines", daemon=True)
                     self._thread.start()
@@ -90,7 +90,7 @@ class HeldLines:
                         del self._queues[key]
                         break
 
-    def _settled(self, held: Held, everything: bool) -> bytes | None:
+    def _settled(self, held: WaitingLines, everything: bool) -> bytes | None:
         """Where these lines go by now; None when they wait on."""
         parent = self._cell(held.task_id)
         if parent is None and (everything or self._clock() - held.since >= PATIENCE_S):

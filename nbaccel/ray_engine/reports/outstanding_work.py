@@ -20,7 +20,7 @@ def demand_of(quantities: Mapping[str, float]) -> Demand:
     return tuple(sorted((name, round(amount, 4)) for name, amount in quantities.items() if amount))
 
 
-class Outstanding:
+class OutstandingWork:
     """Asks for one driver. `reaches_head`: False through Ray Client, which tells neither of actors nor of lines."""
 
     def __init__(self, *, reaches_head: bool) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from nbaccel.ray_engine.reports.held_lines import PATIENCE_S, HeldLines
+from nbaccel.ray_engine.reports.lines_without_cell import PATIENCE_S, LinesWithoutCell
 
 PID_7, PID_8 = ("", 7, 1), ("", 8, 1)
 
@@ -18,7 +18,7 @@ class Desk:
         self.cells = {"mine": b"[1]"}
         self.shown: list[tuple[bytes, str]] = []
         self.now = 0.0
-        self.lines = HeldLines(self.cells.get, lambda: None, lambda: b"last", clock=lambda: self.now)
+        self.lines = LinesWithoutCell(self.cells.get, lambda: None, lambda: b"last", clock=lambda: self.now)
         self.lines._thread = object()  # type: ignore[assignment]  # the test looks itself
 
     def say(self, key: tuple[str, int, int], task_id: str, text: str) -> None:
@@ -75,7 +75,7 @@ def test_at_the_end_nothing_waits(desk: Desk) -> None:
 def test_a_thread_looks_until_nothing_waits_and_asks_meanwhile() -> None:
     cells: dict[str, bytes] = {}
     shown: list[bytes] = []
-    lines = HeldLines(cells.get, lambda: cells.update(child=b"[2]"), lambda: b"last")
+    lines = LinesWithoutCell(cells.get, lambda: cells.update(child=b"[2]"), lambda: b"last")
     lines.show(PID_7, "child", shown.append)
     thread = lines._thread
     assert thread is not None

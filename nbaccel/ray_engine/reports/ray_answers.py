@@ -33,7 +33,7 @@ class Killing(Protocol):
     def kill(self, actor: ActorHandle, *, no_restart: bool) -> None: ...
 
 
-class Asking:
+class RayAnswers:
     """Answers for one process."""
 
     def __init__(

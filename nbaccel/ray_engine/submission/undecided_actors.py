@@ -54,7 +54,7 @@ class ActorMaker(Protocol):
     ) -> None: ...
 
 
-class Settled(NamedTuple):
+class SettledChoice(NamedTuple):
     """The choice that the actor lives on."""
 
     inner: RaysActor
@@ -65,7 +65,7 @@ class Settled(NamedTuple):
 class UndecidedActor(ActorHandle):
     """A handle of an actor whose choice is not settled yet: what needs the actor itself waits for that."""
 
-    def __init__(self, settled: Future[Settled], actor_class: ActorClass, engine: Engine) -> None:
+    def __init__(self, settled: Future[SettledChoice], actor_class: ActorClass, engine: Engine) -> None:
         self._settled = settled
         self._class_name = actor_class._name
         self._method_specs = actor_class._methods
@@ -116,7 +116,7 @@ class Deciding:
         self._choices = choices
         self._args, self._kwargs = call
         self._attempts = importlib.import_module("nbaccel_in_ray.attempts")
-        self._settled: Future[Settled] = Future()
+        self._settled: Future[SettledChoice] = Future()
         self._begun_at = time.monotonic()
         self._failed: list[str] = []
         self._source = engines.cell_source and engines.cell_source()
@@ -135,7 +135,7 @@ class Deciding:
         except BaseException as error:  # whoever uses the handle is told
             self._settled.set_exception(error)
 
-    def _decide(self) -> Settled:
+    def _decide(self) -> SettledChoice:
         for number, choice in enumerate(self._choices.left):
             key = f"nbaccel:begins:{secrets.token_hex(14)}".encode()
             running = self._maker.class_running_as(self._actor_class, choice.label)
@@ -146,7 +146,7 @@ class Deciding:
                 self._maker.note_actor(inner, running, because, handle, self._source)
             last = number + 1 == len(self._choices.left)
             if last or handle is None or self._stays(inner, key, number):
-                return Settled(inner, running._name, running._methods)
+                return SettledChoice(inner, running._name, running._methods)
         raise AssertionError("an actor has at least one choice")
 
     def _why(self, choice: RayChoice[ActorOptions], number: int) -> str:

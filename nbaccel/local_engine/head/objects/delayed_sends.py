@@ -14,7 +14,7 @@ from nbaccel.scheduling.commands import SendTask
 WhenHere = Callable[[bytes, int, Callable[[], None], Refused], None]  # Store.when_here
 
 
-class HeldSends:
+class DelayedSends:
     """`transmit` sends one of them; `answer` gives a task its answer that could not be sent."""
 
     def __init__(

@@ -8,7 +8,7 @@ import pytest
 
 ray = pytest.importorskip("ray")
 
-from nbaccel.ray_engine.submission.abandoned import Abandoned  # noqa: E402  only where there is Ray
+from nbaccel.ray_engine.submission.abandoned_streams import AbandonedStreams  # noqa: E402  only where there is Ray
 
 
 def _threads() -> set[str]:
@@ -16,7 +16,7 @@ def _threads() -> set[str]:
 
 
 def test_a_stream_that_is_left_after_the_end_of_ray_starts_no_other():
-    abandoned = Abandoned()
+    abandoned = AbandonedStreams()
     assert "nbaccel-streams" not in _threads()
     abandoned.expect()
     abandoned.expect()

@@ -31,24 +31,24 @@ FULL_BYTES = 1 << 15
 
 
 @dataclass(slots=True)
-class _Held:
+class _BlockedPipe:
     worker: WorkerProcess
     fd: int  # of the pipe
     task: Any = None  # the one whose CPU is lent
 
 
-class HeldPrints:
+class BlockedPrints:
     """All pipes that wait for their reader."""
 
     def __init__(self, timers: LoopTimers, scheduler: Scheduler, tell: Tell) -> None:
         self._timers = timers
         self._scheduler = scheduler
         self._tell = tell
-        self._held: dict[int, _Held] = {}
+        self._held: dict[int, _BlockedPipe] = {}
 
     def wait(self, pipe: int, worker: WorkerProcess, fd: int) -> None:
         """The pipe is not looked at until `go`."""
-        held = self._held[pipe] = _Held(worker, fd)
+        held = self._held[pipe] = _BlockedPipe(worker, fd)
         self._look_later(pipe, held)
 
     def go(self, pipe: int) -> None:
@@ -61,10 +61,10 @@ class HeldPrints:
         for pipe in list(self._held):
             self.go(pipe)
 
-    def _look_later(self, pipe: int, held: _Held) -> None:
+    def _look_later(self, pipe: int, held: _BlockedPipe) -> None:
         self._timers.after(PATIENCE_S, lambda: self._look(pipe, held))
 
-    def _look(self, pipe: int, held: _Held) -> None:
+    def _look(self, pipe: int, held: _BlockedPipe) -> None:
         if self._held.get(pipe) is not held or held.worker.ended:
             return
         task = self._running(held)
@@ -74,7 +74,7 @@ class HeldPrints:
                 self._tell(WorkerBlocked(held.worker.worker_id))
         self._look_later(pipe, held)
 
-    def _running(self, held: _Held) -> Any:
+    def _running(self, held: _BlockedPipe) -> Any:
         """The plain task that the worker runs; an actor keeps its CPUs whatever it waits for."""
         record = self._scheduler.worker_record(held.worker.worker_id)
         return record.queue[0] if record is not None and record.queue and record.actor is None else None

@@ -24,7 +24,7 @@ def has_ended(inner: RaysRef | RaysStream) -> bool:
     return bool(ray.wait([end], timeout=0, fetch_local=False)[0])
 
 
-class Abandoned:
+class AbandonedStreams:
     """Those of one engine."""
 
     def __init__(self) -> None:

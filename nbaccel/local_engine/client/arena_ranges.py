@@ -1,7 +1,7 @@
-"""Room in the arena that this process was given and has not filled yet.
+"""Ranges of the arena that the head has given to this process and that hold no value yet.
 
-A Room is made by the reader thread and gives itself up when it is dropped unused: a KeyboardInterrupt at any moment
-between asking for room and telling the head what lies there costs nothing.
+The reader thread makes an `ArenaRange`, and a range that is dropped unused gives itself back. A KeyboardInterrupt at
+any moment between the request for a range and the message that says what lies there therefore loses nothing.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
 
 
-class Room:
-    """An offset of the arena, ours until `used`."""
+class ArenaRange:
+    """A range that starts at `offset`. It belongs to this process until `used` is true."""
 
     __slots__ = ("_link", "message", "offset", "request", "used")
 
@@ -30,22 +30,22 @@ class Room:
             self._link.say_later(wire.GiveUp(self.offset, self.request))
 
 
-class Rooms:
-    """Asks for room."""
+class ArenaRanges:
+    """Asks the head for ranges."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
         link.receivers[wire.Allocated] = self._allocated
 
     def _allocated(self, message: wire.Allocated) -> None:
-        room: Any = Room(self._link, message)
-        self._link._answered(room)
+        allocated: Any = ArenaRange(self._link, message)
+        self._link._answered(allocated)
 
-    def take(self, size: int) -> Room:
-        """Room for `size` bytes. Raises ObjectStoreFullError."""
+    def take(self, size: int) -> ArenaRange:
+        """A range of `size` bytes. Raises ObjectStoreFullError."""
         request, reply = self._link._question()
         self._link.say_at_once(wire.Allocate(request, size))
-        room: Room = self._link._wait_for(request, reply, None)
-        if room.offset < 0:
-            raise exceptions.ObjectStoreFullError(room.message)
-        return room
+        allocated: ArenaRange = self._link._wait_for(request, reply, None)
+        if allocated.offset < 0:
+            raise exceptions.ObjectStoreFullError(allocated.message)
+        return allocated
