@@ -1,0 +1,129 @@
+"""When pictures are sent: at once, a few each second, none when nothing changes, and the newest to a slow reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.watchers import MANY_ROWS, PICTURES_PER_S, Watchers
+from nbaccel.local_engine.wire import driver_questions as asks
+from nbaccel.views.snapshot import Runtime, Snapshot
+from tests.local_engine.head.seams import Clock, Outbox, outbox
+from tests.local_engine.head_world import HeadWorld
+
+
+class House:
+    """Watchers of a cluster in which so many tasks run as the test says."""
+
+    def __init__(self, sent: Outbox) -> None:
+        self.clock = Clock()
+        self.running = 0
+        self.sent = sent
+        scheduler: Any = None  # only warnings ask it
+        self.watchers = Watchers(
+            self.clock, scheduler, {}, sent.send,
+            picture=self.picture, measure=lambda on: None, say=lambda peer, line: None,
+        )  # fmt: skip
+
+    def picture(self, seq: int, rows: int) -> Snapshot:
+        return Snapshot(Runtime("local", "0.1.0", "3.11.7"), seq=seq, counts={"RUNNING": self.running})
+
+    def watch(self, client_id: int, rows: int = 0) -> Peer:
+        peer = self.sent.add(client_id, "news")
+        self.watchers.watch(peer, wire.Watch(on=True, rows=rows))
+        return peer
+
+    def changes(self) -> None:
+        self.running += 1
+        self.watchers.changed()
+
+    def seen(self, client_id: int) -> list[Snapshot]:
+        """The pictures that this watcher got since the last look."""
+        return [msgspec.msgpack.decode(each.body, type=Snapshot) for each in self.sent.taken(client_id)]
+
+
+@pytest.fixture
+def house() -> Iterator[House]:
+    with outbox() as sent:
+        yield House(sent)
+
+
+def running(pictures: list[Snapshot]) -> list[int]:
+    return [picture.counts["RUNNING"] for picture in pictures]
+
+
+def test_the_first_picture_comes_at_once_and_so_does_the_next_change(house: House) -> None:
+    house.watch(1)
+    assert running(house.seen(1)) == [0]
+    house.changes()
+    house.clock.jump()
+    assert running(house.seen(1)) == [1]
+
+
+def test_what_changes_without_end_is_a_few_pictures_a_second_each_with_the_newest(house: House) -> None:
+    house.watch(1)
+    for _ in range(1990):  # not quite two seconds
+        house.changes()
+        house.clock.jump(0.001)
+    pictures = house.seen(1)
+    assert len(pictures) == 1 + 2 * PICTURES_PER_S
+    assert running(pictures) == sorted(set(running(pictures)))
+    assert [picture.seq for picture in pictures] == list(range(1, len(pictures) + 1))
+    house.clock.jump(1.0)
+    assert running(house.seen(1)) == [1990]
+
+
+def test_a_picture_of_many_rows_comes_once_a_second(house: House) -> None:
+    house.watch(1, rows=MANY_ROWS + 1)
+    for _ in range(1990):  # not quite two seconds
+        house.changes()
+        house.clock.jump(0.001)
+    assert len(house.seen(1)) == 1 + 2
+
+
+def test_a_change_that_changes_nothing_in_the_picture_sends_nothing(house: House) -> None:
+    house.watch(1)
+    house.changes()
+    house.clock.jump()
+    house.seen(1)
+    for _ in range(20):
+        house.watchers.changed()
+        house.clock.jump(1.0)
+    assert house.seen(1) == []
+
+
+def test_who_has_not_read_the_last_picture_gets_the_newest_when_it_has(house: House) -> None:
+    slow = house.watch(1)
+    house.seen(1)
+    slow.pending += b"what it has not read"
+    for _ in range(3):
+        house.changes()
+        house.clock.jump(1.0)
+    assert house.seen(1) == []
+    slow.pending.clear()
+    house.watchers.caught_up(slow)
+    house.clock.jump()
+    assert running(house.seen(1)) == [3]
+
+
+def test_questions_to_a_quiet_head_send_no_picture() -> None:
+    world = HeadWorld()
+    try:
+        driver = next(peer for peer in world.parts.peers.values() if peer.role == "driver")
+        world.parts.watchers.watch(driver, wire.Watch(on=True))
+        world.jump(60.0)  # idle workers have ended
+        before = world.parts.watchers.seq
+        for number in range(20):
+            world.ask(number, asks.FreeResources())
+            world.jump(1.0)
+        assert world.parts.watchers.seq == before
+        world.submit("task")
+        world.jump(1.0)
+        assert world.parts.watchers.seq > before
+    finally:
+        world.end()
