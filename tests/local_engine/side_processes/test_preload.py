@@ -1,14 +1,12 @@
 """Libraries that are imported once, before the fork: each is there when a task begins, and works with its threads."""
 
-import json
-import subprocess
 import sys
 from importlib.util import find_spec
 
 import pytest
 
 import nbaccel
-from nbaccel.local_engine.side_processes import zygote
+from tests.census import Place
 
 
 def with_pandas():
@@ -65,14 +63,23 @@ USES = {
 INSTALLED = [name for name in USES if find_spec(name) is not None]
 
 
+PRELOADS = """
+import nbaccel
+nbaccel.init(num_cpus=1, preload={})
+nbaccel.get(nbaccel.remote(lambda: 5).remote())
+nbaccel.shutdown()
+"""
+
+
 @pytest.fixture(scope="module")
-def judged():
-    """What a fork server says of each, one after the other as it imports them: "" or why it starts again without it."""
-    program = (
-        "import json; from nbaccel.local_engine.side_processes import zygote\n"
-        f"print(json.dumps({{name: zygote._preload(name) for name in {INSTALLED}}}))"
-    )
-    return json.loads(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout)
+def said():
+    """What a program that preloads them is told: of each that could not be, and nothing of the others."""
+    place = Place()
+    done = place.run(PRELOADS.format(INSTALLED))
+    place.assert_nothing_left()
+    place.clear()
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -90,15 +97,30 @@ def used(name):
 
 
 @pytest.mark.parametrize("name", USES)
-def test_a_library_may_be_preloaded_is_there_when_a_task_begins_and_works(judged, preloaded, name):
+def test_a_library_may_be_preloaded_is_there_when_a_task_begins_and_works(said, preloaded, name):
     if name not in INSTALLED:
         pytest.skip(f"{name} is not installed")
-    assert judged[name] == ""
+    assert name not in said
     assert nbaccel.get(used.remote(name)) == (True, True)
 
 
-def test_a_thread_that_does_not_look_after_a_fork_is_told_by_its_name(monkeypatch):
-    monkeypatch.setattr(zygote, "_other_threads", lambda: ["jemalloc_bg_thd", "sender"])
-    monkeypatch.setattr(zygote, "_fork_safe_threads", lambda: 0)
-    why = zygote._preload("json")
-    assert why == "json left 1 running thread(s), which do not survive a fork (of those named sender)"
+LEAVES_THREADS = """
+import ctypes, threading
+
+def run(name):
+    ctypes.CDLL(None).prctl(15, name)  # PR_SET_NAME
+    named.wait()
+    threading.Event().wait()
+
+named = threading.Barrier(3)
+for name in (b"jemalloc_bg_thd", b"sender"):
+    threading.Thread(target=run, args=[name], daemon=True).start()
+named.wait()
+"""
+
+
+def test_a_library_that_leaves_a_thread_is_not_preloaded_and_the_thread_is_named(place, tmp_path):
+    (tmp_path / "leaves_threads.py").write_text(LEAVES_THREADS)
+    done = place.run(PRELOADS.format(["leaves_threads"]), PYTHONPATH=f"{tmp_path}:{place.environ['PYTHONPATH']}")
+    why = "leaves_threads left 1 running thread(s), which do not survive a fork (of those named sender)"
+    assert why in done.stdout + done.stderr
