@@ -59,11 +59,19 @@ class _Newcomer:
 class Door:
     """Accepts connections, and passes on those that show the token."""
 
-    def __init__(self, poll: Loop, host: Host, token: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        poll: Loop,
+        host: Host,
+        token: str,
+        clock: Callable[[], float] = time.monotonic,
+        most_newcomers: int = MOST_NEWCOMERS,
+    ) -> None:
         self._poll = poll
         self._host = host
         self._token = token
         self._clock = clock
+        self._most_newcomers = most_newcomers
         self._newcomers: dict[int, _Newcomer] = {}  # by client id, so in the order in which they came
         self._sweeping = False
         self._is_short = False  # of descriptors
@@ -110,7 +118,7 @@ class Door:
 
     def let_in(self, sock: socket.socket, *, is_our_driver: bool = False) -> None:
         """Hear what a new connection has to say."""
-        if len(self._newcomers) >= MOST_NEWCOMERS:
+        if len(self._newcomers) >= self._most_newcomers:
             self._refuse(next(iter(self._newcomers.values())), "Too many connections have not shown the token yet.")
         until = None if is_our_driver else self._clock() + PATIENCE_S
         newcomer = _Newcomer(Peer(sock, "new", self._host.next_client_id()), until)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
+import resource
 import socket
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ class House:
 
     def __init__(self) -> None:
         self.loop = Loop()
-        self.door = Door(self.loop, self, TOKEN, lambda: self.loop.now)
+        self.door = Door(self.loop, self, TOKEN, lambda: self.loop.now, most_newcomers=4)
         self.admitted: list[tuple[Peer, list[Any], bytes]] = []
         self.observers: list[tuple[Peer, LineReader]] = []
         self.notes: list[str] = []
@@ -103,10 +104,8 @@ class House:
 def house() -> Iterator[House]:
     made = House()
     yield made
-    for newcomer in list(made.door._newcomers.values()):
-        newcomer.peer.close()
-    if made.door._listener is not None:
-        made.door._listener.close()
+    for source in made.loop.readers:
+        source.close()
     for sock in made.open:
         sock.close()
 
@@ -280,7 +279,7 @@ def test_an_exception_of_our_own_ends_its_connection_only(house: House, monkeypa
 def test_a_newcomer_that_goes_is_forgotten(house: House) -> None:
     house.come().close()
     house.loop.turn()
-    assert house.loop.readers == {} and house.door._newcomers == {} and house.notes == []
+    assert house.loop.readers == {} and house.notes == []
 
 
 # ---- how much, and how long
@@ -320,7 +319,7 @@ def test_who_came_later_has_ten_seconds_of_its_own(house: House) -> None:
     later = house.come()
     house.loop.jump(6)
     house.loop.jump(3.9)
-    assert len(house.door._newcomers) == 1
+    assert len(house.loop.readers) == 1
     house.loop.jump(0.2)
     assert heard(later) == b"" and house.loop.timers == []
 
@@ -333,12 +332,11 @@ def test_our_own_driver_may_take_its_time(house: House) -> None:
     assert len(house.admitted) == 1
 
 
-def test_of_too_many_the_one_who_waited_longest_goes(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "MOST_NEWCOMERS", 3)
-    socks = [house.come() for _ in range(5)]
+def test_of_too_many_the_one_who_waited_longest_goes(house: House) -> None:
+    socks = [house.come() for _ in range(6)]
     assert [heard(sock) for sock in socks[:2]] == [b"", b""]
-    house.say(socks[4], hello())
-    assert len(house.admitted) == 1 and len(house.door._newcomers) == 2
+    house.say(socks[5], hello())
+    assert len(house.admitted) == 1 and len(house.loop.readers) == 3
 
 
 def test_who_waits_for_a_head_that_will_not_begin_is_told(house: House) -> None:
@@ -352,32 +350,36 @@ def test_who_waits_for_a_head_that_will_not_begin_is_told(house: House) -> None:
 # ---- accepting
 
 
-def test_without_descriptors_the_listener_rests_instead_of_calling_without_end(
-    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_descriptors_the_listener_rests_instead_of_calling_without_end(house: House, tmp_path: Path) -> None:
     path = str(tmp_path / "s")
     house.door.listen(path)
-    listener = house.door._listener
-    assert listener is not None
-
-    class Full:
-        def accept(self) -> Any:
-            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-
-    monkeypatch.setattr(house.door, "_listener", Full())
-    house.loop.readers[listener]()
-    assert len(house.loop.paused) == 1
-    for _ in range(3):
-        house.loop.jump(door.PAUSE_S)
-        assert house.loop.paused == set()
-        house.loop.readers[listener]()
+    (listener,) = house.loop.readers
+    with no_more_descriptors():
+        house.loop.turn()
+        assert house.loop.paused == {listener}
+        for _ in range(3):
+            house.loop.jump(door.PAUSE_S)
+            assert house.loop.paused == set()
+            house.loop.turn()
     assert house.notes == ["no connection can be accepted for now: Too many open files"]
     house.loop.jump(door.PAUSE_S)
-    monkeypatch.setattr(house.door, "_listener", listener)
     with socket.socket(socket.AF_UNIX) as sock:
         sock.connect(path)
         house.loop.turn()
-        assert len(house.door._newcomers) == 1
+        assert len(house.loop.readers) == 2
+
+
+@contextmanager
+def no_more_descriptors() -> Iterator[None]:
+    """While it lasts, this process may open nothing."""
+    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    first_free = os.dup(0)
+    os.close(first_free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (first_free, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, most))
 
 
 def test_a_connection_that_was_given_up_before_it_was_accepted_is_nothing(house: House, tmp_path: Path) -> None:
