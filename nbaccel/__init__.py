@@ -141,7 +141,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    """What is not needed by everyone is imported when it is first named."""
+    """Import a name on its first use, so that `import nbaccel` stays light."""
     if name in _LAZY:
         return getattr(importlib.import_module(f"nbaccel.{_LAZY[name]}"), name)
     if name in _OLDER:
@@ -152,7 +152,7 @@ def __getattr__(name: str) -> Any:
 
 
 def report_progress(done: float, total: float) -> None:
-    """Inside a task: how far it is; views show it beside the task. Outside of one it does nothing."""
+    """Report how far the running task is; views show it beside the task. Outside of a task this does nothing."""
     from nbaccel import engine
 
     engine.current().report_progress(done, total)

@@ -1,9 +1,9 @@
-"""What an address of `init()` means: which engine it names, which of our heads, and where a Ray is to be found.
+"""What an address of `init()` means: which engine it names, which nbaccel head, and where to find a Ray cluster.
 
 ```
-  None, "local"        a cluster of our own, on this machine
-  "auto"               a shared head of ours, else the Ray of RAY_ADDRESS, else the one that `ray start` has noted
-  a name, or a path    a head of ours: its session, socket or directory
+  None, "local"        a new cluster of this process, on this machine
+  "auto"               a shared nbaccel head, else the Ray of RAY_ADDRESS, else the Ray that `ray start` wrote down
+  a name, or a path    an nbaccel head: its session, socket or directory
   "host:6379", "ray://host:10001"    a Ray cluster
 ```
 """
@@ -22,7 +22,7 @@ _LONGEST_NOTE_BYTES = 4096
 
 
 def is_own(address: str | None) -> bool:
-    """Whether a cluster is started, and none joined."""
+    """Whether this address starts a cluster instead of joining one."""
     return address in (None, "local")
 
 
@@ -89,7 +89,7 @@ def _shared_heads() -> list[sessions.SessionRecord]:
 
 
 def find_ray() -> tuple[str, str]:
-    """(the address of a Ray that is said to run here, who says so in words); empty where nobody does."""
+    """The address of a Ray that should run here, and the source that names it; both are empty if no source does."""
     named = os.environ.get("RAY_ADDRESS")
     if named and named != "auto":
         return named, f"Ray cluster of RAY_ADDRESS={named}"
@@ -103,7 +103,7 @@ def find_ray() -> tuple[str, str]:
 
 
 def note_of_ray() -> Path:
-    """The file in which `ray start` notes the address of what it has started."""
+    """The file in which `ray start` writes the address of the cluster that it started."""
     return Path(os.environ.get("RAY_TMPDIR", "/tmp"), "ray", "ray_current_cluster")
 
 

@@ -1,6 +1,6 @@
 """The functions that users call: they check their arguments once, here, and ask the engine.
 
-Names, options and meanings are Ray Core's; what differs says so.
+Names, options and meanings are those of Ray Core; a docstring names each difference.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _ADDRESS_INFO = {
 
 
 class ClusterContext(Mapping[str, Any]):
-    """What init() returns: a card of the cluster in a notebook, a few facts in code. A `with` block ends in
-    shutdown().
+    """The result of init(): a notebook shows it as a card of the cluster, code reads its attributes. Used in a `with`
+    block, it calls shutdown() at the end.
     """
 
     def __init__(self, facts: CodeFacts) -> None:
@@ -80,14 +80,14 @@ class ClusterContext(Mapping[str, Any]):
 
 
 def init(address: str | None = None, **given: Any) -> ClusterContext:
-    """Start a head for this process, or join a running one; returns a card of what is there.
+    """Start a head for this process, or join a running one. Returns a card of the cluster.
 
     Ray's keywords (num_cpus, num_gpus, resources, labels, object_store_memory in bytes, namespace, runtime_env,
-    ignore_reinit_error, log_to_driver, …) and ours: engine ("local", "ray" or "debug"), preload (modules that every
-    worker finds imported), simulate ("nvidia:4xA100"), gpu_vendor, hide_unassigned, on_interrupt, infeasible.
+    ignore_reinit_error, log_to_driver, …) and nbaccel's own: engine ("local", "ray" or "debug"), preload (modules that
+    every worker has imported), simulate ("nvidia:4xA100"), gpu_vendor, hide_unassigned, on_interrupt, infeasible.
 
-    Raises RuntimeError when called twice or for an unknown keyword, ValueError for what this machine cannot give,
-    ConnectionError when nothing answers at `address`.
+    Raises RuntimeError if it is called twice or gets an unknown keyword, ValueError if this machine cannot provide what
+    is requested, and ConnectionError if nothing answers at `address`.
 
     >>> nbaccel.init(num_gpus=2)
     """
@@ -112,13 +112,13 @@ def init(address: str | None = None, **given: Any) -> ClusterContext:
 
 
 def _from_rays_variables() -> dict[str, Any]:
-    """The keywords that Ray's environment variables stand for."""
+    """The keywords of init() that Ray's environment variables set."""
     hides = os.environ.get("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "").lower() in ("1", "true")
     return {"hide_unassigned": True} if hides else {}
 
 
 def _attach_to_notebook() -> None:
-    """In IPython, cells are known, output finds its cell and errors read well, with or without `%load_ext nbaccel`."""
+    """Connect to IPython, with or without `%load_ext nbaccel`: cells are known, output reaches its cell."""
     ipython = sys.modules.get("IPython")
     if ipython is not None and ipython.get_ipython() is not None:
         from nbaccel.notebook import attaching
@@ -134,9 +134,9 @@ engines.on_first_use(init)
 
 
 def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = False) -> None:
-    """Leave the cluster; one that init() started ends, with all its processes. Safe to call twice.
+    """Leave the cluster. A cluster that init() started ends with all its processes. Calling this twice is safe.
 
-    It returns when they have ended, with and without Ray's `wait_for_processes`.
+    It returns after the processes have ended, whatever Ray's `wait_for_processes` says.
     """
     engine = engines.running()
     if engine is None or engine.context().is_worker:
@@ -149,7 +149,7 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
 
 
 def is_initialized() -> bool:
-    """Whether init() has been called, or we run inside a task."""
+    """Whether init() has been called, or this code runs inside a task."""
     return engines.running() is not None
 
 
@@ -157,7 +157,7 @@ def is_initialized() -> bool:
 
 
 def remote(*args: Any, **options: Any) -> Any:
-    """Make a remote function of a function, an actor class of a class; bare, or with options.
+    """Turn a function into a remote function, or a class into an actor class; use it bare or with options.
 
     >>> @nbaccel.remote(num_gpus=0.5)
     ... def train(batch): ...
@@ -225,11 +225,11 @@ def get(object_refs: Sequence[ObjectRef[T]], *, timeout: float | None = None) ->
 def get(
     object_refs: Any, *, timeout: float | None = None, _use_object_store: bool = False, progress: bool = False
 ) -> Any:
-    """The value of a ref, or of each ref of a list, waiting for them.
+    """Wait for a ref, or for each ref of a list, and return its value.
 
-    `timeout` in seconds; 0 only looks. Raises what the task raised (as RayTaskError and the user's own type at once),
-    GetTimeoutError, or the error that ended the worker. Numpy arrays of large values are read-only views of shared
-    memory.
+    `timeout` is in seconds; 0 does not wait. Raises the error of the task (an instance of both RayTaskError and the
+    task's own exception class), GetTimeoutError, or the error that ended the worker. Large numpy arrays are read-only
+    views of shared memory.
     """
     if isinstance(object_refs, ObjectRefGenerator):
         return object_refs
@@ -256,7 +256,7 @@ def get(
 
 
 def _stoppable(wait: Callable[[], T], waited: list[Any]) -> T:
-    """Wait; the Stop button ends it and, in a notebook, cancels what was waited for."""
+    """Wait. The Stop button ends the wait and, in a notebook, cancels the tasks that were waited for."""
     try:
         return wait()
     except KeyboardInterrupt:
@@ -287,8 +287,8 @@ def _short(value: Any) -> str:
 
 
 def put(value: Any, *, _owner: Any = None, _tensor_transport: Any = None) -> ObjectRef[Any]:
-    """Put a value into the cluster's store; returns its ref. Raises TypeError for a ref and for what cannot be
-    pickled.
+    """Put a value into the cluster's store and return its ref. Raises TypeError for a ref and for a value that cannot
+    be pickled.
     """
     if isinstance(value, ObjectRef):
         raise TypeError(
@@ -301,7 +301,7 @@ def put(value: Any, *, _owner: Any = None, _tensor_transport: Any = None) -> Obj
 def wait(
     ray_waitables: list[Any], *, num_returns: int = 1, timeout: float | None = None, fetch_local: bool = True
 ) -> tuple[list[Any], list[Any]]:
-    """(ready, not ready): waits until `num_returns` refs are ready or `timeout` seconds have passed. Order is kept."""
+    """Wait until `num_returns` refs are ready or `timeout` seconds have passed: (ready, not ready), in order."""
     refs = ray_waitables
     if isinstance(refs, ObjectRef):  # type: ignore[unreachable]
         raise TypeError("wait() expected a list of ObjectRefs, got a single ObjectRef")
@@ -337,8 +337,8 @@ def _waited(refs: list[Any], num_returns: int, timeout: float | None, fetch: boo
 
 
 def cancel(ray_waitable: Any, *, force: bool = False, recursive: bool = True) -> None:
-    """Cancel the task of a ref: a waiting one never runs, a running one gets a KeyboardInterrupt, `force` kills its
-    worker.
+    """Cancel the task of a ref: a waiting task never runs, a running task gets a KeyboardInterrupt, and `force` kills
+    the worker.
 
     `get` then raises TaskCancelledError. Raises TypeError for anything but a ref or stream, ValueError for force on an
     actor's task.
@@ -349,7 +349,7 @@ def cancel(ray_waitable: Any, *, force: bool = False, recursive: bool = True) ->
 
 
 def kill(actor: ActorHandle, *, no_restart: bool = True) -> None:
-    """End an actor at once; its calls under way fail with ActorDiedError."""
+    """End an actor immediately; its unfinished calls fail with ActorDiedError."""
     if not isinstance(actor, ActorHandle):
         raise ValueError(f"kill() only supported for actors. Got: {type(actor)}." + _kill_hint(actor))
     engines.current().kill(actor, no_restart=bool(no_restart))
@@ -360,10 +360,10 @@ def _kill_hint(thing: Any) -> str:
 
 
 def get_actor(name: str, namespace: str | None = None) -> ActorHandle:
-    """A named actor. Raises ValueError when there is none of that name in the namespace.
+    """Return a handle of a named actor. Raises ValueError if the namespace has no actor of that name.
 
-    As in Ray, this handle does not keep the actor alive. The handle that started it does, as do its copies; an actor
-    that is to live on without them is started with `lifetime="detached"`.
+    As in Ray, this handle does not keep the actor alive. The handle that started the actor and its copies do; to keep
+    an actor alive without them, start it with `lifetime="detached"`.
     """
     if not name:
         raise ValueError("Please supply a non-empty value to get_actor")
@@ -377,7 +377,7 @@ def get_actor(name: str, namespace: str | None = None) -> ActorHandle:
 
 
 def get_gpu_ids() -> list[Any]:
-    """Ids of the GPUs assigned to this task or actor, [] in a driver: numbers, or strings where they are UUIDs."""
+    """Ids of the GPUs assigned to this task or actor: numbers, or strings if they are UUIDs. A driver gets []."""
     ids = engines.current().context().accelerator_ids["GPU"]
     return [int(id) if id.isdigit() else id for id in ids]
 
@@ -398,17 +398,17 @@ def nodes() -> list[dict[str, Any]]:
 
 
 def cluster_resources() -> dict[str, float]:
-    """All resources of all nodes that are alive."""
+    """The resources of all living nodes, free or not."""
     return _running_engine().cluster_resources()
 
 
 def available_resources() -> dict[str, float]:
-    """What of them nobody holds now."""
+    """Resources that are currently free."""
     return _running_engine().available_resources()
 
 
 def timeline(filename: str | None = None) -> list[dict[str, Any]] | None:
-    """Chrome trace events of the tasks, on lanes of workers and devices; with a filename they are written as JSON."""
+    """Chrome trace events of the tasks, on lanes of workers and devices. With a filename, write them there as JSON."""
     import json
 
     events = list(_running_engine().timeline())
@@ -420,20 +420,21 @@ def timeline(filename: str | None = None) -> list[dict[str, Any]] | None:
 
 
 def snapshot() -> Snapshot:
-    """The picture that every view draws: devices with their holders, tasks, actors, nodes, alerts."""
+    """The state of the cluster that every view shows: devices with their holders, tasks, actors, nodes, alerts."""
     return _running_engine().snapshot()
 
 
 def publish(kind: str, id: str, record: Mapping[str, Any] | None, asked: Callable[[str], object] | None = None) -> None:
     """Show a record (at most 64 KB of JSON) in every snapshot until this process ends; None withdraws it.
 
-    `asked` is called from another thread with what somebody asks of it. Raises ValueError for what is no such record.
+    Another thread calls `asked` with each request that `ask` sends. Raises ValueError if the record is no JSON or too
+    large.
     """
     _running_engine().publish(kind, id, record, asked)
 
 
 def ask(id: str, what: str) -> None:
-    """Ask the publisher of a record for something, such as "stop" of a run. Raises ValueError without such a record."""
+    """Send a request, such as "stop", to the publisher of a record. Raises ValueError if there is no such record."""
     _running_engine().ask(id, what)
 
 
@@ -441,22 +442,22 @@ def ask(id: str, what: str) -> None:
 
 
 def start_head(*, with_us: bool = False, **options: Any) -> Any:
-    """Start a head that others can join (`nbaccel start --head`); returns its SessionRecord. Raises ValueError.
+    """Start a head that others can join (`nbaccel start --head`) and return its SessionRecord. Raises ValueError.
 
-    It outlives this process, unless it is to end `with_us`.
+    The head outlives this process, unless `with_us` is true.
     """
     return engines.start_shared(init_options(**{**_from_rays_variables(), **options}), with_us=with_us)
 
 
 def stop_head(record: Any, force: bool = False) -> bool:
-    """Stop a head; True when it has gone. `force` kills it when it does not answer."""
+    """Stop a head; return True once it has ended. `force` kills a head that does not answer."""
     from nbaccel.views import observing
 
     return observing.stop(record, force=force)
 
 
 def pictures(record: Any) -> Iterator[Snapshot]:
-    """The snapshots of a head that this process need not have joined, as they change; ConnectionError ends them."""
+    """Yield the snapshots of any head of this user as they change. Raises ConnectionError when the head ends."""
     from nbaccel.views import observing
 
     with observing.connected(record) as observer:
@@ -464,14 +465,14 @@ def pictures(record: Any) -> Iterator[Snapshot]:
 
 
 def observe(record: Any) -> Snapshot:
-    """The snapshot of a head that this process need not have joined. Raises ConnectionError."""
+    """The snapshot of any head of this user, joined or not. Raises ConnectionError."""
     from nbaccel.views import observing
 
     return observing.snapshot(record)
 
 
 def head_tasks(record: Any, wanted: TaskFilter) -> FoundTasks:
-    """The tasks of a head that pass a filter, of all that it knows. Raises ConnectionError."""
+    """The tasks of a head that pass a filter, out of all tasks that the head knows. Raises ConnectionError."""
     from nbaccel.views import observing
 
     return observing.tasks(record, wanted)
@@ -485,7 +486,7 @@ def head_notes(record: Any) -> list[str]:
 
 
 def device_holder(key: str) -> str:
-    """Who holds a real device of this machine, whichever user's head it is: "held by …", or "". `key`: its UUID."""
+    """The holder of a real device of this machine, of any user: "held by …", or "". `key` is the device's UUID."""
     from nbaccel.leases import leases
 
     return leases.held_by(key)

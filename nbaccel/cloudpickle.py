@@ -1,4 +1,4 @@
-"""Ray's `ray.cloudpickle` path: the pickling that functions, classes and values travel with."""
+"""Ray's `ray.cloudpickle` path: the pickling with which functions, classes and values travel."""
 
 from cloudpickle import (
     CloudPickler,

@@ -62,10 +62,10 @@ class Node:
 
 
 class Cluster:
-    """A cluster that is not this process's own: made here, joined with `init(address=cluster.address)`.
+    """A cluster that this process makes and then joins with `init(address=cluster.address)`.
 
-    engine="local" counts what its nodes have in one head of nbaccel's; engine="ray" starts a Ray of so many nodes on
-    this machine, each with processes of its own.
+    engine="local" counts the resources of all nodes in one nbaccel head; engine="ray" starts a Ray cluster on this
+    machine whose nodes have processes of their own.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Cluster:
 
     @property
     def address(self) -> str | None:
-        """What `init(address=...)` takes; None before there is a head."""
+        """The address for `init(address=...)`; None until there is a head."""
         return self._nodes.address
 
     @property
@@ -109,11 +109,11 @@ class Cluster:
     # ---- nodes
 
     def add_node(self, wait: bool = True, **node_args: Any) -> Node:
-        """Add a node: the first is the head's; the devices of the others are logical.
+        """Add a node. The first one is the head's node; the devices of the others are logical.
 
         num_cpus (1 where nothing is said), num_gpus, resources, labels, memory and object_store_memory in bytes,
-        node_name. Environment variables that were set since the head's start are set on this node. Raises ValueError,
-        TypeError. What else Ray's own Cluster takes (ports, folders, its dashboard) has no meaning for virtual nodes.
+        node_name. Environment variables that were set after the head's start are set on this node. Raises ValueError,
+        TypeError. Other options of Ray's Cluster (ports, folders, the dashboard) mean nothing for virtual nodes.
         """
         unknown = sorted(set(node_args) - set(_NODE_OPTIONS) - _RAYS_OWN)
         if unknown:
@@ -139,9 +139,10 @@ class Cluster:
         return self.head_node
 
     def remove_node(self, node: Node, allow_graceful: bool = True) -> None:
-        """Lose a node: its workers are killed, what only it had is lost. Raises ValueError for one that is not here.
+        """Lose a node: its workers are killed, and objects that only it had are lost. Raises ValueError for a node
+        that is not in the cluster.
 
-        A head's node takes the cluster along, but not while this process is joined to it: ValueError.
+        Removing the head's node ends the cluster; this raises ValueError while this process is joined to it.
 
         On Ray `allow_graceful=False` kills the node's processes outright; Ray then takes some seconds to notice.
         """
@@ -175,7 +176,7 @@ class Cluster:
             time.sleep(_WAIT_S)
 
     def remaining_processes_alive(self) -> bool:
-        """Whether the cluster's processes live, but for those of nodes that were removed."""
+        """Whether all processes of the cluster are alive, except those of removed nodes."""
         return self._nodes.are_alive()
 
     # ---- the end
@@ -185,7 +186,7 @@ class Cluster:
         return engine is not None and engine.context().session_name == self._nodes.session
 
     def shutdown(self) -> None:
-        """End the cluster with all its processes; a driver that joined it is told so. Safe to call twice."""
+        """End the cluster with all its processes and tell the drivers that joined it. Calling this twice is safe."""
         if self.address is None:
             return
         atexit.unregister(self.shutdown)
@@ -198,7 +199,7 @@ class Cluster:
 
 
 class LocalNodes:
-    """Nodes of a head of the local engine, which counts what each of them has."""
+    """Nodes of a local head, which counts the resources of each node."""
 
     def __init__(self) -> None:
         self._record: Any = None
@@ -234,7 +235,7 @@ class LocalNodes:
         return {row.node_id for row in observing.snapshot(self._record).nodes if row.alive}
 
     def are_alive(self) -> bool:
-        """Whether the cluster's head lives, and with it everything else."""
+        """Whether the cluster's head is alive. All other processes end with it."""
         return self._record is not None and sessions.is_alive(self._record)
 
     def stop(self) -> None:

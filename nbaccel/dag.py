@@ -5,7 +5,7 @@
 >>> nbaccel.get(graph.execute(20))
 42
 
-Each `execute` makes every call once, and the graph's actors anew.
+Each `execute` makes every call once and starts the graph's actors anew.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 
 class _Run:
-    """One execution: its input, and what each node has become."""
+    """One execution: its input, and the result of each node."""
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args = args
@@ -23,7 +23,7 @@ class _Run:
         self.done: dict[DAGNode, Any] = {}
 
     def of(self, value: Any) -> Any:
-        """A bound argument with what its nodes have become, also inside of lists, tuples and dicts."""
+        """A bound argument with each node in it replaced by its result, also inside lists, tuples and dicts."""
         if isinstance(value, DAGNode):
             if value not in self.done:
                 self.done[value] = value._made(self)
@@ -69,7 +69,7 @@ class FunctionNode(_CallNode):
 
 
 class ClassNode(_CallNode):
-    """An actor; its methods can be bound as those of a handle."""
+    """An actor of the graph; its methods can be bound like those of a handle."""
 
     def __getattr__(self, name: str) -> _MethodOfNode:
         if name.startswith("_"):
@@ -101,7 +101,7 @@ class _MethodOfNode:
 
 
 class ClassMethodNode(_CallNode):
-    """A call of a method: of an actor that the graph makes, or of one that is there."""
+    """A call of a method of an actor that the graph starts, or of an existing actor."""
 
     def _made(self, run: _Run) -> Any:
         method = self._target.of(run) if isinstance(self._target, _MethodOfNode) else self._target
@@ -109,7 +109,7 @@ class ClassMethodNode(_CallNode):
 
 
 class InputNode(DAGNode):
-    """What execute() is given: the node itself where that is one value, `node[0]` or `node.name` of several."""
+    """The input of execute(): the node itself if there is one value, `node[0]` or `node.name` if there are several."""
 
     def __enter__(self) -> InputNode:
         return self
@@ -135,7 +135,7 @@ class InputNode(DAGNode):
 
 
 class InputAttributeNode(DAGNode):
-    """One of several inputs: of the positional ones by number, of the keywords by name."""
+    """One of several inputs: a positional one by its number, a keyword by its name."""
 
     def __init__(self, key: int | str) -> None:
         self._key = key

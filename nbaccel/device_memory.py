@@ -1,8 +1,8 @@
-"""How much device memory this process holds, by the word of the frameworks that it has loaded; none is loaded for that.
+"""How much device memory this process uses, as reported by the frameworks that it has loaded. This loads none.
 
-A framework that has not opened a device yet is left alone: asking it would open one. What is counted is what a
-framework has taken from the device (its pool), not the few hundred MiB of the driver's own context, which only the end
-of the process gives back.
+A framework that has not opened a device yet is not asked, because the question would open one. The figures count the
+memory that a framework has taken from the device (its pool). They do not count the few hundred MiB of the driver's own
+context, which only the end of the process gives back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ DEFAULT_THRESHOLD_BYTES = 256 << 20
 
 
 class Reading(NamedTuple):
-    """What one framework says; `peak_bytes` is None where it does not count it."""
+    """The figures of one framework; `peak_bytes` is None if the framework does not count it."""
 
     held_bytes: int
     peak_bytes: int | None
@@ -25,9 +25,9 @@ class Reading(NamedTuple):
 class MemoryReport(NamedTuple):
     """All frameworks together.
 
-    held_bytes  what the process still holds; None: no framework that tells has opened a device
-    peak_bytes  the most that it held since `begin`; None: unknown
-    why         what holds it, or why it is not known
+    held_bytes  the memory that the process still has; None: no framework that reports it has opened a device
+    peak_bytes  the most memory that it had since `begin`; None: unknown
+    why         what uses the memory, or why the figures are unknown
     """
 
     held_bytes: int | None
@@ -46,7 +46,7 @@ class _Framework(NamedTuple):
 
 
 def begin() -> None:
-    """A task begins: peaks are counted from here."""
+    """Reset the peaks at the start of a task."""
     for framework, module in _loaded():
         try:
             if framework.read(module) is not None:
@@ -56,7 +56,7 @@ def begin() -> None:
 
 
 def measure(threshold_bytes: int = DEFAULT_THRESHOLD_BYTES) -> MemoryReport:
-    """What is held now. Above the threshold, garbage and unused pools are given back first: what remains is in use."""
+    """Measure the memory in use. Above the threshold, release garbage and unused pools, then measure again."""
     report = _report()
     if report.held_bytes is None or report.held_bytes <= threshold_bytes:
         return report
@@ -71,7 +71,7 @@ def measure(threshold_bytes: int = DEFAULT_THRESHOLD_BYTES) -> MemoryReport:
 
 
 def total_bytes() -> int | None:
-    """What the devices that this process has opened hold in all; None where no framework tells."""
+    """The total memory of the devices that this process has opened; None if no framework reports it."""
     totals = []
     for framework, module in _loaded():
         try:

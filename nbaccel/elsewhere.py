@@ -1,6 +1,6 @@
-"""Ray's libraries that nbaccel does not have: their modules import, and their names say where they are when used.
+"""Ray's libraries that nbaccel does not have: their modules import, and a name that is used says where to find it.
 
-A package that imports `ray.data` at its top, for a feature that its user may never ask for, opens here as well:
+A package may import `ray.data` at its top for a feature that its user never needs. It works here as well:
 
 >>> from nbaccel.data import Dataset            # a class of which nothing is an instance
 >>> def rows(source: Dataset | list) -> list:   # annotations and isinstance() work
@@ -9,7 +9,7 @@ A package that imports `ray.data` at its top, for a feature that its user may ne
 Traceback (most recent call last):
 ModuleNotFoundError: nbaccel has no data.range: ...
 
-Python asks this finder last: a module of nbaccel's own of the same name is found first.
+Python asks this finder last, so a module of nbaccel with the same name wins.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ _MISSING = {
 
 
 def no_attribute(package: str, name: str) -> AttributeError:
-    """The error of a package that lacks `name`; where Ray has it, it says how to get it from there."""
+    """The AttributeError of a package that lacks `name`. If Ray has it, the message says how to get it there."""
     words = _missing_words(f"{package}.{name}")
     return AttributeError(words or f"module {package!r} has no attribute {name!r}", name=name)
 
 
 def _missing_words(fullname: str) -> str:
-    """Why a module of Ray's, or what is below one, is not here; "" where Ray has none of that name."""
+    """Why a module of Ray, or a name below one, is missing here; "" if Ray has no such module."""
     path = fullname.partition(".")[2]
     for package, names in _MISSING.items():
         inside = path.removeprefix(f"{package}.") if package else path
@@ -73,14 +73,14 @@ def _missing_words(fullname: str) -> str:
 
 
 def refusing(module: str, name: str, instead: str) -> type:
-    """A name of a module that nbaccel has: it imports, and using it is a NotImplementedError that says `instead`."""
+    """A name that imports and raises NotImplementedError when it is used; the message says `instead`."""
     return _Unbuilt(
         name, (), {"__module__": module, "__qualname__": name, "_words": f"{module}.{name} is not here: {instead}"}
     )
 
 
 def install() -> None:
-    """Let the modules of LIBRARIES be imported. Safe to call twice."""
+    """Make the modules of LIBRARIES importable. Calling this twice is safe."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())
 

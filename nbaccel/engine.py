@@ -38,7 +38,7 @@ Returned = Any  # an ObjectRef, a list of them, an ObjectRefGenerator, or None, 
 
 
 class TaskPromise(Protocol):
-    """Remote functions and actors."""
+    """Submit remote functions, start actors and call them."""
 
     def submit(
         self, function: RemoteFunction, options: TaskOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -85,7 +85,7 @@ class ObjectPromise(Protocol):
         """Call back from some thread once the value can be got without waiting."""
 
     def was_awaited(self, ref: ObjectRef[Any]) -> None:
-        """Somebody waited for it and does so no more: if it comes to be an error, that is no news."""
+        """A wait for this object was abandoned. If the object becomes an error, do not report the error."""
 
     def ref_gone(self, id: bytes) -> None:
         """A ref was finalised; called from `__del__`, so it takes no lock."""
@@ -96,10 +96,10 @@ class ObjectPromise(Protocol):
     def reduce_actor(self, actor: ActorHandle) -> tuple[Any, ...]: ...
 
     def object_locations(self, refs: Sequence[ObjectRef[Any]]) -> list[dict[str, Any]]:
-        """Of each: {"node_ids": hex ids of the nodes that have it, "object_size": bytes, "did_spill": bool}."""
+        """For each object: {"node_ids": hex ids of the nodes that have it, "object_size": bytes, "did_spill": bool}."""
 
     def only_in_history(self, ids: list[bytes]) -> None:
-        """Nothing but a notebook's output history holds these any more: a hint on what to move to disk first."""
+        """Only a notebook's output history still refers to these objects: move them to disk first."""
 
 
 class StreamPromise(Protocol):
@@ -111,7 +111,7 @@ class StreamPromise(Protocol):
     def when_next_item(self, stream: ObjectRefGenerator, callback: Callable[[], None]) -> None: ...
 
     def close_stream(self, stream: ObjectRefGenerator) -> None:
-        """Nobody reads on; called from `__del__`."""
+        """The reader has gone. Called from `__del__`."""
 
     def stream_end(self, stream: ObjectRefGenerator) -> ObjectRef[Any]:
         """A ref that is ready when the stream's task has ended; `get` of it raises what the task raised."""
@@ -121,7 +121,7 @@ class StreamPromise(Protocol):
 
 
 class ClusterPromise(Protocol):
-    """Nodes and resources, and rows of what there is."""
+    """Nodes, resources, and rows of tasks, actors and other records."""
 
     name: str
 
@@ -133,7 +133,7 @@ class ClusterPromise(Protocol):
 
     def request_resources(self, num_cpus: int | None, bundles: list[dict[str, float]] | None,
                           bundle_labels: list[dict[str, str]] | None) -> bool:  # fmt: skip
-        """Ask the cluster to grow until it has room for these; False where it never does."""
+        """Ask the cluster to grow until these bundles fit; False if the cluster cannot grow."""
 
     def timeline(self) -> list[dict[str, Any]]:
         """Chrome trace events."""
@@ -163,7 +163,7 @@ class GroupPromise(Protocol):
 
 
 class CodePromise(Protocol):
-    """What the running code may ask and say about itself."""
+    """Questions and reports of the running code about itself."""
 
     def context(self) -> CodeFacts: ...
 
@@ -177,21 +177,21 @@ class CodePromise(Protocol):
 
 
 class ViewPromise(Protocol):
-    """What views ask, and what is done in them."""
+    """Questions that views ask, and actions that users take in them."""
 
     def snapshot(self) -> Snapshot: ...
 
     def tasks(self, wanted: TaskFilter) -> FoundTasks:
-        """Those of all tasks that are known which pass; a snapshot holds only some of them."""
+        """All known tasks that pass the filter; a snapshot has only some of them."""
 
     def explain(self, what: str | None) -> list[Explanation]:
         """Why a task, actor or group (hex id; None: everything) waits."""
 
     def probe(self, options: TaskOptions) -> Probe:
-        """What a task with these options would meet, were it submitted now."""
+        """Whether a task with these options could start if it were submitted now."""
 
     def recycle(self) -> int:
-        """End the idle processes that have run user code, and what they may keep; returns how many."""
+        """End the idle processes that have run user code, with everything they keep. Returns their number."""
 
     def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
         """Call back, from a thread of the engine's, with each new snapshot and with None at the cluster's end; of an
@@ -225,15 +225,15 @@ class ViewPromise(Protocol):
 class Engine(
     TaskPromise, ObjectPromise, StreamPromise, ClusterPromise, GroupPromise, CodePromise, ViewPromise, Protocol
 ):
-    """All of it: whatever is asked of an engine stands here."""
+    """Everything that callers ask of an engine."""
 
 
 class VirtualNodes(Protocol):
-    """Nodes on this machine that cluster_utils adds and removes, of a cluster that is nobody's yet."""
+    """Nodes of a new cluster on this machine, which cluster_utils adds and removes."""
 
     @property
     def address(self) -> str | None:
-        """What init() takes to join; None before there is a head and after `stop`."""
+        """The address that init() takes; None until there is a head, and after `stop`."""
 
     @property
     def session(self) -> str:
@@ -290,12 +290,12 @@ def virtual_nodes(name: str) -> VirtualNodes:
 
 
 def before_end(told: Callable[[Engine], object]) -> None:
-    """Call this whenever an engine of this process is about to end, while it can still be asked."""
+    """Call this function before an engine of this process ends, while the engine still answers."""
     _before_end.append(told)
 
 
 def tell_end(engine: Engine) -> None:
-    """The engine is about to end. What those who are told raise is a warning: the end goes on."""
+    """Tell the registered functions that the engine is about to end. An error of theirs becomes a warning."""
     for told in _before_end:
         try:
             told(engine)
@@ -304,13 +304,13 @@ def tell_end(engine: Engine) -> None:
 
 
 def adopt(engine: Engine | None) -> None:
-    """Make this the process's engine: a worker's, or none after shutdown."""
+    """Make this the engine of the process; None after shutdown."""
     global _current
     _current = engine
 
 
 def running() -> Engine | None:
-    """The engine, or None when init has not been called (inside a Ray worker there is always Ray's)."""
+    """The engine, or None before init(). Inside a worker of Ray it is always the Ray engine."""
     return _current or _of_a_ray_worker()
 
 
@@ -335,6 +335,6 @@ def current() -> Engine:
 
 
 def on_first_use(initialise: Callable[[], object]) -> None:
-    """What to call when the engine is needed and there is none."""
+    """Set the function that is called when an engine is needed and there is none."""
     global _auto_init
     _auto_init = initialise

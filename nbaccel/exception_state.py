@@ -1,7 +1,7 @@
-"""What an exception of the user's is made of, whatever its class does: taken apart to travel, and put together again.
+"""Takes an exception of a user's class apart so that it can travel, and puts it together again.
 
-A class may show other `args` than Python keeps, let nobody set an attribute, declare slots, or want something else for
-its constructor than its `args`.
+This works for classes that show other `args` than Python keeps, forbid setting attributes, declare slots, or have a
+constructor whose parameters are not the `args`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Reduced = tuple[Any, ...]  # what __reduce__ returns
 
 
 def args_of(error: BaseException) -> tuple[Any, ...]:
-    """What Python keeps as the error's `args`, whatever the user's class shows under this name."""
+    """The `args` that Python keeps for the error, even if the user's class shows something else under this name."""
     kept: tuple[Any, ...] = _ARGS.__get__(error)
     return kept
 
@@ -29,7 +29,7 @@ _ARGS: Any = vars(BaseException)["args"]
 
 
 def copy_slots(source: BaseException, target: BaseException) -> None:
-    """Copies what does not live in `__dict__`: user classes' `__slots__`, and C fields such as `OSError.errno`."""
+    """Copies the state outside `__dict__`: `__slots__` of user classes, and C fields such as `OSError.errno`."""
     for kind in type(source).__mro__:
         if kind is BaseException:
             return

@@ -57,7 +57,7 @@ from nbaccel.exception_state import Packed, Reduced, args_of, copy_slots, packed
 
 
 class RayError(Exception):
-    """The root: `except RayError` catches whatever nbaccel itself reports."""
+    """The root of all errors that nbaccel itself reports: `except RayError` catches them."""
 
     def __reduce__(self) -> Reduced:
         return _rebuild, (type(self), args_of(self), self.__dict__)
@@ -79,11 +79,11 @@ def _rebuild(kind: type[BaseException], args: tuple[Any, ...], state: Mapping[st
 
 
 class RayTaskError(RayError):
-    """A task or actor method raised; `str()` is the traceback of the process where it happened.
+    """A task or actor method raised an exception; `str()` is the traceback of the process where it happened.
 
     `get` raises `error.as_instanceof_cause()`, which `except ValueError` also catches if the task raised one.
 
-    - `cause`: the user's exception; of a task that failed because a task it waited for failed, the innermost one.
+    - `cause`: the user's exception; the innermost one if the task failed because a task that it waited for failed.
     - `function_name`, `task_id`, `pid`, `device_ids` (`{"GPU": ["0"]}`), `cell`, `actor` (its class): where.
     - `traceback_str`: the remote traceback, of all the tasks on the way.
     """
@@ -244,15 +244,15 @@ class WorkerCrashedError(RayError):
 
 
 class LocalRayletDiedError(RayError):
-    """The node that the task ran on lost its own scheduler (Ray engine)."""
+    """The scheduler of the task's node died (Ray engine)."""
 
 
 class NodeDiedError(RayError):
-    """The node that the task or actor lived on is gone."""
+    """The node of the task or actor is gone."""
 
 
 class TaskUnschedulableError(RayError):
-    """No node can ever meet what the task asks."""
+    """No node can ever provide the resources of the task."""
 
 
 class TaskPlacementGroupRemoved(RayError):
@@ -260,16 +260,16 @@ class TaskPlacementGroupRemoved(RayError):
 
 
 class GetTimeoutError(RayError, TimeoutError):
-    """`get(..., timeout=)` ended before the value was there; the task goes on."""
+    """`get(..., timeout=)` ended before the value was ready; the task goes on."""
 
 
 # --- actors ----------------------------------------------------------------------------------------------------
 
 
 class RayActorError(RayError):
-    """An actor cannot answer. `cause` is what its constructor raised, if that is why.
+    """An actor cannot answer. If its constructor raised an error, `cause` is that error.
 
-    `preempted`: the cluster's provider took its node back.
+    `preempted` is true if the cluster's provider took the node back.
     """
 
     def __init__(
@@ -298,11 +298,11 @@ class ActorDiedError(RayActorError):
 
 
 class ActorUnavailableError(RayActorError):
-    """The actor cannot be reached now, for instance while it restarts; the call may have run or not."""
+    """The actor is temporarily unreachable, for example while it restarts; the call may have run or not."""
 
 
 class ActorUnschedulableError(RayError):
-    """No node can ever meet what the actor asks."""
+    """No node can ever provide the resources of the actor."""
 
 
 class ActorPlacementGroupRemoved(RayError):
@@ -322,7 +322,7 @@ class ActorAlreadyExistsError(ValueError, RayError):
 
 
 class ActorHandleNotFoundError(ValueError, RayError):
-    """No actor of this name, or the handle belongs to another cluster."""
+    """There is no actor of this name, or the handle belongs to another cluster."""
 
 
 # --- objects ---------------------------------------------------------------------------------------------------
@@ -351,7 +351,7 @@ class ObjectFreedError(ObjectLostError):
 
 
 class OwnerDiedError(ObjectLostError):
-    """The process that made the object, and knows where it is, has ended."""
+    """The process that owned the object has ended, and nobody else knows where the object is."""
 
 
 class ObjectReconstructionFailedError(ObjectLostError):
@@ -359,7 +359,7 @@ class ObjectReconstructionFailedError(ObjectLostError):
 
 
 class ObjectStoreFullError(RayError):
-    """The object fits neither in shared memory nor in what is left of the spill directory."""
+    """The object fits neither into shared memory nor into the free space of the spill directory."""
 
 
 class OutOfDiskError(RayError):
@@ -375,26 +375,26 @@ class PlasmaObjectNotAvailable(RayError):
 
 
 class ObjectRefStreamEndOfStreamError(RayError):
-    """A streaming task has no further item."""
+    """The stream has ended: its task yields no further item."""
 
 
 # --- code and data that cannot travel ------------------------------------------------------------------------------
 
 
 class RuntimeEnvSetupError(RayError):
-    """The environment that `runtime_env` describes could not be made; the message has the tool's output."""
+    """The environment that `runtime_env` describes could not be created; the message has the tool's output."""
 
 
 class UserCodeException(RayError):
-    """Stands for an exception of user code that cannot be shown as itself."""
+    """Replaces an exception of user code that cannot be shown."""
 
 
 class UnserializableException(RayError):
-    """Stands for an exception of user code that cannot be pickled; the message has its traceback."""
+    """Replaces an exception of user code that cannot be pickled; the message has its traceback."""
 
 
 class OufOfBandObjectRefSerializationException(RayError):
-    """An ObjectRef was pickled outside of nbaccel, where nobody counts it."""
+    """An ObjectRef was pickled outside of nbaccel, where it cannot be counted."""
 
 
 class CrossLanguageError(RayError):
@@ -417,15 +417,15 @@ class RpcError(RayError):
 
 
 class RaySystemError(RayError):
-    """nbaccel or Ray itself failed, or was asked before it was started."""
+    """nbaccel or Ray itself failed, or was used before it was started."""
 
 
 class EngineError(RaySystemError):
-    """An engine could not do what was asked of it."""
+    """An engine could not carry out a request."""
 
 
 class HeadDiedError(EngineError):
-    """The local engine's head process is gone, and with it what had not been fetched."""
+    """The process of the local engine's head has ended; values that had not been fetched are lost."""
 
 
 class RayChannelError(RaySystemError):
@@ -433,7 +433,7 @@ class RayChannelError(RaySystemError):
 
 
 class RayChannelTimeoutError(RayChannelError, TimeoutError):
-    """A channel between actors had nothing in time (Ray engine)."""
+    """A channel between actors delivered nothing in time (Ray engine)."""
 
 
 class RayCgraphCapacityExceeded(RaySystemError):
@@ -445,4 +445,4 @@ class RayDirectTransportError(RaySystemError):
 
 
 class StreamingGeneratorReplayInconsistentError(RaySystemError):
-    """A streaming task was run again after a loss and yielded another number of items."""
+    """A streaming task ran again after a loss and yielded a different number of items."""

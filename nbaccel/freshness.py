@@ -1,10 +1,10 @@
 """Whether code has changed since it was last sent: a re-run cell or an edited module is seen by the next task.
 
-Decided by code, looked at once for each executed cell: a function's own bytecode and constants, and those of every
-function and class of `__main__` that it reaches by name, with the plain values that are stated as defaults of arguments
-and in the bodies of classes. Captured data (a global list, a closure's tensor) does not count: it stays as it was when
-the function was first sent, as in Ray. Local modules count by their files' times.
-The look costs about 50 µs for a function that reaches five others, and one stat() for each local module.
+The check compares code, once for each executed cell: the bytecode and constants of the function and of every function
+and class of `__main__` that it reaches by name, with the plain values in defaults of arguments and in class bodies.
+Captured data (a global list, a tensor in a closure) does not count: as in Ray, it stays as it was when the function was
+first sent. A local module counts by the time of its file.
+The check costs about 50 µs for a function that reaches five others, and one stat() for each local module.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def fingerprint(code: Any) -> bytes:
 
 
 def _plain(thing: Any) -> Any:
-    """What a decorator of ours wraps."""
+    """The function or class that a decorator of nbaccel wraps."""
     return getattr(thing, "_function", None) or getattr(thing, "_class", None) or thing
 
 
@@ -63,14 +63,14 @@ def _functions_of(thing: Any) -> list[FunctionType]:
 
 
 def _constants(members: Mapping[str, Any]) -> str:
-    """Plain values that a class states in its body, an Enum's among them."""
+    """The plain values in the body of a class, including those of an Enum."""
     named = members.get("_member_map_") or members  # an Enum's members are made from what its body states
     stated = [(name, getattr(value, "_value_", value)) for name, value in named.items() if not name.startswith("__")]
     return "".join(f"{name}={_plainly(value)};" for name, value in stated)
 
 
 def _plainly(value: Any, deep: int = _DEEPEST) -> str:
-    """A number, a text or a small container of such as they are written; of anything else only what class it has."""
+    """A number, a text or a small container of them as written; for anything else only its class."""
     if isinstance(value, (str, bytes)) and len(value) > _LONGEST_TEXT:
         return f"{type(value).__name__}{len(value)}#{hash(value)}"
     if isinstance(value, _PLAIN_TYPES):
@@ -82,7 +82,7 @@ def _plainly(value: Any, deep: int = _DEEPEST) -> str:
 
 
 def _add(digest: Any, code: CodeType) -> None:
-    """Bytecode, names and constants; not line numbers, so that a moved function is the same function."""
+    """Add bytecode, names and constants. Line numbers are left out, so that a moved function is the same function."""
     digest.update(code.co_code)
     digest.update(repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount, code.co_flags)).encode())
     for constant in code.co_consts:
@@ -93,7 +93,7 @@ def _add(digest: Any, code: CodeType) -> None:
 
 
 def _reached(function: FunctionType) -> list[Any]:
-    """Functions and classes of `__main__` that a function names, has captured, or has as the default of an argument."""
+    """The functions and classes of `__main__` that a function names, captures, or has as a default of an argument."""
     found = [function.__globals__.get(name) for name in _names(function.__code__)]
     found += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     found += [thing.func for thing in found if isinstance(thing, functools.partial)]
@@ -118,7 +118,7 @@ def _is_of_main(thing: Any) -> bool:
 
 
 class LocalModules:
-    """The user's own modules that are loaded here, and when their files last changed."""
+    """The user's own modules that this process has loaded, and the times of their files."""
 
     def __init__(self) -> None:
         self._times: dict[str, float] = {}
@@ -127,7 +127,7 @@ class LocalModules:
         self._foreign = tuple({*installed, roots.PACKAGE, sys.prefix})
 
     def changed(self) -> bool:
-        """Whether a file has changed since it was first seen here."""
+        """Whether a file has changed since this process first saw it."""
         changed = False
         for module in list(sys.modules.values()):
             path = self._file(module)

@@ -9,12 +9,12 @@ _SOMEWHERE = "192.0.2.1:80"  # an address for documentation: it is routed, and n
 
 @functools.cache
 def host_address() -> str:
-    """This machine's address, that of the first call; 127.0.0.1 without a network."""
+    """This machine's address, determined at the first call; 127.0.0.1 without a network."""
     return address_towards(_SOMEWHERE)
 
 
 def address_towards(address: str) -> str:
-    """This machine's address as a host sees it; nothing is sent to the host."""
+    """This machine's address as the given host sees it. Nothing is sent to the host."""
     host, _, port = address.partition(":")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:

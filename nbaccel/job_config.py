@@ -7,9 +7,9 @@ from typing import Any
 
 
 class JobConfig:
-    """A namespace and a runtime environment for everything that this driver starts, and notes of your own.
+    """A namespace and a runtime environment for everything that this driver starts, and metadata of your own.
 
-    `code_search_path` names directories that workers put first in `sys.path`. Raises TypeError for what is no list.
+    `code_search_path` names directories that workers put first in `sys.path`. Raises TypeError if it is not a list.
 
     >>> nbaccel.init(job_config=JobConfig(ray_namespace="analysis", runtime_env={"env_vars": {"A": "1"}}))
     """
@@ -35,7 +35,7 @@ class JobConfig:
         self.set_default_actor_lifetime(default_actor_lifetime)
 
     def set_runtime_env(self, runtime_env: Mapping[str, Any] | None, validate: bool = False) -> None:
-        """Its fields are checked by init(), with and without Ray's `validate`."""
+        """Set the runtime environment. init() checks its fields, whatever Ray's `validate` says."""
         self.runtime_env = dict(runtime_env or {})
 
     def set_metadata(self, key: str, value: str) -> None:
@@ -45,7 +45,7 @@ class JobConfig:
         self.ray_namespace = ray_namespace
 
     def set_default_actor_lifetime(self, default_actor_lifetime: str) -> None:
-        """Raises ValueError for anything but "non_detached": which actors outlive their driver is said at the actor."""
+        """Raises ValueError for anything but "non_detached". To detach an actor, set its own lifetime."""
         if default_actor_lifetime == "detached":
             raise ValueError(
                 "default_actor_lifetime='detached' is not supported: give lifetime='detached' and a name to the actors "
@@ -57,7 +57,7 @@ class JobConfig:
             )
 
     def keywords(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The keywords of init() with what this adds; what is written there itself wins."""
+        """The keywords of init() with the settings of this object added; keywords that are given explicitly win."""
         merged = {name: value for name, value in given.items() if name != "job_config"}
         own = {
             "namespace": self.ray_namespace, "runtime_env": self.runtime_env, "_code_search_path": self.code_search_path

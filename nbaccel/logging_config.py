@@ -33,7 +33,7 @@ _OF_A_RECORD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
 @dataclass
 class LoggingConfig:
-    """The format ("TEXT" or "JSON"), the level, and what of a LogRecord is added, for instance ["name"].
+    """The format ("TEXT" or "JSON"), the level, and further fields of a LogRecord to show, for example ["name"].
 
     Each record also says which job, node, worker, task and actor wrote it. Raises ValueError.
     """
@@ -50,7 +50,7 @@ class LoggingConfig:
                 raise ValueError(f"{name!r} is no attribute of a log record; those are {sorted(_OF_A_RECORD)}.")
 
     def apply(self) -> None:
-        """Set this process's root logger up."""
+        """Set up the root logger of this process."""
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(_Formatter(self))
         root = logging.getLogger()
@@ -61,12 +61,12 @@ class LoggingConfig:
         root.setLevel(self.log_level)
 
     def variables(self) -> dict[str, str]:
-        """What a worker's environment says of it."""
+        """The environment variables that carry these settings to a worker."""
         return {VARIABLE: json.dumps(asdict(self))}
 
 
 def apply_from_environment() -> None:
-    """In a worker: as its driver has asked."""
+    """Set up a worker's logging as its driver requested."""
     asked = os.environ.get(VARIABLE)
     if asked:
         LoggingConfig(**json.loads(asked)).apply()

@@ -1,6 +1,6 @@
-"""Virtual environments for `runtime_env={"pip": [...]}`: one for each distinct list, kept for the next time.
+"""Virtual environments for `runtime_env={"pip": [...]}`: one for each distinct list, kept for later use.
 
-The local engine lets the process make them that becomes the worker, so that nobody else waits for pip.
+On the local engine the process that becomes the worker creates the environment, so that nothing else waits for pip.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def directory() -> Path:
 
 
 def spec_of(tool: str, given: Any) -> dict[str, Any]:
-    """A tool's three forms (a list, a requirements file, a dict) as the dict, with absolute paths and what lies there.
+    """Turn a tool's three forms (list, requirements file, dict) into the dict, with absolute paths and file states.
 
     Raises ValueError for a requirements file that cannot be read.
     """
@@ -57,7 +57,7 @@ def _requirements(tool: str, path: str) -> list[str]:
 
 
 def python_for(environment: dict[str, Any]) -> str:
-    """The interpreter of this environment, whose packages are spelled out, "" for our own; makes it if need be.
+    """The interpreter of an environment ("" for the current one). Creates the environment if it does not exist.
 
     Raises RuntimeEnvSetupError, with the tool's output.
     """
@@ -74,7 +74,7 @@ def python_for(environment: dict[str, Any]) -> str:
 
 
 def command_for(environment: dict[str, Any]) -> list[str]:
-    """How a worker of this environment begins: its interpreter, and what follows it; [] for our own.
+    """The command line that starts a worker of this environment; [] for the current interpreter.
 
     `py_executable` is a command line, as in Ray: "python3.12 -u". Raises RuntimeEnvSetupError.
     """
@@ -92,7 +92,7 @@ def command_for(environment: dict[str, Any]) -> list[str]:
 
 
 def is_made(tool: str, spec: dict[str, Any]) -> bool:
-    """Whether it is there already."""
+    """Whether the environment exists already."""
     return (_place(tool, spec) / _READY).exists()
 
 
@@ -102,7 +102,7 @@ def _place(tool: str, spec: dict[str, Any]) -> Path:
 
 
 def _state_of(package: str) -> list[int]:
-    """Of a wheel or archive of this machine, by which a later one of the same name is told from it."""
+    """The state of a local wheel or archive, which tells it from a later file of the same name."""
     try:
         found = os.stat(package)
     except OSError:
@@ -157,7 +157,7 @@ def _uv() -> str:
 
 
 def _let_see_ours(place: Path) -> None:
-    """What is installed for us is seen behind what the environment has itself."""
+    """Let the environment also see the packages of this interpreter, after its own."""
     purelib = Path(sysconfig.get_path("purelib", vars={"base": str(place), "platbase": str(place)}))
     ours = [
         path for path in dict.fromkeys([*site.getsitepackages(), sysconfig.get_path("purelib")]) if os.path.isdir(path)

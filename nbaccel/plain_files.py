@@ -1,4 +1,4 @@
-"""Reading small files from directories that others may write in: never a pipe to wait at, never a disk's worth."""
+"""Reads small files from directories in which others may write, without waiting at a pipe or reading a huge file."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import stat
 
 
 def read(path: str | os.PathLike[str], most_bytes: int, *, private: bool = False) -> bytes:
-    """The first `most_bytes` of a file. Raises OSError for what cannot be read or is no file.
+    """The first `most_bytes` of a file. Raises OSError if the path is not a regular file or cannot be read.
 
-    A pipe of that name is not waited at, and a device is not read. `private`: the name must lead to a file of ours
-    that nobody else may read or write, and be no symbolic link.
+    It does not wait for a pipe and reads no device. With `private`, the file must belong to this user, nobody else may
+    read or write it, and the path must not be a symbolic link.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | (os.O_NOFOLLOW if private else 0)
     with os.fdopen(os.open(path, flags), "rb") as file:

@@ -1,6 +1,6 @@
-"""What Linux says of processes and of this boot, in /proc: read here only, so that its fields are counted once.
+"""Facts about processes and this boot from /proc, which only this module reads, so that its fields are parsed once.
 
-Where a process has ended, or belongs to somebody whose processes are hidden, these raise OSError.
+These functions raise OSError if the process has ended or is hidden from this user.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _PROGRAM_BEGINS_S = 1.0  # the longest wait for a program whose memory is being 
 
 
 class Stat(NamedTuple):
-    """The fields of /proc/<pid>/stat that somebody here needs; proc(5) describes them."""
+    """The fields of /proc/<pid>/stat that nbaccel uses; proc(5) describes them."""
 
     state: str  # one letter
     parent: int
@@ -24,12 +24,12 @@ class Stat(NamedTuple):
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is a zombie: dead, and its parent has not asked how it ended."""
+        """Whether the process is a zombie: it has ended, and its parent has not read its exit status."""
         return self.state in ("Z", "X")
 
 
 def stat(pid: int) -> Stat:
-    """What the kernel counts for a process."""
+    """Read /proc/<pid>/stat."""
     with open(f"/proc/{pid}/stat", errors="replace") as file:
         fields = file.read().rpartition(")")[2].split()  # the name before it may contain spaces and parentheses
     if len(fields) < 49:
@@ -68,7 +68,7 @@ def name(pid: int, thread: int | None = None) -> str:
 
 
 def boot_id() -> str:
-    """This boot of the machine; "" where /proc does not say it."""
+    """The id of this boot of the machine; "" if /proc does not give it."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return file.read().strip()

@@ -1,4 +1,4 @@
-"""How amounts of resources are counted, and which resources are accelerators: one table for everybody.
+"""How amounts of resources are counted, and which resources are accelerators.
 
 An amount is a whole number of `UNIT`ths, so that tenths of a device add up to the device: half a GPU is 5,000.
 """
@@ -17,7 +17,7 @@ TYPE_SHARE = 10  # what one task or actor takes of it, 0.001: enough for 1,000 h
 
 
 def to_units(quantity: float) -> int:
-    """How many `UNIT`ths a quantity is; what is finer is cut off, as decimals: 0.57 is 5700 and not 5699."""
+    """The number of `UNIT`ths in a quantity. Finer digits are cut off in decimal: 0.57 is 5700 and not 5699."""
     if isinstance(quantity, int):
         return quantity * UNIT
     return int(quantity * UNIT + 1e-6)  # 0.57 * 10_000 is 5699.999999999999

@@ -1,4 +1,4 @@
-"""Where the installed package lies: for `sys.path` of started processes, and to tell our own frames from the user's."""
+"""The path of the installed package: for `sys.path` of started processes, and to recognise nbaccel's own frames."""
 
 from __future__ import annotations
 

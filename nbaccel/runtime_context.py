@@ -1,4 +1,4 @@
-"""What a task may ask about itself: who it is, where it runs, which devices it was given."""
+"""Facts that a task can ask about itself: its ids, its node, its devices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nbaccel.runtime_env import RuntimeEnv
 
 
 class RuntimeContext:
-    """The answers of `get_runtime_context()`; ids are hex strings, None where there is none (a driver has no task)."""
+    """The result of `get_runtime_context()`. Ids are hex strings, or None if there is none (as in a driver)."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -26,8 +26,9 @@ class RuntimeContext:
         return dict(self._facts.accelerator_ids)
 
     def get_assigned_resources(self) -> dict[str, float]:
-        """What this task or actor holds, e.g. {"CPU": 1.0, "GPU": 0.5}. Raises AssertionError in a driver, as
-        Ray does.
+        """The resources that this task or actor holds, e.g. {"CPU": 1.0, "GPU": 0.5}.
+
+        As in Ray, this raises AssertionError in a driver.
         """
         facts = self._facts
         assert facts.is_worker, "get_assigned_resources can only be called within a worker."
@@ -69,17 +70,17 @@ class RuntimeContext:
         return {}
 
     def is_canceled(self) -> bool:
-        """Whether this call was asked to stop; a method of a sync actor looks here from time to time."""
+        """Whether somebody cancelled this call; a method of a sync actor checks this from time to time."""
         return self._facts.is_canceled
 
     @property
     def fallback_taken(self) -> bool:
-        """Whether a fallback choice runs instead of what was asked first."""
+        """Whether a fallback choice runs instead of the first choice."""
         return self._facts.fallback_taken
 
     @property
     def fallback_choice(self) -> str:
-        """The words of the fallback choice, "" when there is none."""
+        """The fallback choice in words, "" if the first choice runs."""
         return self._facts.fallback_label
 
     @property
@@ -88,7 +89,7 @@ class RuntimeContext:
 
     @property
     def current_actor(self) -> Any:
-        """A handle of the actor that this code runs in, which does not keep it alive. Raises RuntimeError elsewhere."""
+        """A handle of the actor that runs this code; it keeps no actor alive. Raises RuntimeError elsewhere."""
         return self._engine.current_actor()
 
     @property
@@ -119,7 +120,7 @@ class RuntimeContext:
         return self._facts.session_dir
 
     def get(self) -> dict[str, Any]:
-        """The ids of what runs, as objects, and the namespace."""
+        """The ids of the running job, node, task and actor as objects, and the namespace."""
         ids = {"job_id": self.job_id, "node_id": self.node_id, "task_id": self.task_id, "actor_id": self.actor_id}
         return {name: id for name, id in ids.items() if id is not None} | {"namespace": self.namespace}
 
@@ -152,5 +153,5 @@ class RuntimeContext:
 
 
 def get_runtime_context() -> RuntimeContext:
-    """What the running code may ask about itself."""
+    """Facts about the running code: its ids, its node, its devices."""
     return RuntimeContext(engines.current())

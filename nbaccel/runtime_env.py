@@ -28,7 +28,7 @@ class RuntimeEnv(dict[str, Any]):
 
     >>> RuntimeEnv(env_vars={"OMP_NUM_THREADS": "4"}, py_modules=["./mylib"])
 
-    Raises TypeError and ValueError for what no environment can have.
+    Raises TypeError or ValueError for a field or value that no environment can have.
     """
 
     def __init__(
@@ -57,15 +57,15 @@ class RuntimeEnv(dict[str, Any]):
         super().__init__((checked("runtime_env", fields) or {}) if _validate else fields)
 
     def to_dict(self) -> dict[str, Any]:
-        """A plain dict of it."""
+        """The environment as a plain dict."""
         return dict(self)
 
     def set(self, name: str, value: Any) -> None:
-        """Set a field; checked like the constructor's."""
+        """Set a field, with the checks of the constructor."""
         self[name] = (checked("runtime_env", {name: value}) or {})[name]
 
     def serialize(self) -> str:
-        """JSON with sorted keys: equal environments give equal text."""
+        """The environment as JSON with sorted keys, so that equal environments give equal text."""
         return json.dumps(self.to_dict(), sort_keys=True, default=str)
 
     @classmethod

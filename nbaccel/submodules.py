@@ -1,4 +1,4 @@
-"""Submodules that are there by attribute without an import of their own, as in Ray, and cost nothing until then."""
+"""Submodules that, as in Ray, can be reached as attributes without an import; each is imported at its first use."""
 
 import importlib
 from collections.abc import Callable

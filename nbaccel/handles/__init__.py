@@ -1,1 +1,1 @@
-"""What users hold, and the checks of what they ask: remote functions, actor classes and handles, refs, ids, options."""
+"""Remote functions, actor classes, handles, refs, ids and options, with the checks of their arguments."""

@@ -1,4 +1,4 @@
-"""Whether the arguments of a call fit its function: checked where the call is made."""
+"""Checks that the arguments of a call fit its function, in the process that makes the call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Parameters = tuple[tuple[str, int, bool], ...]  # name, kind, whether it has a d
 
 
 class Arity(msgspec.Struct, frozen=True):
-    """What arguments a function takes, for a check that mostly costs nothing. None: nothing is known of them."""
+    """The arguments that a function takes, for a check that mostly costs nothing. None: they are unknown."""
 
     least: int
     most: int
@@ -31,7 +31,7 @@ class Arity(msgspec.Struct, frozen=True):
 
 @functools.lru_cache(1024)
 def signature_of(parameters: Parameters) -> inspect.Signature:
-    """A signature that binds as the function's own: the values of its defaults, which may not be pickled, are left."""
+    """A signature that binds like the function's own, without its default values, which may not be picklable."""
     empty = inspect.Parameter.empty
     return inspect.Signature(
         [inspect.Parameter(name, _KINDS[kind], default=None if has else empty) for name, kind, has in parameters]
@@ -39,7 +39,7 @@ def signature_of(parameters: Parameters) -> inspect.Signature:
 
 
 def arity_of(function: Any, *, skip_first: bool = False) -> Arity:
-    """The arity of a function; of a method without its self."""
+    """The arity of a function, or of a method without its self."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):

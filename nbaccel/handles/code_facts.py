@@ -1,4 +1,4 @@
-"""What the running code may ask about itself, in a driver, a task or an actor; ids are hex."""
+"""Facts about the running code in a driver, a task or an actor; ids are hex."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nbaccel.quantities import ACCELERATORS
 
 @dataclass(frozen=True)
 class CodeFacts:
-    """Ids are None where there is none: a driver has no task. The defaults are a driver's."""
+    """An id is None if there is none: a driver has no task. The defaults are those of a driver."""
 
     job_id: str
     node_id: str | None

@@ -19,7 +19,7 @@ class _Id:
 
     @classmethod
     def size(cls) -> int:
-        """How many bytes it has."""
+        """The number of its bytes."""
         return cls._size
 
     def hex(self) -> str:
@@ -54,53 +54,53 @@ class _Id:
 
 
 class TaskID(_Id):
-    """Of a task, 24 bytes."""
+    """The id of a task, 24 bytes."""
 
     _size = 24
 
 
 class ActorID(_Id):
-    """Of an actor, 16 bytes."""
+    """The id of an actor, 16 bytes."""
 
     _size = 16
 
 
 class JobID(_Id):
-    """Of a driver's session, 4 bytes."""
+    """The id of a driver's session, 4 bytes."""
 
     _size = 4
 
 
 class UniqueID(_Id):
-    """Of anything that belongs to no job, 28 bytes."""
+    """The id of anything that belongs to no job, 28 bytes."""
 
     _size = 28
 
 
 class NodeID(UniqueID):
-    """Of a node."""
+    """The id of a node."""
 
 
 class WorkerID(UniqueID):
-    """Of a worker."""
+    """The id of a worker."""
 
 
 class FunctionID(UniqueID):
-    """Of a remote function's code."""
+    """The id of a remote function's code."""
 
 
 class ActorClassID(UniqueID):
-    """Of an actor class."""
+    """The id of an actor class."""
 
 
 class PlacementGroupID(_Id):
-    """Of a placement group, 18 bytes."""
+    """The id of a placement group, 18 bytes."""
 
     _size = 18
 
 
 class Language(enum.Enum):
-    """What code is written in; here it is always PYTHON."""
+    """The language of some code; here it is always PYTHON."""
 
     PYTHON = 0
     JAVA = 1

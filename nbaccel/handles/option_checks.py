@@ -1,6 +1,6 @@
-"""Checks of single option values: each takes the option's name and what the user gave, returns what is kept, or raises.
+"""Checks of single option values: each takes the option's name and value, and returns the value to keep or raises.
 
-A wrong type is a TypeError, a wrong value a ValueError, as in Ray. Which option is legal where stands in options.py.
+As in Ray, a wrong type is a TypeError and a wrong value a ValueError. options.py says where each option is legal.
 """
 
 import math
@@ -28,7 +28,7 @@ _STRATEGY_CLASSES = {
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """` Did you mean num_gpus?`, or nothing when no known word looks like this one."""
+    """` Did you mean num_gpus?`, or "" if no known word is similar."""
     import difflib  # only where something is wrong: it takes 1 ms to load
 
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
@@ -109,7 +109,7 @@ def whole_resources(name: str, value: Any) -> dict[str, float]:
 
 
 def size_bytes(name: str, value: Any) -> int | None:
-    """Bytes, from a number or from words: "10GiB" and "10g" are 2**30 times 10, "10GB" is 10**9 times 10."""
+    """A size in bytes, from a number or a text: "10GiB" and "10g" are 2**30 times 10, "10GB" is 10**9 times 10."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -151,7 +151,7 @@ def whole_number(least: int, meaning: str = "", *, none: Any = None) -> Check:
 
 
 def anything(name: str, value: Any) -> Any:
-    """For what only the engine can judge."""
+    """Accepts a value that only the engine can check."""
     return value
 
 
@@ -233,7 +233,7 @@ def num_returns(name: str, value: Any) -> int | str | None:
 
 
 def streams_only_generators(num_returns: Any, is_generator: bool, name: str) -> None:
-    """Raises ValueError where a function that yields nothing is told to stream, as Ray does at the decorator."""
+    """Raises ValueError if a function that yields nothing should stream, as Ray does at the decorator."""
     if num_returns in ("streaming", "dynamic") and not is_generator:
         raise ValueError(
             f"num_returns={num_returns!r} can only be used with generator functions (functions that use 'yield'), and "
@@ -286,7 +286,7 @@ def concurrency_groups(name: str, value: Any) -> dict[str, int]:
 
 
 def group_of_calls(group: str, class_name: str, known: Iterable[str]) -> None:
-    """Raises ValueError where a call asks for a concurrency group that its actor has not declared."""
+    """Raises ValueError if a call names a concurrency group that its actor has not declared."""
     if group and group not in known:
         raise ValueError(
             f"concurrency_group {group!r} is not one of {class_name}'s, which are {sorted(known)}: "

@@ -1,4 +1,4 @@
-"""What a user may ask of a task, an actor, a method or init(): frozen records, and one table of what is legal where.
+"""The options of tasks, actors, methods and init(): frozen records, and one table that says which is legal where.
 
 task_options(num_gpus=1)          what @remote(...) on a function gives     ─► TaskOptions
 actor_options(num_gpus=1)         what @remote(...) on a class gives        ─► ActorOptions
@@ -152,7 +152,7 @@ _DECORATOR_OF = {Where.TASK_OPTIONS: Where.TASK, Where.ACTOR_OPTIONS: Where.ACTO
 
 
 def _checked(place: Where, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The given options by field name, each checked; raises for one that is not legal in this place."""
+    """Check the given options and return them by field name. Raises for an option that is not legal in this place."""
     legal = _LEGAL[place]
     for name in given:
         if name not in legal:
@@ -174,7 +174,7 @@ def _illegal(place: Where, name: str) -> Exception:
 
 
 class ResourceOptions(Struct, frozen=True, kw_only=True):
-    """What a task and an actor can both ask: quantities, devices, where, and what to do when there are none."""
+    """The options that tasks and actors share: quantities, devices, placement, and fallbacks."""
 
     num_cpus: float | None = None
     num_gpus: float | None = None
@@ -206,11 +206,11 @@ class ResourceOptions(Struct, frozen=True, kw_only=True):
             )
 
     def asks_accelerator(self) -> bool:
-        """Whether any device of any family is asked, by num_gpus, by gpu_memory or by a name in resources."""
+        """Whether these options ask for a device of any family, by num_gpus, gpu_memory or a name in resources."""
         return bool(self.num_gpus or self.gpu_memory or any(self.resources.get(name) for name in ACCELERATORS))
 
     def fallbacks(self) -> tuple[Self, ...]:
-        """The options of each fallback choice, in order: as these, with the devices replaced by what it names."""
+        """The options of each fallback choice, in order: these options with the devices of the choice."""
         choices = ({},) if self.fallback == "cpu" else self.fallback
         return tuple(self._with_choice(choice) for choice in choices or ())  # type: ignore[arg-type]
 
@@ -240,9 +240,9 @@ class TaskOptions(ResourceOptions, frozen=True, kw_only=True):
         return _with_fallback(replace(self, **_checked(Where.TASK_OPTIONS, given)), given)
 
     def calls_of_a_worker(self) -> int:
-        """How many calls a worker runs before it is replaced; 0 is without end.
+        """How many calls a worker runs before it is replaced; 0 means no limit.
 
-        One, when a device is asked: only the end of a process surely gives device memory back.
+        One if the task asks for a device: only the end of a process surely frees device memory.
         """
         if self.max_calls is not None:
             return self.max_calls
@@ -281,7 +281,7 @@ class ActorOptions(ResourceOptions, frozen=True, kw_only=True):
 
 
 class MethodOptions(Struct, frozen=True, kw_only=True):
-    """The options of one method of an actor. None: as its actor says."""
+    """The options of one method of an actor. None: use the actor's option."""
 
     name: str | None = None
     num_returns: int | str | None = None
@@ -340,13 +340,13 @@ class InitOptions(Struct, frozen=True, kw_only=True):
 
 
 def _with_fallback(options: Given, given: Mapping[str, Any]) -> Given:
-    """Who says when to fall back and not where to, means the CPU."""
+    """Add the CPU as the fallback if the options say when to fall back but not to what."""
     says_when = given.get("fallback_on") or given.get("fallback_after_s") is not None
     return falling_back(options) if says_when and "fallback" not in given else options
 
 
 def falling_back(options: Given) -> Given:
-    """With the CPU as the choice to fall back to, where none is named."""
+    """These options with the CPU as the fallback, if they name none."""
     return replace(options, fallback="cpu") if options.fallback is None else options
 
 
@@ -366,7 +366,7 @@ def method_options(**given: Any) -> MethodOptions:
 
 
 def as_given(options: ResourceOptions) -> dict[str, Any]:
-    """Those that are not the defaults, under the names that `@remote(...)` takes."""
+    """The options that differ from the defaults, under the names that `@remote(...)` takes."""
     defaults = type(options)()
     given = {name: value for name, value in asdict(options).items() if value != getattr(defaults, name)}
     return {_OPTION_OF_FIELD.get(name, name): value for name, value in given.items()}
@@ -376,7 +376,7 @@ _OPTION_OF_FIELD = {name.removeprefix("_"): name for name, _, _ in OPTIONS if na
 
 
 def init_options(**given: Any) -> InitOptions:
-    """The keywords of `init(...)`, checked; an unknown one is a RuntimeError, as in Ray."""
+    """The keywords of `init(...)`, checked. As in Ray, an unknown keyword raises RuntimeError."""
     if given.pop("local_mode", False):
         raise RuntimeError(
             "init(local_mode=True) is no longer supported by Ray. Use init(engine='debug'): it runs every task in this "
@@ -394,7 +394,7 @@ def init_options(**given: Any) -> InitOptions:
 
 
 def demand_of_task(options: ResourceOptions) -> Demand:
-    """What a task holds while it runs, in 1/10_000: one CPU unless it says otherwise. Zero quantities are left out.
+    """The resources that a task holds while it runs, in 1/10_000: one CPU by default. Zero quantities are left out.
 
     >>> demand_of_task(task_options(num_gpus=0.5, accelerator_type="A100"))
     {'CPU': 10000, 'GPU': 5000, 'accelerator_type:A100': 10}
@@ -403,10 +403,10 @@ def demand_of_task(options: ResourceOptions) -> Demand:
 
 
 def demand_of_actor(options: ActorOptions) -> tuple[Demand, Demand]:
-    """What an actor needs to be placed, and what it then holds for life.
+    """The resources that an actor needs to be placed, and those that it then holds for life.
 
-    Nothing named: one CPU to be placed and none for life. Any resource named but memory: one CPU for life, unless
-    num_cpus says how many.
+    An actor without options needs one CPU to be placed and then holds none. An actor that names any resource but memory
+    holds one CPU for life, unless num_cpus gives another number.
     """
     if options.num_cpus is not None:
         held = _demand(options, options.num_cpus)
@@ -431,9 +431,9 @@ def _demand(options: ResourceOptions, num_cpus: float) -> Demand:
 
 
 def check_demand_quantities(demand: Mapping[str, int], refusal: Callable[[str, float], str | None]) -> None:
-    """Raises the ValueError that `.remote()` owes when a family's devices cannot be given out in such a quantity.
+    """Raises the ValueError of `.remote()` if a family does not give out its devices in such a quantity.
 
-    `refusal(resource, quantity)` answers with the sentence that says why not, or None. The families know.
+    `refusal(resource, quantity)` returns the sentence that says why not, or None. The families provide it.
     """
     for resource, units in demand.items():
         sentence = refusal(resource, units // UNIT if units % UNIT == 0 else units / UNIT)

@@ -1,4 +1,4 @@
-"""The handle of a placement group: what users hold, and what is checked before something is put into it."""
+"""The handle of a placement group, and the checks before a task or actor is placed into the group."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class PlacementGroup:
         return bool(self.id.is_nil())
 
     def ready(self) -> ObjectRef[PlacementGroup]:
-        """A ref to this group that is ready once all bundles are reserved.
+        """A ref to this group that becomes ready once all bundles are reserved.
 
-        `get` of it raises TaskPlacementGroupRemoved when the group is removed.
+        `get` of the ref raises TaskPlacementGroupRemoved when the group is removed.
         """
         return engines.current().group_ready(self.id.binary(), self)
 
     def wait(self, timeout_seconds: float = 30) -> bool:
-        """Whether all bundles are reserved within so many seconds; -1 waits without end.
+        """Wait for all bundles and return whether they are reserved in time. -1 waits without a limit.
 
         Raises RaySystemError when the group does not exist any more.
         """
@@ -52,7 +52,7 @@ class PlacementGroup:
 
     @property
     def bundle_specs(self) -> list[Bundle]:
-        """What each bundle reserves."""
+        """The resources that each bundle reserves."""
         if self.bundle_cache is None:
             bundles = {} if self.is_empty else engines.current().group_table(self.id.binary()).get("bundles", {})
             self.bundle_cache = [dict(bundle) for _, bundle in sorted(bundles.items())]
@@ -63,7 +63,7 @@ class PlacementGroup:
         return len(self.bundle_specs)
 
     def _check_fits(self, demand: Sequence[tuple[str, int]], bundle: int, name: str = "the task") -> None:
-        """Raise the ValueError that `.remote()` owes for a bundle that does not exist or is too small."""
+        """Raise the ValueError of `.remote()` for a bundle that does not exist or is too small."""
         if bundle < -1 or bundle >= self.bundle_count:
             raise ValueError(
                 f"placement group bundle index {bundle} is invalid. Valid placement group indexes: "
@@ -92,5 +92,5 @@ def _holds(bundle: Mapping[str, float], demand: Sequence[tuple[str, int]]) -> bo
 
 
 def _is_type(name: str) -> bool:
-    """accelerator_type:X is a trace of a resource, which no bundle has to name."""
+    """Whether this is accelerator_type:X, a tiny amount that no bundle has to name."""
     return name.startswith(TYPE_PREFIX)

@@ -1,4 +1,4 @@
-"""Refs to values, and streams of refs: what a call returns before its work is done."""
+"""Refs to values, and streams of refs: a call returns them before its work is done."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ T = TypeVar("T")
 
 
 class ObjectRef(Generic[T]):
-    """A value that is or will be somewhere in the cluster. Equal and hashed by its id.
+    """A reference to a value that is, or will be, in the cluster. Refs are compared and hashed by id.
 
-    `await ref` waits for the value in asyncio code, `ref.future()` gives a `concurrent.futures.Future`; cancelling
-    either never cancels the task.
+    `await ref` waits for the value in asyncio code, and `ref.future()` returns a `concurrent.futures.Future`.
+    Cancelling either never cancels the task.
     """
 
     __slots__ = ("__weakref__", "_cell", "_engine", "_id", "_inner")
@@ -64,7 +64,7 @@ class ObjectRef(Generic[T]):
         return 28
 
     def task_id(self) -> TaskID:
-        """The task that makes the value."""
+        """The id of the task that makes the value."""
         return TaskID(self._id[:24])
 
     def job_id(self) -> JobID:
@@ -140,14 +140,14 @@ class ObjectRef(Generic[T]):
 
 
 def _settable(error: BaseException) -> BaseException:
-    """asyncio refuses a StopIteration as a future's exception."""
+    """Wrap a StopIteration, which asyncio refuses as a future's exception."""
     if isinstance(error, StopIteration):
         return RuntimeError(f"the task raised {error!r}")
     return error
 
 
 class _NoEngine:
-    """Of refs that name no object."""
+    """The engine of refs that name no object."""
 
     @staticmethod
     def ref_gone(id: bytes) -> None:
@@ -165,7 +165,7 @@ _ALLOWED_BY_HAND = "RAY_allow_out_of_band_object_ref_serialization"  # Ray's nam
 
 
 def check_pickled_by_hand(id: bytes) -> None:
-    """Raises OufOfBandObjectRefSerializationException where the user forbids to pickle refs outside of values."""
+    """Raises OufOfBandObjectRefSerializationException if the user forbids pickling refs outside of values."""
     if os.environ.get(_ALLOWED_BY_HAND, "1").lower() in ("1", "true"):
         return
     raise OufOfBandObjectRefSerializationException(
@@ -176,7 +176,7 @@ def check_pickled_by_hand(id: bytes) -> None:
 
 
 class ObjectRefGenerator:
-    """The refs of a streaming task, one for each value that it yields; iterate it, also with `async for`."""
+    """The refs of a streaming task, one for each yielded value. Iterate it with `for` or `async for`."""
 
     def __init__(self, task_id: bytes, engine: Engine, inner: Any = None, cell: bytes | None = None) -> None:
         self._task_id = task_id
@@ -194,7 +194,7 @@ class ObjectRefGenerator:
         return self._next_sync(None)
 
     def _next_sync(self, timeout_s: float | None = None) -> ObjectRef[Any]:
-        """The next ref; the nil ref when there is none in time, as in Ray."""
+        """The next ref. As in Ray, the nil ref if there is none in time."""
         try:
             ref = self._engine.next_item(self, timeout_s)
         except GetTimeoutError:
@@ -237,11 +237,11 @@ class ObjectRefGenerator:
         return ref
 
     def completed(self) -> ObjectRef[Any]:
-        """A ref that is ready when the task has ended; `get` of it raises what the task raised."""
+        """A ref that becomes ready when the task ends; `get` of it raises the error of the task."""
         return self._engine.stream_end(self)
 
     def next_ready(self) -> bool:
-        """Whether the next ref is there without waiting."""
+        """Whether the next ref is available without waiting."""
         return self._engine.stream_ready(self)
 
     def is_finished(self) -> bool:
@@ -269,7 +269,7 @@ class ObjectRefGenerator:
 
 
 class DynamicObjectRefGenerator:
-    """The value of a task with `num_returns="dynamic"`: an iterable of refs, as many as the task yielded."""
+    """The value of a task with `num_returns="dynamic"`: an iterable with one ref for each yielded value."""
 
     def __init__(self, refs: list[ObjectRef[Any]]) -> None:
         self._refs = refs

@@ -1,6 +1,6 @@
-"""What users hold: remote functions, actor classes and actor handles (refs stand in refs.py).
+"""Remote functions, actor classes and actor handles (refs are in refs.py).
 
-All of them are thin: they check the call and hand it to the current engine.
+All of them are thin: they check a call and pass it to the current engine.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ Named = Mapping[str, Any] | None
 
 
 def yields(function: Any) -> bool:
-    """Whether this is a generator function, plain or asynchronous."""
+    """Whether a function is a generator function, plain or asynchronous."""
     return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
 
 
 class RemoteFunction:
-    """What `@nbaccel.remote` makes of a function: call it with `.remote(...)`."""
+    """A remote function, made by `@nbaccel.remote`. Call it with `.remote(...)`."""
 
     def __init__(self, function: Callable[..., Any], options: TaskOptions) -> None:
         if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
@@ -94,7 +94,7 @@ class RemoteFunction:
         )
 
     def remote(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Submit a call; returns its ref (a list of refs for num_returns > 1) at once."""
+        """Submit a call and return its ref immediately (a list of refs if num_returns > 1)."""
         self._arity.check(args, kwargs)
         return engines.current().submit(self, self._declared, args, kwargs)
 
@@ -107,11 +107,11 @@ class RemoteFunction:
         return _dag().FunctionNode(self, args, kwargs)  # type: ignore[no-any-return]
 
     def options(self, **given: Any) -> _BoundFunction:
-        """The same function with other options for the calls made through what this returns."""
+        """The same function with other options; they apply to calls of the returned object."""
         return _BoundFunction(self, self._declared.merged(**given))
 
     def fallback(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Decorator: run this function instead when a fallback choice is taken; that of the CPU where none is named."""
+        """Decorator: run the decorated function instead when a fallback choice is taken (the CPU if none is named)."""
         if isinstance(function, (RemoteFunction, ActorClass)) or not callable(function):
             raise TypeError(
                 f"@{self._name}.fallback takes a plain function, but got {function!r}. Leave out @remote there: the "
@@ -151,7 +151,7 @@ class _BoundFunction:
 
 
 class MethodSpec(msgspec.Struct):
-    """What a handle knows of a method of its actor."""
+    """The facts about a method that the actor's handle knows."""
 
     name: str
     options: MethodOptions
@@ -189,11 +189,11 @@ def methods_of(cls: type) -> dict[str, MethodSpec]:
 
 
 class ActorClassInheritanceException(TypeError):
-    """A class derived from an actor class: derive from the plain class and decorate that."""
+    """A class derives from an actor class. Derive from the plain class and decorate the result."""
 
 
 class ActorClass:
-    """What `@nbaccel.remote` makes of a class: start an actor with `.remote(...)`."""
+    """An actor class, made by `@nbaccel.remote`. Start an actor with `.remote(...)`."""
 
     __class_getitem__: Any = classmethod(GenericAlias)  # for annotations: ActorClass[Counter]
 
@@ -216,7 +216,7 @@ class ActorClass:
 
     @property
     def __ray_actor_class__(self) -> type:
-        """The class itself: to make an instance of it in a test, without an actor."""
+        """The plain class, for example to test an instance of it without an actor."""
         return self._class
 
     @property
@@ -235,7 +235,7 @@ class ActorClass:
         return self.__dict__.get("_class", ActorClass)  # type: ignore[no-any-return]
 
     def __dir__(self) -> list[str]:
-        """What the plain class has, and what can be done with an actor class: libraries bind workers by these names."""
+        """The names of the plain class and of the actor class: libraries bind workers by these names."""
         return sorted({*dir(self._class), *(name for name in dir(ActorClass) if name not in _NOT_SHOWN)})
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> NoReturn:
@@ -250,7 +250,7 @@ class ActorClass:
         )
 
     def remote(self, /, *args: Any, **kwargs: Any) -> ActorHandle:
-        """Start an actor; returns its handle at once."""
+        """Start an actor and return its handle immediately."""
         self._check_call(args, kwargs)
         return engines.current().create_actor(self, self._declared, args, kwargs)
 
@@ -273,7 +273,7 @@ class ActorClass:
         return _BoundActorClass(self, self._declared.merged(**given))
 
     def fallback(self, cls: type) -> type:
-        """Decorator: make an instance of this class instead when a fallback choice is taken, as for functions."""
+        """Decorator: use the decorated class instead when a fallback choice is taken, as for functions."""
         if not isinstance(cls, type):
             raise TypeError(
                 f"@{self._name}.fallback takes a plain class, but got {cls!r}. Leave out @remote there: the fallback "
@@ -285,10 +285,10 @@ class ActorClass:
         return cls
 
     def __getattr__(self, name: str) -> Any:
-        """What the plain class has: its constants and static methods run here, without an actor.
+        """The plain class's attributes: its constants and static methods work here, without an actor.
 
-        Plain methods are bound, to this and not to an instance. Dunders and a notebook's ways to draw an instance stay
-        the instances'.
+        Plain methods are bound to the actor class, not to an instance. Dunders and a notebook's display methods are
+        left to the instances.
         """
         if name.startswith(("__", "_repr_", "_ipython_")) or "_class" not in self.__dict__:
             raise AttributeError(f"'ActorClass' object has no attribute '{name}'")
@@ -307,7 +307,7 @@ _NOT_SHOWN = {"__class__", "__mro_entries__", "_check_call"}
 
 
 def _empty_actor_class() -> ActorClass:
-    """What pickle fills: by its own ways it would make an instance of the plain class."""
+    """An empty actor class for pickle to fill; pickle alone would make an instance of the plain class."""
     return object.__new__(ActorClass)
 
 
@@ -330,7 +330,7 @@ class _BoundActorClass:
 
 
 class ActorHandle:
-    """A handle of an actor: `handle.method.remote(...)`. When the last handle goes, the actor ends."""
+    """A handle of an actor: `handle.method.remote(...)`. The actor ends when its last handle is gone."""
 
     __class_getitem__: Any = classmethod(GenericAlias)  # for annotations: ActorHandle[Counter]
 
@@ -354,7 +354,7 @@ class ActorHandle:
 
     @property
     def _id_now(self) -> bytes:
-        """Of the actor as far as it is known, to ask about it; b"" while it is not."""
+        """The actor's id if it is known already, to ask about it; otherwise b""."""
         return self._actor_id_bytes
 
     @property
@@ -367,7 +367,7 @@ class ActorHandle:
 
     @property
     def _ray_method_signatures(self) -> dict[str, list[inspect.Parameter]]:
-        """The parameters of each method; none of a method whose class is not here."""
+        """The parameters of each method, as far as the class is known in this process."""
         return {
             name: list(signature_of(spec.arity.parameters or ()).parameters.values())
             for name, spec in self._method_specs.items()
@@ -433,7 +433,7 @@ class ActorMethod:
         )
 
     def remote(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Submit a call; calls from one place run in the order in which they were made."""
+        """Submit a call. Calls from one process run in the order in which they were made."""
         self._spec.arity.check(args, kwargs)
         return self.handle._engine.call(self, self._options, args, kwargs)
 

@@ -1,4 +1,4 @@
-"""Checks of runtime environments: each field takes its name and what the user gave, returns what is kept, or raises."""
+"""Checks of runtime environments: each takes a field's name and value, and returns the value to keep or raises."""
 
 import os
 from collections.abc import Mapping

@@ -14,7 +14,7 @@ from nbaccel.waits import stopping
 
 
 class as_completed:
-    """Iterate refs as they become ready; duplicates come once.
+    """Iterate over refs as they become ready; a duplicate comes once.
 
     >>> for ref in nbaccel.as_completed(refs):
     ...     print(nbaccel.get(ref))

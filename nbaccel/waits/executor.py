@@ -69,7 +69,7 @@ class Executor(futures.Executor):
             api.remote(**options)(_check)  # a wrong option is told here, not at the first submit
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> futures.Future[Any]:
-        """Run `function(*args, **kwargs)` as a task. Raises RuntimeError after shutdown()."""
+        """Run `function(*args, **kwargs)` as a task and return its future. Raises RuntimeError after shutdown()."""
         if self._closed:
             raise RuntimeError("cannot schedule new futures after shutdown")
         future = _TaskFuture(self._remote(function).remote(*args, **kwargs))
@@ -93,7 +93,7 @@ class Executor(futures.Executor):
     def map(
         self, fn: Callable[..., Any], *iterables: Iterable[Any], timeout: float | None = None, chunksize: int = 1
     ) -> Iterator[Any]:
-        """As the built-in map, in tasks; results in order. `chunksize` is accepted and not needed."""
+        """Like the built-in map, in tasks, with results in order. `chunksize` is accepted and has no effect."""
         return super().map(fn, *iterables, timeout=timeout, chunksize=chunksize)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: Any) -> bool | None:
@@ -102,7 +102,7 @@ class Executor(futures.Executor):
         return super().__exit__(kind, error, traceback)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more work; wait for what was submitted, or cancel it. The cluster goes on."""
+        """Accept no more work, and wait for the submitted tasks or cancel them. The cluster goes on."""
         self._closed = True
         pending = list(self._pending)
         if cancel_futures:
@@ -117,7 +117,7 @@ class Executor(futures.Executor):
 
 
 def _calling(kind: type) -> Callable[..., Any]:
-    """A function that makes instances: a class by itself would be an actor's."""
+    """A function that makes instances of a class; the class itself would become an actor class."""
 
     def make(*args: Any, **kwargs: Any) -> Any:
         return kind(*args, **kwargs)
@@ -127,4 +127,4 @@ def _calling(kind: type) -> Callable[..., Any]:
 
 
 def _check() -> None:
-    """A function to try the options on."""
+    """An empty function, used to check the options."""

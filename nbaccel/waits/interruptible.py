@@ -1,9 +1,9 @@
 """Waiting in the main thread so that the Stop button is always noticed.
 
-CPython looks for signals before it begins to wait for a lock, and when a signal cuts the wait short. One that arrives
-in between, while the thread hands over the interpreter's lock, is noted and then slept over (seen once in about 40
-presses on two busy cores). A wait in the main thread is therefore cut into slices, after each of which it looks again:
-20 wake-ups a second, and only while a cell waits.
+CPython checks for signals before it starts to wait for a lock, and when a signal interrupts the wait. A signal that
+arrives in between, while the thread releases the interpreter's lock, is recorded but does not end the wait (seen once
+in about 40 presses on two busy cores). A wait in the main thread is therefore cut into slices and checks for signals
+after each slice: 20 wake-ups a second, and only while a cell waits.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ SLICE_S = 0.05
 
 
 def slice_of(timeout_s: float | None) -> float | None:
-    """How long to wait before looking again; the whole time in any other thread."""
+    """The seconds to wait before the next check for signals; the whole time in any other thread."""
     if threading.current_thread() is not threading.main_thread():
         return timeout_s
     return SLICE_S if timeout_s is None else min(timeout_s, SLICE_S)
 
 
 def until(wait: Callable[[float | None], bool], timeout_s: float | None) -> bool:
-    """Call `wait(seconds)` until it returns True; False after the timeout."""
+    """Call `wait(seconds)` until it returns True. Returns False after the timeout."""
     if timeout_s is None:
         while not wait(slice_of(None)):
             pass
@@ -38,5 +38,5 @@ def until(wait: Callable[[float | None], bool], timeout_s: float | None) -> bool
 
 
 def acquire(lock: threading.Lock, timeout_s: float | None) -> bool:
-    """Acquire a lock; False after the timeout."""
+    """Acquire a lock. Returns False after the timeout."""
     return until(lambda s: lock.acquire(timeout=-1 if s is None else min(s, threading.TIMEOUT_MAX)), timeout_s)

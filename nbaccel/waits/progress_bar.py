@@ -1,4 +1,4 @@
-"""A bar over many refs that moves while the cell blocks: the engine's thread moves it, not the cell."""
+"""A progress bar for many refs. A thread of the engine moves it, so it moves while the cell waits."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from nbaccel.views import sinks
 
 
 class TqdmBar(Protocol):
-    """What is needed of a tqdm bar."""
+    """The methods of a tqdm bar that nbaccel uses."""
 
     def update(self, n: float = 1) -> Any: ...
     def close(self) -> Any: ...
 
 
 def progress(refs: Iterable[Any], description: str = "") -> list[Any]:
-    """Shows how many of the refs are ready until all are; gives them back, so that it fits around them.
+    """Show how many of the refs are ready, until all are. Returns the refs.
 
     Example::
 
         results = nbaccel.get(progress([train.remote(x) for x in batches]))
 
-    A notebook shows the bar as HTML, which a saved file keeps as it was last; elsewhere tqdm draws it, and without tqdm
-    this raises ImportError, with what to install.
+    A notebook shows the bar as HTML, and a saved notebook keeps its last state. Elsewhere tqdm draws the bar; without
+    tqdm this raises an ImportError that says what to install.
     """
     listed = list(refs)
     follow(listed, sinks.installed.bar(len(listed), description), engine.current().call_when_ready)
@@ -33,7 +33,7 @@ def progress(refs: Iterable[Any], description: str = "") -> list[Any]:
 
 
 def follow(refs: list[Any], bar: TqdmBar, call_when_ready: Callable[[Any, Callable[[], None]], None]) -> None:
-    """Moves the bar by one for each ref that becomes ready, and closes it after the last."""
+    """Move the bar by one for each ref that becomes ready, and close it after the last."""
     lock = threading.Lock()
     left = len(refs)
 

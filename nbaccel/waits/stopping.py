@@ -1,8 +1,8 @@
-"""What the Stop button does to tasks: those that the interrupted cell submitted and waits for are cancelled.
+"""The Stop button cancels the tasks that the interrupted cell submitted and waits for.
 
-A first press cancels (KeyboardInterrupt in the task, its worker stays warm), a second one within `AGAIN_S` seconds
-forces (the worker is killed, its device is free). `init(on_interrupt="detach")`, the default of scripts, leaves tasks
-alone; "force" kills at the first press. Tasks that another cell submitted are never touched.
+The first press cancels (KeyboardInterrupt in the task, its worker stays warm). A second press within `AGAIN_S` seconds
+forces (the worker is killed, its device becomes free). `init(on_interrupt="detach")`, the default of scripts, leaves
+tasks alone; "force" kills at the first press. Tasks that another cell submitted are never touched.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _last_cancelled: list[Any] = []
 
 
 def set_policy(policy: str | None) -> None:
-    """What init(on_interrupt=) says; None: cancel in IPython, detach elsewhere."""
+    """Set the policy of init(on_interrupt=). None: cancel in IPython, detach elsewhere."""
     global _policy
     _policy = policy
 
 
 def policy() -> str:
-    """The policy that holds now: "cancel", "detach" or "force"."""
+    """The current policy: "cancel", "detach" or "force"."""
     if _policy is not None:
         return _policy
     return "cancel" if _in_ipython() else "detach"
@@ -44,7 +44,7 @@ def _in_ipython() -> bool:
 
 
 def waiting_was_stopped(waited: Iterable[Any]) -> list[Any]:
-    """A KeyboardInterrupt ended a wait for these refs and streams; returns those whose tasks are cancelled now."""
+    """A KeyboardInterrupt ended a wait for these refs and streams. Returns those whose tasks are now cancelled."""
     chosen = policy()
     if chosen == "detach":
         return []
@@ -60,7 +60,7 @@ def waiting_was_stopped(waited: Iterable[Any]) -> list[Any]:
 
 
 def _unfinished_tasks(things: list[Any]) -> int:
-    """How many tasks there are to cancel: a wait for many may have been stopped when most of them were over."""
+    """The number of tasks to cancel: when a wait for many stops, most of them may have ended already."""
     engine = engines.running()
     refs = [thing for thing in things if isinstance(thing, ObjectRef)]
     if refs and engine is not None:
@@ -71,14 +71,14 @@ def _unfinished_tasks(things: list[Any]) -> int:
 
 
 def _say(number: int, *, killed: bool) -> None:
-    """What Stop did, under the cell that it ended."""
+    """Show what Stop did, under the cell that it ended."""
     if number:
         done = f"Stopped: {wording.count(number, 'task')} {'killed' if killed else 'cancelled'}."
         sinks.installed.notice(sinks.Notice("stopped", done))
 
 
 def pressed_again() -> bool:
-    """Stop was pressed while nothing runs; force what the press before has cancelled. Whether there was something."""
+    """Stop was pressed while nothing runs: force what the press before cancelled. Returns whether there was any."""
     if time.monotonic() - _last_stop >= AGAIN_S or not _last_cancelled:
         return False
     _cancel(_last_cancelled, force=True)
@@ -87,7 +87,7 @@ def pressed_again() -> bool:
 
 
 def recently_stopped() -> bool:
-    """Whether a second press would force."""
+    """Whether another press now would force."""
     return bool(_last_cancelled) and time.monotonic() - _last_stop < AGAIN_S
 
 
@@ -98,7 +98,7 @@ def _remember(cancelled: list[Any]) -> None:
 
 
 def _of_this_cell(waited: Iterable[Any]) -> list[Any]:
-    """Those that the running cell submitted; outside of a notebook: all."""
+    """The refs and streams that the running cell submitted; outside of a notebook all of them."""
     cell = engines.cell_source()[1] if engines.cell_source is not None else b""
     return [thing for thing in waited if thing._cell == cell]
 
@@ -120,13 +120,13 @@ _let_go: dict[int, ObjectRef[Any] | ObjectRefGenerator] = {}
 
 
 def await_was_cancelled(thing: ObjectRef[Any] | ObjectRefGenerator) -> None:
-    """An await of a ref or a stream was cancelled; only the cell's own end tells whether Stop was the reason."""
+    """An await of a ref or stream was cancelled. Only the end of the cell tells whether Stop was the reason."""
     if policy() != "detach":
         _let_go[id(thing)] = thing
 
 
 def cell_ended(error: BaseException | None) -> None:
-    """A cell has ended: if Stop ended it, its awaited tasks are cancelled."""
+    """A cell has ended. If Stop ended it, cancel its awaited tasks."""
     let_go = list(_let_go.values())
     _let_go.clear()
     if let_go and error is not None and type(error).__name__ in ("KeyboardInterrupt", "CancelledError"):

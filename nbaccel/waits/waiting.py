@@ -1,4 +1,4 @@
-"""Waiting for several things at once where some of them are streams."""
+"""Waiting for refs and streams together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nbaccel.waits import interruptible
 def wait_mixed(
     engine: Engine, things: list[Any], num_returns: int, timeout_s: float | None
 ) -> tuple[list[Any], list[Any]]:
-    """wait() for refs and streams; a stream is ready when its next item is."""
+    """wait() for refs and streams. A stream is ready when its next item is ready."""
     ready: set[int] = set()
     changed = threading.Condition()
 
