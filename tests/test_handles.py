@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import copy
 import gc
 import os
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import nbaccel
-from nbaccel import exceptions
 from tests.census import Place
 from tests.heads import assert_idle, inside, rows
 from tests.rig import is_alive, wait_until
@@ -120,13 +117,6 @@ def test_dropped_results_of_tasks_that_still_run_are_never_kept() -> None:
 # ---- actors
 
 
-def test_calls_run_in_the_order_in_which_they_were_made() -> None:
-    actor = Actor.remote("first")
-    for i in range(200):
-        actor.say.remote(i)
-    assert nbaccel.get(actor.all.remote()) == ["first", *range(200)]
-
-
 def test_a_temporary_handle_lives_until_its_call_has_ended() -> None:
     assert nbaccel.get(Actor.remote("only me").all.remote()) == ["only me"]
     assert nbaccel.get(Actor.options(num_gpus=1).remote().ids.remote()) in ([0], [1])
@@ -153,59 +143,6 @@ def test_an_actor_lives_while_anyone_holds_a_handle() -> None:
     wait_until(lambda: not is_alive(pid), "the actor's end with its last holder")
 
 
-def test_handles_can_be_passed_to_tasks_and_actors() -> None:
-    actor, other = Actor.remote(1), Actor.remote()
-
-    @nbaccel.remote
-    def use(handle: Any) -> Any:
-        return nbaccel.get(handle.all.remote()), handle
-
-    said, back = nbaccel.get(use.remote(actor))
-    assert said == [1]
-    assert back == actor
-    assert hash(back) == hash(actor)
-    assert nbaccel.get(other.call.remote(actor)) == [1]
-
-
-def test_a_killed_actor_fails_its_calls_and_gives_its_devices_back() -> None:
-    actor = Actor.options(num_gpus=1).remote()
-    nbaccel.get(actor.pid.remote())
-    nbaccel.kill(actor)
-    with pytest.raises(exceptions.ActorDiedError, match="kill"):
-        nbaccel.get(actor.pid.remote())
-    wait_until(lambda: free_gpus() == 2, "its GPU")
-
-
-def test_an_error_in_a_call_leaves_the_actor_as_it_was() -> None:
-    actor = Actor.remote("state")
-    with pytest.raises(LookupError, match="nothing there") as caught:
-        nbaccel.get(actor.fail.remote())
-    assert "Actor.fail" in str(caught.value)
-    assert nbaccel.get(actor.all.remote()) == ["state"]
-
-
-def test_an_actor_that_cannot_be_made_says_why_to_every_call() -> None:
-    @nbaccel.remote
-    class Broken:
-        def __init__(self) -> None:
-            raise LookupError("no such model")
-
-        def work(self) -> None: ...
-
-    broken = Broken.remote()
-    for _ in range(2):
-        with pytest.raises(exceptions.ActorDiedError, match="no such model"):
-            nbaccel.get(broken.work.remote())
-
-
-def test_an_actor_may_end_itself() -> None:
-    actor = Actor.remote()
-    pid = nbaccel.get(actor.pid.remote())
-    with pytest.raises(exceptions.ActorDiedError, match="exit_actor"):
-        nbaccel.get(actor.leave.remote())
-    wait_until(lambda: not is_alive(pid), "its end")
-
-
 def test_an_attribute_asked_of_a_handle_is_said_to_be_out_of_reach() -> None:
     class Sized:
         X = 1
@@ -214,83 +151,7 @@ def test_an_attribute_asked_of_a_handle_is_said_to_be_out_of_reach() -> None:
         _ = nbaccel.remote(Sized).remote().X
 
 
-def test_methods_have_options_of_their_own() -> None:
-    actor = Actor.remote()
-    assert nbaccel.get(actor.two.remote()) == [1, 2]
-    assert nbaccel.get(actor.two.options(num_returns=1).remote()) == (1, 2)
-
-
-def test_an_actor_class_is_not_derived_from() -> None:
-    with pytest.raises(TypeError, match="derive from the undecorated class"):
-
-        class Derived(Actor):  # type: ignore[misc,valid-type]
-            pass
-
-
-def test_async_actors_run_their_calls_at_the_same_time() -> None:
-    @nbaccel.remote
-    class Meeting:
-        def __init__(self) -> None:
-            self.arrived = 0
-            self.complete = asyncio.Event()
-
-        async def arrive(self, wanted: int) -> int:
-            self.arrived += 1
-            if self.arrived == wanted:
-                self.complete.set()
-            await self.complete.wait()
-            return self.arrived
-
-    meeting = Meeting.remote()
-    assert nbaccel.get([meeting.arrive.remote(20) for _ in range(20)]) == [20] * 20
-
-
-def test_threaded_actors_run_as_many_calls_as_they_may() -> None:
-    @nbaccel.remote(max_concurrency=3)
-    class Meeting:
-        def __init__(self) -> None:
-            self.barrier = threading.Barrier(3)
-
-        def arrive(self) -> bool:
-            self.barrier.wait(20)
-            return True
-
-    meeting = Meeting.remote()
-    assert nbaccel.get([meeting.arrive.remote() for _ in range(6)]) == [True] * 6
-
-
 # ---- names
-
-
-def test_a_named_actor_is_found_by_its_name() -> None:
-    actor = Actor.options(name="the one").remote("named")
-    found = nbaccel.get_actor("the one")
-    assert found == actor
-    assert nbaccel.get(found.all.remote()) == ["named"]
-    with pytest.raises(ValueError, match="Failed to look up actor with name 'nobody'"):
-        nbaccel.get_actor("nobody")
-    with pytest.raises(ValueError, match="non-empty"):
-        nbaccel.get_actor("")
-
-
-def test_a_name_is_taken_once_and_free_again_after_the_end() -> None:
-    actor = Actor.options(name="taken").remote(1)
-    with pytest.raises(ValueError, match="already") as caught:
-        Actor.options(name="taken").remote(2)
-    assert isinstance(caught.value, exceptions.ActorAlreadyExistsError)
-    assert nbaccel.get(Actor.options(name="taken", get_if_exists=True).remote(3).all.remote()) == [1]
-    nbaccel.kill(actor)
-    wait_until(lambda: "taken" not in nbaccel.util.list_named_actors(), "the name")
-    assert nbaccel.get(Actor.options(name="taken", get_if_exists=True).remote(4).all.remote()) == [4]
-
-
-def test_names_are_kept_apart_by_namespaces() -> None:
-    here, there = Actor.options(name="x").remote("here"), Actor.options(name="x", namespace="other").remote("there")
-    assert nbaccel.get(nbaccel.get_actor("x").all.remote()) == ["here"]
-    assert nbaccel.get(nbaccel.get_actor("x", namespace="other").all.remote()) == ["there"]
-    with pytest.raises(ValueError, match="lives in namespace"):
-        nbaccel.get_actor("x", namespace="nowhere")
-    del here, there
 
 
 def test_a_named_actor_ends_with_its_last_handle_unless_it_is_detached() -> None:

@@ -95,10 +95,11 @@ def test_a_handle_can_be_passed_to_a_task(nb):
     def bump(counter):
         import nbaccel
 
-        return nbaccel.get(counter.add.remote(5))
+        return nbaccel.get(counter.add.remote(5)), counter
 
     counter = Counter.remote(1)
-    assert nb.get(bump.remote(counter)) == 6
+    count, back = nb.get(bump.remote(counter))
+    assert (count, back, hash(back)) == (6, counter, hash(counter))
     assert nb.get(counter.add.remote()) == 7
 
 
@@ -160,8 +161,10 @@ def test_a_named_actor_is_found(nb):
 
 
 def test_an_unknown_name_is_a_value_error_that_names_it(nb):
-    with pytest.raises(ValueError, match="nobody"):
+    with pytest.raises(ValueError, match="Failed to look up actor with name 'nobody'"):
         nb.get_actor("nobody")
+    with pytest.raises(ValueError, match="non-empty"):
+        nb.get_actor("")
 
 
 def test_a_name_is_given_once(nb):
@@ -221,8 +224,10 @@ def test_an_actor_that_fails_to_start_fails_its_calls(nb):
         def hello(self):
             return "hello"
 
-    with pytest.raises(exceptions.ActorDiedError, match="no key"):
-        nb.get(Broken.remote().hello.remote())
+    broken = Broken.remote()
+    for _ in range(2):
+        with pytest.raises(exceptions.ActorDiedError, match="no key"):
+            nb.get(broken.hello.remote())
 
 
 def test_an_actor_that_fails_to_start_names_the_cause(nb):

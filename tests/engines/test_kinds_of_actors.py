@@ -51,7 +51,7 @@ def test_a_derived_class_keeps_what_it_inherits(nb):
 
 
 def test_an_actor_class_is_not_derived_from(nb):
-    with pytest.raises(ActorClassInheritanceException):
+    with pytest.raises(ActorClassInheritanceException, match="derive from the undecorated class"):
 
         class Derived(nb.remote(Plain)):
             pass
