@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import importlib.util
 import os
@@ -281,23 +280,6 @@ def test_wait_keeps_the_order_and_returns_as_many_as_asked() -> None:
     assert nbaccel.wait(refs, num_returns=4) == (refs, [])
 
 
-def test_top_level_refs_are_resolved_and_nested_ones_stay_refs() -> None:
-    values, named = nbaccel.get(echo.remote(nbaccel.put(1), key=[nbaccel.put(2)]))
-    assert values == (1,)
-    (result,) = named["key"]
-    assert isinstance(result, nbaccel.ObjectRef)
-    assert nbaccel.get(result) == 2
-
-
-def test_a_failed_argument_fails_the_task_with_the_same_error() -> None:
-    @nbaccel.remote
-    def fail() -> None:
-        raise KeyError("the first")
-
-    with pytest.raises(KeyError, match="the first"):
-        nbaccel.get(echo.remote(echo.remote(fail.remote())))
-
-
 def test_several_results_are_several_refs() -> None:
     @nbaccel.remote(num_returns=3)
     def three() -> Any:
@@ -325,47 +307,6 @@ def test_cancel_and_kill_refuse_what_is_not_theirs() -> None:
     with pytest.raises(ValueError, match="not supported for actor tasks"):
         nbaccel.cancel(counter.hang.remote(), force=True)
     nbaccel.kill(counter)
-
-
-def test_a_running_task_is_cancelled_and_so_is_one_that_waits() -> None:
-    @nbaccel.remote(num_gpus=2)
-    def hang() -> None:
-        threading.Event().wait()
-
-    running, waiting = hang.remote(), hang.remote()
-    nbaccel.cancel(waiting)
-    with pytest.raises(exceptions.TaskCancelledError):
-        nbaccel.get(waiting)
-    nbaccel.cancel(running, force=True)
-    with pytest.raises((exceptions.TaskCancelledError, exceptions.WorkerCrashedError)):
-        nbaccel.get(running)
-
-
-# ---- refs in other people's loops
-
-
-def test_a_ref_is_a_future_and_can_be_awaited() -> None:
-    ref = echo.remote(5)
-    assert ref.future().result(timeout=20) == 5
-
-    async def main() -> Any:
-        one, many = await ref, await asyncio.gather(*[echo.remote(i) for i in range(3)])
-        return one, many, await asyncio.wait_for(echo.remote("slow"), timeout=20)
-
-    assert asyncio.run(main()) == (5, [0, 1, 2], "slow")
-
-
-def test_a_wait_for_that_times_out_leaves_the_task_alone() -> None:
-    gate = Gate.remote()
-    ref = gate.wait.remote()
-
-    async def main() -> None:
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(ref, timeout=0.01)
-
-    asyncio.run(main())
-    gate.open.remote()
-    assert nbaccel.get(ref) is None
 
 
 # ---- init and shutdown

@@ -153,8 +153,9 @@ def test_giving_up_on_an_awaited_ref_leaves_the_task_alone(nb, gate):
         return "done"
 
     async def give_up(ref):
-        with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(ref.as_future(), 0.05)
+        for awaited in (ref, ref.as_future()):
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(awaited, 0.05)
 
     ref = waits.remote(gate)
     asyncio.run(give_up(ref))
