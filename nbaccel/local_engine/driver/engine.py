@@ -55,6 +55,7 @@ class Driver(Client):
         self.options = options
         self._environment = environment_spec.spelled_out(options.runtime_env)
         self.news: News | None = None
+        self._is_shut_out = False  # the head has ended our connection, and goes on without us
         self._head_process = head
         self._pid = os.getpid()
         self._ended = False
@@ -104,6 +105,7 @@ class Driver(Client):
         what = f"The head has ended unexpectedly: {why}.{self._last_words()}" if is_gone else f"Lost the head: {why}."
         message = f"{what} What had not been fetched is lost; call nbaccel.init() again."
         self.link.lost = message
+        self._is_shut_out = not is_gone
         self.values.lose_all(failures.failed("HeadDiedError", message))
         self.streams.lose_all()
         if is_gone:  # a shared head that lives serves others
@@ -132,7 +134,7 @@ class Driver(Client):
         self.holdings.drain()  # the head hears of what ended before: errors that nobody has asked for
         self.link.say(wire.Bye(stop_head=self.embedded))
         self.link.flush()
-        if self.news is not None:
+        if self.news is not None and not self._is_shut_out:  # such a head has heard no goodbye to answer
             self.news.drain(END_TIMEOUT_S)
         if self.embedded:
             self._end_head()
