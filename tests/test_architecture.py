@@ -6,6 +6,8 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -90,6 +92,26 @@ RAYS_PATHS = {PACKAGE / "_private/utils.py", PACKAGE / "util/state/common.py", P
 BAD_NAMES = {"utils", "helpers", "common", "misc", "base", "manager"}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _sources() -> Iterator[None]:
+    """Each file is read and parsed once, and forgotten when these tests are over."""
+    yield
+    _nodes.cache_clear()
+    _tree.cache_clear()
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def _nodes(path: Path) -> list[ast.AST]:
+    """The imports, classes and functions of a file, also inside of others."""
+    kinds = ast.Import | ast.ImportFrom | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    return [node for node in ast.walk(_tree(path)) if isinstance(node, kinds)]
+
+
 def _room_of(parts: tuple[str, ...]) -> str:
     """The room of a module, by the parts of its path below nbaccel."""
     if len(parts) > 2 and parts[0] in ("local_engine", "ray_engine") and parts[1] not in ("shipped", "stand_ins"):
@@ -113,10 +135,11 @@ def _module(dotted: str) -> tuple[str, ...] | None:
     return ("__init__",)
 
 
+@cache
 def _imported_modules(path: Path) -> set[tuple[str, ...]]:
     """What a file imports of nbaccel, also inside functions and under TYPE_CHECKING."""
     found: set[tuple[str, ...]] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in _nodes(path):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -173,7 +196,7 @@ def test_no_component_of_the_head_receives_the_head() -> None:
     """Each takes what it needs in its constructor: only who begins a head's life knows the class."""
     maker = PACKAGE / "local_engine/head/boot.py"
     for path in OURS:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in _nodes(path):
             if isinstance(node, ast.ImportFrom) and node.module == "nbaccel.local_engine.head.loop":
                 assert path == maker, f"{_name(path)} imports {[alias.name for alias in node.names]}"
             if isinstance(node, ast.ImportFrom) and node.module == "nbaccel.local_engine.head.parts":
@@ -182,7 +205,7 @@ def test_no_component_of_the_head_receives_the_head() -> None:
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "local_engine/head").rglob("*.py")), ids=_name)
 def test_what_a_component_of_the_head_asks_of_others_is_little(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in _nodes(path):
         if isinstance(node, ast.ClassDef) and "Protocol" in {ast.unparse(each) for each in node.bases}:
             members = [each for each in node.body if isinstance(each, ast.FunctionDef | ast.AnnAssign)]
             assert len(members) <= 12, f"{node.name} asks for {len(members)} things"
@@ -191,7 +214,7 @@ def test_what_a_component_of_the_head_asks_of_others_is_little(path: Path) -> No
 def test_no_file_is_split_by_inheritance() -> None:
     """A method whose self is anything is a part of a class that mypy does not see."""
     for path in OURS:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in _nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.args.args:
                 first = node.args.args[0]
                 typed = ast.unparse(first.annotation) if first.annotation is not None else ""
@@ -201,7 +224,7 @@ def test_no_file_is_split_by_inheritance() -> None:
 def test_no_part_asks_for_more_than_twelve_things() -> None:
     """The promise itself is made of several Protocols."""
     for path in OURS:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in _nodes(path):
             if isinstance(node, ast.ClassDef) and any("Protocol" in ast.unparse(each) for each in node.bases):
                 members = [each for each in node.body if isinstance(each, ast.FunctionDef | ast.AnnAssign)]
                 assert len(members) <= 12, f"{_name(path)}: {node.name} asks for {len(members)} things"
@@ -221,7 +244,7 @@ def test_scheduling_reaches_no_clock_thread_file_or_chance() -> None:
         "selectors",
     }
     for path in (PACKAGE / "scheduling").glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in _nodes(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             touched = {name.split(".")[0] for name in names} & banned
@@ -240,7 +263,7 @@ def test_a_file_holds_one_thing(path: Path) -> None:
     text = path.read_text()
     assert path.stem not in BAD_NAMES or path in RAYS_PATHS, "a file is named for the one thing that it holds"
     assert len(text.splitlines()) <= 500, "ask which second thing this file holds"
-    assert ast.get_docstring(ast.parse(text)), "the first line says what the module is"
+    assert ast.get_docstring(_tree(path)), "the first line says what the module is"
 
 
 # Public names of Ray's that stand in two of its modules and mean two things there; both keep Ray's path.
@@ -253,7 +276,7 @@ SHARED_CLASS_NAMES = {
 def test_no_two_classes_share_a_name() -> None:
     found: dict[str, set[str]] = {}
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in _nodes(path):
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, set()).add(str(path.relative_to(PACKAGE)))
     shared = {name: paths for name, paths in found.items() if len(paths) > 1}
@@ -276,7 +299,7 @@ def _own_names(path: Path) -> set[str]:
     """The names that a package gives to something other than a submodule of its own."""
     package = ".".join(path.relative_to(ROOT).parent.parts)
     names: set[str] = set()
-    for node in ast.parse(path.read_text()).body:
+    for node in _tree(path).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Assign):
