@@ -9,10 +9,11 @@ from contextlib import ExitStack
 from typing import Any
 
 from nbaccel import exceptions
-from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.worker import worker_setup
-from nbaccel.local_engine.worker.execution import Execution, Running
+from nbaccel.local_engine.worker.execution import Execution, Running, set_variables
 from nbaccel.local_engine.worker.variables import expanded
+
+MOST_RAISED = 50  # their frames hold arguments, and the refs of the code that has submitted them
 
 
 class DebugExecution(Execution):
@@ -28,11 +29,10 @@ class DebugExecution(Execution):
         self._loaded[key] = code
 
     def _let_go_of(self, running: Running, error: BaseException) -> None:
-        """Nothing goes: `%debug` looks at the frames."""
+        """Nothing of the newest errors goes: `%debug` looks at the frames."""
         self.raised[running.task_id] = error
-
-    def _keep(self, running: Running, refs: list[bytes]) -> None:
-        self._client.values.keep(refs)
+        for oldest in list(self.raised)[:-MOST_RAISED]:
+            del self.raised[oldest]
 
     def surroundings(self, running: Running) -> ExitStack:
         """Variables, working directory and import path of the task, given back afterwards."""
@@ -41,8 +41,8 @@ class DebugExecution(Execution):
         own = {name: expanded(str(value), os.environ) for name, value in asked}
         variables = {**own, **(running.run.environ or {})}
         with ExitStack() as stack:
-            stack.callback(_set, {name: os.environ.get(name) for name in variables})
-            _set(variables)
+            stack.callback(set_variables, {name: os.environ.get(name) for name in variables})
+            set_variables(variables)
             if environment.get("working_dir"):
                 scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="nbaccel-"))
                 _go_to(worker_setup.unpacked(environment["working_dir"], scratch), stack)
@@ -63,14 +63,6 @@ def set_up(environment: dict[str, Any]) -> str:
     return ""
 
 
-def _set(variables: dict[str, str | None]) -> None:
-    for name, value in variables.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
-
-
 def _go_to(path: str, stack: ExitStack) -> None:
     stack.callback(os.chdir, os.getcwd())
     os.chdir(path)
@@ -86,9 +78,3 @@ def _look_no_more_in(directories: list[str]) -> None:
     for directory in directories:
         if directory in sys.path:
             sys.path.remove(directory)
-
-
-def payload(value: Any) -> bytes:
-    """A value as bytes."""
-    dumped = codec.dump(value, [])
-    return dumped if isinstance(dumped, bytes) else dumped.joined()

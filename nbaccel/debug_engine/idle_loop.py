@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -38,6 +38,15 @@ class IdleLoop:
             self.loop.run_forever()
             if self._closing:
                 self._close()
+
+    def outcome(self, coroutine: Coroutine[Any, Any, Any], who: str) -> Any:
+        """What the coroutine returns or raises. Raises RuntimeError when it waits for others."""
+        task = self.loop.create_task(coroutine)
+        self.run()
+        if not task.done():
+            task.cancel()
+            raise RuntimeError(f"{who} waits for something that nobody here will bring")
+        return task.result()
 
     def close(self) -> None:
         """End every task, then the loop; one that runs ends as soon as it stops."""

@@ -4,34 +4,28 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import msgspec
 
 from nbaccel import exceptions
 from nbaccel.debug_engine.execution import DebugExecution, set_up
-from nbaccel.debug_engine.machine import DebugMachine
-from nbaccel.debug_engine.workers import DebugWorker, Entry, PausedStream
+from nbaccel.debug_engine.head import CLIENT, NEVER_S, DebugHead, owner_of, peer_of
+from nbaccel.debug_engine.workers import DebugActor, DebugWorker, PausedStream
+from nbaccel.handles import option_checks
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head import outcomes
 from nbaccel.local_engine.head.orphaned_work import OWNER_DIED
-from nbaccel.local_engine.head.records import CANCELLED
+from nbaccel.local_engine.head.records import TaskEntry
 from nbaccel.local_engine.wire import codec, failures
-from nbaccel.local_engine.wire.ids import return_id, task_of
+from nbaccel.local_engine.wire.ids import task_of
 from nbaccel.local_engine.worker.actor_host import is_unfinished
 from nbaccel.local_engine.worker.execution import ActorExit, Running, current_run
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.scheduler import Scheduler
-from nbaccel.scheduling.terms import Task, TaskKind
-
-if TYPE_CHECKING:
-    from nbaccel.debug_engine.engine import DebugEngine
-
-NEVER_S = 1e9
+from nbaccel.scheduling.terms import TaskKind
 
 
 class ProcessEnd(Exception):
@@ -39,58 +33,35 @@ class ProcessEnd(Exception):
 
 
 class Stage:
-    """The scheduler, its workers, and what runs in them."""
+    """The workers, and what runs in them."""
 
-    def __init__(self, engine: DebugEngine, machine: DebugMachine) -> None:
-        self._engine = engine
-        self._machine = machine
-        self.scheduler = Scheduler(
-            new_id=lambda: os.urandom(28), spares=0, idle_worker_stop_s=NEVER_S, waiting_notice_s=NEVER_S
-        )
-        self.execution = DebugExecution(engine)
-        self.workers: dict[bytes, DebugWorker] = {}
+    def __init__(self, head: DebugHead, execution: DebugExecution) -> None:
+        self._head = head
+        self.execution = execution
+        self.tell, self.scheduler, self.workers = head.tell, head.scheduler, head.workers
         self.streams: dict[bytes, PausedStream] = {}
-        self._commands: deque[Any] = deque()
         self._wake_at: float | None = None
-        self._acts: dict[type, Callable[[Any], None]] = {
+        head.acts |= {
             do.SendTask: self._send,
-            do.FinishTask: self._finish,
-            do.FailTask: self._fail,
             do.StartWorker: self._start,
             do.StopWorker: self._stop,
             do.RecallTasks: self._recall,
             do.InterruptTask: self._interrupt,
-            do.ReleaseDevices: lambda command: None,
-            do.ActorChanged: lambda command: engine.actors.changed(command),
-            do.GroupChanged: lambda command: engine.groups.changed(command),
-            do.Warn: _say,
             do.WakeAt: self._wake,
         }
 
-    def begin(self) -> None:
-        """The node joins."""
-        self.tell(ev.NodeAdded(self._machine.spec))
+    # ---- who runs, and who waits
 
-    # ---- the scheduler's orders
-
-    def tell(self, event: Any) -> None:
-        """Say what happened, and do all that follows from it."""
-        self._commands.extend(self.scheduler.handle(event, time.monotonic()))
-        while self._commands:
-            command = self._commands.popleft()
-            self._acts[type(command)](command)
-
-    def _wake(self, command: do.WakeAt) -> None:
-        if command.at - time.monotonic() > NEVER_S / 2:
-            return
-        self._wake_at = command.at if self._wake_at is None else min(self._wake_at, command.at)
+    def current(self) -> DebugWorker | None:
+        """The worker whose code is on the stack; None for the driver's."""
+        running = current_run.get()
+        record = self.scheduler.task_record(running.task_id) if running is not None else None
+        return self.workers.get(record.task.payload.worker_id) if record is not None else None
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """The code that is on the stack waits for others: its CPU is theirs."""
-        running = current_run.get()
-        entry = self.scheduler.task_record(running.task_id) if running is not None else None
-        worker = self.workers.get(entry.task.payload.worker_id) if entry is not None else None
+        worker = self.current()
         if worker is None or worker.ended:
             yield
             return
@@ -101,44 +72,67 @@ class Stage:
             if not worker.ended:
                 self.tell(ev.WorkerUnblocked(worker.worker_id))
 
-    def advance(self, until: float) -> bool:
+    def go_on(self, until: Callable[[], bool], ids: list[bytes], timeout_s: float | None) -> bool:
+        """Let everything go on that can; False when nothing does any more, or not in time. Reads streams of the ids."""
+        end = NEVER_S + time.monotonic() if timeout_s is None else time.monotonic() + timeout_s
+        with self.waiting():
+            while not until():
+                stream = next((self.streams[task_of(id)] for id in ids if task_of(id) in self.streams), None)
+                if stream is not None:
+                    self._step(stream)
+                elif not self._advance(end):
+                    return False
+        return True
+
+    def _advance(self, end: float) -> bool:
         """Let pass what only needs time: loops of actors, the scheduler's timers. False when nothing moves any more."""
         before = self.scheduler.counts()
         for worker in list(self.workers.values()):
-            if worker.loop is not None and not worker.ended:
-                worker.loop.run()
+            if worker.actor is not None and worker.actor.loop is not None and not worker.ended:
+                worker.actor.loop.run()
         if self.scheduler.counts() != before:
             return True
-        if self._wake_at is None or self._wake_at > until:
+        if self._wake_at is None or self._wake_at > end:
             return False
         wait_s, self._wake_at = self._wake_at - time.monotonic(), None
         time.sleep(max(wait_s, 0))
         self.tell(ev.TimePassed())
         return True
 
+    def _wake(self, command: do.WakeAt) -> None:
+        if command.at - time.monotonic() > NEVER_S / 2:
+            return
+        self._wake_at = command.at if self._wake_at is None else min(self._wake_at, command.at)
+
+    # ---- workers
+
     def _start(self, command: do.StartWorker) -> None:
-        self.workers[command.worker_id] = DebugWorker(command.worker_id, command.node_id)
+        worker = DebugWorker(command.worker_id, command.node_id, None, command.pool, os.getpid())
+        worker.peer = peer_of(worker)
+        worker.peer.templates = self._head.driver.templates  # all code is one client
+        self.workers[command.worker_id] = worker
         self.tell(ev.WorkerReady(command.worker_id, os.getpid()))
 
     def _stop(self, command: do.StopWorker) -> None:
         worker = self.workers.pop(command.worker_id, None)
         if worker is not None:
-            if not command.force:
-                worker.say_goodbye()
+            if worker.actor is not None and not command.force:
+                worker.actor.say_goodbye()
             self._end(worker)
             self.tell(ev.WorkerDied(command.worker_id, command.why, intended=True))
 
-    def worker_of(self, task_id: bytes) -> bytes | None:
-        """What stands for the process that this task runs in; None for the driver's."""
-        record = self.scheduler.task_record(task_id) if task_id else None
-        return record.worker.worker_id if record is not None and record.worker is not None else None
+    def _die(self, worker: DebugWorker, how: str) -> None:
+        """Its code ended its process, or would have, had it one of its own."""
+        self.workers.pop(worker.worker_id, None)
+        self._end(worker)
+        self.tell(ev.WorkerDied(worker.worker_id, how))
 
     def _end(self, worker: DebugWorker) -> None:
         """Its own end, and that of the actors that it created where it was an actor itself."""
         worker.end()
-        if worker.creation is None:
+        if worker.actor is None:
             return
-        self._engine.groups.owner_died(worker.worker_id)
+        self._head.groups.owner_died(owner_of(worker))
         for actor in list(self.scheduler.living_actors_of(worker.worker_id)):
             if not actor.terms.detached:
                 self.tell(ev.ActorKillAsked(actor.actor_id, why=OWNER_DIED))
@@ -151,24 +145,20 @@ class Stage:
 
     def _interrupt(self, command: do.InterruptTask) -> None:
         """A sync call sees a flag, a coroutine is cancelled, a stream ends, what has not begun never does."""
-        worker = self.workers.get(command.worker_id)
+        worker, stream = self.workers.get(command.worker_id), self.streams.get(command.task_id)
         if worker is None:
             return
-        stream = self.streams.get(command.task_id)
-        running = worker.under_way.get(command.task_id) or next(
-            (each for each in worker.waiting if each.task_id == command.task_id), None
-        )
-        if stream is not None:
-            running = stream.running
+        waiting = {running.task_id: running for running in worker.waiting}
+        running = (worker.under_way | waiting).get(command.task_id)
         if running is None:
             return
         running.cancelled = True
         if stream is not None:
             self._end_stream(stream, self.execution.failure(running, KeyboardInterrupt()))
-        elif running.asyncio_task is not None and worker.loop is not None:
+        elif running.asyncio_task is not None and worker.actor is not None and worker.actor.loop is not None:
             running.asyncio_task.cancel()
-            worker.loop.run()
-        elif running in worker.waiting:
+            worker.actor.loop.run()
+        elif running.task_id in waiting:
             worker.waiting.remove(running)
             self._done(worker, running, self.execution.failure(running, KeyboardInterrupt()))
 
@@ -176,34 +166,28 @@ class Stage:
 
     def _send(self, command: do.SendTask) -> None:
         worker, task = self.workers[command.worker_id], command.task
-        entry: Entry = task.payload
-        environment = entry.environment
-        if task.kind is TaskKind.ACTOR_CALL:  # in the surroundings that its actor was made in
-            made = worker.creation
-            ids, environ = None, made.run.environ if made is not None else None
-            environment = (made.environment if made is not None else None) or environment
-        else:
-            ids = self._machine.ids(command.devices) or None
-            environ = self._machine.environment(command.devices, entry.terms.hide_unassigned)
-        told = self._machine.told_ids(command.devices, ids, environment) if environ is not None else ids
+        entry: TaskEntry = task.payload
+        terms, record = entry.terms, self.scheduler.task_record(task.task_id)
+        entry.attempt, entry.choice_why = (record.attempt, record.choice_why) if record is not None else (0, "")
+        ids, told, environ = self._head.devices.of(command, entry)
+        environment = msgspec.json.decode(terms.runtime_env)
+        if terms.kind is TaskKind.ACTOR_CALL and worker.actor is not None:  # in the surroundings of its actor
+            environ, environment = worker.actor.creation.run.environ, worker.actor.creation.environment
+        elif terms.kind is TaskKind.ACTOR_CREATION:
+            worker.running_actor = task.actor_id or b""
+            self._head.actors.placed(worker.running_actor, worker.worker_id, command.node_id, ids)
         entry.worker_id, entry.node_id, entry.device_ids = worker.worker_id, command.node_id, ids
-        record = self.scheduler.task_record(task.task_id)
-        entry.choice, entry.choice_why = command.choice, record.choice_why if record is not None else ""
-        if task.kind is TaskKind.ACTOR_CREATION:
-            actor = self._engine.actors.entries[task.actor_id or b""]
-            actor.worker_id, actor.node_id, actor.device_ids = worker.worker_id, command.node_id, told
+        entry.choice, worker.used = command.choice, True
+        submit = entry.submit
         run = wire.RunTask(
-            task.task_id, 0, entry.submit.args, [], told, environ, record.attempt if record else 0, command.choice,
-            task.actor_id or b"",
+            task.task_id, terms.number, submit.args, [], told, environ, entry.attempt, command.choice,
+            task.actor_id or b"", entry.choice_why,
         )  # fmt: skip
-        running = Running(run, entry.terms, environment=environment)
-        running.payloads = [(place, self._payload(id)) for place, id in entry.submit.slots]
+        running = Running(run, terms, environment=environment)
+        values = [(place, self._head.delivery.give(id, CLIENT)) for place, id in submit.slots]
+        running.payloads = [(place, (value.status, value.data)) for place, value in values]
         worker.waiting.append(running)
         self._go_on(worker)
-
-    def _payload(self, id: bytes) -> tuple[int, Any]:
-        value = self._engine.values.value(id) or failures.failed("ObjectLostError", f"Object {id.hex()} is gone.")
-        return value.status, value.data
 
     def _go_on(self, worker: DebugWorker) -> None:
         """Begin what was sent, unless this worker's code is on the stack: then it comes after."""
@@ -213,13 +197,13 @@ class Stage:
             if record is None or record.over:
                 continue  # cancelled since it was sent
             record.task.payload.started_at, record.task.payload.times = time.time(), []
-            if running.terms.kind is TaskKind.ACTOR_CALL and worker.loop is not None:
-                self._call_async(worker, running)
+            if running.terms.kind is TaskKind.ACTOR_CALL and worker.actor is not None and worker.actor.loop is not None:
+                self._call_async(worker, worker.actor, running)
             else:
                 self._run(worker, running)
 
     def _run(self, worker: DebugWorker, running: Running) -> None:
-        worker.busy = running.terms.actor.max_concurrency == 1 and not self._is_threaded(worker)
+        worker.busy = running.terms.actor.max_concurrency == 1 and not (worker.actor and worker.actor.is_threaded)
         worker.under_way[running.task_id] = running
         try:
             done = self._guarded(running, lambda: self._work(worker, running))
@@ -232,12 +216,6 @@ class Stage:
             worker.under_way.pop(running.task_id, None)
             self._done(worker, running, done)
         self._go_on(worker)
-
-    def _is_threaded(self, worker: DebugWorker) -> bool:
-        creation = worker.creation
-        return creation is not None and (
-            creation.terms.actor.max_concurrency > 1 or bool(creation.terms.actor.concurrency_groups)
-        )
 
     def _guarded(self, running: Running, work: Callable[[], wire.Done | None]) -> wire.Done | None:
         """Do the work; whatever the user's code raises becomes a Done."""
@@ -258,12 +236,6 @@ class Stage:
         finally:
             current_run.reset(token)
 
-    def _die(self, worker: DebugWorker, how: str) -> None:
-        """Its code ended its process, or would have, had it one of its own."""
-        self.workers.pop(worker.worker_id, None)
-        self._end(worker)
-        self.tell(ev.WorkerDied(worker.worker_id, how))
-
     def _work(self, worker: DebugWorker, running: Running) -> wire.Done | None:
         terms = running.terms
         why_not = set_up(running.environment or {})
@@ -272,31 +244,31 @@ class Stage:
             return wire.Done(running.task_id, [wire.ReturnValue(value)] * max(terms.num_returns, 1), failed=True)
         args, kwargs = self.execution.arguments(running)
         if terms.kind is TaskKind.ACTOR_CREATION:
-            return self._construct(worker, running, args, kwargs)
-        code = (
-            worker.method(terms.method)
-            if terms.kind is TaskKind.ACTOR_CALL
-            else self.execution.code(terms, running.run.choice)
-        )
-        value = code(*args, **kwargs)
+            worker.actor = DebugActor(running, worker.under_way)
+            worker.actor.construct(self.execution.code(terms, running.run.choice), args, kwargs)
+            return _ended(running)
+        if terms.kind is TaskKind.ACTOR_CALL:
+            value = self._method(worker.actor, running)(*args, **kwargs)
+        else:
+            value = self.execution.code(terms, running.run.choice)(*args, **kwargs)
         if terms.num_returns == wire.STREAMING:
             self._open_stream(worker, running, value)
             return None
         return self.execution.results(running, value)
 
-    def _construct(self, worker: DebugWorker, running: Running, args: list[Any], kwargs: dict[str, Any]) -> wire.Done:
-        worker.creation = running
-        cls = self.execution.code(running.terms, running.run.choice)
-        worker.house(cls, args, kwargs)
-        return wire.Done(running.task_id, [wire.ReturnValue(wire.Value(wire.OK, codec.NONE))])
+    def _method(self, actor: DebugActor | None, running: Running) -> Any:
+        assert actor is not None
+        terms, made = running.terms, actor.creation.terms
+        option_checks.group_of_calls(terms.concurrency_group, made.class_name, made.actor.concurrency_groups)
+        return actor.method(terms.method)
 
     # ---- calls of asyncio actors
 
-    def _call_async(self, worker: DebugWorker, running: Running) -> None:
-        assert worker.loop is not None
+    def _call_async(self, worker: DebugWorker, actor: DebugActor, running: Running) -> None:
+        assert actor.loop is not None
         worker.under_way[running.task_id] = running
-        running.asyncio_task = worker.loop.loop.create_task(self._coroutine(worker, running))
-        worker.loop.run()
+        running.asyncio_task = actor.loop.loop.create_task(self._coroutine(worker, running))
+        actor.loop.run()
 
     async def _coroutine(self, worker: DebugWorker, running: Running) -> None:
         token = current_run.set(running)
@@ -311,12 +283,12 @@ class Stage:
             current_run.reset(token)
         if done is not None:
             worker.under_way.pop(running.task_id, None)
-            assert worker.loop is not None
-            worker.loop.loop.call_soon(lambda: self._done(worker, running, done))
+            assert worker.actor is not None and worker.actor.loop is not None
+            worker.actor.loop.loop.call_soon(lambda: self._done(worker, running, done))
 
     async def _awaited(self, worker: DebugWorker, running: Running) -> wire.Done | None:
         args, kwargs = self.execution.arguments(running)
-        value = worker.method(running.terms.method)(*args, **kwargs)
+        value = self._method(worker.actor, running)(*args, **kwargs)
         if is_unfinished(value):
             value = await value
         if running.terms.num_returns == wire.STREAMING:
@@ -333,36 +305,31 @@ class Stage:
         self.streams[running.task_id] = PausedStream(running, worker, items)
         self.tell(ev.WorkerBlocked(worker.worker_id))
 
-    def step(self, stream: PausedStream) -> bytes | None:
-        """Run a stream to its next item: the item's id, None at the end or where the reader has the item already."""
+    def _step(self, stream: PausedStream) -> None:
+        """Run a stream to its next item, or to its end."""
         running = stream.running
-        item: list[Any] = []
+        item: list[wire.Item] = []
 
         def work() -> wire.Done | None:
             try:
                 item.append(self.execution.item(running, stream.index, stream.next()))
                 return None
             except StopIteration:
-                return wire.Done(running.task_id, [wire.ReturnValue(wire.Value(wire.OK, codec.NONE))])
+                return _ended(running)
 
         try:
             done = self._guarded(running, work)
         except ProcessEnd as end:
             self.streams.pop(running.task_id, None)
             self._die(stream.worker, str(end))
-            return None
+            return
         if done is not None:
             self._end_stream(stream, done)
-            return None
+            return
         stream.index += 1
         running.streamed = True
-        if stream.index <= self._engine.streams.made(running.task_id):
-            return None  # an attempt before this one has made it
-        id = return_id(running.task_id, stream.index)
-        self._engine.values.hold(id)
-        self._engine.values.keep(item[0].result.refs)
-        self._engine.values.fill(id, item[0].result.value)
-        return id
+        self._head.hear(stream.worker.peer, item[0])
+        self.execution.told(running)
 
     def _end_stream(self, stream: PausedStream, done: wire.Done) -> None:
         if stream.ended:
@@ -375,79 +342,27 @@ class Stage:
             self.tell(ev.WorkerUnblocked(stream.worker.worker_id))
             self._done(stream.worker, stream.running, done)
 
-    def abandon(self, stream: PausedStream) -> None:
-        """Its reader has gone."""
-        self._end_stream(stream, wire.Done(stream.running.task_id, [wire.ReturnValue(wire.Value(wire.OK, codec.NONE))]))
+    def consumed(self, message: wire.Consumed) -> None:
+        """The reader of a stream has taken so many items; -1: it has gone."""
+        stream = self.streams.get(message.task_id)
+        if stream is not None and message.count < 0:
+            self._end_stream(stream, _ended(stream.running))
 
     # ---- ends
 
     def _done(self, worker: DebugWorker, running: Running, done: wire.Done) -> None:
         if running.leaves:  # perhaps the call went on all the same
             done = _exit_of(running)
-        record = self.scheduler.task_record(done.task_id)
-        running.ended(done)
-        if record is not None and not record.over and not done.fall_back:
-            outcomes.note_done(record.task.payload, done, time.time())
-            if done.failed and running.terms.kind is TaskKind.ACTOR_CREATION:
-                outcomes.note_failed_creation(self._engine.actors.entries[running.run.actor_id], done.results[0].value)
-        if worker.ended:
-            return
-        if done.exiting:
-            assert worker.creation is not None
-            actor_id = worker.creation.run.actor_id
-            worker.say_goodbye()
-            self.tell(ev.ActorKillAsked(actor_id, True, why="it ended itself: exit_actor() was called"))
         if not worker.ended:
-            retry = done.retry and record is not None and record.task.retries_left != 0
-            fall_back = done.note if done.fall_back else ""
-            cancelled = done.failed and done.note == "cancelled"
-            event = ev.TaskReturned(worker.worker_id, done.task_id, done.failed, retry, fall_back, cancelled=cancelled)
-            self.tell(event)
-
-    def _finish(self, command: do.FinishTask) -> None:
-        entry: Entry = command.task.payload
-        if entry.results is not None:
-            self._write(command.task, entry.results)
-
-    def _write(self, task: Task, results: list[wire.ReturnValue]) -> None:
-        values, raised = self._engine.values, self.execution.raised.pop(task.task_id, None)
-        last = outcomes.last_item(task, 0, results) if task.terms.num_returns == wire.STREAMING else None
-        if last is not None:
-            self._engine.streams.failed(task.task_id, last[1], raised)
-        ready = []
-        for id, result in outcomes.objects_of(task, results):
-            values.keep(result.refs)
-            values.fill(id, result.value, raised)
-            if result.value.status == wire.OK:
-                ready.append(id)
-            else:
-                self._fail_waiting(id, result.value)
-        if ready:
-            self.tell(ev.ObjectsReady(ready))
-
-    def _fail_waiting(self, id: bytes, value: wire.Value) -> None:
-        """An argument failed: so do the tasks that wait for it, with the same error."""
-        for task in self.scheduler.waiting_for(id):
-            self.fail_for_argument(task, id, value)
-            self.tell(ev.ArgumentFailed(task.task_id, task.payload.error_type == CANCELLED))
-
-    def fail_for_argument(self, task: Task, id: bytes, value: wire.Value) -> None:
-        """Write an argument's error as the results of a task that never ran."""
-        outcomes.note_failed_argument(task.payload, self.scheduler.task_record(task_of(id)), time.time())
-        if task.kind is TaskKind.ACTOR_CREATION:
-            outcomes.note_failed_creation(self._engine.actors.entries[task.actor_id or b""], value)
-        self._write(task, outcomes.same_for_all(task.payload, value))
-
-    def _fail(self, command: do.FailTask) -> None:
-        task = command.task
-        outcomes.note_failure(task.payload, command, time.time())
-        actor = self._engine.actors.entries.get(command.actor_id or task.actor_id or b"")
-        self._write(task, outcomes.same_for_all(task.payload, outcomes.failure_value(command, actor)))
+            if done.exiting and worker.actor is not None:
+                worker.actor.say_goodbye()
+            self._head.hear(worker.peer, running.ended(done))
+        self.execution.told(running)
 
 
-def _say(command: do.Warn) -> None:
-    if command.message:
-        sys.stderr.write(f"nbaccel: {command.message}\n")
+def _ended(running: Running) -> wire.Done:
+    """The Done of what returns nothing."""
+    return wire.Done(running.task_id, [wire.ReturnValue(wire.Value(wire.OK, codec.NONE))])
 
 
 def _exit_of(running: Running) -> wire.Done:

@@ -10,27 +10,26 @@ from typing import Any
 import msgspec
 
 from nbaccel.debug_engine.idle_loop import IdleLoop
-from nbaccel.local_engine.head.records import TaskEntry
+from nbaccel.local_engine.head.records import WorkerProcess
 from nbaccel.local_engine.worker.actor_host import constructed, method_of
 from nbaccel.local_engine.worker.execution import ActorExit, Running
 
 
-class DebugWorker(msgspec.Struct, eq=False):
-    """One of them."""
+class DebugActor(msgspec.Struct, eq=False):
+    """The actor of one worker."""
 
-    worker_id: bytes
-    node_id: bytes
-    creation: Running | None = None  # of the actor that lives here
+    creation: Running
+    under_way: dict[bytes, Running]  # the worker's
     instance: Any = None
     loop: IdleLoop | None = None
-    waiting: deque[Running] = msgspec.field(default_factory=deque)  # sent, not begun
-    under_way: dict[bytes, Running] = {}
-    busy: bool = False  # its code is on the stack
-    ended: bool = False
 
     @property
-    def label(self) -> str:
-        return self.creation.terms.class_name if self.creation is not None else "worker"
+    def is_threaded(self) -> bool:
+        terms = self.creation.terms.actor
+        return terms.max_concurrency > 1 or bool(terms.concurrency_groups)
+
+    def is_under_way(self, running: Running) -> bool:
+        return running.task_id in self.under_way
 
     def method(self, name: str) -> Any:
         """A method of the actor, or one that every actor has."""
@@ -42,19 +41,13 @@ class DebugWorker(msgspec.Struct, eq=False):
             return lambda function, *args, **kwargs: function(self.instance, *args, **kwargs)
         return method_of(self.instance, name)
 
-    def house(self, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
-        """Make the actor; an asyncio one in its loop."""
-        assert self.creation is not None
+    def construct(self, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """Make the instance; that of an asyncio actor in its loop."""
         if not self.creation.terms.is_async:
             self.instance = cls(*args, **kwargs)
             return
-        self.loop = self.loop or IdleLoop()
-        making = self.loop.loop.create_task(constructed(cls, args, kwargs))
-        self.loop.run()
-        if not making.done():
-            making.cancel()
-            raise RuntimeError("the constructor waits for something that nobody here will bring")
-        self.instance = making.result()
+        self.loop = IdleLoop()
+        self.instance = self.loop.outcome(constructed(cls, args, kwargs), "the constructor")
 
     def say_goodbye(self) -> None:
         """The last wish of an actor that is not killed. What it has registered with atexit is for the end of ours."""
@@ -67,10 +60,23 @@ class DebugWorker(msgspec.Struct, eq=False):
             traceback.print_exc()
 
     def end(self) -> None:
-        self.ended = True
         if self.loop is not None:
             self.loop.close()
         self.instance = None
+
+
+class DebugWorker(WorkerProcess, eq=False):
+    """One worker, with what was sent to it."""
+
+    actor: DebugActor | None = None
+    waiting: deque[Running] = msgspec.field(default_factory=deque)  # sent, not begun
+    under_way: dict[bytes, Running] = {}
+    busy: bool = False  # its code is on the stack
+
+    def end(self) -> None:
+        self.ended = True
+        if self.actor is not None:
+            self.actor.end()
 
 
 class PausedStream(msgspec.Struct, eq=False):
@@ -86,14 +92,9 @@ class PausedStream(msgspec.Struct, eq=False):
         """The next value. Raises StopIteration at the end."""
         if not inspect.isasyncgen(self.iterator):
             return next(self.iterator)
-        assert self.worker.loop is not None
-        step = self.worker.loop.loop.create_task(_anext(self.iterator))
-        self.worker.loop.run()
-        if not step.done():
-            step.cancel()
-            raise RuntimeError("the async generator waits for something that nobody here will bring")
+        assert self.worker.actor is not None and self.worker.actor.loop is not None
         try:
-            return step.result()
+            return self.worker.actor.loop.outcome(_anext(self.iterator), "the async generator")
         except StopAsyncIteration:
             raise StopIteration from None
 
@@ -108,9 +109,3 @@ async def _anext(iterator: Any) -> Any:
 
 def _terminate(*args: Any) -> None:
     raise ActorExit
-
-
-class Entry(TaskEntry):
-    """This engine's part of a task: Task.payload."""
-
-    environment: dict[str, Any] = {}  # its runtime_env, as it was given

@@ -4,11 +4,13 @@ import asyncio
 import gc
 import os
 import sys
+import weakref
 
 import pytest
 
 import nbaccel
 from nbaccel import exceptions
+from nbaccel.debug_engine.execution import MOST_RAISED
 from nbaccel.util.placement_group import placement_group, remove_placement_group
 from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
@@ -158,16 +160,52 @@ def test_it_works_inside_of_a_running_loop():
     assert asyncio.run(cell()) == (2, None)
 
 
-def test_nothing_is_kept_of_a_stream_that_nobody_holds_any_more():
+def objects():
     from nbaccel.util.state import list_objects
 
+    gc.collect()
+    return {row.object_id for row in list_objects(limit=10_000)}
+
+
+def test_nothing_is_kept_of_arguments_that_nobody_holds_any_more():
+    @nbaccel.remote
+    def first(refs, direct):
+        return refs[0], direct
+
+    before = objects()
+    inside, direct = nbaccel.put([1]), nbaccel.put([2])
+    result = first.remote([inside], direct)
+    del inside, direct
+    assert len(objects()) == len(before) + 2  # the result, and the object that it refers to
+    ref, value = nbaccel.get(result)
+    assert (nbaccel.get(ref), value) == ([1], [2])
+    del ref, result
+    assert objects() == before
+
+
+def test_the_frames_of_old_errors_are_let_go_of():
+    class Large:
+        """Held by the frame that raises."""
+
+    alive = weakref.WeakSet()
+
+    @nbaccel.remote
+    def fails():
+        large = Large()
+        alive.add(large)
+        raise ValueError(str(large))
+
+    for _ in range(MOST_RAISED + 3):
+        with pytest.raises(ValueError):
+            nbaccel.get(fails.remote())
+    gc.collect()
+    assert len(alive) == MOST_RAISED
+
+
+def test_nothing_is_kept_of_a_stream_that_nobody_holds_any_more():
     @nbaccel.remote
     def count(most):
         yield from range(most)
-
-    def objects():
-        gc.collect()
-        return {row.object_id for row in list_objects(limit=10_000)}
 
     before = objects()
     assert [nbaccel.get(ref) for ref in count.remote(3)] == [0, 1, 2]

@@ -27,6 +27,7 @@ from nbaccel import accelerators
 from nbaccel.accelerators import DeviceKind
 from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.head.boot import Config
+from nbaccel.local_engine.head.devices.node_devices import head_spec, offered_of
 from nbaccel.local_engine.head.loop import Head
 from nbaccel.local_engine.side_processes.zygote import Order
 from nbaccel.local_engine.wire import driver_questions as asks
@@ -106,12 +107,12 @@ class HeadWorld:
     def _add_node(self) -> None:
         nodes, setup = self.parts.nodes, self.parts.devices.setup
         nodes.detection = accelerators.detect(setup._machine, simulate="nvidia:2xH100")
-        offered = setup._resolve(nodes.detection, {})
+        offered = offered_of(nodes.detection, {}, setup._machine.environ)
         offered.devices = {
             name: [dataclasses.replace(device, kind=DeviceKind.REAL) for device in devices]
             for name, devices in offered.devices.items()
         }
-        nodes.add(setup._head_spec(offered, {}), offered)
+        nodes.add(head_spec(nodes, offered, setup._options, setup._arena_bytes), offered)
 
     def _join(self) -> None:
         theirs, self._driver = socket.socketpair()

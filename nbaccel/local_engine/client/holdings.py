@@ -74,6 +74,10 @@ class Holdings:
         if released and self.on_released is not None:
             self.on_released(released)
 
+    def is_changing(self) -> bool:
+        """Whether code that must not be entered twice is under way."""
+        return self._lock.locked()
+
     def holds(self, id: bytes) -> bool:
         return id in self._counts
 

@@ -67,6 +67,10 @@ class Values:
         else:
             self._ready.add(id)
 
+    def is_changing(self) -> bool:
+        """Whether code that must not be entered twice is under way."""
+        return self._lock.locked()
+
     # ---- waiting
 
     def when_known(self, ids: list[bytes], callback: Callback) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.ids import PlacementGroupID
@@ -19,8 +19,15 @@ from nbaccel.local_engine.worker import unheard_exits
 from nbaccel.local_engine.worker.execution import ActorExit, Execution, Running, current_run
 from nbaccel.quantities import ACCELERATORS, from_units
 
-if TYPE_CHECKING:
-    from nbaccel.local_engine.worker.actor_host import ActorHost
+
+class HousedActor(Protocol):
+    """The actor that lives in the process."""
+
+    @property
+    def creation(self) -> Running:
+        """The run of its constructor."""
+
+    def is_under_way(self, running: Running) -> bool: ...
 
 
 class WorkerFacts(Protocol):
@@ -29,7 +36,7 @@ class WorkerFacts(Protocol):
     @property
     def running(self) -> Running | None: ...
     @property
-    def actor(self) -> ActorHost | None: ...
+    def actor(self) -> HousedActor | None: ...
     @property
     def execution(self) -> Execution: ...
     @property

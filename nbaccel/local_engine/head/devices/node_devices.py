@@ -110,13 +110,12 @@ class NodeSetup:
 
     def _know(self, detection: Detection) -> None:
         self._nodes.detection = detection
-        resources: Any = self._options.get("resources") or {}
         try:
-            offered = self._resolve(detection, resources)
+            offered = offered_of(detection, self._options, self._machine.environ)
         except ValueError as error:
             self._refuse(str(error))
             return
-        spec = self._head_spec(offered, resources)
+        spec = head_spec(self._nodes, offered, self._options, self._arena_bytes)
         spec.absent = report.absent(detection, offered)
         self._nodes.add(spec, offered)
         self._known()
@@ -124,36 +123,33 @@ class NodeSetup:
             self._note(note)
             self._warn("devices", note)
 
-    def _resolve(self, detection: Detection, resources: dict[str, float]) -> NodeDevices:
-        num_gpus: Any = self._options.get("num_gpus")
-        return accelerators.resolve_resources(
-            detection,
-            num_gpus=num_gpus,
-            resources=resources,
-            gpu_vendor=self._text("gpu_vendor"),
-            environ=self._machine.environ,
-        )
 
-    def _head_spec(self, offered: NodeDevices, resources: dict[str, float]) -> NodeSpec:
-        num_cpus: Any = self._options.get("num_cpus")
-        totals = {name: _units(amount) for name, amount in resources.items() if name not in offered.devices}
-        totals |= {name: _units(amount) for name, amount in offered.resources.items()}
-        totals["CPU"] = _units(num_cpus if num_cpus is not None else usable_cpus())
-        memory: Any = self._options.get("memory")
-        totals["memory"] = _units(_memory_bytes() if memory is None else memory)
-        totals["object_store_memory"] = _units(self._arena_bytes)
-        totals[f"node:{self._nodes.address}"] = UNIT
-        totals["node:__internal_head__"] = UNIT
-        labels: Any = self._options.get("labels") or {}
-        name = socket.gethostname()
-        return NodeSpec(
-            self._nodes.node_id,
-            name,
-            totals,
-            device_specs(offered),
-            {"ray.io/node-id": self._nodes.node_id.hex(), **offered.labels, **labels},
-            True,
-        )
+def offered_of(detection: Detection, options: Mapping[str, object], environ: Mapping[str, str]) -> NodeDevices:
+    """The devices that the head's own node offers. Raises ValueError for what the user asked for and is not here."""
+    num_gpus: Any = options.get("num_gpus")
+    resources: Any = options.get("resources") or {}
+    vendor = options.get("gpu_vendor")
+    return accelerators.resolve_resources(
+        detection, num_gpus=num_gpus, resources=resources, gpu_vendor=str(vendor) if vendor else None, environ=environ
+    )
+
+
+def head_spec(nodes: Nodes, offered: NodeDevices, options: Mapping[str, object], arena_bytes: int) -> NodeSpec:
+    """The head's own node as the scheduler knows it."""
+    num_cpus: Any = options.get("num_cpus")
+    resources: Any = options.get("resources") or {}
+    totals = {name: _units(amount) for name, amount in resources.items() if name not in offered.devices}
+    totals |= {name: _units(amount) for name, amount in offered.resources.items()}
+    totals["CPU"] = _units(num_cpus if num_cpus is not None else usable_cpus())
+    memory: Any = options.get("memory")
+    totals["memory"] = _units(_memory_bytes() if memory is None else memory)
+    if arena_bytes:
+        totals["object_store_memory"] = _units(arena_bytes)
+    totals[f"node:{nodes.address}"] = UNIT
+    totals["node:__internal_head__"] = UNIT
+    own: Any = options.get("labels") or {}
+    labels = {"ray.io/node-id": nodes.node_id.hex(), **offered.labels, **own}
+    return NodeSpec(nodes.node_id, socket.gethostname(), totals, device_specs(offered), labels, True)
 
 
 def device_specs(offered: NodeDevices) -> list[DeviceSpec]:

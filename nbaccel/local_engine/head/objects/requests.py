@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.connections import Handler, Send
 from nbaccel.local_engine.head.objects.delivery import Delivery
 from nbaccel.local_engine.head.objects.ledger import Objects
-from nbaccel.local_engine.head.objects.store import Store
+from nbaccel.local_engine.head.objects.store import Grant
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
 from nbaccel.views.question import Row
+
+
+class Granting(Protocol):
+    """Who grants room for large values, and checks what is said to lie there."""
+
+    def allocate(self, client: int, request: int, size: int, answer: Grant) -> None: ...
+    def give_up(self, offset: int, client: int, request: int) -> None: ...
+    def filled(self, value: wire.Value, client: int) -> None: ...
 
 
 class ObjectRequests:
@@ -21,7 +30,7 @@ class ObjectRequests:
     def __init__(
         self,
         objects: Objects,
-        store: Store,
+        store: Granting,
         delivery: Delivery,
         send: Send,
         *,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head import outcomes
@@ -16,12 +17,19 @@ from nbaccel.local_engine.head.outcomes import Ending
 from nbaccel.local_engine.head.records import CANCELLED, TaskEntry
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.streams import StreamRelay
-from nbaccel.local_engine.head.unread_errors import UnreadErrors
 from nbaccel.local_engine.wire.ids import task_of
 from nbaccel.scheduling.commands import FailTask, FinishTask
 from nbaccel.scheduling.events import ArgumentFailed
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import Task, TaskKind
+
+
+class ErrorNews(Protocol):
+    """Who says so when nobody reads an error."""
+
+    def read(self, ids: Iterable[bytes]) -> None: ...
+    def tell(self, entry: TaskEntry) -> None: ...
+    def constructor_failed(self, entry: TaskEntry) -> None: ...
 
 
 class Conclusions:
@@ -36,7 +44,7 @@ class Conclusions:
         arguments: Arguments,
         streams: StreamRelay,
         actors: Actors,
-        unread_errors: UnreadErrors,
+        unread_errors: ErrorNews,
         endings: Mapping[bytes, Ending],
         tell: Tell,
     ) -> None:

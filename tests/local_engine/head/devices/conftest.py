@@ -14,6 +14,7 @@ from nbaccel.accelerators import Device, DeviceKind
 from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.leases.leases import Leases, default_directory
 from nbaccel.local_engine.head.boot import Config
+from nbaccel.local_engine.head.devices.node_devices import head_spec, offered_of
 from nbaccel.local_engine.head.devices.room import DeviceRoom
 from nbaccel.local_engine.side_processes import prober
 from tests.local_engine.head.seams import Clock, MadeHelpers
@@ -68,14 +69,14 @@ class Place:
 
     def have_two_real(self) -> list[Device]:
         """The node has two devices that exist; what the scheduler was told of it is forgotten."""
-        setup, machine = self.room.setup, accelerators.RealMachine()
+        machine, options = accelerators.RealMachine(), {"num_cpus": 2}
         self.nodes.detection = accelerators.detect(machine, simulate="nvidia:2xH100")
-        offered = setup._resolve(self.nodes.detection, {})
+        offered = offered_of(self.nodes.detection, options, machine.environ)
         offered.devices = {
             name: [dataclasses.replace(device, kind=DeviceKind.REAL) for device in devices]
             for name, devices in offered.devices.items()
         }
-        self.nodes.add(setup._head_spec(offered, {}), offered)
+        self.nodes.add(head_spec(self.nodes, offered, options, 1 << 20), offered)
         self.events.clear()
         return self.nodes.real()
 

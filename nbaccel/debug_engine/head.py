@@ -1,0 +1,290 @@
+"""The head's side: the local head's own components, put together without processes, devices' memory and an arena."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec.structs import asdict
+
+from nbaccel import accelerators
+from nbaccel.debug_engine.workers import DebugWorker
+from nbaccel.handles.options import InitOptions
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.driver.engine import hello
+from nbaccel.local_engine.head.actors import Actors
+from nbaccel.local_engine.head.boot import Config
+from nbaccel.local_engine.head.cluster_answers import ClusterAnswers
+from nbaccel.local_engine.head.connections import Handler
+from nbaccel.local_engine.head.devices.node_devices import head_spec, offered_of
+from nbaccel.local_engine.head.devices.nodes import Nodes
+from nbaccel.local_engine.head.devices.task_environment import TaskEnvironments
+from nbaccel.local_engine.head.environments import Environments
+from nbaccel.local_engine.head.group_answers import GroupAnswers
+from nbaccel.local_engine.head.groups import Groups
+from nbaccel.local_engine.head.jobs import Jobs
+from nbaccel.local_engine.head.objects.delayed_sends import WhenHere
+from nbaccel.local_engine.head.objects.delivery import Delivery
+from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.objects.lineage import Lineage
+from nbaccel.local_engine.head.objects.requests import ObjectRequests
+from nbaccel.local_engine.head.objects.store import Grant
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.picture import SnapshotBuilder
+from nbaccel.local_engine.head.published import Published
+from nbaccel.local_engine.head.question_table import QuestionTable
+from nbaccel.local_engine.head.reasons import NobodyElse, Reasons
+from nbaccel.local_engine.head.records import TaskEntry
+from nbaccel.local_engine.head.rows import Rows
+from nbaccel.local_engine.head.state_rows import StateRows
+from nbaccel.local_engine.head.tasks.arguments import Arguments
+from nbaccel.local_engine.head.tasks.conclusions import Conclusions
+from nbaccel.local_engine.head.tasks.functions import Functions
+from nbaccel.local_engine.head.tasks.returns import Returns
+from nbaccel.local_engine.head.tasks.streams import StreamRelay
+from nbaccel.local_engine.head.tasks.submissions import SubmissionIntake
+from nbaccel.local_engine.wire import driver_questions as asks
+from nbaccel.scheduling import commands as do
+from nbaccel.scheduling import events as ev
+from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.views import observer_lines
+from nbaccel.views.snapshot import Snapshot
+
+CLIENT = 1  # all code is one process, and so is all that it holds
+NEVER_S = 1e9
+MOST_ROWS = 100
+
+
+class DebugHead:
+    """Hears the driver's side through `hear`, and speaks to it through `send`."""
+
+    def __init__(self, options: InitOptions, send: Callable[[Peer, Any], None]) -> None:
+        self._options = asdict(options)
+        self._config = Config("debug", os.getcwd(), 0, self._options)
+        self._send = send
+        self.scheduler = Scheduler(
+            new_id=lambda: os.urandom(28), spares=0, idle_worker_stop_s=NEVER_S, waiting_notice_s=NEVER_S
+        )
+        self.workers: dict[bytes, DebugWorker] = {}
+        self.driver = peer_of(None)
+        self._peers = {CLIENT: self.driver}
+        self.driver.hello = hello("driver", "", options)
+        self.jobs = Jobs(lambda job: None)
+        self.job = self.jobs.begin(self.driver, self.driver.hello)
+        self._commands: deque[do.Command] = deque()
+        self._make_objects()
+        self._make_tasks()
+        self.acts: dict[type, Callable[[Any], None]] = {
+            do.FinishTask: self.conclusions.finish,
+            do.FailTask: self.conclusions.fail,
+            do.ReleaseDevices: lambda command: None,
+            do.ActorChanged: self.actors.changed,
+            do.GroupChanged: self.groups.changed,
+            do.Warn: lambda command: self._audience.warned(command),
+        }  # the stage adds its own
+        self._make_views()
+
+    # ---- rooms
+
+    def _make_objects(self) -> None:
+        self.objects, errors = Objects(), Untold()
+        self._arguments = Arguments(self.objects)
+        self.delivery = Delivery(
+            self.objects, self._peers, self._send, _always_here, errors,
+            arrived=lambda id, value: self.conclusions.arrived(id, value), copied=lambda record, client_id: None,
+        )  # fmt: skip
+        self._lineage = Lineage(
+            self.objects, self.scheduler, self.tell, fill=self.delivery.fill, unpin=self._arguments.unpin,
+            node_of=lambda client_id: self.nodes.node_id,
+        )  # fmt: skip
+        self._arena = NoArena()
+        self._requests = ObjectRequests(
+            self.objects, self._arena, self.delivery, self._send, read=errors.read, placed=self._lineage.placed
+        )
+        self.questions = QuestionTable(self._send, freshen=lambda then: then())
+        self.actors = Actors(
+            self.scheduler, self.objects, self.tell, unpin=self._arguments.unpin, free_unheld=self.collect,
+            settled=self.questions.ask_again,
+        )  # fmt: skip
+        self.groups: Groups[int] = Groups(
+            self.scheduler, self.tell, lambda id, owner, value: self.delivery.fill(id, value, [], CLIENT)
+        )
+
+    def _make_tasks(self) -> None:
+        self._environments, self._audience = Environments(), Terminal()
+        self.nodes = Nodes(self.tell)
+        self.devices = TaskEnvironments(
+            self.nodes, self._environments, self.jobs.by_number, self._audience,
+            hide=bool(self._options["hide_unassigned"]),
+        )  # fmt: skip
+        self._streams = StreamRelay(
+            self.scheduler, self.objects, self._peers, self.workers, self._send, self.tell, fill=self.delivery.fill,
+            filled=self._arena.filled, placed=self._lineage.placed,
+        )  # fmt: skip
+        self.conclusions = Conclusions(
+            self.scheduler, self.objects, self.delivery, self._lineage, self._arguments, self._streams, self.actors,
+            Untold(), {}, self.tell,
+        )  # fmt: skip
+        self._submissions = SubmissionIntake(
+            self.objects, self._arguments, Functions(), self._environments, self.jobs.by_number, self.tell,
+            self.conclusions, fill=self.delivery.fill, read=lambda ids: None, actor_submitted=self.actors.submitted,
+            zygote_for=lambda prefix, python: "", is_shared=False,
+        )  # fmt: skip
+        returns = Returns(
+            self.scheduler, self.objects, self._environments, self.tell, self._audience.note, NothingLeft(),
+            filled=self._arena.filled, creation_failed=self.conclusions.creation_failed,
+            after_failure=lambda node_id, held, then: then(), changed=lambda: None,
+        )  # fmt: skip
+        self._handlers: dict[type, Handler] = {
+            **self._requests.handlers(), **self._submissions.handlers(), **self._streams.of_clients(),
+            **self._streams.of_workers(), **self.actors.handlers(), **returns.handlers(),
+            wire.Ask: self.questions.ask,
+        }  # fmt: skip
+
+    def _make_views(self) -> None:
+        published = Published(self._peers, self._send, lambda: None)
+        actors, jobs, workers = self.actors.by_id, self.jobs.by_number, self.workers
+        self.picture = SnapshotBuilder(
+            self._config, self.scheduler, self.nodes, Rows(self.scheduler, _our_pid), actors=actors, workers=workers,
+            groups=self.groups, jobs=jobs, published=published.rows, metrics={}, alerts=list, arena_used=lambda: 0,
+            started_at=time.time(),
+        )  # fmt: skip
+        reasons = Reasons(self.scheduler, actors, self.nodes.devices, _our_pid, NobodyElse())
+        rows = StateRows(
+            self.picture, self.objects, self.nodes, actors=actors, groups=self.groups, jobs=jobs, peers=self._peers,
+            environments=self._environments, alerts=list,
+        )  # fmt: skip
+        self.questions.learn(
+            self._requests.answers(),
+            self.actors.answers(),
+            self._submissions.answers(),
+            GroupAnswers(self.groups, self.objects, jobs).answers(),
+            ClusterAnswers(self.picture, rows, reasons, snapshot=self._snapshot).answers(),
+            published.answers(),
+            [
+                asks.WhenGroupReady.answered_by(self._when_group_ready),
+                asks.Synchronise.answered_by(lambda peer, asked: None),
+                asks.Recycle.answered_by(lambda peer, asked: 0),
+                observer_lines.ReadLogs.answered_by(lambda peer, asked: ""),
+            ],
+        )
+
+    def begin(self) -> None:
+        """The node joins. Raises ValueError for what this machine cannot offer."""
+        machine, options = accelerators.RealMachine(), self._options
+        vendor, simulate = options["gpu_vendor"], options["simulate"]
+        self.nodes.detection = accelerators.detect(machine, gpu_vendor=vendor, simulate=simulate)
+        offered = offered_of(self.nodes.detection, options, machine.environ)
+        self.nodes.add(head_spec(self.nodes, offered, options, 0), offered)
+
+    # ---- what is heard and told
+
+    def hear(self, peer: Peer, message: Any) -> None:
+        """A driver or a worker says something."""
+        self._handlers[type(message)](peer, message)
+        self.collect()
+
+    def collect(self) -> None:
+        """Let go of what nobody holds any more, and of what hung on it."""
+        while (freed := self.objects.take_freed()) is not None:
+            for actor_id in freed.actors:
+                self.actors.out_of_scope(actor_id)
+
+    def tell(self, event: ev.Event) -> None:
+        """Tell the scheduler what happened, and do all that follows from it, also what the code that runs brings about.
+
+        Unlike the local head's: what a running task submits has run before this returns.
+        """
+        self._commands.extend(self.scheduler.handle(event, time.monotonic()))
+        while self._commands or self._take_ready():
+            command = self._commands.popleft()
+            self.acts[type(command)](command)
+
+    def _take_ready(self) -> bool:
+        """Tell the scheduler which arguments have come; whether it orders something."""
+        ready = self.conclusions.take_ready()
+        if ready:
+            self._commands.extend(self.scheduler.handle(ev.ObjectsReady(ready), time.monotonic()))
+        return bool(self._commands)
+
+    # ---- answers
+
+    def _when_group_ready(self, peer: Peer, asked: asks.WhenGroupReady) -> None:
+        self.objects.promise(asked.object_id, CLIENT)
+        self.groups.ready(asked.group_id, asked.object_id, owner_of(peer.worker), wire.Value(wire.OK, asked.value))
+
+    def _snapshot(self) -> Snapshot:
+        snapshot = self.picture.snapshot(0, MOST_ROWS)
+        snapshot.runtime.engine = snapshot.runtime.address = "debug"
+        snapshot.runtime.log_dir = ""
+        return snapshot
+
+
+class Untold:
+    """Errors that nobody reads are not told here: whoever debugs sees them."""
+
+    def read(self, ids: Iterable[bytes]) -> None: ...
+    def gone(self, ids: list[bytes]) -> None: ...
+    def tell(self, entry: TaskEntry) -> None: ...
+    def constructor_failed(self, entry: TaskEntry) -> None: ...
+
+
+class NoArena:
+    """Every value is in the process's own memory."""
+
+    def filled(self, value: wire.Value, client: int) -> None: ...
+    def give_up(self, offset: int, client: int, request: int) -> None: ...
+    def allocate(self, client: int, request: int, size: int, answer: Grant) -> None:
+        answer(-1, "The debug engine has no object store.")
+
+
+class NothingLeft:
+    """No process ends here, so none has anything to leave on a device."""
+
+    def judge(self, worker: Any, record: Any, done: wire.Done, then: Callable[[str], None]) -> None:
+        then("")
+
+
+class Terminal:
+    """What the head has to say goes to this process's own stderr."""
+
+    def note(self, text: str) -> None:
+        sys.stderr.write(f"nbaccel: {text}\n")
+
+    def notice(self, job_number: int, message: wire.NoticeMessage) -> None:
+        self.note(message.message)
+
+    def alert(self, kind: str, message: str, **where: Any) -> None:
+        self.note(message)
+
+    def warned(self, command: do.Warn) -> None:
+        if command.message:
+            self.note(command.message)
+
+    def changed(self) -> None: ...
+
+
+def peer_of(worker: DebugWorker | None) -> Peer:
+    """The far end of a driver or worker that is this very process."""
+    sock = socket.socket(socket.AF_UNIX)
+    peer = Peer(sock, "driver" if worker is None else "worker", CLIENT)
+    sock.close()
+    peer.worker, peer.job = worker, 1
+    return peer
+
+
+def owner_of(worker: DebugWorker | None) -> int:
+    """Who asked when a placement group is ready: a number for each worker, 0 for the driver."""
+    return 0 if worker is None else int.from_bytes(worker.worker_id)
+
+
+def _our_pid(worker_id: bytes) -> int:
+    return os.getpid()
+
+
+_always_here: WhenHere = lambda id, client_id, here, refused: here()  # noqa: E731
