@@ -49,12 +49,14 @@ from nbaccel.handles.remote import (
     WorkerID,
 )
 from nbaccel.runtime_context import get_runtime_context
+from nbaccel.views import notebook_room
 
 if TYPE_CHECKING:
     from nbaccel import actor, util
     from nbaccel.logging_config import LoggingConfig
     from nbaccel.notebook.dashboards import dashboard
     from nbaccel.views.answers import explain, probe, recycle
+    from nbaccel.views.snapshot import Snapshot
     from nbaccel.waits.completion_order import as_completed
     from nbaccel.waits.executor import Executor
     from nbaccel.waits.progress_bar import progress
@@ -156,6 +158,28 @@ def report_progress(done: float, total: float) -> None:
     from nbaccel import engine
 
     engine.current().report_progress(done, total)
+
+
+class _Notebook:
+    """The notebook room, which is imported when it is needed."""
+
+    def attach(self) -> None:
+        from nbaccel.notebook import attaching
+
+        attaching.attach()
+
+    def card_as_text(self, snapshot: Snapshot) -> str:
+        from nbaccel.notebook import card
+
+        return card.text(snapshot)
+
+    def card(self, snapshot: Snapshot) -> dict[str, Any]:
+        from nbaccel.notebook import card
+
+        return dict(card.mimebundle(snapshot))
+
+
+notebook_room.connect(_Notebook())
 
 
 def load_ipython_extension(ipython: Any) -> None:

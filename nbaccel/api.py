@@ -18,6 +18,7 @@ from nbaccel.handles.option_checks import is_number, streams_only_generators, wi
 from nbaccel.handles.options import actor_options, init_options, method_options, task_options
 from nbaccel.handles.remote import ActorClass, ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction, yields
 from nbaccel.job_config import JobConfig
+from nbaccel.views import notebook_room
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
@@ -67,16 +68,12 @@ class ClusterContext(Mapping[str, Any]):
     def __repr__(self) -> str:
         if not is_initialized():
             return "nbaccel: shut down"
-        from nbaccel.notebook import card
-
-        return card.text(snapshot())
+        return notebook_room.room().card_as_text(snapshot())
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         if not is_initialized():
             return {"text/plain": "nbaccel: shut down"}
-        from nbaccel.notebook import card
-
-        return card.mimebundle(snapshot())
+        return notebook_room.room().card(snapshot())
 
 
 def init(address: str | None = None, **given: Any) -> ClusterContext:
@@ -121,9 +118,7 @@ def _attach_to_notebook() -> None:
     """Connect to IPython, with or without `%load_ext nbaccel`: cells are known, output reaches its cell."""
     ipython = sys.modules.get("IPython")
     if ipython is not None and ipython.get_ipython() is not None:
-        from nbaccel.notebook import attaching
-
-        attaching.attach()
+        notebook_room.room().attach()
 
 
 def _context(engine: engines.Engine) -> ClusterContext:
