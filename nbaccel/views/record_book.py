@@ -4,8 +4,8 @@
   publish(kind, id, record) ──► RecordBook ──► Snapshot.published ──► card, %accel_status, top, observers
   asked("stop") ◄────────────── RecordBook ◄── ask(id, "stop") ◄───── a button, an observer, another notebook
 ```
-The head of the local engine has one book for all its drivers and workers. The Ray and the debug engine have one in each
-process: there, only the process that published a record sees it.
+A head has one book for all its drivers and workers, also that of the debug engine. On the Ray engine each process has a
+book of its own: there, only the process that published a record sees it.
 """
 
 from __future__ import annotations

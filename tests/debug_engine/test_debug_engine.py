@@ -299,6 +299,15 @@ def test_the_picture_and_the_state_are_there():
     del counter
 
 
+def test_what_init_returns_is_drawn_as_a_card_with_ids_of_devices():
+    context = nbaccel.init(engine="debug", ignore_reinit_error=True)
+    card = context._repr_mimebundle_()
+    assert "GPU 1" in card["text/plain"] and "GPU 1" in card["text/html"]
+    assert repr(context) == card["text/plain"]
+    nbaccel.shutdown()
+    assert context._repr_mimebundle_() == {"text/plain": repr(context)} == {"text/plain": "nbaccel: shut down"}
+
+
 def test_it_cannot_join_others():
     nbaccel.shutdown()
     with pytest.raises(ValueError, match="address"):
