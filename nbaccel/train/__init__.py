@@ -1,11 +1,11 @@
-"""Training: a function of yours, run by a gang of workers on the devices that they hold. Names of Ray Train 2.60.
+"""Training: run your function in a gang of workers on the devices that they hold. Names of Ray Train 2.60.
 
 ```
   trainer ─► run ─► controller      decides: events in, orders out; no clock, no process
               │
               ├─► gang, mailbox     a placement group, an actor in each bundle, and one that they report to
               │     └── worker ─► session: report(), get_checkpoint(), get_context()
-              └─► records ─► journal, storage, retention      what is kept, in one folder
+              └─► records ─► journal, storage, retention      the run's records, in one folder
   torch/                            process groups, devices, models, data loaders
 ```
 All of it stands on the public API (placement groups and actors), so it runs on every engine that has several processes.

@@ -1,4 +1,4 @@
-"""What a framework adds to a gang: Ray Train's classes, which libraries derive from.
+"""The classes by which a framework extends a gang. They are Ray Train's, and libraries derive from them.
 
 A framework of ours needs only `train_func_context`, which runs around the function in each worker. `Backend`'s methods
 run in the driver and reach the workers by `worker_group.execute`.
@@ -21,17 +21,17 @@ class Backend:
     share_cuda_visible_devices: bool = False
 
     def on_start(self, worker_group: Any, backend_config: BackendConfig) -> None:
-        """All workers have their ranks; the function has not begun."""
+        """Called when all workers have their ranks, before the function begins."""
 
     def on_training_start(self, worker_group: Any, backend_config: BackendConfig) -> None:
-        """Right before the function begins."""
+        """Called right before the function begins."""
 
     def on_shutdown(self, worker_group: Any, backend_config: BackendConfig) -> None:
-        """The function has ended in all workers, which are still there."""
+        """Called when the function has ended in all workers and the workers still exist."""
 
 
 class BackendConfig:
-    """Options of a framework; it travels to the workers."""
+    """The options of a framework; this object travels to the workers."""
 
     @property
     def backend_cls(self) -> type[Backend]:

@@ -1,4 +1,4 @@
-"""UserCallback: what a run calls in the process that started it."""
+"""UserCallback: methods that a run calls in the process that started it."""
 
 from __future__ import annotations
 

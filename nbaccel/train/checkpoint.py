@@ -1,4 +1,4 @@
-"""Checkpoint: a folder with what a training function needs to go on, and nothing more. Names as in Ray Train 2.60."""
+"""Checkpoint: a folder with the data that a training function needs to continue. Names as in Ray Train 2.60."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Checkpoint(metaclass=_OldNames):
     # ---- facts about it, in a file in the folder
 
     def get_metadata(self) -> dict[str, Any]:
-        """What `set_metadata` has kept; {} without it."""
+        """The facts that `set_metadata` stored, or {}."""
         try:
             found: dict[str, Any] = json.loads((Path(self.path) / METADATA_FILE).read_text())
         except FileNotFoundError:
@@ -89,7 +89,7 @@ class Checkpoint(metaclass=_OldNames):
         return found
 
     def set_metadata(self, metadata: dict[str, Any]) -> None:
-        """Keep these facts, which JSON can write, instead of what was there."""
+        """Store these facts, which JSON must be able to represent, in place of the old ones."""
         text = json.dumps(metadata)
         part = Path(self._folder()) / f"{METADATA_FILE}.part"
         part.write_text(text)
@@ -102,10 +102,10 @@ class Checkpoint(metaclass=_OldNames):
 
     @classmethod
     def save(cls, state: Any, path: str | os.PathLike[str] | None = None) -> Checkpoint:
-        """Keep one object in a folder; without `path` in a temporary one, which `report` moves into the run's folder.
+        """Store one object in a folder. Without `path` it is temporary, and `report` moves it into the run's folder.
 
-        What JSON can write becomes state.json; all else is written by `torch.save` into state.pt. Raises TypeError
-        where torch is not installed.
+        An object that JSON can represent becomes state.json; `torch.save` writes any other object into state.pt. Raises
+        TypeError if that needs torch and torch is not installed.
         """
         folder = Path(os.fspath(path) if path is not None else _new_folder())
         folder.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ class Checkpoint(metaclass=_OldNames):
         return made
 
     def load(self) -> Any:
-        """The object that `save` has kept; tensors come on the CPU. Only plain containers and tensors are unpickled."""
+        """The object that `save` stored; tensors are on the CPU. Only plain containers and tensors are unpickled."""
         folder = Path(self._folder())
         if (folder / "state.json").exists():
             return json.loads((folder / "state.json").read_text())

@@ -1,4 +1,4 @@
-"""Ranks that wait for each other, without a process group of torch's: also before there is one, and without torch."""
+"""Functions with which ranks wait for each other, before torch has a process group or without torch."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ def barrier() -> None:
 
 
 def broadcast_from_rank_zero(data: T) -> T:
-    """Rank 0's `data`, in all ranks, when all have called this. Small objects: it travels through the driver's side."""
+    """Return rank 0's `data` in all ranks, once all have called this. For small objects only."""
     found: T = current("collective.broadcast_from_rank_zero").meet("broadcast", data)
     return found

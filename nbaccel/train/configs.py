@@ -1,6 +1,6 @@
-"""RunConfig and what belongs to it: where a run is kept, what happens when it fails, which checkpoints stay.
+"""RunConfig and its parts: the folder of a run, its reaction to failures, and which checkpoints stay.
 
-Fields, defaults and errors are those of Ray Train 2.60; what differs says so.
+Fields, defaults and errors are those of Ray Train 2.60; a docstring names each difference.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DEFAULT_STORAGE = "~/nbaccel_results"
 
 
 class _OnlyWhatWasGiven:
-    """A repr with the fields that are not as they are by default."""
+    """A repr that shows only fields that differ from their defaults."""
 
     def __repr__(self) -> str:
         given = [
@@ -35,9 +35,9 @@ def _made(each: Any) -> Any:
 
 @dataclass(repr=False)
 class FailureConfig(_OnlyWhatWasGiven):
-    """How often a run goes on after a worker failed: the gang is started again from the latest checkpoint.
+    """How often a run continues after a worker failed: the gang starts again from the latest checkpoint.
 
-    max_failures  -1: without end; 0, the default: never
+    max_failures  -1: without limit; 0, the default: never
     fail_fast     of a tuning run's trials; a training run without `max_failures` ends at its first failure anyhow
 
     The other fields are Ray's for its own controller and for nodes that a provider takes back; they are accepted and
@@ -68,8 +68,8 @@ class CheckpointConfig(_OnlyWhatWasGiven):
     """Which checkpoints stay on disk.
 
     num_to_keep                 None: all of them; the latest one always stays besides
-    checkpoint_score_attribute  a reported metric: those with the best values stay. Without it, the latest stay. A
-                                checkpoint whose metric is missing or NaN counts as the worst
+    checkpoint_score_attribute  a reported metric: the checkpoints with the best values stay. Else the latest stay.
+                                A checkpoint whose metric is missing or NaN counts as the worst
     checkpoint_score_order      "max" or "min"
     """
 
@@ -105,18 +105,18 @@ class LoggingConfig(_OnlyWhatWasGiven):
 
 @dataclass(repr=False)
 class RunConfig(_OnlyWhatWasGiven):
-    """Where a run is kept and by which name, and what happens when it fails.
+    """The name and folder of a run, and its reaction to failures.
 
-    name                a folder of `storage_path`. A run of this name that was interrupted or failed goes on from its
-                        latest checkpoint; one that finished stays as it is, and `name-2` begins. Default: the
+    name                a folder of `storage_path`. A run of this name that was interrupted or failed continues from its
+                        latest checkpoint; a finished run stays unchanged, and the new one is `name-2`. Default: the
                         function's name and the time
     storage_path        default: $NBACCEL_STORAGE, else ~/nbaccel_results
     failure_config, checkpoint_config, logging_config
     callbacks           a list of `nbaccel.train.UserCallback`s; they are called in this process
     worker_runtime_env  for the workers, as `runtime_env` of an actor
-    resume              ours: True goes on with a run of this name that has finished, as Ray would
+    resume              not in Ray: True continues a finished run of this name, as Ray would
 
-    Raises ValueError for what cannot be meant, and for Ray's names of former versions a DeprecationWarning, as Ray.
+    Raises ValueError for invalid values and, as Ray, DeprecationWarning for options of former versions.
     """
 
     name: str | None = None

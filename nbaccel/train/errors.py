@@ -1,9 +1,9 @@
 """The errors of a training run, under Ray Train's names.
 
 RayTrainError (RayError)
-├── TrainingFailedError (also RuntimeError)      `fit()` did not finish; `.result` is what there is
+├── TrainingFailedError (also RuntimeError)      `fit()` did not finish; `.result` has the results so far
 │   ├── WorkerGroupError                         workers failed: `.worker_failures`, by rank
-│   └── ControllerError                          not a worker's fault: no place for the gang, storage
+│   └── ControllerError                          another cause: the gang cannot be placed, or the storage failed
 └── SessionMisuseError (also RuntimeError)       a worker's function called outside of a run
 """
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 
 class RayTrainError(RayError):
-    """The root of what training raises."""
+    """The root of all errors that training raises."""
 
 
 class TrainingFailedError(RayTrainError, RuntimeError):
     """A run did not finish.
 
-    result  what there is of it: metrics, history and checkpoints up to the failure
+    result  the results up to the failure: metrics, history and checkpoints
     """
 
     result: Result | None = None
 
 
 class WorkerGroupError(TrainingFailedError):
-    """Workers failed. `__cause__` is the exception of the one that failed first, as its process raised it.
+    """Workers failed. `__cause__` is the exception of the first worker that failed.
 
     worker_failures  the exceptions by rank
-    first_rank       whose failure came first
+    first_rank       the rank that failed first
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class WorkerGroupError(TrainingFailedError):
 
 
 class ControllerError(TrainingFailedError):
-    """A run could not go on for a reason that is no worker's fault."""
+    """A run could not continue, and no worker caused it."""
 
     def __init__(self, message: str, cause: BaseException | None = None) -> None:
         super().__init__(message)
@@ -55,7 +55,7 @@ class ControllerError(TrainingFailedError):
 
 
 class SessionMisuseError(RayTrainError, RuntimeError):
-    """A function of the training function was called where no training function runs."""
+    """A function such as `train.report` was called outside of a training function."""
 
 
 class StopTraining(BaseException):

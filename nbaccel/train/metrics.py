@@ -1,4 +1,4 @@
-"""What a report may hold: numbers, texts, booleans, None, and dicts and lists of these.
+"""Checks the metrics of a report: numbers, texts, booleans, None, and dicts and lists of these.
 
 A metric is written into the run's journal as JSON and sent to the driver, so it is made plain where it is reported:
 

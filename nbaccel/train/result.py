@@ -1,4 +1,4 @@
-"""Result: what a run has left, in memory and in its folder. Fields as in Ray Train 2.60; what is ours says so."""
+"""Result: the results of a run, in memory and in its folder. Fields as in Ray Train 2.60, plus a few of nbaccel."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(repr=False)
 class Result:
-    """What a run has left.
+    """The results of a run.
 
-    metrics           those of the last report of rank 0, whether or not it brought a checkpoint (Ray Train keeps only
-                      those that did); None when nothing was reported
-    checkpoint        the latest one, or None
-    error             what ended the run, or None
+    metrics           the metrics of the last report of rank 0, with or without a checkpoint (Ray Train keeps only
+                      metrics with a checkpoint); None if nothing was reported
+    checkpoint        the latest checkpoint, or None
+    error             the error that ended the run, or None
     path              the run's folder
-    best_checkpoints  those that are kept, as (Checkpoint, metrics), oldest first
-    return_value      of the training function of rank 0
-    history           ours: every report of rank 0, as dicts of its metrics
-    stopped           ours: whether the run was asked to stop
+    best_checkpoints  the kept checkpoints as (Checkpoint, metrics), oldest first
+    return_value      the return value of the training function of rank 0
+    history           not in Ray: every report of rank 0, as dicts of its metrics
+    stopped           not in Ray: whether somebody stopped the run
     """
 
     metrics: dict[str, Any] | None
@@ -61,9 +61,9 @@ class Result:
         raise DeprecationWarning("Result.config is gone, in Ray Train as well: you have what you gave to the trainer.")
 
     def get_best_checkpoint(self, metric: str, mode: str) -> Checkpoint | None:
-        """The kept checkpoint with the best value of a metric ("eval/loss" looks inside); None of none.
+        """The kept checkpoint with the best value of a metric ("eval/loss" is nested); None if there is none.
 
-        `mode`: "max" or "min". Raises ValueError for another mode, and RuntimeError for a metric that none reported.
+        `mode`: "max" or "min". Raises ValueError for another mode, RuntimeError for a metric that was never reported.
         """
         if mode not in ("max", "min"):
             raise ValueError(f"mode must be 'max' or 'min', not {mode!r}.")
@@ -78,9 +78,9 @@ class Result:
 
     @classmethod
     def from_path(cls, path: str | os.PathLike[str], storage_filesystem: Any = None) -> Result:
-        """A run's result, read from its folder, wherever that was moved to.
+        """Read the result of a run from its folder, which may have been moved.
 
-        Raises FileNotFoundError for a folder that holds no run.
+        Raises FileNotFoundError if the folder contains no run.
         """
         if storage_filesystem is not None:
             raise NotImplementedError("Result.from_path(storage_filesystem=...) is not here yet: give a local folder.")

@@ -1,7 +1,7 @@
-"""What a training function may call: `report`, `get_checkpoint`, `get_context`. It knows where it runs.
+"""The functions that a training function may call: `report`, `get_checkpoint`, `get_context`.
 
-A *session* is there while a training function runs in this process: a rank's in a worker, a local one with
-`num_workers=0`. Outside of one, the functions raise, as Ray Train's do.
+A *session* exists while a training function runs in this process: the session of a rank in a worker, or a local one
+with `num_workers=0`. Without a session the functions raise an error, as in Ray Train.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from nbaccel.train.ranks import Seat
 class CheckpointUploadMode(Enum):
     """How the files of a reported checkpoint reach the run's folder.
 
-    SYNC       they are there when `report` returns
-    ASYNC      as SYNC: the folder is on a disk of this machine, where that is a copy
-    NO_UPLOAD  refused: a checkpoint that is not in the run's folder could not be resumed from
+    SYNC       the files are in the run's folder when `report` returns
+    ASYNC      the same as SYNC, because a copy on this machine's disk is fast
+    NO_UPLOAD  refused: a run could not resume from a checkpoint outside of its folder
     """
 
     ASYNC = "async"
@@ -31,7 +31,7 @@ class CheckpointUploadMode(Enum):
 
 
 class Session(Protocol):
-    """What stands behind the functions of this module."""
+    """The implementation of this module's functions."""
 
     seat: Seat
     run_name: str
@@ -85,17 +85,17 @@ def report(
     checkpoint_upload_fn: Callable[..., Any] | None = None,
     validation: Any = False,
 ) -> None:
-    """Tell the driver how far this rank is, and bring a checkpoint.
+    """Report metrics to the driver, optionally with a checkpoint.
 
     metrics     a dict of numbers, texts and booleans, also nested; scalars of numpy and tensors of one number are
                 converted. The run's metrics are those of rank 0; none is dropped
-    checkpoint  a folder; its files are in the run's folder when this returns. Several ranks may each bring a part
+    checkpoint  a folder; its files are in the run's folder when this returns. Each of several ranks may bring a part
 
-    Returns in microseconds without a checkpoint, and waits for no other rank (Ray Train's waits for all). Ranks that
-    bring checkpoints call it equally often; others may call it or not. When the run was asked to stop, it raises
-    `StopTraining` after the report.
+    Without a checkpoint this returns in microseconds. It waits for no other rank (Ray Train's `report` waits for all).
+    Ranks that bring checkpoints call it equally often; other ranks may call it or not. After somebody has stopped the
+    run, it raises `StopTraining` after the report.
 
-    Raises ValueError for other metrics, for two files of one name, FileNotFoundError for a folder that is not there.
+    Raises ValueError for other metrics or for two files of one name, and FileNotFoundError if the folder is missing.
     """
     session = current("report")
     for name, given in (("checkpoint_dir_name", checkpoint_dir_name), ("checkpoint_upload_fn", checkpoint_upload_fn)):
@@ -131,22 +131,22 @@ def _report(session: Session, metrics: Metrics, checkpoint: Checkpoint | None, d
 
 
 def get_checkpoint() -> Checkpoint | None:
-    """The checkpoint to go on from: the run's latest, also of an earlier run of this name; None at its beginning."""
+    """The checkpoint to continue from: the latest of this run or of an earlier run of this name. None in a new run."""
     return current("get_checkpoint").latest_checkpoint()
 
 
 def stop_requested() -> bool:
-    """Ours: whether the run was asked to stop; `report` ends the function then, this lets it end by itself."""
+    """Whether somebody stopped the run (not in Ray). `report` would end the function; this lets it end by itself."""
     return current("stop_requested").stop_requested()
 
 
 def get_preemption_info() -> None:
-    """Ray's news of a node that its provider takes back; always None here: such a node counts as a failure."""
+    """Always None here. Ray reports a node that its provider takes back; nbaccel treats it as a failure."""
     current("get_preemption_info")
 
 
 class TrainContext:
-    """Which rank this is, and of what."""
+    """The rank of this worker, and the sizes of its gang."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -158,7 +158,7 @@ class TrainContext:
         return self._session.seat.rank
 
     def get_local_rank(self) -> int:
-        """Among the workers of this node."""
+        """The rank among the workers of this node."""
         return self._session.seat.local_rank
 
     def get_local_world_size(self) -> int:
@@ -198,5 +198,5 @@ class TrainContext:
 
 
 def get_context() -> TrainContext:
-    """Which rank this is, and of what. Raises SessionMisuseError outside of a training function."""
+    """The rank of this worker, and the sizes of its gang. Raises SessionMisuseError outside of a training function."""
     return TrainContext(current("get_context"))

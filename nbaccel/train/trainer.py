@@ -1,4 +1,4 @@
-"""DataParallelTrainer: a function, run by all workers of a gang at once."""
+"""DataParallelTrainer: runs one function in all workers of a gang."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class DataParallelTrainer:
 
     train_loop_per_worker  a function with no argument or one, the config; it runs in its worker's main thread and calls
                            train.report(), train.get_context() and so on
-    train_loop_config      a dict for it
-    backend_config         what a framework adds (TorchTrainer: TorchConfig)
-    scaling_config         how many workers and what each holds; one worker with 1 CPU without it
+    train_loop_config      a dict, passed to the function
+    backend_config         the options of a framework (TorchTrainer: TorchConfig)
+    scaling_config         the number of workers and their resources; by default one worker with 1 CPU
     run_config             the run's name, folder, checkpoints, restarts
 
-    Names and meanings are those of Ray Train 2.60, `start()` is ours.
+    Names and meanings are those of Ray Train 2.60; `start()` is not in Ray.
 
     >>> def train_func(config):
     ...     for step in range(config["steps"]):
@@ -72,22 +72,22 @@ class DataParallelTrainer:
             )
 
     def fit(self) -> Result:
-        """Run the function to its end; returns the Result.
+        """Run the function to its end and return the Result.
 
-        Ctrl-C and the Stop button go down a ladder: the first lets all ranks stop after the same report and returns a
-        Result, the second interrupts the function, the third ends the processes.
+        Each Ctrl-C or press of the Stop button goes one step further: the first stops all ranks after the same report
+        and returns a Result, the second interrupts the function, the third ends the processes.
 
-        Raises WorkerGroupError when a worker failed more often than `max_failures` allows, ControllerError when the
-        gang can never be placed or the folder cannot be written; both have `.result`.
+        Raises WorkerGroupError if workers failed more often than `max_failures` allows, and ControllerError if the gang
+        can never be placed or the folder cannot be written; both have `.result`.
         """
         if self.scaling_config.num_workers == 0:
             return self._fit_here()
         return self.start().wait_with_ladder()
 
     def start(self) -> Run:
-        """Ours: begin the run and return at once; `run.result()` waits for it, `run.stop()` ends it.
+        """Start the run and return immediately (not in Ray); `run.result()` waits for it, `run.stop()` ends it.
 
-        Raises ControllerError when the gang can never be placed or the folder cannot be written.
+        Raises ControllerError if the gang can never be placed or the folder cannot be written.
         """
         if self.scaling_config.num_workers == 0:
             raise ValueError("start() needs workers: with num_workers=0 the function runs in this process, in fit().")
@@ -127,7 +127,7 @@ class DataParallelTrainer:
             )
 
     def _take_up(self, opened: Any) -> None:
-        """A run without checkpoints of its own begins from `resume_from_checkpoint`."""
+        """Let a run without checkpoints of its own start from `resume_from_checkpoint`."""
         if self._resume_from is not None:
             opened.begin_from = self._resume_from.path
 

@@ -1,4 +1,4 @@
-"""Ray's util paths: what programs import from `nbaccel.util`. Each name is loaded when it is first used."""
+"""The names of `ray.util`. Each name is loaded when it is first used."""
 
 import importlib
 import sys

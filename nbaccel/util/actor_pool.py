@@ -11,7 +11,7 @@ from nbaccel.exceptions import RayActorError
 
 @dataclass(slots=True, eq=False)
 class _Submission:
-    """One call: waiting for an actor while `ref` is None."""
+    """One call. It waits for an actor while `ref` is None."""
 
     fn: Callable[[Any, Any], Any]
     value: Any
@@ -20,7 +20,7 @@ class _Submission:
 
     @property
     def first_ref(self) -> Any:
-        """What to wait for: a call with several results has a list of refs, all made at once."""
+        """The ref to wait for: a call with several results has a list of refs, which become ready together."""
         return self.ref[0] if isinstance(self.ref, list) else self.ref
 
 
@@ -42,7 +42,7 @@ class ActorPool:
     def map(self, fn: Callable[[Any, Any], Any], values: Iterable[Any]) -> Iterator[Any]:
         """Calls `fn(actor, value)`, which returns a ref, for each value; yields the results in order.
 
-        Results of earlier calls that nobody took are dropped.
+        Results of earlier calls that were not taken are dropped.
         """
         self._drop_earlier()
         for value in values:
@@ -64,14 +64,14 @@ class ActorPool:
         self._start_waiting()
 
     def has_next(self) -> bool:
-        """Whether a result is still to be taken."""
+        """Whether any result has not been taken yet."""
         return bool(self._open)
 
     def get_next(self, timeout: float | None = None, ignore_if_timedout: bool = False) -> Any:
-        """The result of the earliest call that has not been taken.
+        """The result of the earliest call whose result has not been taken.
 
         Raises StopIteration if there is none, and TimeoutError after `timeout` seconds; with `ignore_if_timedout` the
-        result that was late is given up.
+        late result is discarded.
         """
         self._expect_a_result()
         first = next(iter(self._open))

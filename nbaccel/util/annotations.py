@@ -1,4 +1,4 @@
-"""Ray's marks of how stable an API is. Code that carries them runs unchanged; they say so in the docstring."""
+"""Ray's decorators that mark how stable an API is. They add a note to the docstring and change nothing else."""
 
 import functools
 import warnings
@@ -25,19 +25,19 @@ def _noted(thing: T, note: str) -> T:
 
 
 def PublicAPI(*args: Callable[..., Any], stability: str = "stable", api_group: str = "Others") -> Any:
-    """Marks what users may rely on; `stability` is "stable", "beta" or "alpha"."""
+    """Marks an API that users may rely on; `stability` is "stable", "beta" or "alpha"."""
     if stability not in ("stable", "beta", "alpha"):
         raise ValueError(f'stability is "stable", "beta" or "alpha", not {stability!r}.')
     return _mark(args, "" if stability == "stable" else f"This API is in {stability} and may change.")
 
 
 def DeveloperAPI(*args: Callable[..., Any]) -> Any:
-    """Marks what advanced users may rely on less."""
+    """Marks an API for advanced users, which may change."""
     return _mark(args, "For developers: this API may change between minor releases.")
 
 
 def Deprecated(*args: Callable[..., Any], message: str = "", warning: bool = False) -> Any:
-    """Marks what will go; `message` says what to use instead, with `warning` also whenever it is called."""
+    """Marks an API that will be removed. `message` names the replacement; with `warning` each call also warns."""
     words = f"Deprecated: {message or 'this will be removed.'}"
     if not warning:
         return _mark(args, words)

@@ -1,4 +1,4 @@
-"""Which part of an object cannot be pickled: a function's captured variable, an instance's attribute."""
+"""Finds the part of an object that cannot be pickled: a captured variable, an attribute of an instance."""
 
 import inspect
 import sys
@@ -11,7 +11,7 @@ import cloudpickle
 
 @dataclass(frozen=True, eq=False)
 class FailureTuple:
-    """An object that cannot be pickled although each of its parts can, or at whose depth the search ended."""
+    """An object that cannot be pickled although its parts can, or at which the search reached its depth."""
 
     obj: Any
     name: str
@@ -24,7 +24,7 @@ class FailureTuple:
 def inspect_serializability(
     base_obj: Any, name: str | None = None, depth: int = 3, print_file: TextIO | None = None
 ) -> tuple[bool, set[FailureTuple]]:
-    """Whether `base_obj` can be sent to a worker, and if not, which parts of it are to blame, `depth` levels deep.
+    """Whether `base_obj` can be sent to a worker, and if not, which of its parts are the cause, `depth` levels deep.
 
     Prints what it tries to `print_file` (default: stdout).
 
@@ -63,7 +63,7 @@ class _UnpicklableSearch:
         print("    " * level + text, file=self._output)
 
     def look_into(self, culprit: Any, name: str, parent: Any, depth: int, level: int) -> None:
-        """Blames the parts of an object that is known not to be picklable; itself, if all its parts are fine."""
+        """Find the causes in the parts of an object that cannot be pickled, or blame the object itself."""
         self._seen.add(id(culprit))
         self.say(level, f"!!! FAIL serialization of {name}: {_error_of(culprit)}")
         found = False
@@ -76,7 +76,7 @@ class _UnpicklableSearch:
 
 
 def _parts(whole: Any) -> Iterator[tuple[str, Any]]:
-    """What pickling `whole` also pickles, with the names under which it is known there."""
+    """The objects that are pickled together with `whole`, with their names in it."""
     if inspect.ismethod(whole):
         yield from (("self", whole.__self__), (whole.__name__, whole.__func__))
     elif inspect.isfunction(whole):

@@ -1,4 +1,4 @@
-"""Saying something once: for warnings in code that runs many times in a process."""
+"""Says something only once: for warnings in code that runs many times in a process."""
 
 import time
 
@@ -28,7 +28,7 @@ def log_once(key: str) -> bool:
 
 
 def reset_log_once(key: str | None = None) -> None:
-    """Forget that a key, or without one any key, was said."""
+    """Forget one key, or all keys."""
     if key is None:
         _said.clear()
     else:
@@ -42,7 +42,7 @@ def disable_log_once_globally() -> None:
 
 
 def enable_periodic_logging() -> None:
-    """From now on what was said may be said again after a minute."""
+    """From now on a key counts as new again after a minute."""
     global _periodic
     _periodic = True
 

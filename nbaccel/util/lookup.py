@@ -1,4 +1,4 @@
-"""What there is in the cluster by name: named actors, and this node's address."""
+"""Named actors of the cluster, and this node's address."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from nbaccel.host_address import address_towards, host_address
 
 
 def list_named_actors(all_namespaces: bool = False) -> list[Any]:
-    """The names of the living named actors of this namespace; of all, as dicts of "name" and "namespace"."""
+    """The names of the living named actors of this namespace, or of all as dicts of "name" and "namespace"."""
     return engine.current().list_named_actors(all_namespaces)
 
 

@@ -1,4 +1,4 @@
-"""Counter, Gauge and Histogram of user code, from the driver, tasks and actors alike, readable as Prometheus text.
+"""Counter, Gauge and Histogram for drivers, tasks and actors, readable as Prometheus text.
 
     task ── inc ──► what its process has not sent ── at once, or with others ──► collector actor ──► prometheus_text()
 
@@ -30,7 +30,7 @@ Tags = tuple[tuple[str, str], ...]
 class MetricSeries:
     """A metric's description, and its values for each set of tags.
 
-    A counter's value is what was added, a gauge's the last one, a histogram's the counts of each bucket and the sum.
+    The value of a counter is its sum, of a gauge the last value, of a histogram the count of each bucket and the sum.
     """
 
     kind: str
@@ -39,7 +39,7 @@ class MetricSeries:
     values: dict[Tags, Any] = field(default_factory=dict)
 
     def add(self, tags: Tags, change: Any) -> None:
-        """Takes up a change of this process, or one that another process sent."""
+        """Add a change of this process, or one that another process sent."""
         before = self.values.get(tags)
         if self.kind == "gauge" or before is None:
             self.values[tags] = change
@@ -77,7 +77,7 @@ def _after(seconds: float, action: Callable[[], Any]) -> None:
 
 
 class Outbox:
-    """What this process has recorded and not sent. `now` is its clock, `after` calls a function some seconds later."""
+    """Records of this process that are not sent. `now` is its clock; `after` calls a function some seconds later."""
 
     def __init__(
         self,
@@ -111,9 +111,9 @@ class Outbox:
         return 0 if self._sent_in_window < BURST else left
 
     def send(self) -> Any:
-        """Sends what was recorded; returns the ref of the collector's answer, None if nothing was sent.
+        """Send the records. Returns the ref of the collector's answer, or None if nothing was sent.
 
-        Before init() nothing is: what is recorded then goes with the first record or reading after it.
+        Before init() nothing is sent: earlier records are sent with the first record or reading after init().
         """
         with self._lock:
             self._due = False
@@ -125,7 +125,7 @@ class Outbox:
         return ref
 
     def wait(self) -> None:
-        """Until everything that was sent is counted: the collector takes what one process sends in order."""
+        """Wait until everything that was sent is counted. The collector handles the records of one process in order."""
         running, _ = self._collector
         if self._last is not None and running is engine.running():
             nbaccel.get(self._last)
@@ -148,13 +148,13 @@ _outbox = Outbox()
 
 
 def flush() -> None:
-    """Sends what this process has recorded and waits until it is counted."""
+    """Send the records of this process and wait until they are counted."""
     _outbox.send()
     _outbox.wait()
 
 
 class Metric:
-    """What Counter, Gauge and Histogram share: a name, a description, tag keys and default tags."""
+    """The base of Counter, Gauge and Histogram: a name, a description, tag keys and default tags."""
 
     kind = ""
 
@@ -189,7 +189,7 @@ class Metric:
         return facts | ({"boundaries": list(self.boundaries)} if self.boundaries else {})
 
     def set_default_tags(self, default_tags: Mapping[str, str]) -> "Metric":
-        """Tags for each record that does not name them itself."""
+        """Set the tags of records that do not name them themselves."""
         self._check(default_tags)
         self._default_tags = dict(default_tags)
         return self

@@ -29,12 +29,12 @@ def placement_group(
     bundle_label_selector: list[dict[str, str]] | None = None,
     topology_strategy: Any = None,
 ) -> PlacementGroup:
-    """Reserve bundles, all or none; returns at once, see `PlacementGroup.ready`.
+    """Reserve all of these bundles or none. Returns immediately; see `PlacementGroup.ready`.
 
     `strategy`: PACK (the default: few nodes), SPREAD (many nodes), STRICT_PACK (one node), STRICT_SPREAD (a node each).
-    `_soft_target_node_id` names a node that a STRICT_PACK group lies on where it fits.
-    `lifetime="detached"` outlives the driver. Raises ValueError for bundles that cannot be meant, NotImplementedError
-    for `topology_strategy`.
+    `_soft_target_node_id` names the preferred node of a STRICT_PACK group.
+    `lifetime="detached"` outlives the driver. Raises ValueError for invalid bundles and NotImplementedError for
+    `topology_strategy`.
     """
     if topology_strategy is not None:
         raise NotImplementedError(
@@ -101,7 +101,7 @@ def _labels(selectors: Any, count: int) -> list[dict[str, str]] | None:
 
 
 def remove_placement_group(placement_group: PlacementGroup) -> None:
-    """Give the bundles back; tasks and actors in them end."""
+    """Release the bundles; tasks and actors in them end."""
     _check_is_group(placement_group)
     engines.current().remove_group(placement_group.id.binary())
 
@@ -112,7 +112,7 @@ def _check_is_group(thing: Any) -> None:
 
 
 def get_placement_group(placement_group_name: str) -> PlacementGroup:
-    """The placement group that has this name in the namespace of this program. Raises ValueError when there is none."""
+    """The placement group of this name in the program's namespace. Raises ValueError if there is none."""
     if not placement_group_name:
         raise ValueError("Please supply a non-empty value to get_placement_group")
     engine = engines.current()

@@ -11,7 +11,7 @@ from nbaccel.exceptions import RayActorError
 
 
 class Empty(queue.Empty):
-    """The queue had nothing (in time)."""
+    """The queue had no item (in time)."""
 
 
 class Full(queue.Full):
@@ -120,13 +120,13 @@ class Queue:
         return self.get(block=False)
 
     def put_nowait_batch(self, items: Iterable[Any]) -> None:
-        """Adds all the items or, raising Full, none."""
+        """Add all items, or add none and raise Full."""
         if not isinstance(items, Iterable):
             raise TypeError(f"put_nowait_batch takes an iterable of items, but got {items!r}.")
         _finish(self.actor.put_nowait_batch.remote(list(items)))
 
     def get_nowait_batch(self, num_items: int) -> list[Any]:
-        """Takes `num_items` items or, raising Empty, none."""
+        """Take `num_items` items, or take none and raise Empty."""
         if not isinstance(num_items, int):
             raise TypeError(f"get_nowait_batch takes a whole number of items, but got {num_items!r}.")
         if num_items < 0:
@@ -134,7 +134,7 @@ class Queue:
         return list(_finish(self.actor.get_nowait_batch.remote(num_items)))
 
     def shutdown(self, force: bool = False, grace_period_s: float = 5) -> None:
-        """Ends the queue's actor: at once with `force`, else when its calls are done or `grace_period_s` is over."""
+        """End the queue's actor: immediately with `force`, otherwise after its calls or after `grace_period_s`."""
         actor, self.actor = self.actor, None
         if actor is None:
             return

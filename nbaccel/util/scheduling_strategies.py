@@ -1,4 +1,4 @@
-"""Where work may run, as objects for `scheduling_strategy=`: in a placement group, on a node, by labels."""
+"""Objects for `scheduling_strategy=`: run in a placement group, on a node, or by labels."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Pairs = list[tuple[str, str]]
 
 
 class PlacementGroupSchedulingStrategy:
-    """In a placement group: in the bundle of this index, or (-1) in any that has room.
+    """Run in a placement group: in the bundle of this index, or (-1) in any bundle with enough free resources.
 
-    With `placement_group_capture_child_tasks=True`, what the task or actor submits runs in the group too, unless it
-    says otherwise. A `placement_group` of None means: outside of any group.
+    With `placement_group_capture_child_tasks=True`, tasks that the task or actor submits run in the group too,
+    unless they say otherwise. A `placement_group` of None means: outside of any group.
     """
 
     def __init__(
@@ -31,10 +31,10 @@ class PlacementGroupSchedulingStrategy:
 
 
 class NodeAffinitySchedulingStrategy:
-    """On the node of this id (56 hex digits, from `nbaccel.nodes()`).
+    """Run on the node of this id (56 hex digits, from `nbaccel.nodes()`).
 
     With `soft=True` another node will do when that one is gone or can never run it; with False the task then fails
-    with TaskUnschedulableError. Raises ValueError for what is no node id.
+    with TaskUnschedulableError. Raises ValueError for an invalid node id.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ def _checked_values(values: tuple[str, ...], operator: str) -> tuple[str, ...]:
 
 
 class NodeLabelSchedulingStrategy:
-    """On nodes whose labels meet all of `hard`, if possible also all of `soft`.
+    """Run on a node whose labels meet all of `hard` and, if possible, all of `soft`.
 
     >>> NodeLabelSchedulingStrategy(hard={"zone": In("a", "b")}, soft={"ssd": Exists()})
     """

@@ -1,4 +1,4 @@
-"""How a class travels between processes, when pickle alone does not know."""
+"""Defines how a class travels between processes if pickle alone cannot do it."""
 
 import copyreg
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class _Reducer:
-    """Pickles an instance as what `serializer` makes of it."""
+    """Pickles an instance as the result of `serializer`."""
 
     def __init__(self, serializer: Callable[[Any], Any], deserializer: Callable[[Any], Any]) -> None:
         self._serializer = serializer

@@ -1,4 +1,4 @@
-"""Results in the order in which they are ready, of refs that exist or of a function mapped over items."""
+"""Results in the order in which they become ready, from refs or from a function mapped over items."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,8 +13,8 @@ def as_completed(
 ) -> Iterator[Any]:
     """Yields the values of `refs` (or, with `yield_obj_refs`, the refs) as they become ready.
 
-    `chunk_size` is how many are waited for at a time; `wait_options` go to `wait`. Raises what a task raised, when its
-    turn has come.
+    `chunk_size` is the number of refs to wait for at a time; `wait_options` go to `wait`. The error of a task is raised
+    at its turn.
 
     >>> for value in as_completed([train.remote(rate) for rate in rates]):
     ...     print(value)
@@ -31,7 +31,7 @@ def _as_completed(waiting: list[Any], chunk_size: int, yield_refs: bool, wait_op
 
 
 def _ready(waiting: list[Any], most: int, wait_options: dict[str, Any]) -> tuple[list[Any], list[Any]]:
-    """Waits for one ref and takes what else is ready by then, up to `most`."""
+    """Wait for one ref, and also take other refs that are ready by then, up to `most`."""
     ready, rest = nbaccel.wait(waiting, num_returns=1, **wait_options)
     if rest and most > 1:
         more, rest = nbaccel.wait(rest, num_returns=min(most - 1, len(rest)), **{**wait_options, "timeout": 0})

@@ -1,7 +1,7 @@
-"""Never wait without a reason: `probe` says what a request would meet, `explain` why something waits.
+"""Never wait without a reason: `probe` says whether a request could start, `explain` why something waits.
 
-Both ask the engine, which asks the very books that refuse a demand. Quantities are in whole resources, times are Unix
-seconds. What an engine cannot know is said to be unknown, never guessed.
+Both ask the engine, which uses the same books that refuse a demand. Quantities are in whole resources, times are Unix
+seconds. A fact that an engine cannot know is called unknown and never guessed.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def explain(what: ObjectRef[Any] | ObjectRefGenerator | ActorHandle | PlacementG
 
 
 def explain(what: Any = None) -> Explanation | list[Explanation]:
-    """Why this ref's task, this actor or this placement group is where it is; without an argument, all that waits.
+    """Explain the state of this ref's task, this actor or this placement group; without an argument, of all that waits.
 
-    A hex id, as views show it, will do as well. Raises TypeError for anything else.
+    A hex id, as views show it, works as well. Raises TypeError for anything else.
 
     >>> nbaccel.explain(ref)
     train (cell [4] line 2) asks for 1 CPU and 1 GPU: 0 of 2 GPUs are free; held by task …
@@ -80,7 +80,7 @@ def _checked_hex(text: str) -> str:
 
 
 def recycle() -> int:
-    """End the idle worker processes that have run code, with all that they may keep; returns how many there were."""
+    """End the idle worker processes that have run code, with everything they keep. Returns their number."""
     return engines.current().recycle()
 
 
@@ -105,13 +105,13 @@ def probe(
 ) -> Probe:
     """Whether a task with these options would start now: true or false, with a sentence that says why.
 
-    What is asked is what a task with these options asks: one CPU unless `num_cpus` says otherwise, and no GPU unless
-    one is named; `memory` is in bytes. `probe()` that names nothing asks for one GPU. The answer is at hand in the
-    head, so asking costs a message. With `timeout_s` (seconds), what is busy or unknown is tried: an empty task waits
-    in line for as long. `verify` is run on the device, to prove that its driver works; what it returns is `.value`,
-    what it raises makes the probe false and is `.error`.
+    The probe asks for the same resources as a task with these options: one CPU unless `num_cpus` says otherwise, and a
+    GPU only if one is named; `memory` is in bytes. `probe()` without options asks for one GPU. The head knows the
+    answer, so a probe costs one message. With `timeout_s` (seconds), a busy or unknown demand is tried: an empty task
+    waits in line for as long. `verify` runs on the device, to prove that its driver works; `.value` is its result. If
+    it raises an error, the probe is false and `.error` is that error.
 
-    Raises ValueError for quantities that a family does not give out, TypeError for a keyword that there is not.
+    Raises ValueError for quantities that a family does not give out, and TypeError for an unknown keyword.
 
     >>> if nbaccel.probe(num_gpus=1, accelerator_type="A100"): ...
     >>> nbaccel.probe(num_cpus=8, memory=64 * 2**30, label_selector={"zone": "a"})
@@ -142,7 +142,7 @@ def probe(
 
 
 def _tried(options: TaskOptions, verify: Callable[[], Any] | None, patience_s: float, before: Probe) -> Probe:
-    """Waits in line with a task of the same demand; what it says is the proof."""
+    """Wait in line with a task of the same demand; its result is the proof."""
     engine = engines.current()
     began = time.monotonic()
     ref = engine.submit(RemoteFunction(verify or _nothing, options), options, (), {})
@@ -164,7 +164,7 @@ def _tried(options: TaskOptions, verify: Callable[[], Any] | None, patience_s: f
 
 
 def _came_too_late(options: TaskOptions, patience_s: float, before: Probe) -> Probe:
-    """It was busy for all that time, or `verify` hangs on the device."""
+    """The verdict after the timeout: the device was busy, or `verify` hangs on it."""
     if before:
         sentence = f"{before.asks} was free, but verify has not come back for {patience_s:g} s: the driver may hang."
         return Probe(Verdict.BROKEN, sentence, before.asks)
@@ -174,4 +174,4 @@ def _came_too_late(options: TaskOptions, patience_s: float, before: Probe) -> Pr
 
 
 def _nothing() -> None:
-    """What a probe without `verify` runs."""
+    """The function that a probe without `verify` runs."""

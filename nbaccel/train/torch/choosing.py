@@ -1,4 +1,4 @@
-"""Which torch devices a worker computes on, and which backend connects the ranks.
+"""Chooses the torch devices of a worker and the backend that connects the ranks.
 
 ```
   what the worker holds          torch has it       torch has it not, and the device is
@@ -60,7 +60,7 @@ _KNOWN = ("GPU", *_BY_RESOURCE)
 class WorkerDevices:
     """The devices of a worker as torch names them, and its backend.
 
-    note  a sentence where that is not what one would expect, or ""
+    note  a sentence that explains a surprising choice, or ""
     """
 
     devices: tuple[str, ...]
@@ -69,7 +69,7 @@ class WorkerDevices:
 
 
 def choose(torch: Any, seat: Seat, kinds: Mapping[str, str]) -> WorkerDevices:
-    """What a worker computes on. Raises RuntimeError for a device that is there and that torch cannot use."""
+    """Choose a worker's devices and backend. Raises RuntimeError for a real device that torch cannot use."""
     resource = next((name for name in _KNOWN if seat.device_index.get(name)), None)
     if resource is None:
         if seat.facts.device_ids.get("TPU"):

@@ -1,4 +1,4 @@
-"""prepare_data_loader: each rank reads its own part, and batches come on its device."""
+"""prepare_data_loader: each rank reads its own part of the data, and its batches are on its device."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def prepare_data_loader(
     move_to_device: bool | torch.device = True,
     auto_transfer: bool = True,
 ) -> DataLoader[Any]:
-    """A loader of this rank's part of the data, whose batches are on this worker's device.
+    """Return a loader for this rank's part of the data, with batches on this worker's device.
 
     add_dist_sampler  with several ranks, a DistributedSampler; the data are shuffled if they were. Each pass over the
                       loader is shuffled anew, unless you call `loader.sampler.set_epoch(epoch)` yourself
     move_to_device    True, False, or a device
     auto_transfer     memory is pinned and copies do not block, on CUDA
 
-    All other options of the loader are kept (Ray Train drops some). Raises ValueError for a batch sampler of your own,
-    which nobody can divide.
+    All other options of the loader are kept (Ray Train drops some). Raises ValueError for your own batch sampler,
+    because its batches cannot be divided among ranks.
     """
     session = current("prepare_data_loader")
     device = move_to_device if isinstance(move_to_device, torch.device) else get_device() if move_to_device else None

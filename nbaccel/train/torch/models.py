@@ -1,4 +1,4 @@
-"""prepare_model: a model on its device, and wrapped so that all ranks train the same one."""
+"""prepare_model: moves a model to its device and wraps it, so that all ranks train the same model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def prepare_model(
     parallel_strategy: str | None = "ddp",
     parallel_strategy_kwargs: dict[str, Any] | None = None,
 ) -> torch.nn.Module:
-    """The model on this worker's device, wrapped for training by several ranks.
+    """Move the model to this worker's device and wrap it for training by several ranks.
 
     move_to_device            True, False, or a device
     parallel_strategy         "ddp": DistributedDataParallel. "fsdp": `fully_shard`, or FullyShardedDataParallel where

@@ -1,4 +1,4 @@
-"""enable_reproducibility: the same run gives the same numbers again, as far as torch can promise it."""
+"""enable_reproducibility: makes a repeated run give the same numbers, as far as torch guarantees it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import sys
 def enable_reproducibility(seed: int = 0) -> None:
     """Seed torch, random and (if it is loaded) numpy, and let torch use only algorithms that are deterministic.
 
-    Call it first in the training function. Slower, and an error for an operation that has no such algorithm.
+    Call it first in the training function. Training becomes slower, and an operation without a deterministic algorithm
+    raises an error.
     """
     import torch
 

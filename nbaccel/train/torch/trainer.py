@@ -1,4 +1,4 @@
-"""TorchTrainer: DataParallelTrainer with a process group of torch's."""
+"""TorchTrainer: a DataParallelTrainer with a process group of torch."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class TorchBackend(Backend):
 class TorchConfig(BackendConfig):
     """How the ranks are connected.
 
-    backend      None: by the devices (see nbaccel.train.torch.choosing). A name, or "cpu:gloo,cuda:nccl"
+    backend      None: chosen by the devices (see nbaccel.train.torch.choosing). A name, or "cpu:gloo,cuda:nccl"
     init_method  "env" or "tcp", as in Ray Train; the ranks meet at the same store either way
-    timeout_s    of collective operations, in seconds
-    share_devices  ours: False lets each worker see only its own devices; its first is cuda:0 then
+    timeout_s    the timeout of collective operations, in seconds
+    share_devices  not in Ray: False lets each worker see only its own devices; its first device is then cuda:0
     """
 
     backend: str | None = None
@@ -52,7 +52,7 @@ class TorchConfig(BackendConfig):
 class TorchTrainer(DataParallelTrainer):
     """Run a PyTorch training function in all workers of a gang, with a process group that is ready when it begins.
 
-    As DataParallelTrainer, and `torch_config`: how the ranks are connected.
+    The options are those of DataParallelTrainer, and `torch_config`: how the ranks are connected.
 
     >>> def train_func():
     ...     model = nbaccel.train.torch.prepare_model(torch.nn.Linear(4, 1))

@@ -9,7 +9,7 @@
 ...         return array
 
 torch carries them out (`pip install torch`): "gloo" for arrays in memory, "nccl" for those on NVIDIA devices. Tensors
-are numpy arrays, torch tensors, or what speaks DLPack (cupy), and are changed in place.
+are numpy arrays, torch tensors or objects with DLPack (cupy), and are changed in place.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def create_collective_group(
     group_name: str = "default",
     gloo_timeout: int = 30000,
 ) -> None:
-    """From outside: make a group of these actors, each with its rank. Returns when all have joined."""
+    """Make a group of these actors from outside, each with its rank. Returns when all have joined."""
     if len(actors) != len(ranks):
         raise RuntimeError(f"Each actor needs one rank, but there are {len(actors)} actors and {len(ranks)} ranks.")
     if sorted(ranks) != list(range(world_size)):
@@ -177,7 +177,7 @@ def _join(_actor: Any, *arguments: Any) -> None:
 
 
 def destroy_collective_group(group_name: str = "default") -> None:
-    """Leave a group; nothing happens for one that this process is not in."""
+    """Leave a group. Nothing happens if this process is not in it."""
     _check_inside()
     _groups.pop(group_name, None)
 
@@ -199,7 +199,7 @@ def get_collective_group_size(group_name: str = "default") -> int:
 
 
 def get_group_handle(group_name: str = "default") -> GroupMembership:
-    """This process's membership. Raises RuntimeError outside of the group."""
+    """This process's membership. Raises RuntimeError if it is not in the group."""
     _check_inside()
     if group_name not in _groups:
         raise RuntimeError(
@@ -221,13 +221,13 @@ def _check_inside() -> None:
 
 
 def allreduce(tensor: Any, group_name: str = "default", op: ReduceOp = ReduceOp.SUM) -> None:
-    """Every member's tensor becomes the sum (or what `op` says) of all."""
+    """Replace every member's tensor with the sum (or another `op`) of all."""
     group, own = get_group_handle(group_name), _as_torch(tensor)
     _reduced(group, own, op)
 
 
 def reduce(tensor: Any, dst_rank: int = 0, group_name: str = "default", op: ReduceOp = ReduceOp.SUM) -> None:
-    """The tensor of `dst_rank` becomes the sum (or what `op` says) of all."""
+    """Replace the tensor of `dst_rank` with the sum (or another `op`) of all."""
     dist = _distributed()
     group, own = get_group_handle(group_name), _as_torch(tensor)
     _check_rank(group, dst_rank)
@@ -238,7 +238,7 @@ def reduce(tensor: Any, dst_rank: int = 0, group_name: str = "default", op: Redu
 
 
 def broadcast(tensor: Any, src_rank: int = 0, group_name: str = "default") -> None:
-    """Every member's tensor becomes that of `src_rank`."""
+    """Replace every member's tensor with that of `src_rank`."""
     dist = _distributed()
     group, own = get_group_handle(group_name), _as_torch(tensor)
     _check_rank(group, src_rank)
@@ -248,7 +248,7 @@ def broadcast(tensor: Any, src_rank: int = 0, group_name: str = "default") -> No
 
 
 def allgather(tensor_list: list[Any], tensor: Any, group_name: str = "default") -> None:
-    """Every member's `tensor_list` gets the tensors of all, in the order of ranks."""
+    """Fill every member's `tensor_list` with the tensors of all, in the order of ranks."""
     group, own = get_group_handle(group_name), _as_torch(tensor)
     group.process_group.allgather([_list_as_torch(group, tensor_list)], [own]).wait()
 
@@ -256,7 +256,7 @@ def allgather(tensor_list: list[Any], tensor: Any, group_name: str = "default") 
 def reducescatter(
     tensor: Any, tensor_list: list[Any], group_name: str = "default", op: ReduceOp = ReduceOp.SUM
 ) -> None:
-    """Of the sum (or what `op` says) of all members' `tensor_list`, each gets the part of its own rank."""
+    """Sum (or another `op`) the `tensor_list` of all members; each member gets the part of its own rank."""
     torch = _torch()
     group, own = get_group_handle(group_name), _as_torch(tensor)
     together = torch.stack(_list_as_torch(group, tensor_list))
@@ -265,18 +265,18 @@ def reducescatter(
 
 
 def barrier(group_name: str = "default") -> None:
-    """Wait until every member has come here."""
+    """Wait until every member has called this."""
     get_group_handle(group_name).process_group.barrier().wait()
 
 
 def send(tensor: Any, dst_rank: int, group_name: str = "default") -> None:
-    """To one other member, which calls recv()."""
+    """Send a tensor to one other member, which calls recv()."""
     group = _with_other(group_name, dst_rank)
     group.process_group.send([_as_torch(tensor)], dst_rank, 0).wait()
 
 
 def recv(tensor: Any, src_rank: int, group_name: str = "default") -> None:
-    """From one other member, which calls send(); `tensor` has the right shape and type already."""
+    """Receive a tensor from one other member, which calls send(). `tensor` must have its shape and type."""
     group = _with_other(group_name, src_rank)
     group.process_group.recv([_as_torch(tensor)], src_rank, 0).wait()
 

@@ -1,10 +1,10 @@
-"""What there is in the cluster and in which state: tasks, actors, objects, nodes, workers, placement groups, jobs.
+"""The tasks, actors, objects, nodes, workers, placement groups and jobs of the cluster, with their states.
 
 >>> [task.why for task in list_tasks(filters=[("state", "=", "PENDING_NODE_ASSIGNMENT")])]
 ['waits for 1 GPU: 2 of 2 are held by train (cell [7])']
 
-Questions go to this process's own cluster: `address`, `timeout` and `raise_on_missing_output` are taken as Ray takes
-them and change nothing. Answers always have all details.
+Questions go to this process's own cluster: `address`, `timeout` and `raise_on_missing_output` are accepted as in
+Ray and have no effect. Answers always have all details.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def list_tasks(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> list[TaskState]:
-    """Tasks, running ones first; each that waits says why. `filters` are tuples such as ("state", "=", "RUNNING")."""
+    """Tasks, running ones first; waiting ones say why. `filters` are tuples such as ("state", "=", "RUNNING")."""
     return _list(TaskState, filters, limit)
 
 
@@ -65,7 +65,7 @@ def list_actors(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> list[ActorState]:
-    """Actors, also those that died not long ago."""
+    """Actors, including those that died recently."""
     return _list(ActorState, filters, limit)
 
 
@@ -78,7 +78,7 @@ def list_nodes(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> list[NodeState]:
-    """Nodes, also removed ones."""
+    """Nodes, including removed ones."""
     return _list(NodeState, filters, limit)
 
 
@@ -91,7 +91,7 @@ def list_workers(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> list[WorkerState]:
-    """Worker processes that live."""
+    """Living worker processes."""
     return _list(WorkerState, filters, limit)
 
 
@@ -104,7 +104,7 @@ def list_objects(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> list[ObjectState]:
-    """Objects that somebody holds, with their sizes and where their bytes are."""
+    """Objects that somebody refers to, with their sizes and locations."""
     return _list(ObjectState, filters, limit)
 
 
@@ -117,7 +117,7 @@ def list_placement_groups(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> list[PlacementGroupState]:
-    """Placement groups, also removed ones."""
+    """Placement groups, including removed ones."""
     return _list(PlacementGroupState, filters, limit)
 
 
@@ -130,7 +130,7 @@ def list_jobs(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> list[JobState]:
-    """Drivers, also those that have left."""
+    """Drivers, including those that have left."""
     return _list(JobState, filters, limit)
 
 
@@ -156,7 +156,7 @@ def list_cluster_events(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> list[dict[str, Any]]:
-    """What a person should have looked at: demands that can never be met, lost devices, leaks."""
+    """Events that need attention: impossible requests, lost devices, leaks."""
     return [event.asdict() for event in _list(ClusterEventState, filters, limit)]
 
 
@@ -171,7 +171,7 @@ def _one(kind: type[R], column: str, id: str) -> R | None:
 def get_task(
     id: str | ObjectRef[Any], address: str | None = None, timeout: float = 30, _explain: bool = False
 ) -> TaskState | None:
-    """A task by its id, or by a ref that it makes; None when it is not known, or ended long ago."""
+    """A task by its id or by one of its refs; None if it is unknown or ended long ago."""
     return _one(TaskState, "task_id", id.task_id().hex() if isinstance(id, ObjectRef) else id)
 
 
@@ -265,10 +265,10 @@ def get_log(
     _interval: float | None = None,
     filter_ansi_code: bool = False,
 ) -> Iterator[str]:
-    """The last `tail` lines (-1: all) of a log file, or of what a task's or actor's worker has printed.
+    """The last `tail` lines (-1: all) of a log file, or of the output of a task's or actor's worker.
 
-    `filter_ansi_code` takes colours and cursor moves out. A worker's two outputs are one log, so that `suffix` chooses
-    nothing; logs of all nodes are read here, so that `address`, `node_id`, `node_ip` and `timeout` choose nothing.
+    `filter_ansi_code` removes colours and cursor moves. A worker's two outputs are one log, so `suffix` has no effect.
+    The logs of all nodes are read here, so `address`, `node_id`, `node_ip` and `timeout` have no effect.
 
     Raises ValueError when nothing says whose log is wanted, RayStateApiException when there is no such log,
     NotImplementedError for `follow`.
