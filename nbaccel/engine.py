@@ -12,7 +12,7 @@ import importlib
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from nbaccel import exceptions
 
@@ -30,11 +30,14 @@ if TYPE_CHECKING:
         RemoteFunction,
     )
     from nbaccel.views.explanations import Explanation, Probe
+    from nbaccel.views.question import Question
     from nbaccel.views.snapshot import Snapshot
     from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 RAY_VERSION = "2.60.0"  # whose names and meanings are kept
 Returned = Any  # an ObjectRef, a list of them, an ObjectRefGenerator, or None, as num_returns says
+
+A = TypeVar("A")
 
 
 class TaskPromise(Protocol):
@@ -220,6 +223,9 @@ class ViewPromise(Protocol):
         """Ask something, such as "stop", of whoever publishes the record of this id. Raises ValueError without one."""
 
     def logs(self, task_id: str | None, *, tail: int) -> str: ...
+
+    def history(self, asked: Question[A]) -> A:
+        """What was: the answer to `ReadRuns`, `ReadAccounting` or `ReadReadings`."""
 
 
 class Engine(

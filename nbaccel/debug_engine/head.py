@@ -20,6 +20,7 @@ from nbaccel.local_engine.driver.engine import hello
 from nbaccel.local_engine.head.actors import Actors
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.cluster_answers import ClusterAnswers
+from nbaccel.local_engine.head.cluster_history import ClusterHistory
 from nbaccel.local_engine.head.connections import Handler
 from nbaccel.local_engine.head.devices.node_devices import head_spec, offered_of
 from nbaccel.local_engine.head.devices.nodes import Nodes
@@ -109,8 +110,9 @@ class DebugHead:
         self.questions = QuestionTable(self._send, freshen=lambda then: then())
         self.actors = Actors(
             self.scheduler, self.objects, self.tell, unpin=self._arguments.unpin, free_unheld=self.collect,
-            settled=self.questions.ask_again,
+            settled=self.questions.ask_again, lived=lambda actor: self._history.lived(actor),
         )  # fmt: skip
+        self._history = ClusterHistory(self.scheduler, self.actors.by_id, lambda: self.nodes.lanes(), time.time())
         self.groups: Groups[int] = Groups(
             self.scheduler, self.tell, lambda id, owner, value: self.delivery.fill(id, value, [], CLIENT)
         )
@@ -128,7 +130,7 @@ class DebugHead:
         )  # fmt: skip
         self.conclusions = Conclusions(
             self.scheduler, self.objects, self.delivery, self._lineage, self._arguments, self._streams, self.actors,
-            Untold(), {}, self.tell,
+            Untold(), {}, self.tell, self._history.ended,
         )  # fmt: skip
         self._submissions = SubmissionIntake(
             self.objects, self._arguments, Functions(), self._environments, self.jobs.by_number, self.tell,
@@ -166,6 +168,7 @@ class DebugHead:
             GroupAnswers(self.groups, self.objects, jobs).answers(),
             ClusterAnswers(self.picture, rows, reasons, snapshot=self._snapshot).answers(),
             published.answers(),
+            self._history.answers(),
             [
                 asks.WhenGroupReady.answered_by(self._when_group_ready),
                 asks.Synchronise.answered_by(lambda peer, asked: None),

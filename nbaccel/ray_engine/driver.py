@@ -14,6 +14,7 @@ from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports import unread_error_logs
 from nbaccel.ray_engine.reports.cluster import RayCluster
 from nbaccel.ray_engine.reports.device_memory import DeviceMemory
+from nbaccel.ray_engine.reports.history import RayHistory
 from nbaccel.ray_engine.reports.pictures import Pictures
 from nbaccel.ray_engine.reports.ray_answers import RayAnswers
 from nbaccel.ray_engine.reports.reports import Reports
@@ -74,6 +75,7 @@ class RayEngine:
         self._pictures = pictures = Pictures(session, actors, reports, self._submissions, self._published)
         self._devices = DeviceMemory(lambda: pictures.picture(metrics=False), actors.agent)
         self._watching = watching = PictureWatching(reports, pictures, in_worker=session.in_worker)
+        self.history = RayHistory(pictures).answer
         self.snapshot = pictures.snapshot
         self.tasks = pictures.tasks
         self.watch = watching.watch

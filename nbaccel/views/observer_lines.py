@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from nbaccel.views.explanations import Explanation
+from nbaccel.views.history.answers import AccountingAnswer, ReadingsAnswer, RunsAnswer
 from nbaccel.views.question import Question
 from nbaccel.views.snapshot import Snapshot, TaskRow
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
@@ -89,7 +90,28 @@ class NotesLine(ObserverLine, tag="notes"):
     notes: list[str]
 
 
-ANSWERS = WelcomeLine | ErrorLine | DoneLine | SnapshotLine | ExplanationsLine | LogsLine | TasksLine | NotesLine
+class RunsLine(ObserverLine, tag="runs"):
+    """What ran when."""
+
+    runs: RunsAnswer
+
+
+class AccountingLine(ObserverLine, tag="accounting"):
+    """Who used the devices."""
+
+    accounting: AccountingAnswer
+
+
+class ReadingsLine(ObserverLine, tag="readings"):
+    """How the devices were."""
+
+    readings: ReadingsAnswer
+
+
+ANSWERS = (
+    WelcomeLine | ErrorLine | DoneLine | SnapshotLine | ExplanationsLine | LogsLine | TasksLine | NotesLine
+    | RunsLine | AccountingLine | ReadingsLine
+)  # fmt: skip
 
 
 # ---- what an observer asks
@@ -149,6 +171,41 @@ class ReadLogs(ObserverQuestion[str], tag="logs"):
 
     def line(self, answer: str) -> LogsLine:
         return LogsLine(answer)
+
+
+class ReadRuns(ObserverQuestion[RunsAnswer], tag="runs"):
+    """Ask what ran from `start` to `end` (Unix seconds; none: from the beginning, until now).
+
+    `since` is the `seq` of the last whole answer for the same window: only what ended after it is told.
+    """
+
+    start: float | None = None
+    end: float | None = None
+    since: int = 0
+
+    def line(self, answer: RunsAnswer) -> RunsLine:
+        return RunsLine(answer)
+
+
+class ReadAccounting(ObserverQuestion[AccountingAnswer], tag="accounting"):
+    """Ask who used the devices, by function and by cell; `since`, the `seq` of an answer, for what has changed."""
+
+    since: int = 0
+
+    def line(self, answer: AccountingAnswer) -> AccountingLine:
+        return AccountingLine(answer)
+
+
+class ReadReadings(ObserverQuestion[ReadingsAnswer], tag="readings"):
+    """Ask for load, memory and power of the last two minutes; `since`, the `seq` of an answer, for what came then.
+
+    They are measured while somebody watches.
+    """
+
+    since: int = 0
+
+    def line(self, answer: ReadingsAnswer) -> ReadingsLine:
+        return ReadingsLine(answer)
 
 
 class ReadNotes(ObserverQuestion[list[str]], tag="notes"):
@@ -216,7 +273,7 @@ QUESTIONS: dict[str, type[ObserverQuestion[Any]]] = {
     kind.tag(): kind
     for kind in (
         TakeSnapshot, WatchSnapshots, Explain, FindTasks, ReadLogs, ReadNotes, CancelTask, EndActor, AskPublisher,
-        AddNode, RemoveNode, StopHead,
+        AddNode, RemoveNode, StopHead, ReadRuns, ReadAccounting, ReadReadings,
     )
 }  # fmt: skip
 _IN_WORDS = {str: "text for {}", int: "a whole number of {}", bool: "true or false for {}"}

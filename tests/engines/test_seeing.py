@@ -14,6 +14,7 @@ from nbaccel.util import as_completed, map_unordered, metrics, state
 from nbaccel.util.multiprocessing import Pool, TimeoutError
 from nbaccel.util.placement_group import placement_group, remove_placement_group
 from nbaccel.util.state.exception import RayStateApiException
+from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRuns
 from nbaccel.views.task_filter import TaskFilter
 from tests.rig import wait_until
 
@@ -423,3 +424,51 @@ def test_failures_are_in_the_picture_and_found_however_much_has_ended_since(nb):
     shown = {row.task_id for row in nb.snapshot().tasks if row.state == "FAILED"}
     assert {ref.task_id().hex() for ref in failed} <= shown
     assert engine.tasks(TaskFilter(states=["running"], text="good")) == engine.tasks(TaskFilter(text="as no row says"))
+
+
+# ---- what was
+
+
+@nbaccel.remote(num_gpus=0.5)
+def use_half_a_gpu(number):
+    return number
+
+
+@nbaccel.remote(num_gpus=0.5)
+def fail_on_half_a_gpu():
+    raise ValueError("on purpose")
+
+
+def test_the_history_counts_every_run_of_a_function_and_what_it_held(nb):
+    engine = nb.engine.current()
+    before = engine.history(ReadAccounting())
+    nb.get([use_half_a_gpu.remote(number) for number in range(4)])
+    with pytest.raises(ValueError, match="on purpose"):
+        nb.get(fail_on_half_a_gpu.remote())
+
+    def rows():
+        return {row.name.rpartition(".")[2]: row for row in engine.history(ReadAccounting(before.seq)).functions}
+
+    def are_counted():
+        used, failed = rows().get("use_half_a_gpu"), rows().get("fail_on_half_a_gpu")
+        return used is not None and failed is not None and (used.runs, failed.failed) == (4, 1)
+
+    wait_until(are_counted, "the runs to be written down")
+    used = rows()["use_half_a_gpu"]
+    assert used.device_seconds == pytest.approx(used.seconds / 2, abs=0.01)
+    assert any("/GPU/" in row.device for row in engine.history(ReadAccounting()).devices)
+
+
+def test_the_history_says_what_ran_on_which_device(nb):
+    engine = nb.engine.current()
+    nb.get([use_half_a_gpu.remote(number) for number in range(4)])
+
+    def drawn():
+        answer = engine.history(ReadRuns())
+        kinds = {kind.index for kind in answer.kinds if kind.function.endswith("use_half_a_gpu")}
+        lanes = [lane for lane in answer.ended if "/GPU/" in answer.lanes[lane.lane]]
+        return sum(abs(bar[3]) if len(bar) > 3 else 1 for lane in lanes for bar in lane.bars if bar[0] in kinds)
+
+    wait_until(lambda: drawn() >= 4, "the runs to be bars of a device's lane")
+    readings = engine.history(ReadReadings())
+    assert len(readings.utilisation) == readings.steps * len(readings.devices)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from nbaccel.engine import Engine
 from nbaccel.handles.options import TaskOptions
@@ -20,8 +20,11 @@ from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
 from nbaccel.views.explanations import Explanation, Probe
 from nbaccel.views.observer_lines import AskPublisher, Explain, FindTasks, ReadLogs, TakeSnapshot
+from nbaccel.views.question import Question
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
+
+A = TypeVar("A")
 
 
 class Asker(Protocol):
@@ -84,6 +87,9 @@ class ClusterView:
 
     def logs(self, task_id: str | None, *, tail: int) -> str:
         return self._link.ask(ReadLogs(task_id, tail))
+
+    def history(self, asked: Question[A]) -> A:
+        return self._link.ask(asked)
 
     def state(self, what: str, limit: int) -> list[dict[str, Any]]:
         """Rows for nbaccel.util.state."""

@@ -36,11 +36,13 @@ class Actors:
         unpin: Callable[[TaskEntry, Task], None],
         free_unheld: Callable[[], None],
         settled: Callable[[bytes], None],
+        lived: Callable[[ActorEntry], None],
     ) -> None:
         self._scheduler = scheduler
         self._objects = objects
         self._tell = tell
         self._unpin = unpin  # lets go of a constructor's arguments
+        self._lived = lived  # is told of an actor that no longer is where it lived
         self.by_id: dict[bytes, ActorEntry] = {}
         self.names = ActorNames(self.by_id, free_unheld=free_unheld, settled=settled)
 
@@ -119,6 +121,8 @@ class Actors:
         actor = self.by_id.get(command.actor_id)
         if actor is None:
             return
+        if actor.state == "ALIVE" and command.state != "ALIVE":
+            self._lived(actor)
         outcomes.note_actor(actor, command)
         if command.state == "DEAD":
             self._died(actor)

@@ -16,6 +16,7 @@ from nbaccel.local_engine.head.actors import Actors
 from nbaccel.local_engine.head.blocked_prints import BlockedPrints
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.cluster_answers import ClusterAnswers
+from nbaccel.local_engine.head.cluster_history import ClusterHistory
 from nbaccel.local_engine.head.connections import Connections, Failed, Handler, Handlers, Hearing
 from nbaccel.local_engine.head.decisions import Decisions
 from nbaccel.local_engine.head.devices.foreign_memory import ForeignMemory
@@ -103,6 +104,7 @@ class Parts:
             unpin=self.arguments.unpin,
             free_unheld=lambda: self.store.give_back(),
             settled=self.questions.ask_again,
+            lived=lambda actor: self.history.lived(actor),
         )
         self.watchers = Watchers(
             self.poll,
@@ -113,6 +115,7 @@ class Parts:
             measure=lambda on: self.devices.watch.measure(on),
             say=lambda peer, line: self.observers.say(peer, line),
         )
+        self.history = ClusterHistory(self.scheduler, self.actors.by_id, lambda: self.nodes.lanes(), life.started_at)
         self._make_workers(arena_fd, zygote)
         self._make_objects()
         self._make_devices()
@@ -191,6 +194,7 @@ class Parts:
             refuse=self._life.refuse_start,
             warn=self.warn_all,
             is_stopping=self._is_stopping,
+            measured=self.history.measured,
         )
         self.nodes = self.devices.nodes
         self.virtual_nodes = HeadVirtualNodes(self.nodes, self.lineage, self.tell)
@@ -275,6 +279,7 @@ class Parts:
             of_node=self.virtual_nodes.environ,
             zygote_for=self.zygotes.key_for,
             act=lambda command: self.orders.act(command),
+            ended=self.history.ended,
         )
         self.tasks = TaskRoom(around)
         self.orders = Orders(
@@ -336,6 +341,7 @@ class Parts:
             self.spoiled_workers.answers(),
             self.cluster_answers.answers(),
             self.published.answers(),
+            self.history.answers(),
             [
                 asks.Synchronise.answered_by(lambda peer, asked: None),
                 asks.Recycle.answered_by(lambda peer, asked: self.workers.recycle()),

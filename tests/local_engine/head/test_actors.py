@@ -30,12 +30,13 @@ class House:
         self.events: list[Any] = []
         self.unpinned: list[bytes] = []
         self.settled: list[bytes] = []
+        self.lived: list[Any] = []
         self.frees = 0
         self.actors = Actors(
             SimpleNamespace(task_record=lambda id: None),  # type: ignore[arg-type]
             self.objects, self.events.append,
             unpin=lambda entry, task: self.unpinned.append(task.task_id),
-            free_unheld=self._free, settled=self.settled.append,
+            free_unheld=self._free, settled=self.settled.append, lived=self.lived.append,
         )  # fmt: skip
         self.table = table_of(*self.actors.answers())
 

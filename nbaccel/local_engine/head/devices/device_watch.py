@@ -27,6 +27,8 @@ FRESH_S = 1.0  # what is younger is not asked for again
 MOST_DEATHS = 3  # of a prober that dies whenever it measures
 LOOK_FOR_LOST_S = 5.0  # a reset may bring a lost device back
 
+Recorded = Callable[[str, Sequence[Device], Sequence[DeviceReading]], None]  # of a node's devices
+
 
 class DeviceWatch:
     """The newest facts of each real device, by its lease key."""
@@ -42,6 +44,7 @@ class DeviceWatch:
         look: Look,
         look_at_leases: Callable[[], None],
         offer: Callable[[Key], None],
+        recorded: Recorded,
     ) -> None:
         self._timers = timers
         self._nodes = nodes
@@ -50,6 +53,7 @@ class DeviceWatch:
         self._note = note
         self._look = look
         self._look_at_leases = look_at_leases  # what do other heads hold of this machine's devices now?
+        self._recorded = recorded  # writes down what was measured
         self._offer = offer  # tells the scheduler what can be had of a device
         self.metrics: dict[str, DeviceReading] = {}
         self.lost: dict[str, str] = {}  # why
@@ -141,6 +145,7 @@ class DeviceWatch:
                 self._is_lost(device, facts.lost)
             elif device.lease_key in self.lost and facts.memory_used_bytes is not None:
                 self._is_back(device)
+        self._recorded(self._nodes.node_id.hex(), devices, metrics)
         self._audience.changed()
 
     # ---- losses

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from nbaccel.accelerators import Detection, Device, DeviceKind, NodeDevices
 from nbaccel.host_address import host_address
 from nbaccel.local_engine.head.decisions import Tell
@@ -52,6 +54,13 @@ class Nodes:
     def assigned_real(self, node_id: bytes, assigned: Assigned) -> list[Device]:
         """Those of them that exist."""
         return [device for device in self.assigned(node_id, assigned) if device.kind is DeviceKind.REAL]
+
+    def lanes(self) -> Iterator[tuple[str, str, str]]:
+        """Node, resource and id of each device of the nodes that are there."""
+        for node_id, offered in self.devices.items():
+            if node_id not in self.gone:
+                for resource, devices in offered.devices.items():
+                    yield from ((node_id.hex(), resource, device.id) for device in devices)
 
     def real(self) -> list[Device]:
         """The devices of this machine that exist and are offered."""

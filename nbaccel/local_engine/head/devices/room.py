@@ -11,7 +11,7 @@ from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.device_leases import DeviceLeases
 from nbaccel.local_engine.head.devices.device_looks import DeviceLooks
-from nbaccel.local_engine.head.devices.device_watch import DeviceWatch
+from nbaccel.local_engine.head.devices.device_watch import DeviceWatch, Recorded
 from nbaccel.local_engine.head.devices.node_devices import NodeSetup
 from nbaccel.local_engine.head.devices.nodes import Key, Nodes
 from nbaccel.local_engine.head.notes import Note
@@ -37,6 +37,7 @@ class DeviceRoom:
         refuse: Callable[[str], None],
         warn: Callable[[str, str], None],
         is_stopping: Callable[[], bool],
+        measured: Recorded,
     ) -> None:
         self._tell = tell
         self._audience = audience
@@ -61,6 +62,7 @@ class DeviceRoom:
             look=self.looks.look,
             look_at_leases=self.look_at_leases,
             offer=self.offer,
+            recorded=measured,
         )
         self.setup = NodeSetup(
             timers,

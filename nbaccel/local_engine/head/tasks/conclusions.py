@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from nbaccel.local_engine import wire
@@ -47,6 +47,7 @@ class Conclusions:
         unread_errors: ErrorNews,
         endings: Mapping[bytes, Ending],
         tell: Tell,
+        ended: Callable[[Task], None],
     ) -> None:
         self._scheduler = scheduler
         self._objects = objects
@@ -58,6 +59,7 @@ class Conclusions:
         self._unread_errors = unread_errors
         self._endings = endings  # of dead workers
         self._tell = tell
+        self._ended = ended  # is told of each task that is over
         self._ready: list[bytes] = []
 
     def take_ready(self) -> list[bytes]:
@@ -69,6 +71,7 @@ class Conclusions:
         """The task has returned: its results go to those who wait."""
         entry: TaskEntry = command.task.payload
         results = entry.results
+        self._ended(command.task)
         if results is not None:
             self._write_results(command.task, entry, results)
         entry.results = None
@@ -124,6 +127,7 @@ class Conclusions:
         """Write an argument's error as the results of a task that never ran."""
         entry: TaskEntry = task.payload
         outcomes.note_failed_argument(entry, self._scheduler.task_record(task_of(id)), time.time())
+        self._ended(task)
         if task.kind is TaskKind.ACTOR_CREATION:
             self.creation_failed(entry, value)
         self._write_results(task, entry, outcomes.same_for_all(entry, value))
@@ -133,6 +137,7 @@ class Conclusions:
         """The task ends without having returned: its error takes the place of its results."""
         task, entry = command.task, command.task.payload
         outcomes.note_failure(entry, command, time.time())
+        self._ended(task)
         if task.kind is TaskKind.ACTOR_CREATION:
             self._unread_errors.constructor_failed(entry)
         actor = self._actors.by_id.get(command.actor_id or task.actor_id or b"")

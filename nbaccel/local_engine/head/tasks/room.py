@@ -33,6 +33,7 @@ from nbaccel.local_engine.head.until_done import UntilDone
 from nbaccel.local_engine.head.worker_processes import WorkerProcesses
 from nbaccel.scheduling.commands import Command
 from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.scheduling.terms import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,7 @@ class Around:
     of_node: Mapping[bytes, dict[str, str]]
     zygote_for: Callable[[str, str], str]
     act: Callable[[Command], None]
+    ended: Callable[[Task], None]
 
 
 class TaskRoom:
@@ -166,4 +168,5 @@ def _conclusions(around: Around, streams: StreamRelay) -> Conclusions:
         around.unread_errors,
         around.workers.endings,
         around.tell,
+        around.ended,
     )

@@ -50,6 +50,7 @@ class Place:
         self.refused: list[str] = []
         self.warned: list[str] = []
         self.is_known = False
+        self.measured: list[tuple[str, list[Device], list[Any]]] = []
         self.room = DeviceRoom(
             self.clock,
             self.helpers,
@@ -61,6 +62,7 @@ class Place:
             refuse=self.refused.append,
             warn=lambda kind, words: self.warned.append(words),
             is_stopping=lambda: False,
+            measured=lambda node_id, devices, metrics: self.measured.append((node_id, list(devices), list(metrics))),
         )
         self.nodes = self.room.nodes
 

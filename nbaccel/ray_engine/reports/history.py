@@ -1,0 +1,116 @@
+"""The history of a Ray cluster: what tasks have reported, written down whenever a view asks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from nbaccel.ray_engine.reports.pictures import Pictures
+from nbaccel.ray_engine.reports.reports import MOST_NOTES
+from nbaccel.views.history.book import HistoryBook
+from nbaccel.views.history.readings import DeviceLoad
+from nbaccel.views.history.run import PastRun, lane_of
+from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRuns
+from nbaccel.views.question import Question
+from nbaccel.views.snapshot import DeviceRow, Snapshot, TaskRow
+from nbaccel.views.tables import ENDED
+
+A = TypeVar("A")
+
+
+class RayHistory:
+    """The book of one process. It knows the runs that the collector still knew when it was asked."""
+
+    def __init__(self, pictures: Pictures) -> None:
+        self._pictures = pictures
+        self._began_at = time.time()
+        self._book = HistoryBook(self._began_at)
+        self._written: dict[tuple[str, int], None] = {}  # runs that are in the book
+
+    def answer(self, asked: Question[A]) -> A:
+        """What one of the questions about history is answered."""
+        return self._answered(asked)  # type: ignore[no-any-return]
+
+    def _answered(self, asked: Question[Any]) -> Any:
+        now = time.time()
+        if isinstance(asked, ReadReadings):
+            snapshot = self._pictures.picture(metrics=True)
+            self._book.measured(now, [_reading(row) for row in snapshot.devices if row.metrics is not None])
+            return self._book.readings(now, asked.since)
+        self._pictures.snapshot()  # takes in what there is to know
+        snapshot = self._pictures.picture(metrics=False, rows=MOST_NOTES)
+        self._write_down(snapshot)
+        running = list(_running(snapshot))
+        if isinstance(asked, ReadAccounting):
+            for row in snapshot.devices:
+                self._book.has_device(lane_of(row.node_id, row.resource, row.id), self._began_at)
+            return self._book.accounting(now, asked.since, running)
+        if isinstance(asked, ReadRuns):
+            waits = [row.submitted_at for row in snapshot.tasks if _waits(row) and row.submitted_at is not None]
+            start = self._began_at if asked.start is None else asked.start
+            return self._book.runs(now, (start, asked.end or now), asked.since, running, waits)
+        raise TypeError(f"{type(asked).__name__} is no question about history.")
+
+    def _write_down(self, snapshot: Snapshot) -> None:
+        """The runs that have ended since the last time."""
+        for row in snapshot.tasks:
+            key = (row.task_id, row.attempt)
+            if row.state not in ENDED or key in self._written or row.finished_at is None:
+                continue
+            self._written[key] = None
+            if row.started_at is not None and row.kind != "actor creation":
+                self._book.ended(_run(row))
+        for old in list(self._written)[: -2 * MOST_NOTES]:
+            del self._written[old]
+
+
+def _running(snapshot: Snapshot) -> Iterator[PastRun]:
+    for row in snapshot.tasks:
+        goes_on = row.started_at is not None and row.finished_at is None and row.state not in ENDED
+        if goes_on and row.kind != "actor creation":
+            yield _run(row)
+    for actor in snapshot.actors:
+        if actor.state == "ALIVE" and actor.since is not None and any(actor.device_ids.values()):
+            lanes = _lanes(actor.node_id, actor.device_ids, actor.demand)
+            cell, id = actor.cell, actor.actor_id
+            yield PastRun(actor.class_name, cell, actor.job, "ALIVE", lanes, id, None, actor.since, is_task=False)
+
+
+def _run(row: TaskRow) -> PastRun:
+    return PastRun(
+        row.function or row.name,
+        row.cell,
+        row.job,
+        row.state,
+        _lanes(row.node_id, row.device_ids, row.demand),
+        row.task_id,
+        row.submitted_at,
+        row.started_at or 0.0,
+        row.finished_at,
+        holds=row.kind == "task",
+    )
+
+
+def _lanes(
+    node_id: str | None, device_ids: dict[str, list[str]], demand: dict[str, float]
+) -> tuple[tuple[str, float], ...]:
+    return tuple(
+        (lane_of(node_id or "", resource, id), demand.get(resource, len(ids)) / len(ids))
+        for resource, ids in device_ids.items()
+        for id in ids
+    )
+
+
+def _waits(row: TaskRow) -> bool:
+    return row.state.startswith("PENDING")
+
+
+def _reading(row: DeviceRow) -> DeviceLoad:
+    metrics = row.metrics
+    assert metrics is not None
+    total = metrics.memory_total_bytes or row.memory_bytes
+    share = metrics.memory_used_bytes / total if metrics.memory_used_bytes is not None and total else None
+    return DeviceLoad(
+        lane_of(row.node_id, row.resource, row.id), metrics.utilisation_percent, share, metrics.power_watts
+    )

@@ -1,0 +1,112 @@
+"""What the history answers: plain records, the same for drivers and observers.
+
+Each has `seq`, to be asked with as `since` the next time, and `pause_s`: how long to wait before that, so that an open
+view costs at most 2 KB a second.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class RunKind(msgspec.Struct):
+    """What runs have in common that may be one bar. A bar refers to it by `index`."""
+
+    index: int
+    function: str
+    cell: str
+    job: int
+    state: str
+
+
+class LaneRuns(msgspec.Struct):
+    """The bars of one lane, by their beginnings.
+
+    A bar is `[kind, from, took, number, shade, waited]`, with times in milliseconds: `from` since the answer's
+    `origin`, `waited` the longest wait before it. `number` is how many runs it stands for; below 0, -12 say, it stands
+    for 12 of several kinds, the longest of them of this one. What is left out at the end of a bar is 1 for the number
+    and 0 for the others.
+    """
+
+    lane: int
+    bars: list[list[int]]
+
+
+class RunsAnswer(msgspec.Struct):
+    """The runs in a window of time: alike ones that are short are one bar, and none is left out.
+
+    A `whole` answer has all bars. Another has those of the runs that ended after the whole answer whose `seq` was asked
+    with: they take the place of those that came in between.
+    """
+
+    seq: int
+    pause_s: float
+    time: float
+    origin: float
+    whole: bool
+    grain_s: float  # shorter runs were merged
+    kinds: list[RunKind]  # that the bars name
+    lanes: dict[int, str]  # `<node>/<resource>/<id>` of a device (12 digits of its node), or "cpu"
+    ended: list[LaneRuns]
+    running: list[LaneRuns]  # the runs that are under way, up to `time`
+    waiting: list[float]  # how many tasks waited in the mean, in steps of `waiting_step_s` from `waiting_from` on
+    waiting_from: float
+    waiting_step_s: float
+
+
+class AccountRow(msgspec.Struct):
+    """What a function, or a cell, has used until the answer's time; it goes on using `devices` of them."""
+
+    name: str
+    job: int
+    runs: int  # with those that are under way
+    failed: int
+    running: int
+    seconds: float  # of all runs, added up
+    device_seconds: float  # half a device for 10 s is 5
+    devices: float  # held now
+
+
+class DeviceAccount(msgspec.Struct):
+    """How long a device was held since it was known; half of it for 10 s is 5."""
+
+    device: str  # as the name of its lane
+    since: float
+    held_seconds: float
+    devices: float  # held now: 0.5 is half of it
+
+
+class AccountingAnswer(msgspec.Struct):
+    """Who used the devices: the rows that have changed since the asked `since`, those that used most first."""
+
+    seq: int
+    pause_s: float
+    time: float
+    functions: list[AccountRow]
+    cells: list[AccountRow]
+    devices: list[DeviceAccount]  # those that were held least first
+    known_seconds: float  # of all devices, since they were known
+    held_seconds: float  # of it
+    left_out: int  # rows that did not fit
+
+
+class ReadingsAnswer(msgspec.Struct):
+    """Load, memory and power of the devices: a letter for each step, one device after the other in each text.
+
+    The letters `A-Za-z0-9+/` are 0 to 63 of 63 parts of 100 %, of all memory, of `power_watts`; `.` is unknown. Step n
+    begins n × `step_s` after `origin`.
+    """
+
+    seq: int
+    pause_s: float
+    time: float
+    origin: float
+    step_s: float
+    first: int  # the number of the first step
+    steps: int  # of each device
+    power_watts: float
+    prefix: str  # of the names of all lanes
+    devices: list[str]  # what follows in each
+    utilisation: str
+    memory: str
+    power: str

@@ -1,0 +1,28 @@
+"""One run, as an engine tells the history of it."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class PastRun(msgspec.Struct, frozen=True):
+    """A task or a call from its start to its end, or an actor for as long as it lives on its devices."""
+
+    function: str  # or class
+    cell: str
+    job: int
+    state: str  # as snapshots say it: "FINISHED", "FAILED", "CANCELLED", "RUNNING", "ALIVE"
+    devices: tuple[tuple[str, float], ...]  # lane and amount of each, see `lane_of`
+    id: str  # hex: its shade
+    submitted: float | None  # Unix seconds, as all below
+    started: float
+    ended: float | None = None  # while it goes on
+    is_task: bool = True  # an actor's life is none
+    number: int = 1  # of runs that this stands for: alike ones that came one after the other within one grain
+    seconds: float | None = None  # of all of them, where they are several
+    holds: bool = True  # what it has is its own: a call uses what its actor holds
+
+
+def lane_of(node_id: str, resource: str, id: str) -> str:
+    """The name of a device's lane."""
+    return f"{node_id[:12]}/{resource}/{id}"

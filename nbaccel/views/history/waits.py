@@ -1,0 +1,65 @@
+"""How many tasks waited when: means over steps of time, whose number is fixed and whose width grows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+STEPS = 240
+FIRST_STEP_S = 0.5
+
+
+class Waits:
+    """Adds up waits, each in constant time; sums are made when they are asked for."""
+
+    def __init__(self) -> None:
+        self.origin: float | None = None
+        self.step_s = FIRST_STEP_S
+        self._levels = [0.0] * (STEPS + 1)  # by how much the number changes where a step begins
+        self._parts = [0.0] * (STEPS + 1)  # of waits that begin or end inside of a step, their share of it
+
+    def add(self, began: float, ended: float, number: int = 1) -> None:
+        """So many tasks waited from here to there."""
+        if self.origin is None:
+            self.origin = began
+        self._reach(max(began, ended))
+        self._change(self._levels, self._parts, began, number)
+        self._change(self._levels, self._parts, ended, -number)
+
+    def means(self, waiting: Sequence[float], now: float) -> list[float]:
+        """The mean number in each step up to now; `waiting` are the beginnings of waits that go on."""
+        if self.origin is None:
+            if not waiting:
+                return []
+            self.origin = min(waiting)
+        self._reach(now)
+        levels, parts = list(self._levels), list(self._parts)
+        for began in waiting:
+            self._change(levels, parts, began, 1.0)
+        number = min(STEPS, int((now - self.origin) / self.step_s) + 1)
+        return [round(max(level + part, 0.0), 2) for level, part in zip(accumulate(levels), parts, strict=True)][
+            :number
+        ]
+
+    def _change(self, levels: list[float], parts: list[float], time: float, by: float) -> None:
+        place = max(time - (self.origin or 0.0), 0.0) / self.step_s
+        at = min(int(place), STEPS - 1)
+        levels[at + 1] += by
+        parts[at] += by * max(at + 1 - place, 0.0)
+
+    def _reach(self, time: float) -> None:
+        """Widen the steps until they hold this time: two neighbours become one."""
+        while time >= (self.origin or 0.0) + STEPS * self.step_s:
+            before = list(accumulate(self._levels))  # the number at each step's beginning
+            means = [level + part for level, part in zip(before, self._parts, strict=True)]
+            last = before[STEPS]
+            kept = before[0:STEPS:2]
+            self._parts = [(means[at] + means[at + 1]) / 2 - before[at] for at in range(0, STEPS, 2)]
+            self._parts += [0.0] * (STEPS + 1 - len(self._parts))
+            self._levels = [
+                kept[0],
+                *(one - other for one, other in zip(kept[1:], kept, strict=False)),
+                last - kept[-1],
+            ]
+            self._levels += [0.0] * (STEPS + 1 - len(self._levels))
+            self.step_s *= 2
