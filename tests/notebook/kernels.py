@@ -16,6 +16,12 @@ from jupyter_client.manager import KernelManager
 
 from tests.census import PATIENCE_S, TOKEN, carriers
 
+AS_NEW = """
+%accel_shutdown
+get_ipython().reset(new_session=True)
+get_ipython().execution_count = 0  # one more when this cell ends
+"""
+
 
 @dataclass
 class Cell:
@@ -121,6 +127,12 @@ class Kernel:
     def restart(self) -> None:
         self._client.stop_channels()
         self._start(lambda env: self._manager.restart_kernel(now=False, env=env))
+
+    def begin_again(self) -> None:
+        """End its cluster, forget its variables, and count cells from 1: starting another kernel takes seconds."""
+        ended = self.run(AS_NEW)
+        assert ended.error is None, ended.error
+        assert gone(self.token, keep={self.pid}) == {}
 
     def kill(self) -> None:
         """`kill -9` of the kernel itself, nothing else is signalled."""

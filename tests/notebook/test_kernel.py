@@ -14,11 +14,27 @@ START = "%load_ext nbaccel\n%accel_init num_gpus=2 num_cpus=2"
 
 
 @pytest.fixture
-def kernel() -> Iterator[Kernel]:
+def own_kernel() -> Iterator[Kernel]:
+    """For a test that ends it or starts it again."""
     kernel = Kernel()
     yield kernel
     kernel.close()
     assert gone(kernel.token) == {}
+
+
+@pytest.fixture(scope="module")
+def reused() -> Iterator[Kernel]:
+    kernel = Kernel()
+    yield kernel
+    kernel.close()
+    assert gone(kernel.token) == {}
+
+
+@pytest.fixture
+def kernel(reused: Kernel) -> Iterator[Kernel]:
+    """A kernel without a cluster and without variables, whose next cell is the first."""
+    yield reused
+    reused.begin_again()
 
 
 def test_init_shows_the_card_and_the_same_again_starts_nothing(kernel: Kernel) -> None:
@@ -202,20 +218,20 @@ def test_shutdown_leaves_no_process(kernel: Kernel) -> None:
     assert gone(kernel.token, keep={kernel.pid}) == {}
 
 
-def test_a_killed_kernel_leaves_no_process(kernel: Kernel) -> None:
-    kernel.run(START)
-    kernel.run(
+def test_a_killed_kernel_leaves_no_process(own_kernel: Kernel) -> None:
+    own_kernel.run(START)
+    own_kernel.run(
         "import nbaccel as ray\n\n@ray.remote(num_gpus=1)\ndef forever():\n    while True: pass\n\n"
         "ref = forever.remote()"
     )
-    assert kernel.descendants()
-    kernel.kill()
-    assert gone(kernel.token) == {}
+    assert own_kernel.descendants()
+    own_kernel.kill()
+    assert gone(own_kernel.token) == {}
 
 
-def test_a_restarted_kernel_leaves_no_process_and_can_start_again(kernel: Kernel) -> None:
-    kernel.run(START)
-    before = set(kernel.descendants())
-    kernel.restart()
-    kernel.run(START)
-    kernel.until(lambda: not before & set(kernel.descendants()))
+def test_a_restarted_kernel_leaves_no_process_and_can_start_again(own_kernel: Kernel) -> None:
+    own_kernel.run(START)
+    before = set(own_kernel.descendants())
+    own_kernel.restart()
+    own_kernel.run(START)
+    own_kernel.until(lambda: not before & set(own_kernel.descendants()))

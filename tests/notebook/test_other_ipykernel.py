@@ -37,12 +37,18 @@ def other_ipykernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-@pytest.fixture
-def kernel(other_ipykernel: Path) -> Iterator[Kernel]:
+@pytest.fixture(scope="module")
+def reused(other_ipykernel: Path) -> Iterator[Kernel]:
     kernel = Kernel(PYTHONPATH=str(other_ipykernel))
     yield kernel
     kernel.close()
     assert gone(kernel.token) == {}
+
+
+@pytest.fixture
+def kernel(reused: Kernel) -> Iterator[Kernel]:
+    yield reused
+    reused.begin_again()
 
 
 def test_it_is_the_other_version_that_runs(kernel: Kernel) -> None:
