@@ -20,6 +20,7 @@ from nbaccel.util.scheduling_strategies import In, NodeAffinitySchedulingStrateg
 from tests.rig import Gate, wait_until
 
 LARGE = 1_000_000
+FRAGILE = {"num_cpus": 2, "resources": {"fragile": 1}}
 
 
 ON_RAY = pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.timeout(300)])
@@ -35,12 +36,50 @@ def shared(request):
     cluster.shutdown()
 
 
+class Kept:
+    """Nodes that outlive a test: on Ray a node, and the first worker on it, take seconds to start."""
+
+    def __init__(self, cluster):
+        self._cluster = cluster
+        self._kind = None
+        self._made = []
+
+    def of(self, kind, *given):
+        """Nodes like these: those that are there, if the test before asked for the same and left as many."""
+        there = self._cluster.worker_nodes
+        if kind != self._kind or len(there) != len(given):
+            for node in list(there):
+                self._cluster.remove_node(node)
+            self._kind, self._made = kind, [self._cluster.add_node(**each) for each in given]
+        return self._made if set(self._made) == there else list(there)
+
+
+@pytest.fixture(scope="module")
+def kept(shared):
+    return Kept(shared)
+
+
 @pytest.fixture
-def joined(shared):
+def joined(shared, kept):
     """The head alone; what a test adds is removed."""
+    kept.of("no others")
     yield shared
-    for node in list(shared.worker_nodes):
-        shared.remove_node(node)
+    kept.of("no others")
+
+
+@pytest.fixture
+def pair(kept):
+    """Two nodes of two CPUs each, in zones a and b, of which all is free; they are left as they are."""
+    nodes = kept.of("pair", *({"num_cpus": 2, "labels": {"zone": zone}} for zone in "ab"))
+    wait_until(lambda: nbaccel.available_resources().get("CPU") == nbaccel.cluster_resources()["CPU"])
+    return nodes
+
+
+@pytest.fixture
+def fragile(kept):
+    """A node that a test may take away; what it puts in its place is the next test's."""
+    (node,) = kept.of("fragile", FRAGILE)
+    return node
 
 
 def alive():
@@ -90,9 +129,35 @@ def test_a_node_that_cannot_be_is_refused(joined, given, error):
     assert alive() == {joined.head_node.node_id} and joined.worker_nodes == set()
 
 
-def test_work_goes_to_the_node_that_is_named_or_labelled(joined):
-    a = joined.add_node(num_cpus=1, labels={"zone": "a"})
-    b = joined.add_node(num_cpus=1, labels={"zone": "b"})
+def test_bundles_lie_as_the_strategy_says(pair):
+    def nodes_of(strategy, count=2):
+        group = placement_group([{"CPU": 1}] * count, strategy=strategy)
+        nbaccel.get(group.ready())
+        nodes = set(placement_group_table(group)["bundles_to_node_id"].values())
+        remove_placement_group(group)
+        return len(nodes)
+
+    assert [nodes_of(name) for name in ("PACK", "STRICT_PACK", "SPREAD", "STRICT_SPREAD")] == [1, 1, 2, 2]
+    assert nodes_of("PACK", 5) == 3 and nodes_of("STRICT_SPREAD", 3) == 3
+    too_many = placement_group([{"CPU": 1}] * 4, strategy="STRICT_SPREAD")
+    assert too_many.wait(0) is False
+    remove_placement_group(too_many)
+
+
+def test_a_group_lies_on_the_node_that_it_prefers(pair):
+    for node in pair:
+        group = placement_group([{"CPU": 1}] * 2, "STRICT_PACK", _soft_target_node_id=node.node_id)
+        assert group.wait(60)
+        assert set(placement_group_table(group)["bundles_to_node_id"].values()) == {node.node_id}
+        remove_placement_group(group)
+    with pytest.raises(ValueError, match="STRICT_PACK"):
+        placement_group([{"CPU": 1}], "PACK", _soft_target_node_id=pair[0].node_id)
+    with pytest.raises(ValueError, match="Invalid hex"):
+        placement_group([{"CPU": 1}], "STRICT_PACK", _soft_target_node_id="there")
+
+
+def test_work_goes_to_the_node_that_is_named_or_labelled(pair):
+    a, b = pair
     affinity = NodeAffinitySchedulingStrategy(a.node_id, soft=False)
     assert nbaccel.get(here.options(scheduling_strategy=affinity).remote()) == a.node_id
     assert nbaccel.get(here.options(label_selector={"zone": "b"}).remote()) == b.node_id
@@ -100,19 +165,6 @@ def test_work_goes_to_the_node_that_is_named_or_labelled(joined):
     assert nbaccel.get(here.options(scheduling_strategy=labels).remote()) == b.node_id
     soft = here.options(label_selector={"zone": "z"}, fallback_strategy=[{"label_selector": {"zone": "a"}}])
     assert nbaccel.get(soft.remote()) == a.node_id
-
-
-def test_a_group_lies_on_the_node_that_it_prefers(joined):
-    nodes = [joined.add_node(num_cpus=2) for _ in range(2)]
-    for node in nodes:
-        group = placement_group([{"CPU": 1}] * 2, "STRICT_PACK", _soft_target_node_id=node.node_id)
-        assert group.wait(60)
-        assert set(placement_group_table(group)["bundles_to_node_id"].values()) == {node.node_id}
-        remove_placement_group(group)
-    with pytest.raises(ValueError, match="STRICT_PACK"):
-        placement_group([{"CPU": 1}], "PACK", _soft_target_node_id=nodes[0].node_id)
-    with pytest.raises(ValueError, match="Invalid hex"):
-        placement_group([{"CPU": 1}], "STRICT_PACK", _soft_target_node_id="there")
 
 
 def test_a_node_has_the_variables_of_the_moment_when_it_was_added(joined, monkeypatch):
@@ -128,23 +180,6 @@ def test_a_node_has_the_variables_of_the_moment_when_it_was_added(joined, monkey
     assert nbaccel.get(said.options(resources={"later": 1}).remote()) == "yes"
     assert nbaccel.get(said.options(scheduling_strategy=here).remote()) is None
     joined.remove_node(node)
-
-
-def test_bundles_lie_as_the_strategy_says(joined):
-    for _ in range(2):
-        joined.add_node(num_cpus=2)
-
-    def nodes_of(strategy, count=2):
-        group = placement_group([{"CPU": 1}] * count, strategy=strategy)
-        nbaccel.get(group.ready())
-        nodes = set(placement_group_table(group)["bundles_to_node_id"].values())
-        remove_placement_group(group)
-        return len(nodes)
-
-    assert [nodes_of(name) for name in ("PACK", "STRICT_PACK", "SPREAD", "STRICT_SPREAD")] == [1, 1, 2, 2]
-    assert nodes_of("PACK", 5) == 3 and nodes_of("STRICT_SPREAD", 3) == 3
-    too_many = placement_group([{"CPU": 1}] * 4, strategy="STRICT_SPREAD")
-    assert too_many.wait(0) is False
 
 
 IN_ANOTHER_NAMESPACE = """
@@ -175,29 +210,18 @@ def test_names_of_placement_groups_belong_to_a_namespace(joined):
     remove_placement_group(group)
 
 
-def test_lost_objects_are_made_again_with_what_they_were_made_from(joined, tmp_path):
-    node = joined.add_node(num_cpus=2, resources={"fragile": 1})
+def test_lost_objects_are_made_again_with_what_they_were_made_from(shared, fragile, tmp_path):
     one, other = make.remote(tmp_path / "one", 1), make.remote(tmp_path / "other", 2)
     both = joined_bytes.remote(one, other)
     nbaccel.wait([both], fetch_local=False)
-    joined.remove_node(node)
-    joined.add_node(num_cpus=2, resources={"fragile": 1})
+    shared.remove_node(fragile)
+    shared.add_node(**FRAGILE)
     assert nbaccel.get(both)[:11] == b"\x01" * 10 + b"\x02"
     assert (tmp_path / "one").read_text() == "xx" and (tmp_path / "other").read_text() == "xx"
 
 
-def test_what_was_read_here_before_is_not_lost(joined, tmp_path):
-    node = joined.add_node(num_cpus=1, resources={"fragile": 1})
-    ref = make.remote(tmp_path / "runs", 3)
-    nbaccel.get(ref)
-    joined.remove_node(node)
-    assert nbaccel.get(ref)[:1] == b"\x03" and (tmp_path / "runs").read_text() == "x"
-
-
 @pytest.mark.parametrize("ahead", [-1, 1])
-def test_lost_items_of_a_stream_are_made_again(joined, tmp_path, ahead):
-    node = joined.add_node(num_cpus=2, resources={"fragile": 1})
-
+def test_lost_items_of_a_stream_are_made_again(shared, fragile, tmp_path, ahead):
     @nbaccel.remote(resources={"fragile": 0.1}, _generator_backpressure_num_objects=ahead)
     def stream():
         with open(tmp_path / "runs", "a") as file:
@@ -207,15 +231,14 @@ def test_lost_items_of_a_stream_are_made_again(joined, tmp_path, ahead):
 
     items = list(stream.remote())
     items.pop(1)
-    joined.remove_node(node)
-    joined.add_node(num_cpus=2, resources={"fragile": 1})
+    shared.remove_node(fragile)
+    shared.add_node(**FRAGILE)
     assert [value[0] for value in nbaccel.get(items)] == [0, 2, 3]
     assert (tmp_path / "runs").read_text() == "xx"
 
 
-def test_a_stream_that_its_node_cuts_off_goes_on_elsewhere(joined, tmp_path):
-    node = joined.add_node(num_cpus=2, resources={"fragile": 1})
-    gate = Gate.options(num_cpus=0, scheduling_strategy=_on(joined.head_node)).remote()
+def test_a_stream_that_its_node_cuts_off_goes_on_elsewhere(shared, fragile, tmp_path):
+    gate = Gate.options(num_cpus=0, scheduling_strategy=_on(shared.head_node)).remote()
 
     @nbaccel.remote(num_cpus=0, resources={"fragile": 0.1})
     def stream(gate):
@@ -227,11 +250,54 @@ def test_a_stream_that_its_node_cuts_off_goes_on_elsewhere(joined, tmp_path):
     items = stream.remote(gate)
     first, second = next(items), next(items)
     wait_until(lambda: nbaccel.get(gate.arrived.remote()) == 1)
-    joined.remove_node(node)
-    joined.add_node(num_cpus=2, resources={"fragile": 1})
+    shared.remove_node(fragile)
+    shared.add_node(**FRAGILE)
     nbaccel.get(gate.open.remote())
     assert [nbaccel.get(each)[0] for each in (first, second, next(items))] == [0, 1, 2]
     assert list(items) == []
+
+
+def test_running_work_moves_to_another_node_if_it_may(shared, fragile, tmp_path):
+    gate = Gate.options(num_cpus=0, scheduling_strategy=_on(shared.head_node)).remote()
+
+    @nbaccel.remote(num_cpus=0, resources={"fragile": 0.1})
+    def wait(gate):
+        nbaccel.get(gate.wait.remote())
+        return nbaccel.get_runtime_context().get_node_id()
+
+    again, never = wait.remote(gate), wait.options(max_retries=0).remote(gate)
+    wait_until(lambda: nbaccel.get(gate.arrived.remote()) == 2)
+    shared.remove_node(fragile)
+    with pytest.raises(exceptions.NodeDiedError):
+        nbaccel.get(never)
+    other = shared.add_node(**FRAGILE)
+    nbaccel.get(gate.open.remote())
+    assert nbaccel.get(again) == other.node_id
+
+
+def _on(node):
+    return NodeAffinitySchedulingStrategy(node.node_id, soft=False)
+
+
+def test_actors_of_a_lost_node_restart_elsewhere_or_die(shared, fragile):
+    @nbaccel.remote(num_cpus=0, resources={"fragile": 0.1})
+    class Actor:
+        def where(self):
+            return nbaccel.get_runtime_context().get_node_id()
+
+    lasting, mortal = Actor.options(max_restarts=1, max_task_retries=-1).remote(), Actor.remote()
+    assert nbaccel.get([lasting.where.remote(), mortal.where.remote()]) == [fragile.node_id] * 2
+    shared.remove_node(fragile)
+    other = shared.add_node(**FRAGILE)
+    assert nbaccel.get(lasting.where.remote()) == other.node_id
+    wait_until(lambda: "node" in how_it_died(mortal))
+
+
+def how_it_died(actor):
+    """Nothing for as long as it is only out of reach."""
+    with pytest.raises(exceptions.RayActorError) as caught:
+        nbaccel.get(actor.where.remote())
+    return str(caught.value) if isinstance(caught.value, exceptions.ActorDiedError) else ""
 
 
 WORDS = {
@@ -240,9 +306,7 @@ WORDS = {
 }
 
 
-def test_an_object_that_cannot_be_made_again_fails_in_words(joined, tmp_path):
-    node = joined.add_node(num_cpus=1, resources={"fragile": 1})
-
+def test_an_object_that_cannot_be_made_again_fails_in_words(shared, fragile, tmp_path):
     @nbaccel.remote(resources={"fragile": 0.1})
     def put():
         return [nbaccel.put(bytes(LARGE))]
@@ -256,7 +320,7 @@ def test_an_object_that_cannot_be_made_again_fails_in_words(joined, tmp_path):
     maker = Maker.remote()
     of_a_call, without_retries = maker.make.remote(), make.options(max_retries=0).remote(tmp_path / "runs", 1)
     nbaccel.wait([of_a_call, without_retries], num_returns=2, fetch_local=False)
-    joined.remove_node(node)
+    shared.remove_node(fragile)
     owner, call, retries = WORDS[engines.running().name]
     with pytest.raises(exceptions.OwnerDiedError, match=owner):
         nbaccel.get(inside)
@@ -266,49 +330,11 @@ def test_an_object_that_cannot_be_made_again_fails_in_words(joined, tmp_path):
         nbaccel.get(without_retries)
 
 
-def test_running_work_moves_to_another_node_if_it_may(joined, tmp_path):
-    node = joined.add_node(num_cpus=2, resources={"fragile": 1})
-    gate = Gate.options(num_cpus=0, scheduling_strategy=_on(joined.head_node)).remote()
-
-    @nbaccel.remote(num_cpus=0, resources={"fragile": 0.1})
-    def wait(gate):
-        nbaccel.get(gate.wait.remote())
-        return nbaccel.get_runtime_context().get_node_id()
-
-    again, never = wait.remote(gate), wait.options(max_retries=0).remote(gate)
-    wait_until(lambda: nbaccel.get(gate.arrived.remote()) == 2)
-    joined.remove_node(node)
-    with pytest.raises(exceptions.NodeDiedError):
-        nbaccel.get(never)
-    other = joined.add_node(num_cpus=2, resources={"fragile": 1})
-    nbaccel.get(gate.open.remote())
-    assert nbaccel.get(again) == other.node_id
-
-
-def _on(node):
-    return NodeAffinitySchedulingStrategy(node.node_id, soft=False)
-
-
-def test_actors_of_a_lost_node_restart_elsewhere_or_die(joined):
-    @nbaccel.remote(num_cpus=0, resources={"fragile": 0.1})
-    class Actor:
-        def where(self):
-            return nbaccel.get_runtime_context().get_node_id()
-
-    node = joined.add_node(num_cpus=1, resources={"fragile": 1})
-    lasting, mortal = Actor.options(max_restarts=1, max_task_retries=-1).remote(), Actor.remote()
-    assert nbaccel.get([lasting.where.remote(), mortal.where.remote()]) == [node.node_id] * 2
-    joined.remove_node(node)
-    other = joined.add_node(num_cpus=1, resources={"fragile": 1})
-    assert nbaccel.get(lasting.where.remote()) == other.node_id
-    wait_until(lambda: "node" in how_it_died(mortal))
-
-
-def how_it_died(actor):
-    """Nothing for as long as it is only out of reach."""
-    with pytest.raises(exceptions.RayActorError) as caught:
-        nbaccel.get(actor.where.remote())
-    return str(caught.value) if isinstance(caught.value, exceptions.ActorDiedError) else ""
+def test_what_was_read_here_before_is_not_lost(shared, fragile, tmp_path):
+    ref = make.remote(tmp_path / "runs", 3)
+    nbaccel.get(ref)
+    shared.remove_node(fragile)
+    assert nbaccel.get(ref)[:1] == b"\x03" and (tmp_path / "runs").read_text() == "x"
 
 
 def test_a_removed_node_is_shown_dead_and_cannot_be_removed_again(joined):
