@@ -169,7 +169,7 @@ class Scheduler(Queries):
             return
         if kind is TaskKind.ACTOR_CREATION:
             self._actors.create(record, now)
-        if task.job in self._ended_jobs and not record.of_detached:
+        if task.terms.job in self._ended_jobs and not record.of_detached:
             self._came_too_late(record, now)
             return
         if not task.missing or not self._tasks.await_objects(record):

@@ -122,13 +122,11 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
     pool: WorkerPool = NO_POOL
     cell_in_words: str = ""  # the cell for sentences: with its notebook where the head serves several
     refuse_infeasible: bool = False  # fail at once what can never be met here, instead of waiting for a node
+    returns: int = 0  # how many objects a task makes when it is submitted; it follows from the other fields
 
-    @property
-    def returns(self) -> int:
-        """How many objects a task makes when it is submitted."""
-        if self.kind is TaskKind.ACTOR_CREATION:
-            return 0
-        return 1 if self.num_returns in (STREAMING, DYNAMIC) else self.num_returns
+    def __post_init__(self) -> None:
+        returns = 1 if self.num_returns in (STREAMING, DYNAMIC) else self.num_returns
+        msgspec.structs.force_setattr(self, "returns", 0 if self.kind is TaskKind.ACTOR_CREATION else returns)
 
     @property
     def functions(self) -> tuple[bytes, ...]:

@@ -171,7 +171,8 @@ class Link:
             while outbox:
                 batch = [outbox.popleft() for _ in range(min(len(outbox), BATCH))]
                 self._write(wire.frame(batch))
-            self._room.set()
+            if not self._room.is_set():
+                self._room.set()
 
     def _write(self, data: bytearray) -> None:
         try:

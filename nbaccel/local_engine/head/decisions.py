@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from nbaccel.local_engine.head.notes import Note
 from nbaccel.local_engine.head.poll import LoopTimers
@@ -16,49 +17,47 @@ Tell = Callable[[Event], None]  # tells the scheduler what has happened
 CarryOut = Callable[[Sequence[Command]], None]
 
 
+class MayStop(Protocol):
+    """The head's life, read before each event."""
+
+    stopping: str  # why it ends; "" while it does not
+
+
 class Decisions:
     """Asks the scheduler about each event, and has its commands carried out before the next event is told."""
 
     def __init__(
-        self,
-        timers: LoopTimers,
-        scheduler: Scheduler,
-        *,
-        carry_out: CarryOut,
-        note: Note,
-        is_stopping: Callable[[], bool],
+        self, timers: LoopTimers, scheduler: Scheduler, life: MayStop, *, carry_out: CarryOut, note: Note
     ) -> None:
         self._timers = timers
         self._scheduler = scheduler
+        self._life = life
         self._carry_out = carry_out
         self._note = note
-        self._is_stopping = is_stopping
         self._events: deque[Event] = deque()
         self._deciding = False
         self._next_wake: float | None = None
 
     def tell(self, event: Event) -> None:
         """Tell the scheduler, and do as it orders."""
-        if self._is_stopping():
+        if self._life.stopping:
             return
-        self._events.append(event)
+        events = self._events
+        events.append(event)
         if self._deciding:
             return  # something that we do on the scheduler's order has happened: it is told when the order is done
         self._deciding = True
         try:
-            while self._events:
-                self._decide(self._events.popleft())
+            while events:
+                try:
+                    commands = self._scheduler.handle(events.popleft(), self._timers.now())
+                except IllegalEvent as error:  # it changed nothing: one confused peer must not end everybody's work
+                    self._note(f"an event was refused: {error}")
+                    continue
+                if commands:
+                    self._carry_out(commands)
         finally:
             self._deciding = False
-
-    def _decide(self, event: Event) -> None:
-        try:
-            commands = self._scheduler.handle(event, self._timers.now())
-        except IllegalEvent as error:  # it changed nothing: one confused peer must not end everybody's work
-            self._note(f"an event was refused: {error}")
-            return
-        if commands:
-            self._carry_out(commands)
 
     def wake_at(self, command: WakeAt) -> None:
         """Tell the scheduler when this time has come."""

@@ -119,7 +119,7 @@ def same_for_all(entry: TaskEntry, value: wire.Value) -> list[wire.ReturnValue]:
 def objects_of(task: Task, results: list[wire.ReturnValue]) -> list[tuple[bytes, wire.ReturnValue]]:
     """The objects that the results of a task become, by id."""
     terms = task.terms
-    if terms.returns and terms.num_returns == wire.STREAMING:
+    if terms.num_returns == wire.STREAMING and terms.returns:
         value = results[0].value
         # What the generator raised is its last item; the stream itself has come to its end all the same.
         return [(return_id(task.task_id, 0), wire.ReturnValue(NOTHING if value.status == wire.RAISED else value))]

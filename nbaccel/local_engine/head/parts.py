@@ -87,9 +87,9 @@ class Parts:
         self.decisions = Decisions(
             self.poll,
             self.scheduler,
+            self._life,
             carry_out=lambda commands: self.orders.carry_out(commands),
             note=self.note,
-            is_stopping=self._is_stopping,
         )
         self.tell = self.decisions.tell
         self.jobs = Jobs(self._job_began)

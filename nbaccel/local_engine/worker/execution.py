@@ -46,6 +46,9 @@ _NOTHING = nullcontext()
 current_run: contextvars.ContextVar[Running | None] = contextvars.ContextVar("current_run", default=None)
 
 
+_reader_went_on = threading.Condition()  # one for all streams of this process: a task that is no stream needs none
+
+
 class Running(msgspec.Struct):
     """A task that this process runs, and what it may ask about itself."""
 
@@ -61,7 +64,6 @@ class Running(msgspec.Struct):
     abandoned: bool = False
     streamed: bool = False  # items of it have been sent
     leaves: bool = False  # its code has called exit_actor()
-    progress: threading.Condition = msgspec.field(default_factory=threading.Condition)
     on_progress: Callable[[], object] | None = None  # wakes the coroutine that waits for the reader
     environment: dict[str, Any] | None = None  # its runtime_env, decoded for what it submits
     captured: PlacementGroup | None = None  # where what it submits runs, if its placement group captures
@@ -70,6 +72,15 @@ class Running(msgspec.Struct):
     @property
     def task_id(self) -> bytes:
         return self.run.task_id
+
+    def read_up_to(self, count: int) -> None:
+        """Its reader has taken so many items; -1: the reader has gone."""
+        with _reader_went_on:
+            self.consumed = max(self.consumed, count)
+            self.abandoned = self.abandoned or count < 0
+            _reader_went_on.notify_all()
+        if self.on_progress is not None:
+            self.on_progress()
 
     def ended(self, done: wire.Done) -> wire.Done:
         """Its end, with the times of the phases that it came to."""
@@ -382,8 +393,8 @@ class Execution:
             running.streamed = True
             index += 1
             if limit is not None and index - running.consumed >= limit:
-                with blocked(), running.progress:
-                    running.progress.wait_for(partial(_may_go_on, running, index - limit))
+                with blocked(), _reader_went_on:
+                    _reader_went_on.wait_for(partial(_may_go_on, running, index - limit))
         close = getattr(iterator, "close", None)
         if running.abandoned and close is not None:
             close()

@@ -35,7 +35,13 @@ from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.worker import impatience
 from nbaccel.local_engine.worker.actor_host import ActorHost
-from nbaccel.local_engine.worker.execution import ActorExit, Execution, Running, current_run, set_variables
+from nbaccel.local_engine.worker.execution import (
+    ActorExit,
+    Execution,
+    Running,
+    current_run,
+    set_variables,
+)
 from nbaccel.local_engine.worker.process_state import ProcessState
 from nbaccel.local_engine.worker.worker_link import WorkerLink
 from nbaccel.local_engine.worker.worker_output import WorkerOutput
@@ -137,14 +143,8 @@ class WorkerEngine(Client):
 
     def _consumed_came(self, message: wire.Consumed) -> None:
         running = self.find_running(message.task_id)
-        if running is None:
-            return
-        with running.progress:
-            running.consumed = max(running.consumed, message.count)
-            running.abandoned = running.abandoned or message.count < 0
-            running.progress.notify_all()
-        if running.on_progress is not None:
-            running.on_progress()
+        if running is not None:
+            running.read_up_to(message.count)
 
     def find_running(self, task_id: bytes) -> Running | None:
         running = self._running

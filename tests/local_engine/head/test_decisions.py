@@ -24,11 +24,11 @@ class Desk:
         self.commands: dict[str, list[Any]] = {}
         self.carried: list[Any] = []
         self.notes: list[str] = []
-        self.stopping = False
+        self.stopping = ""
         self.decisions = Decisions(
             self.clock,
             SimpleNamespace(handle=self._handle),  # type: ignore[arg-type]
-            carry_out=self._carry_out, note=self.notes.append, is_stopping=lambda: self.stopping,
+            self, carry_out=self._carry_out, note=self.notes.append,
         )  # fmt: skip
 
     def _handle(self, event: Any, now: float) -> list[Any]:

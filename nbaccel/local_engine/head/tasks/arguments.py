@@ -39,7 +39,8 @@ class Arguments:
         """The task is over: its arguments need no longer be held for it."""
         if not entry.pinned:
             return
-        if task.kind is TaskKind.ACTOR_CREATION and task.terms.actor.max_restarts and not entry.failed:
+        terms = task.terms
+        if terms.kind is TaskKind.ACTOR_CREATION and terms.actor.max_restarts and not entry.failed:
             return  # a restart needs them again: let go when the actor dies
         self.unpin(entry, task)
 
@@ -48,9 +49,10 @@ class Arguments:
         if not entry.pinned:
             return
         submit = entry.submit
-        pinned = [*(id for _place, id in submit.slots), *submit.refs]
-        if task.kind is TaskKind.ACTOR_CALL and submit.actor_id:
+        pinned = [id for _place, id in submit.slots] + submit.refs
+        if submit.actor_id and task.terms.kind is TaskKind.ACTOR_CALL:
             pinned.append(submit.actor_id)
-        self._objects.unpin_later(pinned)
+        if pinned:
+            self._objects.unpin_later(pinned)
         entry.pinned = False
         submit.args = b""

@@ -92,11 +92,11 @@ class Conclusions:
 
     def _write_results(self, task: Task, entry: TaskEntry, results: list[wire.ReturnValue]) -> None:
         terms = entry.terms
-        if terms.returns == 0 and task.kind is not TaskKind.ACTOR_CREATION:
+        if terms.returns == 0 and terms.kind is not TaskKind.ACTOR_CREATION:
             self._unread_errors.tell(entry)
         for index, (id, result) in enumerate(outcomes.objects_of(task, results)):
             self._write_result(id, index, entry, result)
-        if terms.returns and terms.num_returns == wire.STREAMING:
+        if terms.num_returns == wire.STREAMING and terms.returns:
             self._streams.end(task, entry, results)
             self._lineage.stream_ended(task.task_id, entry, results[0].value)
 

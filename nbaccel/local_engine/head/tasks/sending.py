@@ -141,16 +141,17 @@ class Sending:
             self._transmit(command, worker, entry)
 
     def _transmit(self, command: SendTask, worker: WorkerProcess, entry: TaskEntry) -> None:
-        task, peer, submit = command.task, worker.peer, entry.submit
-        if worker.setup_job != task.job:
-            self._setup.of(peer, worker, task.job)
-        self._functions.teach(peer, entry.terms)
+        task, terms, peer, submit = command.task, entry.terms, worker.peer, entry.submit
+        if worker.setup_job != terms.job:
+            self._setup.of(peer, worker, terms.job)
+        if terms.number not in peer.defined:  # asked here too: this spares every other task a call
+            self._functions.teach(peer, terms)
         slots = [(place, id, self._give(id, peer.client_id, worker.refused)) for place, id in submit.slots]
         worker.refused.clear()
         ids, told, environ = self._devices_of(command, entry)
         state = self._scheduler.task_record(task.task_id)
         attempt, why = (state.attempt, state.choice_why) if state is not None else (0, "")
-        if task.kind is TaskKind.ACTOR_CREATION:
+        if terms.kind is TaskKind.ACTOR_CREATION:
             worker.running_actor = task.actor_id or b""
             self._actors.placed(worker.running_actor, worker.worker_id, command.node_id, ids)
         entry.worker_id, entry.node_id, entry.device_ids = worker.worker_id, command.node_id, ids
@@ -161,7 +162,7 @@ class Sending:
             peer,
             wire.RunTask(
                 task.task_id,
-                entry.terms.number,
+                terms.number,
                 submit.args,
                 slots,
                 told,
