@@ -14,7 +14,7 @@ _Key = tuple[str, str]  # namespace, name
 
 
 class ActorNames:
-    """Who has which name. `settled` is called with an actor that has come, or will not: questions on it may wait."""
+    """The names of actors. `settled` is called with an actor that exists now or never will: questions may wait."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class ActorNames:
         self._reserved: dict[bytes, tuple[_Key, int]] = {}  # actor to come -> (its name, who makes it)
 
     def answers(self) -> list[Row[Peer]]:
-        """What may be asked of names."""
+        """The questions about names and their answers."""
         return [
             asks.ReserveName.answered_by(self._reserve),
             asks.ReleaseName.answered_by(lambda peer, asked: self._release(asked.actor_id)),
@@ -49,7 +49,7 @@ class ActorNames:
         return True
 
     def _release(self, actor_id: bytes) -> None:
-        """The actor will not come."""
+        """The actor will never exist."""
         key, _client = self._reserved.pop(actor_id, (None, 0))
         if key is not None and self._taken.get(key) == actor_id:
             del self._taken[key]
@@ -81,24 +81,24 @@ class ActorNames:
     # ---- what happens to actors and to those who make them
 
     def came(self, actor_id: bytes) -> None:
-        """An actor that a name may have been reserved for has been submitted."""
+        """An actor was submitted, perhaps one with a reserved name."""
         if self._reserved.pop(actor_id, None) is not None:
             self._settled(actor_id)
 
     def free(self, actor: ActorEntry) -> None:
-        """An actor ends: another may have its name."""
+        """An actor ends: its name becomes free."""
         key = (actor.namespace, actor.name)
         if self._taken.get(key) == actor.actor_id:
             del self._taken[key]
 
     def client_gone(self, client_id: int) -> None:
-        """Names that it took for actors which it has not made are free again."""
+        """A client has gone: free the names that it reserved for actors that it did not make."""
         for actor_id, (_key, client) in list(self._reserved.items()):
             if client == client_id:
                 self._release(actor_id)
 
     def job_ended(self, job: int) -> None:
-        """Names of its actors are free again; detached ones keep theirs."""
+        """A job has ended: free the names of its actors, except detached ones."""
         for key, actor_id in list(self._taken.items()):
             actor = self._actors.get(actor_id)
             if actor is not None and actor.job == job and not actor.terms.actor.detached:

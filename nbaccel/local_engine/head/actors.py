@@ -1,4 +1,4 @@
-"""The head's actors: where each of them lives, what became of its constructor, and when it ends."""
+"""The head's actors: the worker of each, the outcome of its constructor, and its end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_DEAD = 1_000  # rows that the cockpit shows; a program that makes millions 
 
 
 class Actors:
-    """All of them. `by_id` may be handed out to those who read."""
+    """All actors of the head. Readers may get `by_id`."""
 
     def __init__(
         self,
@@ -47,11 +47,11 @@ class Actors:
         self.names = ActorNames(self.by_id, free_unheld=free_unheld, settled=settled)
 
     def handlers(self) -> dict[type, Handler]:
-        """What drivers and workers may say."""
+        """The messages of drivers and workers, with their handlers."""
         return {wire.KillActor: lambda peer, m: self._tell(ActorKillAsked(m.actor_id, m.no_restart, why=m.why))}
 
     def answers(self) -> list[Row[Peer]]:
-        """What may be asked of actors."""
+        """The questions about actors and their answers."""
         return [
             *self.names.answers(),
             asks.IsActorTask.answered_by(self._is_actor_task),
@@ -64,7 +64,7 @@ class Actors:
         return record is not None and record.task.kind is TaskKind.ACTOR_CALL
 
     def _leaves(self, peer: Peer, asked: asks.ActorLeaves) -> None:
-        """Code of an actor that belongs to no call has ended the actor: those under way are the last."""
+        """Code of an actor outside of any call has ended the actor: the unfinished calls are its last."""
         actor_id = peer.worker.running_actor if peer.worker is not None else None
         if actor_id is not None:
             self._tell(ActorKillAsked(actor_id, True, graceful=True, why=failures.ENDED_ITSELF))
@@ -72,7 +72,7 @@ class Actors:
     # ---- a life
 
     def submitted(self, peer: Peer, entry: TaskEntry, task: Task) -> None:
-        """Its creation was asked for."""
+        """The creation of an actor was submitted."""
         actor_id, terms = entry.submit.actor_id, task.terms
         self._objects.actor_ids.add(actor_id)
         self._objects.promise(actor_id, peer.client_id)
@@ -94,19 +94,19 @@ class Actors:
     def placed(
         self, actor_id: bytes, worker_id: bytes, node_id: bytes, device_ids: dict[str, list[str]] | None
     ) -> None:
-        """Its constructor is sent to this worker, which is its home from now on."""
+        """The constructor is sent to this worker, in which the actor lives from now on."""
         actor = self.by_id.get(actor_id)
         if actor is not None:
             actor.worker_id, actor.node_id, actor.device_ids = worker_id, node_id, device_ids
 
     def creation_failed(self, entry: TaskEntry, value: wire.Value) -> None:
-        """Its constructor failed: this is what its calls get."""
+        """The constructor failed: calls of the actor get this value."""
         actor = self.by_id.get(entry.submit.actor_id)
         if actor is not None:
             outcomes.note_failed_creation(actor, value)
 
     def out_of_scope(self, actor_id: bytes) -> None:
-        """No process holds a handle of it any more."""
+        """No process has a handle of the actor any more."""
         entry = self.by_id.get(actor_id)
         if entry is None:
             self._objects.records.pop(actor_id, None)
@@ -117,7 +117,7 @@ class Actors:
             self._tell(ActorKillAsked(actor_id, graceful=True, why="its last handle went out of scope"))
 
     def changed(self, command: ActorChanged) -> None:
-        """The scheduler says what has become of it."""
+        """The scheduler reports a new state of the actor."""
         actor = self.by_id.get(command.actor_id)
         if actor is None:
             return

@@ -1,4 +1,4 @@
-"""Those who look on, for components that have something to tell them."""
+"""Drivers and watchers, for components that have something to tell them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from nbaccel.local_engine import wire
 
 
 class Audience(Protocol):
-    """Drivers' notebooks, and whoever watches pictures."""
+    """Shows notices, alerts and changes to drivers and to watchers of snapshots."""
 
     def notice(self, job_number: int, message: wire.NoticeMessage) -> None:
-        """Show this to the driver of a job."""
+        """Show a notice to the driver of a job."""
 
     def alert(self, kind: str, message: str, **where: Any) -> None:
-        """Show this to all who watch."""
+        """Show an alert to all watchers."""
 
     def changed(self) -> None:
-        """Something is different from the last picture."""
+        """The state differs from the last snapshot."""

@@ -1,11 +1,11 @@
-"""Tasks that wait in print, because the driver that is to show it does not read: their CPUs are lent out meanwhile.
+"""Tasks that wait in print, because the driver that shows their output does not read. Other tasks get their CPUs.
 
 ```
   driver stopped ──► 4 MB of its lines wait ──► its pipes are not looked at ──► full ──► print blocks
                                                    └── PATIENCE_S later, and full ──► WorkerBlocked
   driver reads again ──► looked at ──► WorkerUnblocked
 ```
-No line is lost: a task of a driver that never reads again waits for ever, but holds up nobody else.
+No line is lost. A task of a driver that never reads again waits forever, but delays nobody else.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _BlockedPipe:
 
 
 class BlockedPrints:
-    """All pipes that wait for their reader."""
+    """All pipes whose reader does not read."""
 
     def __init__(self, timers: LoopTimers, scheduler: Scheduler, tell: Tell) -> None:
         self._timers = timers
@@ -47,12 +47,12 @@ class BlockedPrints:
         self._held: dict[int, _BlockedPipe] = {}
 
     def wait(self, pipe: int, worker: WorkerProcess, fd: int) -> None:
-        """The pipe is not looked at until `go`."""
+        """Stop reading the pipe until `go`."""
         held = self._held[pipe] = _BlockedPipe(worker, fd)
         self._look_later(pipe, held)
 
     def go(self, pipe: int) -> None:
-        """It is looked at: whoever waited in print goes on."""
+        """Read the pipe again: a task that waited in print goes on."""
         held = self._held.pop(pipe, None)
         if held is not None and held.task is not None and self._running(held) is held.task:
             self._tell(WorkerUnblocked(held.worker.worker_id))
@@ -75,7 +75,7 @@ class BlockedPrints:
         self._look_later(pipe, held)
 
     def _running(self, held: _BlockedPipe) -> Any:
-        """The plain task that the worker runs; an actor keeps its CPUs whatever it waits for."""
+        """The plain task that the worker runs. An actor is not counted, because it always keeps its CPUs."""
         record = self._scheduler.worker_record(held.worker.worker_id)
         return record.queue[0] if record is not None and record.queue and record.actor is None else None
 

@@ -19,7 +19,7 @@ MARK = "NBACCEL_SESSION"  # in the environment of a head and of all that it star
 
 
 class Config(msgspec.Struct):
-    """What the starter decided: descriptors, limits and the user's options."""
+    """The starter's decisions: descriptors, limits and the user's options."""
 
     session: str
     directory: str  # 0700; socket, logs, spilled objects
@@ -36,13 +36,13 @@ class Config(msgspec.Struct):
 
     @property
     def leak_threshold(self) -> int | None:
-        """Device memory left behind that ends a worker; None for what is usual on each device."""
+        """The amount of device memory left behind that ends a worker; None for the default of each device."""
         threshold: Any = self.options.get("leak_threshold")
         return None if threshold is None else int(threshold)
 
 
 def main(config_fd: int) -> None:
-    """Run a head; from `config_fd` comes the Config as JSON. Its token is no business of who reads command lines."""
+    """Run a head. It reads its Config as JSON from `config_fd`, because other users can read command lines."""
     with os.fdopen(config_fd, "rb") as pipe:
         config = msgspec.json.decode(pipe.read(), type=Config)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -59,7 +59,7 @@ def main(config_fd: int) -> None:
 
 
 def make_arena(size_bytes: int) -> int:
-    """The store's memory, of a size that nobody can change: a shorter one would kill all who have mapped it."""
+    """Make the store's memory with a fixed size: a shorter one would kill every process that maps it."""
     arena_fd = os.memfd_create("nbaccel-arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(arena_fd, size_bytes)
     fcntl.fcntl(arena_fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)

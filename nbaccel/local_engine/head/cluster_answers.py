@@ -1,4 +1,4 @@
-"""Answers about the cluster as a whole, from the picture and its relatives."""
+"""Answers to questions about the cluster as a whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nbaccel.views.snapshot import Snapshot
 
 
 class ClusterAnswers:
-    """What drivers and observers may ask about nodes, resources, tasks and objects."""
+    """Answers to questions about nodes, resources, tasks and objects."""
 
     def __init__(
         self,

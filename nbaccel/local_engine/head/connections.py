@@ -1,4 +1,4 @@
-"""The head's connections to its peers: who is there, what waits to be written to them, and what they say."""
+"""The head's connections to its peers: the peers, the messages to write to them, and the messages from them."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Connections:
         return self._count
 
     def add(self, peer: Peer) -> None:
-        """Read what this peer says from now on."""
+        """Read the messages of this peer from now on."""
         self.peers[peer.client_id] = peer
         self._loop.register(peer.sock, lambda: self.take_in(peer, peer.read))
 
     def take_in(self, peer: Peer, read: Callable[[], list[Any] | None]) -> None:
-        """Hear what `read` returns; None is the end of the connection."""
+        """Handle the result of `read`; None is the end of the connection."""
         try:
             messages = read()
         except Unreadable as error:
@@ -59,11 +59,11 @@ class Connections:
         self._touched.add(peer)
 
     def touch(self, peer: Peer) -> None:
-        """Write to this peer with the next flush: something was put into its buffers."""
+        """Write to this peer with the next flush, because its buffers have new data."""
         self._touched.add(peer)
 
     def flush(self) -> None:
-        """Write to everyone for whom something waits."""
+        """Write to every peer with waiting data."""
         touched = self._touched
         while touched:
             peer = touched.pop()
@@ -80,7 +80,7 @@ class Connections:
         self._loop.want_write(peer.sock, lambda: self._touched.add(peer))
 
     def _write(self, peer: Peer) -> bool:
-        """Write as far as the socket takes it; False where something cannot even be put into bytes."""
+        """Write as much as the socket takes. Returns False if a message cannot be encoded."""
         try:
             peer.write()
         except Exception:  # text with half a character, a number beyond 64 bits: whoever waits for it hears the end
@@ -91,14 +91,14 @@ class Connections:
     # ---- ends
 
     def expel(self, peer: Peer, why: str) -> None:
-        """End a connection that does harm, and say why."""
+        """End a harmful connection, and say why."""
         self._note(f"a {peer.role} connection was ended, since it {why}")
         peer.out.append(wire.Refused(f"this connection {why}"))
         self._write(peer)
         self.end(peer)
 
     def end(self, peer: Peer) -> None:
-        """Close a connection, and tell whom it concerns."""
+        """Close a connection, and tell the components that it concerns."""
         self.drop(peer)
         self.on_end(peer)
 
@@ -111,7 +111,7 @@ class Connections:
 
 
 class Hearing:
-    """Passes each message on to its handler. An exception is answered, or ends the peer: others' work goes on."""
+    """Passes each message to its handler. An exception is answered or ends the peer; other peers are not affected."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class Hearing:
                     self._expel(peer, f"said something that the head fails at: {type(error).__name__}: {error}")
 
     def _answered(self, peer: Peer, message: Any, error: Exception) -> bool:
-        """Whether its sender awaits an answer, and has now heard of the failure."""
+        """Whether the sender awaits an answer, and has now been told of the failure."""
         answer = self._failed.get(type(message))
         if answer is None:
             return False

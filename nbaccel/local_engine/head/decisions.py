@@ -1,4 +1,4 @@
-"""Events to the scheduler, one after the other, and the scheduler's commands to those who carry them out."""
+"""Passes events to the scheduler, one after the other, and its commands to the components that carry them out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MayStop(Protocol):
 
 
 class Decisions:
-    """Asks the scheduler about each event, and has its commands carried out before the next event is told."""
+    """Passes each event to the scheduler, and has its commands carried out before the next event."""
 
     def __init__(
         self, timers: LoopTimers, scheduler: Scheduler, life: MayStop, *, carry_out: CarryOut, note: Note
@@ -39,7 +39,7 @@ class Decisions:
         self._next_wake: float | None = None
 
     def tell(self, event: Event) -> None:
-        """Tell the scheduler, and do as it orders."""
+        """Tell the scheduler of an event, and carry out its orders."""
         if self._life.stopping:
             return
         events = self._events
@@ -60,7 +60,7 @@ class Decisions:
             self._deciding = False
 
     def wake_at(self, command: WakeAt) -> None:
-        """Tell the scheduler when this time has come."""
+        """Tell the scheduler at this time."""
         if self._next_wake is not None and self._next_wake <= command.at:
             return
 

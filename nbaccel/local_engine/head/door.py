@@ -1,12 +1,12 @@
-"""The door: connections that have not shown the token yet, and the little that they may cost.
+"""The door: connections that have not shown the token yet, and the limits on what they may use.
 
 ```
   accept ──► newcomer ──┬── a frame with Hello ───────► admit: a driver, or its news
                         ├── a line of JSON with token ► admit: an observer
                         └── neither, MOST_BYTES of it, PATIENCE_S without it: told why, where it can be, and closed
 ```
-A newcomer is held in at most MOST_BYTES, and there are at most MOST_NEWCOMERS: who has stood there longest goes first.
-The driver that began this head is known, and may say as much as it likes.
+A newcomer may send at most MOST_BYTES, and there are at most MOST_NEWCOMERS: the oldest one is closed first. The driver
+that started this head is trusted and has no such limits.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FRAME, _LINE = "frame", "line"
 
 
 class Host(Protocol):
-    """Who is behind the door."""
+    """The head, as the door sees it."""
 
     def next_client_id(self) -> int: ...
     def objection(self, hello: wire.Hello) -> str: ...
@@ -57,7 +57,7 @@ class _Newcomer:
 
 
 class Door:
-    """Accepts connections, and passes on those that show the token."""
+    """Accepts connections, and admits those that show the token."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Door:
         _say_last(sock, wire.frame([wire.Refused(why)]))
 
     def _rest(self, error: OSError) -> None:
-        """Who wants to come in waits where the kernel keeps them: the listener would call us without end."""
+        """Stop accepting for a while. New connections wait in the kernel; otherwise the loop would call without end."""
         self._poll.pause_reading(self._listener, True)
         if not self._is_short:
             self._host.note(f"no connection can be accepted for now: {error.strerror}")
@@ -117,7 +117,7 @@ class Door:
         self._poll.at(self._clock() + PAUSE_S, lambda: self._poll.pause_reading(self._listener, False))
 
     def let_in(self, sock: socket.socket, *, is_our_driver: bool = False) -> None:
-        """Hear what a new connection has to say."""
+        """Read the first bytes of a new connection."""
         if len(self._newcomers) >= self._most_newcomers:
             self._refuse(next(iter(self._newcomers.values())), "Too many connections have not shown the token yet.")
         until = None if is_our_driver else self._clock() + PATIENCE_S
@@ -133,7 +133,7 @@ class Door:
         self._poll.at(when, self._sweep)
 
     def _sweep(self) -> None:
-        """End those who have not shown the token in time."""
+        """Close connections that have not shown the token in time."""
         self._sweeping = False
         now = self._clock()
         for newcomer in [each for each in self._newcomers.values() if each.until is not None and each.until <= now]:
@@ -143,7 +143,7 @@ class Door:
             self._sweep_at(min(waiting))
 
     def refuse_all(self, why: str) -> None:
-        """The head will not begin: whoever stands here is told."""
+        """The head does not start: tell every connection at the door."""
         for newcomer in list(self._newcomers.values()):
             newcomer.dialect = newcomer.dialect or _FRAME  # it is a driver that waits for its head
             self._refuse(newcomer, why)
@@ -173,7 +173,7 @@ class Door:
             self._hear_frame(newcomer)
 
     def _hear_frame(self, newcomer: _Newcomer) -> None:
-        """The first frame's first message is a Hello that nobody objects to."""
+        """Read the first frame: its first message must be an acceptable Hello."""
         came = newcomer.frames
         if len(came) < framing.LENGTH_BYTES:
             return
@@ -204,13 +204,13 @@ class Door:
         self._host.admit_observer(newcomer.peer, newcomer.lines)
 
     def _is_token(self, said: object) -> bool:
-        """In constant time; as bytes, since compare_digest takes no text beyond ASCII."""
+        """Compare in constant time, as bytes, because compare_digest accepts only ASCII text."""
         return isinstance(said, str) and hmac.compare_digest(said.encode(), self._token.encode())
 
     # ---- who goes
 
     def _refuse(self, newcomer: _Newcomer, why: str) -> None:
-        """Say why in the newcomer's own language, if that is known, and close."""
+        """Say why in the newcomer's dialect, if it is known, and close."""
         self._leave(newcomer)
         newcomer.peer.closed = True
         last = b""
@@ -231,7 +231,7 @@ _WRONG_TOKEN = "The token is wrong: this head belongs to another user or session
 
 
 def _dialect(start: bytes | bytearray) -> str:
-    """Which language begins so; "" if it is too early to say. Raises Unreadable for neither.
+    """The dialect that starts with these bytes, "" if it is too early to tell. Raises Unreadable for neither.
 
     The first frame has at most MOST_BYTES, so the third byte of its length is 0 or 1 and the fourth is 0. No text has
     such bytes.
@@ -246,7 +246,7 @@ def _dialect(start: bytes | bytearray) -> str:
 
 
 def _say_last(sock: socket.socket, words: bytes | bytearray) -> None:
-    """One short answer, which the socket takes or not, and the end."""
+    """Send one short answer, if the socket takes it, and close."""
     try:
         if words:
             sock.send(words, socket.MSG_DONTWAIT)

@@ -8,7 +8,7 @@ import msgspec
 
 
 class Environments:
-    """What the head knows of runtime environments: it passes them on and starts processes with their variables."""
+    """The runtime environments that the head knows; it passes them on and starts processes with their variables."""
 
     def __init__(self) -> None:
         self._by_key: dict[str, dict[str, Any]] = {"": {}}
@@ -19,7 +19,7 @@ class Environments:
             self._by_key[key] = msgspec.json.decode(body)
 
     def for_exec(self, key: str) -> tuple[dict[str, str], bytes]:
-        """(variables, the whole as JSON) for a process that is executed."""
+        """The variables and the whole environment as JSON, for a process that is started as a program."""
         environment = self._by_key.get(key, {})
         variables = {str(name): str(value) for name, value in (environment.get("env_vars") or {}).items()}
         return variables, msgspec.json.encode(environment)
@@ -29,12 +29,12 @@ class Environments:
         return {str(k): str(v) for k, v in (msgspec.json.decode(body).get("env_vars") or {}).items()}
 
     def failed(self, key: str, why: str) -> None:
-        """A task reports that it could not be made."""
+        """A task reports that its environment could not be made."""
         if key and why != "cancelled":
             self.errors[key] = why
 
     def rows(self, node_id: str) -> list[dict[str, Any]]:
-        """Those that were asked for, for `list_runtime_envs`."""
+        """The requested environments, for `list_runtime_envs`."""
         return [
             {"runtime_env": environment, "error": self.errors.get(key), "node_id": node_id}
             for key, environment in self._by_key.items()

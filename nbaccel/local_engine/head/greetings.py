@@ -1,4 +1,4 @@
-"""How drivers and their news connections begin: who is served, and what each is told of its head."""
+"""Greets new drivers and news connections: decides who is served, and tells each about the head."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nbaccel.local_engine.head.records import Job
 
 
 class Greetings:
-    """Greets those whom the door lets in, once this machine's devices are known."""
+    """Greets the connections that the door admits, once the devices of this machine are known."""
 
     def __init__(
         self,
@@ -39,11 +39,11 @@ class Greetings:
         self._waiting_for_node: list[Peer] = []
 
     def handlers(self) -> dict[type, Handler]:
-        """What somebody may say first."""
+        """The first messages of a connection, with their handlers."""
         return {wire.Hello: self._hello}
 
     def _hello(self, peer: Peer, hello: wire.Hello) -> None:
-        """Somebody whom the door has let in."""
+        """Handle the Hello of a connection that the door has admitted."""
         peer.hello = hello
         if hello.role == "news":
             peer.role = "news"
@@ -56,7 +56,7 @@ class Greetings:
             self._welcome(peer)
 
     def objection(self, hello: wire.Hello) -> str:
-        """Why this driver or news connection cannot be served; "": it can."""
+        """Why this driver or news connection cannot be served, "" if it can."""
         if self._why_stopping():
             return self._why_stopping()
         if hello.version != wire.VERSION:
@@ -80,7 +80,7 @@ class Greetings:
         return ""
 
     def welcome_waiting(self) -> None:
-        """The node is known now."""
+        """Greet the waiting connections, because the node is known now."""
         waiting, self._waiting_for_node = self._waiting_for_node, []
         for peer in waiting:
             if not peer.closed:

@@ -1,4 +1,4 @@
-"""What a process may ask of placement groups, and the answers of the book that keeps them."""
+"""Answers to questions about placement groups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class GroupAnswers:
         self._jobs = jobs
 
     def answers(self) -> list[Row[Peer]]:
-        """What may be asked of groups."""
+        """The questions about groups and their answers."""
         groups = self._groups
         return [
             asks.CreateGroup.answered_by(self._create),

@@ -1,4 +1,4 @@
-"""Placement groups: what was asked, who waits for it, and the table that Ray's users read."""
+"""Placement groups: their bundles, who waits for them, and the table for Ray's users."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Groups(Generic[Owner]):
     # ---- questions
 
     def create(self, asked: asks.CreateGroup, job: int, *, refuses: bool) -> None:
-        """`refuses`: one that can never be placed is an error. Raises GroupNameTaken."""
+        """Create a group. With `refuses`, a group that can never be placed is an error. Raises GroupNameTaken."""
         name, labels = asked.name, asked.bundle_labels
         if name and self._named(name, asked.namespace) is not None:
             raise GroupNameTaken(f"Failed to create placement group: the name {name!r} already exists.")
@@ -82,14 +82,14 @@ class Groups(Generic[Owner]):
             self._tell(GroupRemoveAsked(group_id))
 
     def table(self, group_id: bytes | None) -> dict[str, Any]:
-        """One group's row, or all of them by id."""
+        """The row of one group, or all rows by id."""
         if group_id is None:
             return {row["placement_group_id"]: row for row in self.rows()}
         group = self._by_id.get(group_id)
         return self._row(group_id, group) if group is not None else {}
 
     def find(self, name: str, namespace: str) -> dict[str, Any] | None:
-        """The row of the group that has this name in this namespace."""
+        """The row of the group with this name in this namespace."""
         group_id = self._named(name, namespace)
         return self._row(group_id, self._by_id[group_id]) if group_id is not None else None
 
@@ -126,7 +126,7 @@ class Groups(Generic[Owner]):
             self._forget_old()
 
     def owner_died(self, owner: Owner) -> None:
-        """A process was killed that had asked for `ready()`: nobody will give these refs a value any more."""
+        """A process that called `ready()` was killed: its refs of `ready()` get an error."""
         for group in self._by_id.values():
             owned = [one for one in group.waiting if one[1] == owner]
             group.waiting = [one for one in group.waiting if one[1] != owner]
@@ -134,7 +134,7 @@ class Groups(Generic[Owner]):
                 self._give(object_id, owner, owner_of_ready_died(object_id))
 
     def _forget_old(self) -> None:
-        """A program that makes and removes groups without end must not fill the head."""
+        """Forget old removed groups, so that a program that makes groups without end does not fill the head."""
         self._removed += 1
         if self._removed > KEEP_REMOVED:
             oldest = next(id for id, group in self._by_id.items() if group.state == "REMOVED")
@@ -143,7 +143,7 @@ class Groups(Generic[Owner]):
 
 
 def answer_to_ready(command: GroupChanged, value: wire.Value) -> wire.Value:
-    """What a ref of `ready()` gets when its group is placed or removed, or can never be placed."""
+    """The value of a ref of `ready()` when its group is placed, is removed, or can never be placed."""
     if command.never:
         return never_placed(command.never)
     return value if command.state == "CREATED" else gone()
@@ -154,7 +154,7 @@ def never_placed(reason: str) -> wire.Value:
 
 
 def owner_of_ready_died(object_id: bytes) -> wire.Value:
-    """What a ref of `ready()` gets when the process that asked for it has died."""
+    """The value of a ref of `ready()` when the process that called it has died."""
     why = "the process that called ready() has ended before the placement group was placed"
     return failures.failed("OwnerDiedError", f"Object {object_id.hex()} has no owner any more: {why}.")
 

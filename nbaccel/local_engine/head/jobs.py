@@ -1,4 +1,4 @@
-"""The jobs of a head: each is one driver's stay."""
+"""The jobs of a head: each is the session of one driver."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from nbaccel.local_engine.head.records import Job
 
 
 class Jobs:
-    """All of them, also those that have ended. `began` is called with each new one."""
+    """All jobs, including ended ones. `began` is called with each new job."""
 
     def __init__(self, began: Callable[[Job], None]) -> None:
         self._began = began
         self.by_number: dict[int, Job] = {}
 
     def begin(self, peer: Peer, hello: wire.Hello) -> Job:
-        """A driver has come."""
+        """Begin the job of a new driver."""
         number = len(self.by_number) + 1
         namespace = hello.namespace or secrets.token_hex(16)
         job = Job(number, peer.client_id, hello, namespace, started_at=time.time(), name=self._name(hello))
@@ -29,10 +29,10 @@ class Jobs:
         return job
 
     def _name(self, hello: wire.Hello) -> str:
-        """What views call it; a notebook whose kernel was restarted is another job, and named apart."""
+        """The job's name in views. A notebook whose kernel was restarted is another job with another name."""
         name = hello.title.removeprefix("notebook ")
         return f"{name} (pid {hello.pid})" if name in {job.name for job in self.by_number.values()} else name
 
     def has_driver(self) -> bool:
-        """Whether a driver is still here."""
+        """Whether any driver is connected."""
         return any(not job.ended for job in self.by_number.values())

@@ -1,11 +1,11 @@
-"""The head: one process, one thread, one loop. It reads messages, tells the scheduler, does as it orders, writes.
+"""The head: one process, one thread, one loop. It reads messages, tells the scheduler, obeys its orders, and writes.
 
 ```
   peers ── messages ──► connections ──► objects/, tasks/, actors, … ── events ──► Scheduler
   peers ◄── messages ── connections ◄── tasks/, workers, devices/, … ◄── orders ◄── commands ──┘
 ```
-`parts` puts the components together. The head runs no user code and unpickles nothing. Whatever is slow (devices,
-disks, output) is done by another process.
+`parts` puts the components together. The head runs no user code and unpickles nothing. Other processes do the slow work
+(devices, disks, output).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Head:
     # ---- life
 
     def run(self) -> None:
-        """Until the last driver of an embedded head has gone, or a daemon is told to stop."""
+        """Run until the last driver of an embedded head has gone, or a daemon is told to stop."""
         setproctitle.setproctitle("nbaccel::head")
         gc.freeze()  # what is imported stays: the collector need not look at it again
         gc.set_threshold(20_000, 20, 50)  # 100,000 waiting tasks are not garbage: fewer, larger looks
@@ -95,7 +95,7 @@ class Head:
         self.poll.register(read, drain)
 
     def _watch_owner(self, pid: int) -> None:
-        """A driver that dies takes its embedded head along, even if a child of it still holds our connection."""
+        """End an embedded head when its driver dies, even if a child of the driver still has the connection open."""
         try:
             fd = os.pidfd_open(pid)
         except OSError:
@@ -110,7 +110,7 @@ class Head:
         self.poll.register(fd, gone)
 
     def ready(self) -> None:
-        """The node is known: be found by others, and greet those who wait."""
+        """The node is known: publish the session, and greet the waiting connections."""
         record = sessions.SessionRecord(
             session=self.config.session,
             socket=os.path.join(self.config.directory, "head.sock"),
@@ -149,7 +149,7 @@ class Head:
             self.config.ready_fd = -1
 
     def refuse_start(self, why: str) -> None:
-        """The user's options cannot be met: everyone who waits is told, and the head ends."""
+        """The user's options cannot be met: tell all waiting connections, and end the head."""
         self._say_ready(why)
         for peer in list(self.parts.peers.values()):
             if peer.role != "worker":
@@ -158,7 +158,7 @@ class Head:
         self.stop(why)
 
     def stop(self, why: str) -> None:
-        """Begin to end: kill the workers, send out what they printed, then leave."""
+        """Begin to end: kill the workers, send their last output, then leave."""
         if self.stopping:
             return
         self.stopping = why
@@ -168,7 +168,7 @@ class Head:
         self._finish_when_quiet()
 
     def worker_gone(self) -> None:
-        """A worker has ended: it may have been the last that was waited for."""
+        """A worker has ended, perhaps the last one that the end of the head waits for."""
         if self.stopping:
             self._finish_when_quiet()
 
@@ -201,11 +201,11 @@ class Head:
         return self.parts.connections.next_client_id()
 
     def objection(self, hello: wire.Hello) -> str:
-        """Why a connection that has shown the token is refused all the same; "": it is not."""
+        """Why a connection with a valid token is refused, "" if it is not."""
         return self.parts.greetings.objection(hello)
 
     def admit(self, peer: Peer, messages: list[Any], rest: bytes) -> None:
-        """The door lets somebody in, who has said this, and begun to say more."""
+        """Take over a connection from the door, with its first message and further bytes."""
         connections = self.parts.connections
         connections.add(peer)
         connections.hear(peer, messages)

@@ -1,15 +1,14 @@
-"""Observers: programs that look on and now and then act, in lines of JSON on the head's socket.
+"""Observers: programs that watch and sometimes act, with lines of JSON on the head's socket.
 
 ```
   {"token": …}             ──► {"kind": "welcome", …}        (at the door)
   {"ask": "snapshot"}      ──► {"kind": "snapshot", …}
   {"ask": "watch"}         ──► {"kind": "snapshot", …} now, and at every change
   {"ask": "explain", …}    ──► {"kind": "explanations", …}
-```
-All of them stand in `views.observer_lines`, and the table of their answers in `question_table.py`.
-One question of each is answered in a pass of the head's loop, so that others have their turn, and none is read while
-more than MOST_UNREAD_BYTES of answers wait to be taken: who asks and never reads costs that and one answer.
-A mistake is answered and the observer may go on; an exception that nobody has foreseen is answered and ends it.
+``` `views.observer_lines` has all of these lines, and `question_table.py` the table of the answers. Each pass of the
+head's loop answers one question of each observer, so that others have their turn. The head reads no further question
+while more than MOST_UNREAD_BYTES of answers are unread: an observer that never reads costs that and one answer. A
+mistake is answered and the observer may go on; an unexpected exception is answered and ends the observer.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class _Observer:
 
 
 class Observers:
-    """Everyone who speaks lines of JSON."""
+    """All observers of a head."""
 
     def __init__(
         self,
@@ -78,7 +77,7 @@ class Observers:
         self._known: dict[Peer, _Observer] = {}
 
     def adopt(self, peer: Peer, lines: LineReader) -> None:
-        """A connection that has shown the token, and what it has said beyond."""
+        """Take over a connection that has shown the token, with the bytes that followed it."""
         peer.role = "observer"
         observer = self._known[peer] = _Observer(peer, lines)
         self._loop.register(peer.sock, lambda: self._readable(observer))
@@ -89,7 +88,7 @@ class Observers:
         self._known.pop(peer, None)
 
     def written(self, peer: Peer) -> None:
-        """It has taken all answers: more may be asked."""
+        """An observer has read all answers: handle its next question."""
         observer = self._known.get(peer)
         if observer is None:
             return
@@ -119,7 +118,7 @@ class Observers:
         self._connections.end(observer.peer)
 
     def _go_on(self, observer: _Observer) -> None:
-        """Obey the next line that is here, if the answers before it are taken; the others in later passes."""
+        """Handle the next line, if the earlier answers have been read. Later passes handle the other lines."""
         peer = observer.peer
         if observer.obeying or peer.closed:
             return  # an answer that came at once is sent in the next pass
@@ -148,7 +147,7 @@ class Observers:
         self._go_on(observer)
 
     def _obey_next(self, observer: _Observer) -> bool:
-        """Whether there was something to do."""
+        """Handle the next line. Returns whether there was one."""
         if observer.wants_picture:
             observer.wants_picture = False
             self._send_picture(observer.peer)

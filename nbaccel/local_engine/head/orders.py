@@ -1,4 +1,4 @@
-"""The scheduler's commands, each to the component that carries it out. Every act's answer comes back as an event."""
+"""Passes each of the scheduler's commands to the component that carries it out. The result comes back as an event."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Act = Callable[[Any], None]
 
 
 class Orders:
-    """A table of acts by the type of the command. `answer` is called with what one of them raises."""
+    """The functions that carry out commands, by the command's type. `answer` is called with an error of one of them."""
 
     def __init__(
         self,
@@ -34,9 +34,9 @@ class Orders:
         self._changed = changed  # something is different from the last picture
 
     def carry_out(self, commands: Sequence[Command]) -> None:
-        """Do all of them; then tell the scheduler of the objects that came into being on the way.
+        """Carry out all commands, then tell the scheduler of the objects that were made meanwhile.
 
-        Whatever one of them raises, the others are carried out, and it is answered (decision 0013).
+        If one command raises an error, the error is answered and the others are still carried out (decision 0013).
         """
         acts = self._acts
         for command in commands:
@@ -50,5 +50,5 @@ class Orders:
         self._until_done(self._changed)
 
     def act(self, command: Command) -> None:
-        """Do one of them; what it raises is the caller's to answer."""
+        """Carry out one command. The caller answers its error."""
         self._acts[type(command)](command)

@@ -1,8 +1,8 @@
-"""The work of a process that died: its tasks whose results nobody else can see end, and so do its actors.
+"""Ends the work of a process that died: its actors, and its tasks whose results nobody else can see.
 
-A process that is killed, or crashes, no longer wants what it asked for. A task whose result another process holds goes
-on. An actor ends with the process that created it, also where others hold a handle, as in Ray; a detached actor lives
-on. A worker that ends in peace (it was idle, or had served its accelerator task) takes nothing along.
+A process that is killed or crashes no longer needs the results that it requested. A task goes on if another process has
+a ref to its result. As in Ray, an actor ends with the process that created it, even if others have a handle; a detached
+actor lives on. A worker that ends normally (it was idle, or had finished its accelerator task) ends no other work.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class OrphanedWork:
         self._owner_died = owner_died  # called with the client that waits for placement groups no more
 
     def end(self, worker: WorkerProcess, intended: bool) -> None:
-        """End what this dead worker had submitted, if its work dies with it; what it held was let go of already."""
+        """End the work that this dead worker had submitted, if it dies with it. Its refs are released already."""
         worker_id = worker.worker_id
         if not self._dies_with_its_work(worker_id, intended):
             return
@@ -50,12 +50,12 @@ class OrphanedWork:
                 self._tell(ActorKillAsked(actor.actor_id, why=OWNER_DIED))
 
     def _is_wanted(self, record: TaskRecord) -> bool:
-        """Whether another process, or other work, holds one of its results."""
+        """Whether another process, or other work, has a ref to one of its results."""
         objects = self._objects
         ids = (return_id(record.task.task_id, index) for index in range(max(1, record.task.payload.terms.returns)))
         return any(id in objects.records and objects.is_held(objects.records[id]) for id in ids)
 
     def _dies_with_its_work(self, worker_id: bytes, intended: bool) -> bool:
-        """Not so a worker that was stopped because nobody needed it any more."""
+        """Whether the worker's work dies with it. It does not if the worker was stopped because nobody needed it."""
         record = self._scheduler.worker_record(worker_id)
         return not intended or (record is not None and record.actor is not None)

@@ -1,6 +1,6 @@
-"""What becomes of tasks: results as objects, the end of a stream, and a failure as the error that its user meets.
+"""The outcomes of tasks: results as objects, the end of a stream, and failures as errors for the user.
 
-Nothing here acts: books are handed in, values come back. The head and the debug engine share it.
+These functions only compute values from the records that they get. The head and the debug engine share them.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ UNKNOWN_ENDING: Ending = (None, None, None)
 
 
 def note_done(entry: TaskEntry, done: wire.Done, now: float) -> None:
-    """The task returned, or raised."""
+    """Record that a task returned or raised."""
     entry.results, entry.failed, entry.note = done.results, done.failed, done.note
     entry.finished_at, entry.times = now, done.times
     entry.error_type = "" if not done.failed else CANCELLED if done.note == "cancelled" else RAISED
 
 
 def note_failure(entry: TaskEntry, command: FailTask, now: float) -> None:
-    """The task ends without having returned."""
+    """Record that a task ended without returning."""
     entry.failed, entry.note = True, command.message
     entry.error_type = _ERRORS[command.failure][1]
     entry.finished_at = now
 
 
 def note_failed_argument(entry: TaskEntry, source: TaskRecord | None, now: float) -> None:
-    """The task never runs, because `source`, which was to make its argument, has failed."""
+    """Record that a task never runs, because `source`, the task that makes its argument, has failed."""
     entry.failed, entry.note = True, _OF_AN_ARGUMENT
     if source is not None and source.task.payload.failed:
         first = source.task.payload
@@ -71,7 +71,7 @@ def note_failed_argument(entry: TaskEntry, source: TaskRecord | None, now: float
 
 
 def note_failed_creation(actor: ActorEntry, value: wire.Value) -> None:
-    """The constructor of an actor did not return: its calls will tell why."""
+    """Record that an actor's constructor did not return; calls of the actor get the reason."""
     if value.status == wire.RAISED:
         actor.creation_error = value.data
     elif value.data is not None:
@@ -79,7 +79,7 @@ def note_failed_creation(actor: ActorEntry, value: wire.Value) -> None:
 
 
 def note_actor(actor: ActorEntry, command: ActorChanged) -> None:
-    """The scheduler says how an actor is."""
+    """Record a new state of an actor."""
     actor.state = _ACTOR_STATES.get(command.state, command.state)
     actor.why = command.why
     actor.restarts += command.state == "RESTARTING"
@@ -89,7 +89,7 @@ def note_actor(actor: ActorEntry, command: ActorChanged) -> None:
 
 
 def failure_value(command: FailTask, actor: ActorEntry | None, ending: Ending = UNKNOWN_ENDING) -> wire.Value:
-    """The error of a task that did not return; `actor` is the one that it creates or calls, `ending` its process's."""
+    """The error of a task that did not return. `actor`: that it creates or calls. `ending`: its process's."""
     task = command.task
     kind = _ERRORS[command.failure][0]
     facts: dict[str, Any] = {"task_id": task.task_id.hex()}
@@ -112,12 +112,12 @@ def failure_value(command: FailTask, actor: ActorEntry | None, ending: Ending = 
 
 
 def same_for_all(entry: TaskEntry, value: wire.Value) -> list[wire.ReturnValue]:
-    """An error as the results of a task: each of its objects is the error."""
+    """One error as each result of a task."""
     return [wire.ReturnValue(value)] * max(entry.terms.returns, 1)
 
 
 def objects_of(task: Task, results: list[wire.ReturnValue]) -> list[tuple[bytes, wire.ReturnValue]]:
-    """The objects that the results of a task become, by id."""
+    """The objects of a task's results, by id."""
     terms = task.terms
     if terms.num_returns == wire.STREAMING and terms.returns:
         value = results[0].value
@@ -127,6 +127,6 @@ def objects_of(task: Task, results: list[wire.ReturnValue]) -> list[tuple[bytes,
 
 
 def last_item(task: Task, items: int, results: list[wire.ReturnValue]) -> tuple[bytes, wire.Value] | None:
-    """The error that ends a stream of so many items, as the item after them; None where it ended well."""
+    """The error that ends a stream after so many items, as its last item; None if the stream ended well."""
     value = results[0].value
     return (return_id(task.task_id, items + 1), value) if value.status != wire.OK else None

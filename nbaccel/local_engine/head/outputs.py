@@ -1,4 +1,4 @@
-"""The head's side of its workers' output: keeps the pipes, takes what the log process saw, passes lines on."""
+"""The head's side of its workers' output: keeps the pipes, takes the log process's lines and passes them on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nbaccel.local_engine.side_processes import log
 
 
 class Readers(Protocol):
-    """Who shows the lines."""
+    """Shows the lines to drivers."""
 
     def lines(self, worker: WorkerProcess, stream: int, pieces: list[log.Piece], then: Callable[[], None]) -> None: ...
     def forget_gates(self) -> None: ...
@@ -23,7 +23,7 @@ class Readers(Protocol):
 
 @dataclass(slots=True)
 class _OutputPipe:
-    """One pipe, and where its reading stands: all that a new log process needs."""
+    """One pipe, and how far it has been read: all that a new log process needs."""
 
     worker: WorkerProcess
     number: int  # 1: stdout, 2: stderr
@@ -35,7 +35,7 @@ class _OutputPipe:
 
 
 class Outputs:
-    """All pipes of a head's workers, living and dead."""
+    """The pipes of all workers of a head, living and dead."""
 
     def __init__(
         self, timers: LoopTimers, helpers: Helpers, directory: str, held: BlockedPrints, readers: Readers
@@ -82,7 +82,7 @@ class Outputs:
             then()
 
     def _take(self, chunk: log.Chunk) -> None:
-        """The lines are here: only now they leave the pipe."""
+        """Remove lines from the pipe, after the head has received them."""
         stream = self._streams[chunk.pipe]
         left = chunk.taken
         while left:
@@ -113,7 +113,7 @@ class Outputs:
         self.process.say(log.encode(log.Go(pipe)))
 
     def _tell_successor(self) -> None:
-        """The log process died: the next one goes on where the head stands."""
+        """The log process died: tell the next one where the head stopped reading."""
         self._readers.forget_gates()
         self._held.go_all()
         self._unwatched.clear()
@@ -123,7 +123,7 @@ class Outputs:
             self.process.say(log.encode(log.Drain(number)))
 
     def drain(self, then: Callable[[], None]) -> None:
-        """Call once everything printed so far is on its way to the drivers."""
+        """Call a function once everything printed so far has been sent to the drivers."""
         if not self._streams:
             then()
             return

@@ -1,7 +1,7 @@
-"""Everything that one head owns, put together: which component is given what, and who hears of whom.
+"""Puts the components of one head together: which component gets which others, and which is told of what.
 
-Only this module knows all components. What happens to one of them and concerns several (a driver leaves, a process
-ends, objects are let go of) is passed on here.
+Only this module knows all components. It passes on events that concern several of them (a driver leaves, a process
+ends, objects are released).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from nbaccel.views import observer_lines
 
 
 class HeadLife(Protocol):
-    """The life of the head as a process, for what its parts bring about."""
+    """The life of the head as a process, for components that affect it."""
 
     stopping: str  # why it ends; "" while it does not
     started_at: float
@@ -311,7 +311,7 @@ class Parts:
         }
 
     def _handlers(self) -> Handlers:
-        """What each role may say, and who hears it. Nobody is more than "new" before the token was shown."""
+        """The messages of each role, with their handlers. A connection has the role "new" until it shows the token."""
         ask: dict[type, Handler] = {wire.Ask: self.questions.ask}
         both = {
             **self.object_room.handlers(),
@@ -357,7 +357,7 @@ class Parts:
         connections.on_written = {"news": self.watchers.news_written, "observer": self._observer_written}
 
     def _worker_of(self, id: bytes) -> bytes | None:
-        """The worker of a task, by its own id, its result's, or its actor's."""
+        """The worker of a task, by the id of the task, of its result, or of its actor."""
         actor = self.actors.by_id.get(id)
         record = self.scheduler.task_record(actor.creation.task_id if actor is not None else id[:24])
         return record.task.payload.worker_id if record is not None else None
@@ -373,7 +373,7 @@ class Parts:
         return bool(self._life.stopping)
 
     def _node_of(self, client_id: int) -> bytes:
-        """The node on which a client's process is."""
+        """The node of a client's process."""
         peer = self.peers.get(client_id)
         worker = peer.worker if peer is not None else None
         return bytes(worker.node_id) if worker is not None else self.nodes.node_id
@@ -381,7 +381,7 @@ class Parts:
     # ---- what concerns several
 
     def flush(self) -> None:
-        """Write to everyone for whom something waits; free what came free."""
+        """Write to every peer with waiting data, and free released ranges."""
         self.store.collect()
         self.connections.flush()
 
@@ -419,7 +419,7 @@ class Parts:
             self.observers.gone(peer)
 
     def _driver_gone(self, peer: Peer, why: str) -> None:
-        """A driver left or died: its tasks end, what it held is let go; an embedded head ends with its only driver."""
+        """A driver left or died: end its tasks and release its refs. An embedded head ends with its only driver."""
         job = self.jobs.by_number.get(peer.job)
         if job is None or job.ended:
             return
@@ -449,7 +449,7 @@ class Parts:
         self._life.worker_gone()
 
     def _let_go(self, freed: Freed) -> None:
-        """What hung on objects that nobody holds any more."""
+        """Release everything that belonged to objects without refs."""
         if freed.errors:
             self.unread_errors.gone(freed.errors)
         if freed.placed:

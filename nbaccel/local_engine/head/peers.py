@@ -1,4 +1,4 @@
-"""The head's side of one connection: what came in, what waits to go out."""
+"""The head's side of one connection: received bytes, and messages that wait to be sent."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class Peer:
         self.hello: wire.Hello | None = None
 
     def read(self) -> list[Any] | None:
-        """Messages that came; None at the end of the connection. Raises framing.Unreadable."""
+        """The received messages; None at the end of the connection. Raises framing.Unreadable."""
         data = self.receive(READ_BYTES)
         if data is None:
             return None
         return self.reader.feed(data) if data else []
 
     def receive(self, most_bytes: int) -> bytes | None:
-        """Bytes that came, b"" if none have; None at the end of the connection."""
+        """The received bytes, b"" if there are none; None at the end of the connection."""
         try:
             return self.sock.recv(most_bytes) or None
         except BlockingIOError:
@@ -70,7 +70,7 @@ class Peer:
             return None
 
     def write(self) -> bool:
-        """Write what waits, as far as the socket takes it; True when all is gone."""
+        """Write waiting messages as far as the socket takes them. Returns True if none is left."""
         out = self.out
         if out:
             for start in range(0, len(out), _BATCH):

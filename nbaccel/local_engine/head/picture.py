@@ -1,4 +1,4 @@
-"""The head's records drawn as one Snapshot, and as the rows that Ray's own questions return."""
+"""Turns the head's records into one Snapshot, and into the rows of Ray's own questions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MOST_ALERTS = 20
 
 
 class SnapshotBuilder:
-    """Draws what the head knows."""
+    """Builds snapshots and rows from the head's records."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class SnapshotBuilder:
         self._started_at = started_at
 
     def snapshot(self, seq: int, rows: int = 0) -> Snapshot:
-        """The picture; `rows` asks for more tasks of each kind than usual."""
+        """A snapshot. `rows` asks for more tasks of each kind than usual."""
         actors = list(self._actors.values())
         counts = self._scheduler.counts()
         return Snapshot(
@@ -112,7 +112,7 @@ class SnapshotBuilder:
         )
 
     def job_rows(self) -> list[JobRow]:
-        """The drivers of a shared head, those that have left too: some of what they did is still shown."""
+        """The drivers of a shared head, including those that have left, because some of their work is still shown."""
         if not self._config.shared:
             return []
         jobs = list(self._jobs.values())[-MOST_JOBS:]
@@ -189,7 +189,7 @@ class SnapshotBuilder:
         return rows + self._unoffered_rows()
 
     def _unoffered_rows(self) -> list[DeviceRow]:
-        """Devices of this machine that were found, but that its node does not offer, with the reason."""
+        """Devices of this machine that its node does not offer, with the reason."""
         node = self._nodes
         offered = node.devices.get(node.node_id)
         if node.detection is None or offered is None:

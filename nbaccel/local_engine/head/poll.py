@@ -1,4 +1,4 @@
-"""The head's one wait: sockets, pipes, child signals and timers, each with the function to call."""
+"""The head's event loop: sockets, pipes, child signals and timers, each with the function to call."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class Poll:
             self._epoll.unregister(fd)
 
     def want_write(self, source: Any, on_writable: Callable[[], None]) -> None:
-        """Call once, when the socket takes bytes again."""
+        """Call a function once, when the socket takes bytes again."""
         fd = source if isinstance(source, int) else source.fileno()
         if fd in self._readers:
             self._writers[fd] = on_writable
             self._watch(fd)
 
     def pause_reading(self, source: Any, paused: bool) -> None:
-        """Leave unread what comes, or read again. A paused reader is still called when the other side has gone."""
+        """Stop reading, or read again. A paused reader is still called when the other side has gone."""
         fd = source if isinstance(source, int) else source.fileno()
         if fd not in self._readers or (fd in self._paused) == paused:
             return
@@ -70,19 +70,19 @@ class Poll:
         self._epoll.modify(fd, reading | (select.EPOLLOUT if fd in self._writers else 0))
 
     def now(self) -> float:
-        """The time that `at` understands."""
+        """The current time, as `at` uses it."""
         return time.monotonic()
 
     def after(self, pause_s: float, call: Callable[[], None]) -> None:
-        """Call when so many seconds have passed."""
+        """Call a function after so many seconds."""
         self.at(time.monotonic() + pause_s, call)
 
     def at(self, when: float, call: Callable[[], None]) -> None:
-        """Call at this time of time.monotonic()."""
+        """Call a function at this time of time.monotonic()."""
         heapq.heappush(self._timers, (when, next(self._order), call))
 
     def once(self) -> None:
-        """Wait for something to happen, and call for all that did."""
+        """Wait for events, and call their functions."""
         timeout_s = -1.0
         if self._timers:
             timeout_s = max(self._timers[0][0] - time.monotonic(), 0)

@@ -1,4 +1,4 @@
-"""Records that drivers and workers publish: kept until they end, and the way back to them.
+"""Keeps the records that drivers and workers publish until these end, and passes requests to the publishers.
 
 ```
   Publish(kind, id, record) ──► RecordBook ──► pictures
@@ -22,7 +22,7 @@ from nbaccel.views.snapshot import PublishedRow
 
 
 class Published:
-    """The head's book; a publisher is known by its client id."""
+    """The published records of a head; a publisher is known by its client id."""
 
     def __init__(self, peers: Mapping[int, Peer], send: Send, changed: Callable[[], None]) -> None:
         self._peers = peers
@@ -31,7 +31,7 @@ class Published:
         self._book: RecordBook[int] = RecordBook()
 
     def answers(self) -> list[Row[Peer]]:
-        """The rows of the head's table that are answered here."""
+        """The questions that this component answers."""
         return [asks.Publish.answered_by(self._publish), AskPublisher.answered_by(self._ask)]
 
     def _publish(self, peer: Peer, asked: asks.Publish) -> None:
@@ -53,7 +53,7 @@ class Published:
             self._send(publisher, wire.PublisherAsked(asked.id, asked.what))
 
     def client_gone(self, client_id: int) -> None:
-        """What it has published is withdrawn."""
+        """A client has gone: withdraw its records."""
         if self._book.publisher_gone(client_id):
             self._changed()
 

@@ -1,4 +1,4 @@
-"""The head's answers: one typed table of all that drivers, workers and observers may ask, filled by the components."""
+"""One typed table of all questions of drivers, workers and observers. The components fill in the answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nbaccel.views.question import Row, table_of
 
 
 class QuestionTable:
-    """Everything that is asked and answered. `freshen` looks at the devices and then calls what it is given."""
+    """All questions with their answers. `freshen` checks the devices and then calls the given function."""
 
     def __init__(self, send: Send, freshen: Callable[[Callable[[], None]], None]) -> None:
         self._send = send
@@ -25,12 +25,12 @@ class QuestionTable:
         self.table: dict[str, Row[Peer]] = {}
 
     def learn(self, *rows: Iterable[Row[Peer]]) -> None:
-        """Take these rows into the table."""
+        """Add these rows to the table."""
         for some in rows:
             self.table |= table_of(*some)
 
     def ask(self, peer: Peer, message: wire.Ask) -> None:
-        """Answer a client; one that wants to see the devices, when they have been looked at."""
+        """Answer a client. A question about devices is answered after the devices have been checked."""
         if message.what == observer_lines.TakeSnapshot.tag():
             self._freshen(lambda: None if peer.closed else self._answer(peer, message))
         else:
@@ -52,17 +52,17 @@ class QuestionTable:
             self._send(peer, answer)
 
     def ask_again(self, actor_id: bytes) -> None:
-        """An actor has come, or will not: who asked for it is answered now."""
+        """An actor exists now or never will: answer the clients that asked for it."""
         for peer, message in self._later.pop(actor_id, ()):
             self.ask(peer, message)
 
     def failed(self, peer: Peer, message: wire.Ask, error: Exception) -> None:
-        """A question that nobody foresaw: who asks must not wait for ever."""
+        """Answer a question whose handler failed, so that its client does not wait forever."""
         why = f"The head could not answer the question {message.what!r}: {type(error).__name__}: {error}"
         self._send(peer, wire.Answer(message.request, error=why, kind="RaySystemError"))
 
     def of_observer(self, peer: Peer, question: ObserverQuestion[Any]) -> ObserverLine:
-        """Answer an observer; its mistakes too."""
+        """Answer an observer, including its mistakes."""
         try:
             return question.line(self.table[question.tag()].answer(peer, question))
         except (ValueError, TypeError, Refusal) as error:

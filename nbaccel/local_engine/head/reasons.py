@@ -1,7 +1,7 @@
 """Answers to "why does it wait?" and "what would it meet?", in the words of `nbaccel.views.explanations`.
 
-The scheduler's books say what fits and who holds what. What no book has, memory that processes of others have taken, is
-asked of `foreign`.
+The scheduler's books say what fits and who holds what. `foreign` reports what no book has: device memory that other
+processes use.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ TASK_ID_BYTES, GROUP_ID_BYTES = 24, 18
 
 
 class Foreign(Protocol):
-    """What others than this cluster do to the devices."""
+    """Use of the devices from outside of this cluster."""
 
     def look(self) -> None:
-        """Look again, for the next question."""
+        """Check the devices again, for the next question."""
 
     def of(self, resources: list[str]) -> list[str]:
-        """A line for each device of these resources that others use."""
+        """One line for each device of these resources that others use."""
 
 
 class NobodyElse:
     """No device is shared with anybody."""
 
     def look(self) -> None:
-        """There is nothing to look at."""
+        """Nothing to check."""
 
     def of(self, resources: list[str]) -> list[str]:
         return []
@@ -66,7 +66,7 @@ class Reasons:
     # --- why ------------------------------------------------------------------------------------------------------
 
     def explain(self, what: str | None) -> list[explanations.Explanation]:
-        """Of one thing by its hex id, or of everything that waits; empty when the id is not known."""
+        """Explain one task, actor or group by its hex id, or everything that waits. Empty if the id is unknown."""
         self._foreign.look()
         if what is None:
             return self._all()
@@ -80,7 +80,7 @@ class Reasons:
         return [self._row(id[:TASK_ID_BYTES].hex(), explanation)] if explanation is not None else []
 
     def _all(self) -> list[explanations.Explanation]:
-        """The first of each line, so that no kind of demand is missing, then others, then groups."""
+        """The first task of each line, so that no kind of demand is missing, then other tasks, then groups."""
         scheduler, now = self._scheduler, time.monotonic()
         ids = dict.fromkeys(record.task.task_id for record, _count in scheduler.waiting_shapes())
         ids |= dict.fromkeys(record.task.task_id for record in islice(scheduler.waiting(), MOST_EXPLAINED))
@@ -90,7 +90,7 @@ class Reasons:
         return [self._row(id, explanation) for id, explanation in found if explanation is not None]
 
     def _actor(self, actor_id: bytes) -> explanations.Explanation:
-        """An actor waits while its constructor does; afterwards it says where it is."""
+        """Explain an actor: it waits while its constructor waits; later the sentence names its place."""
         entry = self._actors[actor_id]
         creation = self._scheduler.explain(entry.creation.task_id, time.monotonic())
         if creation is not None and entry.state in ("PENDING_CREATION", "RESTARTING"):
@@ -105,7 +105,7 @@ class Reasons:
     # --- what would it meet ---------------------------------------------------------------------------------------
 
     def probe(self, choice: Choice) -> explanations.Probe:
-        """What a task that asks for this would meet, were it submitted now."""
+        """Whether a task with this demand could start if it were submitted now."""
         self._foreign.look()
         found = self._scheduler.explain_choice(choice, time.monotonic())
         return self._row("", found).as_probe()

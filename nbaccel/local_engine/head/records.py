@@ -1,4 +1,4 @@
-"""What the head keeps beside the scheduler's records: the bytes and names that scheduling has no use for."""
+"""The head's own records: bytes and names that the scheduler does not need."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nbaccel.scheduling.terms import Terms, WorkerPool
 
 
 class Job(msgspec.Struct):
-    """One driver's stay."""
+    """The session of one driver."""
 
     number: int
     client_id: int

@@ -1,10 +1,10 @@
-"""How a question ends that gets no answer now: refused in words, or put off."""
+"""The two ways in which a question gets no answer now: it is refused, or postponed."""
 
 from __future__ import annotations
 
 
 class Refusal(Exception):
-    """A question that gets an error: the class to raise at the asker's, and the words."""
+    """A question is answered with an error: the class to raise at the client, and the message."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -12,7 +12,7 @@ class Refusal(Exception):
 
 
 class Later(Exception):
-    """A question on a named actor that is on its way: it is asked again when the actor has come, or will not."""
+    """A question about a named actor that does not exist yet: ask again when the actor exists or never will."""
 
     def __init__(self, actor_id: bytes) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Rows of tasks, actors and devices from books that are handed in: the head and the debug engine draw the same ones."""
+"""Builds rows of tasks, actors and devices from given records. The head and the debug engine share it."""
 
 from __future__ import annotations
 
