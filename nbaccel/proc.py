@@ -55,12 +55,6 @@ def environment(pid: int) -> list[bytes]:
         time.sleep(0.001)
 
 
-def command_line(pid: int) -> bytes:
-    """The arguments that a process was started with, each ended by a zero byte."""
-    with open(f"/proc/{pid}/cmdline", "rb") as file:
-        return file.read()
-
-
 def name(pid: int, thread: int | None = None) -> str:
     """The name of a process, or of one of its threads: at most 15 characters."""
     with open(f"/proc/{pid}/task/{thread}/comm" if thread else f"/proc/{pid}/comm", errors="replace") as file:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from nbaccel.quantities import TYPE_PREFIX, UNIT
-from nbaccel.scheduling.events import Demand
 
 _BINARY = {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10}
 _DECIMAL = {"GB": 10**9, "MB": 10**6, "KB": 10**3}
@@ -60,10 +59,3 @@ def listed(parts: list[str]) -> str:
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-def plus(left: Mapping[str, int], right: Mapping[str, int]) -> Demand:
-    total = dict(left)
-    for name, amount in right.items():
-        total[name] = total.get(name, 0) + amount
-    return total

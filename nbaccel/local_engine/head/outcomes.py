@@ -89,7 +89,7 @@ def note_actor(actor: ActorEntry, command: ActorChanged) -> None:
 
 
 def failure_value(command: FailTask, actor: ActorEntry | None, ending: Ending = UNKNOWN_ENDING) -> wire.Value:
-    """The error of a task that did not return. `actor`: that it creates or calls. `ending`: its process's."""
+    """The error of a task that did not return. `actor` is its actor, `ending` the end of its process."""
     task = command.task
     kind = _ERRORS[command.failure][0]
     facts: dict[str, Any] = {"task_id": task.task_id.hex()}

@@ -29,7 +29,6 @@ class Peer:
         "role",
         "sock",
         "templates",
-        "wants_write",
         "watching",
         "worker",
     )  # fmt: skip
@@ -42,7 +41,6 @@ class Peer:
         self.reader = framing.FrameReader(wire.decode_to_head)
         self.out: list[Any] = []
         self.pending = bytearray()
-        self.wants_write = False
         self.closed = False
         self.left = False  # it has said goodbye: what it held is let go, and nothing it still says counts
         self.job = 0

@@ -57,8 +57,7 @@ class TaskEntry(msgspec.Struct):
     is_made_again: bool = False  # its results were lost with their node after it had returned
     progress: tuple[float, float] | None = None
     peak_memory: int | None = None  # bytes of device memory, the most that it held
-    kept_memory: int | None = None  # and what its process kept when it had ended
-    memory_why: str = ""  # what kept it, or why it is not known
+    memory_why: str = ""  # what kept device memory after the task, or why that is unknown
     hint: str = ""
     pinned: bool = True
 

@@ -135,7 +135,7 @@ class Leftovers:
     def _verdict(
         self, task: Task, entry: TaskEntry, worker: WorkerProcess, devices: list[Device], kept: int, cause: str
     ) -> str:
-        entry.kept_memory, entry.memory_why = kept, cause
+        entry.memory_why = cause
         if kept <= self._threshold(devices):
             return ""
         names = " and ".join(f"{device.resource} {device.id}" for device in devices)

@@ -53,7 +53,6 @@ class Objects:
         self.held_by: dict[int, set[bytes]] = {}  # client -> what it holds (for its end)
         self.freed = Freed()
         self._unsure: dict[bytes, None] = {}  # may be held by nobody any more
-        self.inline_bytes = 0
 
     # ---- coming into being
 
@@ -83,8 +82,6 @@ class Objects:
         record.value = value
         if value.data is None:
             self.stored[value.offset] = id
-        else:
-            self.inline_bytes += len(value.data)
         if refs:
             record.contains = refs
         self._maybe_free(id, record)
@@ -225,10 +222,7 @@ class Objects:
         if record.spilled:
             self.freed.files.append(record.spilled)
             record.spilled = ""
-        if value is None:
-            return
-        if value.data is not None:
-            self.inline_bytes -= len(value.data)
+        if value is None or value.data is not None:
             return
         if value.offset < 0:
             return  # spilled: nothing in the arena

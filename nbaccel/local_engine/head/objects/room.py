@@ -44,7 +44,6 @@ class ObjectRoom:
         let_go: Callable[[Freed], None],
     ) -> None:
         peers, send = connections.peers, connections.send
-        self._ledger = ledger
         self.garbage = GarbageRounds(timers, peers, send)
         self.store = Store(
             timers,
