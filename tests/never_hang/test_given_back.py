@@ -55,21 +55,6 @@ def test_the_next_task_gets_the_device_in_another_process(two_a100: Place, tmp_p
     assert not is_alive(pid), "the memory of its device comes back with the end of the process"
 
 
-def test_a_killed_actor_gives_its_device_back(two_a100: Place) -> None:
-    wait_until_free()
-
-    @nbaccel.remote(num_gpus=2)
-    class Holder:
-        def pid(self) -> int:
-            return os.getpid()
-
-    holder = Holder.remote()
-    pid = nbaccel.get(holder.pid.remote())
-    waiting = nbaccel.remote(num_gpus=1)(os.getpid).remote()
-    nbaccel.kill(holder)
-    assert nbaccel.get(waiting) != pid
-
-
 def test_recycling_ends_the_idle_processes_that_ran_code(two_a100: Place) -> None:
     wait_until_free()
     f = nbaccel.remote(num_gpus=1, max_calls=0)(os.getpid)
