@@ -341,7 +341,9 @@ def _observed(control: Control) -> list[Snapshot]:
 
 
 def _status_parts(picture: Snapshot) -> list[str | tables.Table]:
-    waiting = [f"waiting: {tables.waiting_line(row, number)}" for row, number in tables.waiting_alike(picture)[:5]]
+    waiting = [
+        f"◌ {tables.waiting_line(row, number)}" for row, number in tables.waiting_untold(picture, picture.alerts)[:5]
+    ]
     alerts = [f"attention: {wording.plain(alert.message)}" for alert in picture.alerts]
     head = [tables.first_line(picture), tables.headline(picture), tables.resources(picture)]
     return [*(line for line in head if line), tables.devices(picture), *waiting, *alerts]

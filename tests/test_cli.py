@@ -185,7 +185,7 @@ def test_status_shows_what_the_snapshot_says(machine: FakeMachine) -> None:
     machine.add(11)
     done = machine.run("status")
     assert done.exit_code == 0
-    for part in ("head pid 4711", "GPU 0.5 of 2 free", "GPUActor (pid 52420, cell [3] line 14, 8 s)", "waiting: infer"):
+    for part in ("head pid 4711", "GPU 0.5 of 2 free", "GPUActor (pid 52420, cell [3] line 14, 8 s)", "◌ infer"):
         assert part in done.output
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from nbaccel.views import tables, wording
-from nbaccel.views.snapshot import DeviceRow, Holder, NodeRow, Snapshot, TaskRow
+from nbaccel.views.snapshot import Alert, DeviceRow, Holder, NodeRow, Snapshot, TaskRow
 
 
 @pytest.mark.parametrize(
@@ -106,3 +107,28 @@ def test_the_first_line_counts_devices_or_cpus_where_there_are_none(busy_snapsho
     assert tables.first_line(busy_snapshot) == "2 of 2 GPUs busy · 2 running · 1 waiting · 40 finished"
     busy_snapshot.devices, busy_snapshot.counts = [], {}
     assert tables.first_line(busy_snapshot) == "1 of 2 CPUs busy · no task yet"
+
+
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ("infer (cell [4] line 2 of b.ipynb) waits for 0.5 GPU. Both GPUs are busy: a.", "Both GPUs are busy: a."),
+        (
+            "infer asks for 9 GPUs, which can never be met here: no.",
+            "asks for 9 GPUs, which can never be met here: no.",
+        ),
+        ("infer waits for 2 argument(s) that are not ready yet.", "waits for 2 argument(s) that are not ready yet."),
+        ("ValueError: no", "ValueError: no"),
+    ],
+)
+def test_a_rows_reason_leaves_out_what_the_row_says_already(why: str, said: str) -> None:
+    row = TaskRow("a", "infer", "task", "PENDING_NODE_ASSIGNMENT", cell="[4] line 2", why=why)
+    assert tables.why_words(row) == said
+
+
+def test_what_an_alert_says_can_never_start_is_not_said_once_more(busy_snapshot: Snapshot) -> None:
+    row = TaskRow("n", "big", "task", "PENDING_NODE_ASSIGNMENT", why="big asks for 9 GPUs, which can never be met here")
+    busy_snapshot.tasks += [row, msgspec.structs.replace(row, task_id="m")]
+    alert = Alert("infeasible", "big asks for 9 GPUs, which can never be met here.", 1.0, task_id="n")
+    assert "big" in [row.name for row, _ in tables.waiting_untold(busy_snapshot, [])]
+    assert "big" not in [row.name for row, _ in tables.waiting_untold(busy_snapshot, [alert])]

@@ -72,7 +72,7 @@ def text(snapshot: Snapshot) -> str:
     lines += ["", tables.as_text(tables.devices(snapshot))]
     runs = run_snapshot.table(snapshot)
     lines += ["", tables.as_text(runs)] if runs.rows else []
-    lines += [f"waiting: {line}" for line in _waiting_lines(snapshot)]
+    lines += [f"◌ {line}" for line in _waiting_lines(snapshot)]
     lines += [f"attention: {wording.plain(alert.message)}" for alert in snapshot.alerts]
     return "\n".join([*lines, "", tables.headline(snapshot)])
 
@@ -85,7 +85,7 @@ def html(snapshot: Snapshot, said: str = "") -> str:
             parts.note(tables.resources(snapshot)),
             static_tables.devices(snapshot, tiled=True),
             run_card.table(snapshot),
-            *(parts.line(f"waiting: {line}") for line in _waiting_lines(snapshot)),
+            *(parts.line(f"◌ {line}") for line in _waiting_lines(snapshot)),
             *(parts.attention(wording.plain(alert.message)) for alert in snapshot.alerts),
             parts.note(said),
         ]
@@ -94,8 +94,10 @@ def html(snapshot: Snapshot, said: str = "") -> str:
 
 def _waiting_lines(snapshot: Snapshot) -> list[str]:
     """Why tasks wait, once for those that are alike, and how many more there are."""
-    groups = tables.waiting_alike(snapshot)[:WAITING_SHOWN]
+    untold = tables.waiting_untold(snapshot, snapshot.alerts)
+    told = sum(number for _, number in tables.waiting_alike(snapshot)) - sum(number for _, number in untold)
+    groups = untold[:WAITING_SHOWN]
     lines = [tables.waiting_line(row, number) for row, number in groups]
     waiting = tables.counted(snapshot).get("waiting", 0)
-    more = max(waiting, len(tables.waiting(snapshot))) - sum(number for _, number in groups)
+    more = max(waiting, len(tables.waiting(snapshot))) - told - sum(number for _, number in groups)
     return [*lines, f"and {wording.count(more, 'more task')}"] if more > 0 else lines

@@ -128,10 +128,10 @@ def tasks(snapshot: Snapshot, shown: Iterable[TaskRow], empty: str = tables.NO_T
                 parts.pill(tables.state_word(row.state), task_colour(row)),
                 parts.words(on) if on else parts.words(wording.demand(row.demand), quiet=True),
                 *map(parts.words, texts),
-                *([_why(row.why, said)] if why else []),
+                *([_why(tables.why_words(row), said)] if why else []),
             ]
         )
-        said = row.why
+        said = tables.why_words(row)
     return parts.table("Tasks", columns, cells)
 
 

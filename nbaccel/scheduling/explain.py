@@ -8,36 +8,17 @@ import msgspec
 
 from nbaccel.scheduling.actors import ActorRecord
 from nbaccel.scheduling.groups import GroupRecord
+from nbaccel.scheduling.holder_words import HolderFact, busy, named
 from nbaccel.scheduling.ledger import Hold, Place
 from nbaccel.scheduling.moves import ARGS, IN_GET, RUNNING, SUBMITTED, WAITING, ActorStatus, GroupState
 from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.reasons import Feasibility, choice_text, judge
-from nbaccel.scheduling.resources import amount_of, listed, quantity
+from nbaccel.scheduling.resources import listed
 from nbaccel.scheduling.tasks import Shape, TaskRecord
 from nbaccel.scheduling.terms import Choice
 
 CONSTRUCTOR = ".__init__"  # an actor's first task is named for its class
-MAX_NAMED = 4  # holders named in a sentence; the record has them all
 Owner = TaskRecord | ActorRecord | GroupRecord
-
-
-class HolderFact(msgspec.Struct):
-    """Who holds some of a resource that another waits for."""
-
-    resource: str
-    amount: int
-    name: str
-    cell: str
-    since: float
-    node_id: bytes
-    index: int | None = None  # of the device; None for pooled resources
-    task_id: bytes | None = None
-    actor_id: bytes | None = None
-    group_id: bytes | None = None
-    for_life: bool = False  # an actor or a group: not given back by itself
-    detached: bool = False  # an actor that lives without a handle
-    blocked: bool = False  # its code waits for others
-    ending: bool = False  # its work is over: what it held comes back when its process has gone
 
 
 class TaskExplanation(msgspec.Struct):
@@ -106,12 +87,13 @@ class Explainer:
             return
         answer.deadlock, answer.kept = self._stuck(answer.holders, answer.elsewhere)
         start = f"{_subject(record)} asks for {answer.asks}"
+        waits = f"{_subject(record)} waits for {answer.asks}"
         if answer.fits_now:
             answer.sentence = f"{start}, which is free: it is about to start."
         elif answer.ever:
             stuck = f" {no_way_out(answer.resources)}" if answer.deadlock else ""
             stuck = stuck or (f" {until_ended(answer.holders, answer.resources)}" if answer.kept else "")
-            answer.sentence = f"{start}: {_busy(answer, now)}.{_falls_back(record) or stuck}"
+            answer.sentence = f"{waits}. {_busy(answer, now)}.{_falls_back(record) or stuck}"
         else:
             answer.sentence = f"{start}, which can never be met here: {answer.reason}.{_alternatives(record)}"
 
@@ -130,7 +112,7 @@ class Explainer:
         if answer.fits_now:
             answer.sentence = f"{answer.asks}: free now."
         elif answer.ever:
-            answer.sentence = f"{answer.asks}: {_busy(answer, now)}."
+            answer.sentence = f"{answer.asks}: not now. {_busy(answer, now)}."
         else:
             answer.sentence = f"{answer.asks} can never be met here: {answer.reason}."
         return answer
@@ -146,7 +128,7 @@ class Explainer:
             verdict = judge(self._cluster, group.choice(index))
             if index not in group.places and not verdict.fits_now:
                 self._judge(group.choice(index), answer)
-                together = f"bundle {index} asks for {answer.asks}: {_busy(answer, now)}"
+                together = f"bundle {index} asks for {answer.asks}. {_busy(answer, now)}"
                 break
         never = "" if could_ever else ", and can never be placed on the nodes there are"
         answer.ever = could_ever
@@ -219,11 +201,10 @@ class Explainer:
         deadlock, kept = self._stuck(holders, _elsewhere(verdict))
         if not deadlock and not kept:
             return "", ""
-        held = listed(_named(holders, now)[:MAX_NAMED])
         end = ways_out(verdict.resources) if deadlock else until_ended(holders, verdict.resources)
         return "deadlock" if deadlock else "kept", (
             f"{_subject(record)} waits for {choice_text(shape.choices[0])}, but all of it is held by work that does "
-            f"not give it back by itself: {held}. {end}"
+            f"not give it back by itself: {named(holders, now)}. {end}"
         )
 
 
@@ -298,12 +279,9 @@ def _elsewhere(verdict: Feasibility) -> list[str]:
 
 
 def _busy(answer: TaskExplanation, now: float | None) -> str:
-    """The reason, who holds the rest, and what others hold."""
-    named = _named(answer.holders, now)
-    held = named[:MAX_NAMED] + ([f"{len(named) - MAX_NAMED} more"] if len(named) > MAX_NAMED else [])
-    who = f"; held by {listed(held)}" if held else ""
-    others = f"; {listed(answer.elsewhere)}" if answer.elsewhere else ""
-    return f"{answer.reason}{who}{others}"
+    """The reason as a sentence, with who holds the rest, and what others hold."""
+    said = busy(answer.reason, answer.holders, answer.elsewhere, now)
+    return said[:1].upper() + said[1:]
 
 
 def no_way_out(resources: list[str]) -> str:
@@ -354,44 +332,6 @@ def _falls_back(record: TaskRecord) -> str:
 def _subject(record: TaskRecord) -> str:
     name = record.task.name.removesuffix(CONSTRUCTOR)
     return f"{name} (cell {record.task.terms.cell_in_words})" if record.task.terms.cell_in_words else name
-
-
-def _named(holders: Iterable[HolderFact], now: float | None) -> list[str]:
-    """Each holder once with all that it holds; those of one name, cell and state together: "task f × 3 (GPU 0, …)"."""
-    alike: dict[tuple[object, ...], list[HolderFact]] = {}
-    for fact in holders:
-        kind = "group" if fact.group_id else "actor" if fact.actor_id else "task"
-        alike.setdefault((kind, fact.name, fact.cell, fact.blocked, fact.ending), []).append(fact)
-    return [_held(facts, now) for facts in alike.values()]
-
-
-def _held(alike: list[HolderFact], now: float | None) -> str:
-    first = alike[0]
-    what = "actor" if first.actor_id else "task"
-    number = len({(fact.task_id, fact.actor_id, fact.group_id) for fact in alike})
-    name = (first.name if first.group_id else f"{what} {first.name}") + (f" × {number}" if number > 1 else "")
-    facts = [_held_of(alike)]
-    facts += [f"cell {first.cell}"] if first.cell else []
-    since = min(fact.since for fact in alike)
-    facts += [f"for {now - since:.0f} s"] if now is not None and now - since >= 1 else []
-    facts += ["which waits for others itself"] if first.blocked else []
-    facts += ["over: its process is ending"] if first.ending else []
-    return f"{name} ({', '.join(facts)})"
-
-
-def _held_of(alike: list[HolderFact]) -> str:
-    """ "GPU 0 and 0.5 of GPU 1", "2 CPUs"; of more devices than are named, how much it is: "64 GPUs"."""
-    amounts: dict[tuple[bytes, str, int | None], int] = {}
-    for fact in alike:
-        place = (fact.node_id if fact.index is not None else b"", fact.resource, fact.index)
-        amounts[place] = amounts.get(place, 0) + fact.amount
-    if len(amounts) > MAX_NAMED:
-        return amount_of(alike[0].resource, sum(amounts.values()))
-    said = []
-    for (_, resource, index), amount in amounts.items():
-        where = f"{resource} {index}" if index is not None else amount_of(resource, amount)
-        said.append(where if index is None or amount == 10_000 else f"{quantity(amount)} of {where}")
-    return listed(said)
 
 
 def _moving(record: TaskRecord) -> str:

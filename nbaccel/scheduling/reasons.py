@@ -7,7 +7,7 @@ import msgspec
 from nbaccel.quantities import TYPE_PREFIX, UNIT
 from nbaccel.scheduling.ledger import LedgerDevice, Place, SplitDemand
 from nbaccel.scheduling.placement import PlacementBook
-from nbaccel.scheduling.resources import amount_of, bytes_text, demand_text, listed, quantity
+from nbaccel.scheduling.resources import amount_of, bytes_text, demand_text, listed, quantity, several
 from nbaccel.scheduling.terms import Choice
 
 
@@ -104,7 +104,9 @@ def _where(places: list[Place]) -> str:
         bundle = places[0].bundle
         return "its placement group" if bundle < 0 else f"bundle {bundle} of its placement group"
     if len(places) == 1:
-        return "this machine" if places[0].is_head else f"node {places[0].name}"
+        if places[0].is_head:
+            return "this machine"
+        return f"node {places[0].name}" if places[0].name else "this cluster"
     return f"any of the {len(places)} nodes"
 
 
@@ -184,6 +186,8 @@ def _why_busy(places: list[Place], asked: SplitDemand, resource: str) -> str:
     if any(_is_fragmented(place, asked, resource) for place in places):
         return _fragments(free_amounts, resource, amount)
     total = sum(device.amount for device in devices)
+    if not sum(free_amounts):
+        return _all_busy(resource, total)
     return f"{quantity(sum(free_amounts))} of {amount_of(resource, total)} {_is(sum(free_amounts), total)} free"
 
 
@@ -191,9 +195,18 @@ def _pool_used_up(places: list[Place], resource: str) -> str:
     free = max(place.left(resource) for place in places)
     total = max(place.totals.get(resource, 0) for place in places)
     on = " on any node" if len(places) > 1 else ""
+    if free <= 0 and len(places) == 1 and resource.isupper():
+        return _all_busy(resource, total)
     if "memory" in resource:
         return f"{bytes_text(max(0, free) // UNIT)} of {bytes_text(total // UNIT)} of {resource} is free{on}"
     return f"{quantity(max(0, free))} of {amount_of(resource, total)} {_is(free, total)} free{on}"
+
+
+def _all_busy(resource: str, total: int) -> str:
+    """`the GPU is busy`, `both GPUs are busy`, `all 8 GPUs are busy`."""
+    if total <= UNIT:
+        return f"the {resource} is busy"
+    return f"{'both' if total == 2 * UNIT else f'all {quantity(total)}'} {several(resource, total)} are busy"
 
 
 def _is(free: int, total: int) -> str:

@@ -42,7 +42,7 @@ def explain(what: Any = None) -> Explanation | list[Explanation]:
     A hex id, as views show it, works as well. Raises TypeError for anything else.
 
     >>> nbaccel.explain(ref)
-    train (cell [4] line 2) asks for 1 CPU and 1 GPU: 0 of 2 GPUs are free; held by task …
+    train (cell [4] line 2) waits for 1 CPU and 1 GPU. Both GPUs are busy: train on …
     """
     rows = engines.current().explain(None if what is None else _id_of(what))
     if what is None:

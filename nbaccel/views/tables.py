@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from nbaccel.quantities import TYPE_PREFIX
 from nbaccel.views import device_labels, wording
 from nbaccel.views.device_labels import Labels
-from nbaccel.views.snapshot import ActorRow, DeviceRow, Holder, Snapshot, TaskRow
+from nbaccel.views.snapshot import ActorRow, Alert, DeviceRow, Holder, Snapshot, TaskRow
 
 RUNNING = frozenset({"RUNNING", "RUNNING_IN_RAY_GET", "RUNNING_IN_RAY_WAIT", "SUBMITTED_TO_WORKER"})
 ENDED = frozenset({"FINISHED", "FAILED", "CANCELLED"})
@@ -63,7 +63,7 @@ def tasks(snapshot: Snapshot, shown: Iterable[TaskRow] | None = None) -> Table:
             cell_words(row, snapshot),
             started(row, snapshot.time),
             took(row, snapshot.time),
-            wording.plain(row.why),
+            why_words(row),
         )
         for row in chosen
     ]
@@ -178,12 +178,40 @@ def waiting_alike(snapshot: Snapshot) -> list[tuple[TaskRow, int]]:
     return sorted(((rows[0], len(rows)) for rows in groups.values()), key=lambda group: -group[1])
 
 
+def waiting_untold(snapshot: Snapshot, alerts: Iterable[Alert]) -> list[tuple[TaskRow, int]]:
+    """The same without those of which one of these alerts says already that they can never start."""
+    told = {alert.task_id for alert in alerts if alert.kind == "infeasible"}
+    said = {(row.name, row.why) for row in waiting(snapshot) if row.task_id in told}
+    return [(row, number) for row, number in waiting_alike(snapshot) if (row.name, row.why) not in said]
+
+
 def waiting_line(row: TaskRow, number: int = 1) -> str:
-    """Why a task waits: "train asks for 1 GPU: 0 of 2 GPUs are free", and "× 3 " before it for three that are alike."""
-    why = wording.plain(row.why) or f"asks for {wording.demand(row.demand)}"
-    name = wording.plain(row.name)
-    said = why if why.startswith(name) else f"{name}: {why}"
+    """Why a task waits: "train waits for 1 GPU. Both GPUs are busy: …"; "× 3 " stands before it for three alike."""
+    why = wording.plain(row.why) or f"waits for {wording.demand(row.demand)}"
+    name = _subject(row)
+    said = why if why.startswith(name) else f"{name}: {why}" if row.why else f"{name} {why}"
     return said if number == 1 else f"× {number} {said}"
+
+
+def why_words(row: TaskRow) -> str:
+    """What a row has still to say of why it waits or failed: not its name, its cell and what it asks for once more.
+
+    "Both GPUs are busy: …" of "train (cell [3] line 8) waits for 1 GPU. Both GPUs are busy: …".
+    """
+    why, name, cell = wording.plain(row.why), _subject(row), wording.plain(row.cell)
+    if not why.startswith(name):
+        return why
+    rest = why[len(name) + 1 :]
+    if cell and rest.startswith(f"(cell {cell}"):
+        rest = rest[rest.find(") ") + 2 :]
+    if rest.startswith("waits for "):
+        return rest.partition(". ")[2] or rest
+    return rest if rest.startswith("asks ") else why
+
+
+def _subject(row: TaskRow) -> str:
+    """A task's name as its reason names it; what makes an actor is named for the class."""
+    return wording.plain(row.name.removesuffix(".__init__"))
 
 
 def state_word(state: str) -> str:

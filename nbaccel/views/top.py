@@ -22,6 +22,7 @@ from nbaccel.views.snapshot import DeviceRow, Snapshot, TaskRow
 
 BAR_CELLS = 10
 WAITING_SHOWN = 5
+ALERTS_SHOWN = 3
 WIDE = 110  # columns of a screen that has room for the devices' models
 _ORDER = ("running", "failed", "waiting", "cancelled", "finished")  # in which tasks matter
 _COLUMNS = ("Device", "Model", "In use", "Load", "Memory", "Held by")
@@ -117,9 +118,11 @@ def _head(picture: Snapshot, width: int) -> list[RenderableType]:
         _line(run_snapshot.one_line(run, picture.time))
         for run in run_snapshot.in_order(run_snapshot.of_snapshot(picture))
     ]
-    alike = tables.waiting_alike(picture)[:WAITING_SHOWN]
+    alike = tables.waiting_untold(picture, picture.alerts[-ALERTS_SHOWN:])[:WAITING_SHOWN]
     parts += [_line(f"◌ {_waiting(row, number, picture.time)}", style="dim") for row, number in alike]
-    parts += [_line(f"⚠ {wording.plain(alert.message)}", style="bold yellow") for alert in picture.alerts[-3:]]
+    parts += [
+        _line(f"⚠ {wording.plain(alert.message)}", style="bold yellow") for alert in picture.alerts[-ALERTS_SHOWN:]
+    ]
     return parts
 
 
@@ -131,7 +134,7 @@ def _line(words: str, style: str = "") -> Text:
 def _waiting(row: TaskRow, number: int, now: float) -> str:
     many = f"× {number} " if number > 1 else ""
     since = f" {wording.age(now - row.submitted_at)}" if row.submitted_at else ""
-    return f"{many}{wording.plain(row.name)} waits{since}: {wording.plain(row.why) or wording.demand(row.demand)}"
+    return f"{many}{wording.plain(row.name)} waits{since}: {tables.why_words(row) or wording.demand(row.demand)}"
 
 
 def _devices(picture: Snapshot, width: int) -> RenderableType:

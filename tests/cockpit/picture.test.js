@@ -203,6 +203,10 @@ test("a reason that starts with the task and its cell says only the rest, also w
   assert.equal(picture({ tasks }).waiting[0].why, "asks for 1 GPU: 0 of 1 GPU is free");
   const plain = [{ ...busy().tasks[2], reason: null, why: "infer asks for 1 GPU" }];
   assert.equal(picture({ tasks: plain }).waiting[0].why, "asks for 1 GPU");
+  const both = [{ ...tasks[0], why: "infer (cell [4] line 1 of b.ipynb) waits for 0.5 GPU. Both GPUs are busy: train on GPU 0." }];
+  assert.equal(picture({ tasks: both }).waiting[0].why, "Both GPUs are busy: train on GPU 0.");
+  const made = [{ ...busy().tasks[2], name: "Model.__init__", reason: null, why: "Model waits for 2 argument(s) that are not ready yet." }];
+  assert.equal(picture({ tasks: made }).waiting[0].why, "waits for 2 argument(s) that are not ready yet.");
   const other = [{ ...busy().tasks[2], reason: null, why: "inference is asked for" }];
   assert.equal(picture({ tasks: other }).waiting[0].why, "inference is asked for");
 });

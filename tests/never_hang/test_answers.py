@@ -89,7 +89,7 @@ def test_what_is_busy_is_waited_for_as_long_as_there_is_patience(two_a100: Place
     with held(1, 1):
         probe = nbaccel.probe(num_gpus=1, timeout_s=0.05)
         assert probe.verdict is Verdict.BUSY
-        assert str(probe).startswith("Not within 0.05 s. 1 CPU and 1 GPU: 0 of 2 GPUs are free")
+        assert str(probe).startswith("Not within 0.05 s. 1 CPU and 1 GPU: not now. Both GPUs are busy")
 
 
 def test_a_device_whose_holder_is_over_counts_as_free(two_a100: Place) -> None:
@@ -104,7 +104,7 @@ def test_a_task_may_ask_too(two_a100: Place) -> None:
 
     one, two = nbaccel.get(ask.remote())
     assert one
-    assert "held by task ask (GPU 0" in two
+    assert "ask on GPU 0" in two
 
 
 def test_an_actor_says_where_it_is_or_why_it_waits(two_a100: Place) -> None:
@@ -112,7 +112,7 @@ def test_an_actor_says_where_it_is_or_why_it_waits(two_a100: Place) -> None:
         waiting = Holder.options(num_gpus=2).remote()
         explanation = nbaccel.explain(waiting)
         assert (explanation.name, explanation.state) == ("Holder", "PENDING_CREATION")
-        assert explanation.sentence.startswith("Holder asks for 2 GPUs: 0 of 2 GPUs are free; held by actor Holder")
+        assert explanation.sentence.startswith("Holder waits for 2 GPUs. Both GPUs are busy: actor Holder")
         assert {holder.device_id for holder in explanation.holders} == {"0", "1"}
         nbaccel.kill(waiting)
     alive = Holder.options(num_gpus=1).remote()
@@ -125,7 +125,7 @@ def test_a_placement_group_says_which_bundle_it_waits_for(two_a100: Place) -> No
     group = placement_group([{"GPU": 3}])
     explanation = nbaccel.explain(group)
     assert explanation.ever is False
-    assert "bundle 0 asks for 3 GPUs: this machine has 2 GPUs (A100), not 3" in explanation.sentence
+    assert "bundle 0 asks for 3 GPUs. This machine has 2 GPUs (A100), not 3" in explanation.sentence
     remove_placement_group(group)
 
 

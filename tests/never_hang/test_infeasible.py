@@ -130,7 +130,7 @@ def test_a_deadlock_by_resources_is_told(place: Place) -> None:
     while "does not give it back by itself" not in line:
         line = program.stderr.readline()
         assert line, "the program ended"
-    assert re.search(r"child waits for 1 CPU and 1 GPU, but all of it is held .*task parent \(GPU 0", line)
+    assert re.search(r"child waits for 1 CPU and 1 GPU, but all of it is held .*: parent on GPU 0", line)
     program.kill()
     program.communicate()
 

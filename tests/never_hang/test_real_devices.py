@@ -123,4 +123,6 @@ def test_a_device_that_another_head_has_taken_is_busy_for_a_probe(place: Place, 
     assert takes.stdout.readline() == "True\n"
     answer, errors = asks.communicate("ask again\n", timeout=30)
     takes.communicate("done\n", timeout=30)
-    assert answer.startswith("BUSY: 1 CPU and 1 GPU: 0 of 1 GPU is free; GPU 0 (A100) is held by program-"), errors
+    assert answer.startswith("BUSY: 1 CPU and 1 GPU: not now. The GPU is busy: GPU 0 (A100) is held by program-"), (
+        errors
+    )

@@ -30,11 +30,12 @@ TABLE = {
     "free": Row({"num_gpus": 1}, Verdict.NOW, "1 CPU and 1 GPU: free now."),
     "free in part": Row({"num_gpus": 0.3}, Verdict.NOW, "1 CPU and 0.3 GPU: free now.", holds=(0.7, 0.7)),
     "busy": Row(
-        {"num_gpus": 1}, Verdict.BUSY, "0 of 2 GPUs are free; held by actor Holder × 2 (GPU 0", "after", (1, 1),
+        {"num_gpus": 1}, Verdict.BUSY, "Both GPUs are busy: actor Holder × 2 on GPU 0", "after", (1, 1),
         who=["0", "1"],
     ),
     "busy in part": Row(
-        {"num_gpus": 2}, Verdict.BUSY, "1 of 2 GPUs is free; held by actor Holder (GPU 0", "after", (1,), who=["0"]
+        {"num_gpus": 2}, Verdict.BUSY, "1 of 2 GPUs is free; the rest is held by actor Holder on GPU 0", "after", (1,),
+        who=["0"],
     ),
     "fragmented": Row(
         {"num_gpus": 0.6}, Verdict.BUSY, "0.3 is free on each of 2 GPUs, but no one GPU has 0.6", "after", (0.7, 0.7),

@@ -41,7 +41,7 @@ def test_a_task_that_waits_has_one_line_under_its_cell_until_it_starts(kernel: K
     told = lines(waiting)
     assert [kind for kind, _, _ in told[:2]] == ["display_data", "update_display_data"]
     assert "waits for 1 CPU and 1 GPU, but all of it is held by work that does not give it back by itself" in told[0][2]
-    assert "actor Holder (GPU 0, cell [2] line 7, for " in told[0][2]
+    assert "actor Holder on GPU 0 (cell [2] line 7, " in told[0][2]
     assert len({display_id for _, display_id, _ in told}) == 1
     kernel.run("ray.kill(holder)\nray.get(ref)")
     kernel.until(lambda: lines(waiting)[-1][2] == "")
@@ -72,7 +72,7 @@ def test_the_magics_say_what_the_functions_say(kernel: Kernel) -> None:
     kernel.run("%load_ext nbaccel\n%accel_init num_gpus=1 num_cpus=2")
     kernel.run(HOLD)
     kernel.run("ref = ray.remote(num_gpus=1)(lambda: 'done').remote()")
-    why = "0 of 1 GPU is free; held by actor Holder (GPU 0, cell [2] line 7"
+    why = "The GPU is busy: actor Holder on GPU 0 (cell [2] line 7"
     assert why in kernel.run("%accel_why ref").text
     assert why in kernel.run("print(ray.explain(ref))").stdout
     assert why in kernel.run("%accel_probe num_gpus=1").text

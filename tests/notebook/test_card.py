@@ -46,13 +46,13 @@ def test_text_names_every_device_with_its_holder(busy_snapshot: Snapshot) -> Non
 
 def test_waiting_tasks_and_alerts_say_why(busy_snapshot: Snapshot) -> None:
     text = card.text(busy_snapshot)
-    assert "waiting: infer: waits for 1 GPU; both held" in text
+    assert "◌ infer: waits for 1 GPU; both held" in text
     assert "attention: GPU 1 keeps 9 GiB that no task holds" in text
 
 
 def test_ten_thousand_waiting_tasks_are_a_count(busy_snapshot: Snapshot) -> None:
     busy_snapshot.counts["PENDING_NODE_ASSIGNMENT"] = 10_000
-    assert "waiting: and 9999 more tasks" in card.text(busy_snapshot)
+    assert "◌ and 9999 more tasks" in card.text(busy_snapshot)
 
 
 def test_html_says_what_the_text_says(busy_snapshot: Snapshot) -> None:

@@ -174,7 +174,7 @@ def test_a_waiting_task_is_explained_and_cancelled_by_its_short_id(kernel: Kerne
         "\nrunning = hog.remote()\nwaiting = hog.remote()"
     )
     why = kernel.run("%accel_why waiting").text
-    assert "0 of 2 GPUs are free" in why
+    assert "Both GPUs are busy" in why
     assert "cell [2]" in why
     tasks = kernel.run("%accel_tasks state=waiting").text
     short = re.findall(r"^(\w{4}-\d+)", tasks, re.M)

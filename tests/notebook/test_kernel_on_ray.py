@@ -186,7 +186,7 @@ def test_the_marks_of_tasks_are_not_seen_in_the_logs(kernel: Kernel) -> None:
 
 def test_what_can_never_be_met_is_told_at_once_under_its_cell(kernel: Kernel) -> None:
     cell = kernel.run("never = [holds.options(num_gpus=7).remote('') for _ in range(2)]")
-    kernel.until(lambda: "which can never be met here: this machine has 2 GPUs, not 7" in cell.text)
+    kernel.until(lambda: "which can never be met here: this cluster has 2 GPUs, not 7" in cell.text)
     kernel.run("for ref in never: nbaccel.cancel(ref)")
     kernel.until(lambda: cell.shown[-1]["text/plain"] == "")
     assert len(cell.shown) == 2
@@ -195,9 +195,9 @@ def test_what_can_never_be_met_is_told_at_once_under_its_cell(kernel: Kernel) ->
 def test_a_task_that_waits_has_a_line_that_changes_in_place_and_goes(kernel: Kernel) -> None:
     kernel.run("held = [holds.remote(gate) for gate in ('free one', 'free both')]")
     cell = kernel.run("waiting = holds.options(num_gpus=2).remote('free one')")
-    kernel.until(lambda: "asks for 2 GPUs: 0 of 2 GPUs are free; held by holds (cell [" in cell.text)
+    kernel.until(lambda: "waits for 2 GPUs. Both GPUs are busy: holds" in cell.text)
     kernel.run("open_gate('free one')")
-    kernel.until(lambda: "asks for 2 GPUs: 1 of 2 GPUs is free" in cell.text)
+    kernel.until(lambda: "waits for 2 GPUs. 1 of 2 GPUs is free" in cell.text)
     kernel.run("open_gate('free both')\nnbaccel.get(waiting)")
     kernel.until(lambda: cell.shown[-1]["text/plain"] == "")
     ids = {body["transient"]["display_id"] for kind, body in cell.outputs if kind.endswith("display_data")}
@@ -305,7 +305,7 @@ def test_magics_answer_about_a_task_that_runs_and_one_that_waits(kernel: Kernel)
     kernel.until(lambda: kernel.run("%accel_devices").text.count("holds (pid") == 2)
     assert "GPU 0 of 2 free" in kernel.run("%accel_status").text
     assert re.search(r"holds +waiting", kernel.run("%accel_tasks").text)
-    assert "0 of 2 GPUs are free; held by holds (cell [" in kernel.run("%accel_why later").text
+    assert "Both GPUs are busy: holds" in kernel.run("%accel_why later").text
     assert kernel.run("%accel_probe num_gpus=1").text.strip().startswith("BUSY")
     kernel.run("open_gate('end')\nnbaccel.get([*busy, later])")
     assert "No task waits." in kernel.run("%accel_why").text

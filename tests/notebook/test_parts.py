@@ -123,8 +123,8 @@ def test_equal_waits_are_one_line(busy_snapshot: Snapshot) -> None:
 
     busy_snapshot.tasks += [msgspec.structs.replace(busy_snapshot.tasks[1], task_id=f"t{n}") for n in range(3, 5)]
     busy_snapshot.counts["PENDING_NODE_ASSIGNMENT"] = 3
-    lines = [line for line in card.text(busy_snapshot).splitlines() if line.startswith("waiting")]
-    assert lines == ["waiting: × 3 infer: waits for 1 GPU; both held"]
+    lines = [line for line in card.text(busy_snapshot).splitlines() if line.startswith("◌")]
+    assert lines == ["◌ × 3 infer: waits for 1 GPU; both held"]
 
 
 @pytest.mark.parametrize("hostile", ["<img src=x onerror=alert(1)>", '"><script>alert(1)</script>'])

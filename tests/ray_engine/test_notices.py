@@ -122,7 +122,7 @@ def test_what_can_never_be_met_is_told_at_once_and_once_for_each_cell_and_demand
     cluster.look(1)
     assert [(cell, kind) for cell, kind, _ in front.said] == [("a", "infeasible"), ("b", "infeasible")]
     assert front.said[0][2] == (
-        "train (cell [97]) asks for 3 GPUs, which can never be met here: this machine has 2 GPUs, not 3. It waits, "
+        "train (cell [97]) asks for 3 GPUs, which can never be met here: this cluster has 2 GPUs, not 3. It waits, "
         "because a node may join. Ask for less, give a fallback such as fallback='cpu', or cancel it."
     )
     assert kept and not cluster.asked_to_report
@@ -171,7 +171,7 @@ def test_what_waits_for_long_has_a_line_that_changes_with_the_reason_and_goes_wh
     cluster.look(2)
     assert cluster.asked_to_report and front.said == []
     cluster.look(3)
-    assert front.shown()[0].startswith("train (cell [97]) asks for 2 GPUs: 0 of 2 GPUs are free; held by first (GPU 0)")
+    assert front.shown()[0].startswith("train (cell [97]) waits for 2 GPUs. Both GPUs are busy: first on GPU 0")
     del cluster.held_by[0]
     cluster.look(1)
     assert "1 of 2 GPUs is free" in front.shown()[0] and "first" not in front.shown()[0]
@@ -227,7 +227,7 @@ def test_devices_that_actors_hold_for_life_are_told_with_what_ends_that(cluster,
     ((_cell, kind, text),) = front.said
     assert kind == "kept" and kept
     assert "until its last handle is dropped" in text
-    assert "all of it is held by work that does not give it back by itself; held by Model (GPU 0), pid 7" in text
+    assert "all of it is held by work that does not give it back by itself: actor Model on GPU 0" in text
 
 
 def test_cpus_that_actors_hold_for_life_are_told_so_unless_others_hold_some(cluster, front):
@@ -237,7 +237,7 @@ def test_cpus_that_actors_hold_for_life_are_told_so_unless_others_hold_some(clus
     cluster.queue = {(("CPU", 2.0),): 1}
     cluster.look(6)
     cluster.look(3)
-    assert front.said[-1][1] == "waiting" and "held by Model (cell [2])" in front.said[-1][2]
+    assert front.said[-1][1] == "waiting" and "actor Model with 3 CPUs (cell [2]" in front.said[-1][2]
     cluster.busy_cpus = 3.0
     cluster.look(1)
     assert front.said[-1][1] == "kept" and kept

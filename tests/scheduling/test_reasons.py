@@ -88,21 +88,21 @@ def test_an_explanation_names_who_holds_the_rest() -> None:
     task = w.gpu_task("infer", cell="[4] line 2")
     w.now += 12
     sentence = why(w, task)
-    assert "infer (cell [4] line 2) asks for 1 CPU and 1 GPU: 0 of 1 GPU is free" in sentence
-    assert "held by task train (GPU 0, cell [3] line 1, for 12 s)" in sentence
+    assert "infer (cell [4] line 2) waits for 1 CPU and 1 GPU. The GPU is busy: " in sentence
+    assert sentence.endswith("busy: train on GPU 0 (cell [3] line 1, 12 s).")
 
 
 @pytest.mark.parametrize(
     ("gpus", "tasks", "held"),
     [
-        (2, [("train", 2)], "held by task train (GPU 0 and GPU 1)"),
-        (2, [("train", 1), ("train", 1)], "held by task train × 2 (GPU 0 and GPU 1)"),
+        (2, [("train", 2)], "Both GPUs are busy: train on GPU 0 and GPU 1."),
+        (2, [("train", 1), ("train", 1)], "Both GPUs are busy: train × 2 on GPU 0 and GPU 1."),
         (
             1,
             [("train", 0.5), ("train", 0.25), ("other", 0.25)],
-            "held by task other (0.25 of GPU 0) and task train × 2",
+            "The GPU is busy: other on 0.25 of GPU 0, train × 2 on 0.75 of GPU 0.",
         ),
-        (64, [("train", 64)], "held by task train (64 GPUs)"),
+        (64, [("train", 64)], "All 64 GPUs are busy: train on 64 GPUs."),
     ],
 )
 def test_each_holder_is_named_once_with_all_that_it_holds(gpus: int, tasks: list[tuple[str, float]], held: str) -> None:
@@ -236,9 +236,7 @@ def test_a_call_says_that_its_actor_waits_and_why() -> None:
     w.gpu_task("train")
     w.ready()
     w.actor("Model", choice(GPU=1))
-    assert "waits for its actor, which is PENDING. Model asks for 1 GPU: 0 of 1 GPU is free" in why(
-        w, w.call("predict")
-    )
+    assert "waits for its actor, which is PENDING. Model waits for 1 GPU. The GPU is busy" in why(w, w.call("predict"))
 
 
 @settings(max_examples=60, deadline=None)
@@ -276,7 +274,7 @@ def test_a_question_before_there_is_a_task_gets_the_same_answer() -> None:
     w.ready()
     busy = w.scheduler.explain_choice(choice(GPU=1))
     assert (busy.fits_now, busy.ever) == (False, True)
-    assert busy.sentence == "1 GPU: 0 of 1 GPU is free; held by task train (GPU 0, cell [3] line 1)."
+    assert busy.sentence == "1 GPU: not now. The GPU is busy: train on GPU 0 (cell [3] line 1)."
     never = w.scheduler.explain_choice(choice(GPU=2))
     assert never.sentence == "2 GPUs can never be met here: this machine has 1 GPU, not 2."
 
@@ -288,8 +286,8 @@ def test_a_placement_group_says_which_bundle_it_waits_for() -> None:
     w.tell(ev.GroupAsked(b"g", "mine", [demand(CPU=1), demand(GPU=1)], "PACK", 1))
     explanation = w.scheduler.explain_group(b"g")
     assert explanation is not None and explanation.ever
-    assert "placement group mine waits: bundle 1 asks for 1 GPU: 0 of 2 GPUs are free" in explanation.sentence
-    assert "task train" in explanation.sentence
+    assert "placement group mine waits: bundle 1 asks for 1 GPU. Both GPUs are busy: train on" in explanation.sentence
+    assert "GPU 0 and GPU 1" in explanation.sentence
 
 
 def test_a_task_that_will_fall_back_says_when() -> None:
@@ -343,7 +341,7 @@ def test_a_busy_first_choice_is_given_up_after_the_time_that_was_named() -> None
     w.ready()
     assert taken(w, task) == 1
     record = w.scheduler.task_record(task.task_id)
-    assert record is not None and record.choice_why.startswith("cpu was taken after 3.0 s, because 0 of 1 GPU is free")
+    assert record is not None and record.choice_why.startswith("cpu was taken after 3.0 s, because the GPU is busy")
 
 
 def test_fallbacks_are_tried_in_order() -> None:
@@ -417,12 +415,12 @@ def test_what_an_actor_with_a_handle_holds_is_no_deadlock_since_the_handle_can_b
     assert explanation is not None
     assert explanation.kept and not explanation.deadlock
     assert explanation.sentence.endswith(
-        "held by actor Holder (1 CPU, cell [2] line 1). An actor keeps it until its last handle is dropped (del) or "
-        "nbaccel.kill() ends it. End one of these, ask for less, or add CPU."
+        "The CPU is busy: actor Holder with 1 CPU (cell [2] line 1). An actor keeps it until its last handle is "
+        "dropped (del) or nbaccel.kill() ends it. End one of these, ask for less, or add CPU."
     )
     w.time_passes(20)
     assert {warning.kind for warning in w.warnings} == {"kept"}
-    assert "actor Holder (1 CPU, cell [2] line 1" in w.warnings[0].message
+    assert "actor Holder with 1 CPU (cell [2] line 1" in w.warnings[0].message
     assert "until its last handle is dropped" in w.warnings[0].message
 
 
@@ -450,7 +448,7 @@ def test_a_parent_that_holds_the_device_its_child_waits_for_is_told_as_a_deadloc
     assert explanation.deadlock
     w.time_passes(6)
     assert {warning.kind for warning in w.warnings} == {"deadlock"}
-    assert "task parent (GPU 0" in w.warnings[0].message
+    assert "parent on GPU 0 (" in w.warnings[0].message
 
 
 def test_work_that_goes_on_is_no_deadlock() -> None:

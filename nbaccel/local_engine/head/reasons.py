@@ -17,7 +17,8 @@ from nbaccel.accelerators import NodeDevices
 from nbaccel.local_engine.head.records import ActorEntry
 from nbaccel.local_engine.head.rows import PidOf
 from nbaccel.quantities import UNIT
-from nbaccel.scheduling.explain import HolderFact, TaskExplanation
+from nbaccel.scheduling.explain import TaskExplanation
+from nbaccel.scheduling.holder_words import HolderFact
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import Choice
 from nbaccel.views import explanations, wording

@@ -23,6 +23,7 @@ const VIEWS = {
   nodes: drawNodes,
 };
 const WAITING_SHOWN = 3; // lines of the compact form
+const ALERTS_SHOWN = 2;
 
 /** Everything inside the root. @param {Picture} picture @param {State} state */
 export function drawFrame(picture, state) {
@@ -60,13 +61,17 @@ function firstLine(picture) {
 
 /** @param {Picture} picture @param {State} state */
 function compact(picture, state) {
-  const groups = alike(picture.waiting).slice(0, WAITING_SHOWN);
+  const told = new Set(picture.alerts.slice(0, ALERTS_SHOWN).map((alert) => alert.never));
+  const all = alike(picture.waiting);
+  const untold = all.filter(({ ids }) => !ids.some((id) => told.has(id)));
+  const groups = untold.slice(0, WAITING_SHOWN);
   const waiting = groups.map(({ task, number }) =>
     h("li", { key: task.id }, h("span", { class: "sign", "aria-hidden": "true" }, "◌ "), number > 1 && `× ${number} `, nameOf(task.name),
-      ` waits ${task.age} `, h("span", { class: "quiet" }, task.why || task.asks)));
-  const more = picture.counts.waiting - groups.reduce((sum, group) => sum + group.number, 0);
+      ` waits ${task.age}: `, h("span", { class: "quiet" }, task.why || task.asks)));
+  const said = all.filter((group) => !untold.includes(group) || groups.includes(group));
+  const more = picture.counts.waiting - said.reduce((sum, group) => sum + group.number, 0);
   if (more > 0) waiting.push(h("li", { key: "more", class: "quiet" }, `and ${more} more that wait`));
-  const alerts = picture.alerts.slice(0, 2).map((alert) => h("li", { key: alert.key }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`));
+  const alerts = picture.alerts.slice(0, ALERTS_SHOWN).map((alert) => h("li", { key: alert.key }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`));
   return [
     ...drawDevices(picture, state),
     waiting.length > 0 && h("ul", { class: "lines", key: "waiting", "aria-label": "Waiting tasks" }, waiting),

@@ -10,7 +10,7 @@ import { age, amount, count, plain } from "./words.js";
 /** @typedef {import("./types.js").Snapshot} Snapshot */
 /** @typedef {import("./types.js").Filter} Filter */
 /** @typedef {{id: string, label: string, badge: number, urgent: boolean, failed?: boolean}} TabView */
-/** @typedef {{key: string, kind: string, message: string, age: string}} AlertView */
+/** @typedef {{key: string, kind: string, message: string, age: string, never: string}} AlertView never: the task of which it says that it cannot start */
 /** @typedef {{key: string, name: string, sign: string, state: string, role: string, resources: string, why: string}} NodeView */
 /** @typedef {import("./types.js").Found} Found */
 /** @typedef {{filter: Filter, window: number, tab: string, range?: import("./timeline.js").Range | null, sort?: import("./task_rows.js").Sort, held?: string[] | null, found?: Found | null}} Asked what the person has chosen */
@@ -143,6 +143,7 @@ function alertsOf(snapshot, now) {
       kind: plain(alert.kind),
       message: plain(alert.message),
       age: age(now - alert.since),
+      never: (alert.kind === "infeasible" && alert.task_id) || "-",
     }))
     .reverse();
 }

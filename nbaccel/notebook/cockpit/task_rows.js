@@ -75,14 +75,15 @@ function groupRows(tasks, open) {
 }
 
 /** Tasks of one name that wait for one reason are said once, with their number; what most wait for comes first.
- * @param {TaskView[]} waiting @returns {{task: TaskView, number: number}[]} */
+ * @param {TaskView[]} waiting @returns {{task: TaskView, number: number, ids: string[]}[]} */
 export function alike(waiting) {
-  /** @type {Map<string, {task: TaskView, number: number}>} */
+  /** @type {Map<string, {task: TaskView, number: number, ids: string[]}>} */
   const groups = new Map();
   for (const task of waiting) {
     const key = `${task.name}\n${task.why}\n${task.asks}`;
-    const group = groups.get(key) ?? { task, number: 0 };
+    const group = groups.get(key) ?? { task, number: 0, ids: [] };
     group.number += 1;
+    group.ids.push(task.id);
     groups.set(key, group);
   }
   return [...groups.values()].sort((a, b) => b.number - a.number);

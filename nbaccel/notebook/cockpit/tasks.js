@@ -104,12 +104,16 @@ function whyOf(row, snapshot) {
   return row.reason == null ? (row.why ?? "") : (snapshot.reasons?.[row.reason] ?? "");
 }
 
-/** "asks for 1 GPU: …" of "train (cell [7] of b.ipynb) asks for 1 GPU: …": the row says the rest.
+/** "Both GPUs are busy: …" of "train (cell [7] of b.ipynb) waits for 1 GPU. Both GPUs are busy: …": the row says the rest.
  * @param {string} why @param {TaskRow} row */
 function withoutSubject(why, row) {
-  const name = plain(row.name);
-  const end = why.startsWith(`${name} (cell ${plain(row.cell)}`) ? why.indexOf(") asks") + 2 : name.length + 1;
-  return why.startsWith(name) && end > 1 && why.startsWith("asks", end) ? why.slice(end) : why;
+  const name = plain(row.name).replace(/\.__init__$/, "");
+  const cell = plain(row.cell);
+  if (!why.startsWith(name)) return why;
+  let rest = why.slice(name.length + 1);
+  if (cell && rest.startsWith(`(cell ${cell}`)) rest = rest.slice(rest.indexOf(") ") + 2);
+  if (rest.startsWith("waits for ")) return rest.includes(". ") ? rest.slice(rest.indexOf(". ") + 2) : rest;
+  return rest.startsWith("asks ") ? rest : why;
 }
 
 /** @param {TaskRow} row @param {Snapshot} snapshot @param {number} now @returns {TaskView} */

@@ -89,6 +89,7 @@
  * @property {string} kind
  * @property {string} message
  * @property {number} since
+ * @property {string | null} [task_id]
  *
  * @typedef {object} Runtime
  * @property {string} engine

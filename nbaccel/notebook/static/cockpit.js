@@ -889,9 +889,13 @@ function whyOf(row, snapshot) {
 	return row.reason == null ? (row.why ?? "") : (snapshot.reasons?.[row.reason] ?? "");
 }
 function withoutSubject(why, row) {
-	const name = plain(row.name);
-	const end = why.startsWith(`${name} (cell ${plain(row.cell)}`) ? why.indexOf(") asks") + 2 : name.length + 1;
-	return why.startsWith(name) && end > 1 && why.startsWith("asks", end) ? why.slice(end) : why;
+	const name = plain(row.name).replace(/\.__init__$/, "");
+	const cell = plain(row.cell);
+	if (!why.startsWith(name)) return why;
+	let rest = why.slice(name.length + 1);
+	if (cell && rest.startsWith(`(cell ${cell}`)) rest = rest.slice(rest.indexOf(") ") + 2);
+	if (rest.startsWith("waits for ")) return rest.includes(". ") ? rest.slice(rest.indexOf(". ") + 2) : rest;
+	return rest.startsWith("asks ") ? rest : why;
 }
 function taskView(row, snapshot, now) {
 	const state = stateWord(row.state);
@@ -1004,8 +1008,9 @@ function alike(waiting) {
 	const groups = new Map();
 	for (const task of waiting) {
 		const key = `${task.name}\n${task.why}\n${task.asks}`;
-		const group = groups.get(key) ?? { task, number: 0 };
+		const group = groups.get(key) ?? { task, number: 0, ids: [] };
 		group.number += 1;
+		group.ids.push(task.id);
 		groups.set(key, group);
 	}
 	return [...groups.values()].sort((a, b) => b.number - a.number);
@@ -1152,6 +1157,7 @@ const VIEWS = {
 	nodes: drawNodes,
 };
 const WAITING_SHOWN = 3;
+const ALERTS_SHOWN = 2;
 function drawFrame(picture, state) {
 	const body = state.details ? [tabs(picture, state), panel(picture, state)] : compact(picture, state);
 	return [header(picture, state), ...body, log(state), h("p", { class: "said", key: "said", role: "status", "aria-live": "polite" }, state.said)];
@@ -1179,13 +1185,17 @@ function firstLine(picture) {
 		!counts.length && h("span", { class: "quiet" }, said.length ? " · no task yet" : "no task yet"));
 }
 function compact(picture, state) {
-	const groups = alike(picture.waiting).slice(0, WAITING_SHOWN);
+	const told = new Set(picture.alerts.slice(0, ALERTS_SHOWN).map((alert) => alert.never));
+	const all = alike(picture.waiting);
+	const untold = all.filter(({ ids }) => !ids.some((id) => told.has(id)));
+	const groups = untold.slice(0, WAITING_SHOWN);
 	const waiting = groups.map(({ task, number }) =>
 		h("li", { key: task.id }, h("span", { class: "sign", "aria-hidden": "true" }, "◌ "), number > 1 && `× ${number} `, nameOf(task.name),
-			` waits ${task.age} `, h("span", { class: "quiet" }, task.why || task.asks)));
-	const more = picture.counts.waiting - groups.reduce((sum, group) => sum + group.number, 0);
+			` waits ${task.age}: `, h("span", { class: "quiet" }, task.why || task.asks)));
+	const said = all.filter((group) => !untold.includes(group) || groups.includes(group));
+	const more = picture.counts.waiting - said.reduce((sum, group) => sum + group.number, 0);
 	if (more > 0) waiting.push(h("li", { key: "more", class: "quiet" }, `and ${more} more that wait`));
-	const alerts = picture.alerts.slice(0, 2).map((alert) => h("li", { key: alert.key }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`));
+	const alerts = picture.alerts.slice(0, ALERTS_SHOWN).map((alert) => h("li", { key: alert.key }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`));
 	return [
 		...drawDevices(picture, state),
 		waiting.length > 0 && h("ul", { class: "lines", key: "waiting", "aria-label": "Waiting tasks" }, waiting),
@@ -1399,6 +1409,7 @@ function alertsOf(snapshot, now) {
 			kind: plain(alert.kind),
 			message: plain(alert.message),
 			age: age(now - alert.since),
+			never: (alert.kind === "infeasible" && alert.task_id) || "-",
 		}))
 		.reverse();
 }

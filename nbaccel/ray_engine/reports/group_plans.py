@@ -49,11 +49,11 @@ def _explained(snapshot: Snapshot, row: GroupRow, autoscaler: Autoscaler) -> Exp
     more = "" if ever else _addable(cluster, group, row, autoscaler)
     found = Explainer(cluster, {}).group(group, ever or bool(more))
     holders = planning.holders_of(snapshot, found.resources) if ever else []
-    who = planning.held_by(holders, since=True)
+    sentence = planning.with_holders(found.sentence.removesuffix("."), holders, since=True)
     also = f"; {more}" if more else ""
     return Explanation(
         id=row.group_id, name=str(group), state=row.state,
-        sentence=f"{found.sentence.removesuffix('.')}{who}{also}.", asks=found.asks,
+        sentence=f"{sentence}{also}.", asks=found.asks,
         fits_now=False, ever=None if more else ever, resources=found.resources,
         fragmented=found.fragmented, reason=found.reason, holders=holders,
     )  # fmt: skip

@@ -12,34 +12,38 @@ import msgspec
 from nbaccel.handles.options import TaskOptions, demand_of_task
 from nbaccel.quantities import ACCELERATORS, UNIT
 from nbaccel.ray_engine.reports.notes import RaysTables
+from nbaccel.scheduling import holder_words
 from nbaccel.scheduling.events import DeviceSpec, NodeSpec
 from nbaccel.scheduling.explain import until_when, ways_out
+from nbaccel.scheduling.holder_words import HolderFact
 from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.reasons import Feasibility, choice_text, judge
-from nbaccel.scheduling.resources import listed
 from nbaccel.scheduling.terms import Choice, Placement
 from nbaccel.views.explanations import Blocker, Explanation, Probe, Verdict
 from nbaccel.views.snapshot import DeviceRow, NodeRow, Snapshot, TaskRow
 
-MOST_NAMED = 4
 LEAST = 0.001  # below that an amount is none: Ray counts in 0.0001
 _WAITING = ("PENDING_NODE_ASSIGNMENT", "PENDING_ARGS_AVAIL")
 
 
 def books(snapshot: Snapshot) -> PlacementBook:
-    """The nodes that live, with what is held taken off."""
+    """The nodes that live, with what is held taken off.
+
+    The only one is spoken of as the cluster: that it is this machine is not known.
+    """
     cluster = PlacementBook()
-    for node in snapshot.nodes:
-        if node.alive:
-            _enter(cluster, node, [device for device in snapshot.devices if device.node_id == node.node_id])
+    alive = [node for node in snapshot.nodes if node.alive]
+    for node in alive:
+        devices = [device for device in snapshot.devices if device.node_id == node.node_id]
+        _enter(cluster, node, node.name if len(alive) > 1 else "", devices)
     return cluster
 
 
-def _enter(cluster: PlacementBook, node: NodeRow, devices: list[DeviceRow]) -> None:
+def _enter(cluster: PlacementBook, node: NodeRow, name: str, devices: list[DeviceRow]) -> None:
     counted = {device.resource for device in devices}
     totals = {name: round(amount * UNIT) for name, amount in node.totals.items() if name not in counted}
     specs = [DeviceSpec(device.resource, device.index, type=device.type) for device in devices]
-    place = cluster.add_node(NodeSpec(bytes.fromhex(node.node_id), node.name, totals, specs, node.labels, node.is_head))
+    place = cluster.add_node(NodeSpec(bytes.fromhex(node.node_id), name, totals, specs, node.labels))
     for name in totals:
         place.free[name] = round(node.available.get(name, 0) * UNIT)
     for row in devices:
@@ -91,7 +95,8 @@ def waiting(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler = _none) ->
     found = judge(books(snapshot), choice)
     asks = choice_text(choice)
     holders = holders_of(snapshot, found.resources) if found.ever else []
-    start = f"Task {row.name}{_of_cell(row.cell)} asks for {asks}"
+    subject = _subject(row.name, row.cell)
+    start = f"{subject} asks for {asks}"
     word, more = ("", "") if found.ever else addable(autoscaler(), row.demand)
     ever: bool | None = found.ever
     kept = False
@@ -105,7 +110,7 @@ def waiting(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler = _none) ->
     else:
         kept = _nobody_gives_back(snapshot, found.resources, holders)
         stuck = f" {_until_ended(holders, found.resources)}" if kept else ""
-        sentence = f"{start}: {found.reason}{held_by(holders, since=True)}.{stuck}"
+        sentence = f"{subject} waits for {asks}. {busy(found.reason, holders, since=True)}.{stuck}"
     return Explanation(
         id=row.task_id, name=row.name, state=row.state, sentence=sentence, asks=asks, fits_now=found.fits_now,
         ever=ever, resources=found.resources, fragmented=found.fragmented, kept=kept, reason=found.reason,
@@ -139,7 +144,7 @@ def why_it_waits(snapshot: Snapshot, name: str, cell: str, demand: dict[str, flo
             f"{_subject(name, cell)} waits for {asks}, but all of it is held by work that does not give it back by "
             f"itself{held_by(holders)}. {_until_ended(holders, found.resources)}"
         )
-    return "waiting", f"{_subject(name, cell)} asks for {asks}: {found.reason}{held_by(holders)}."
+    return "waiting", f"{_subject(name, cell)} waits for {asks}. {busy(found.reason, holders)}."
 
 
 def _nobody_gives_back(snapshot: Snapshot, resources: list[str], holders: list[Blocker]) -> bool:
@@ -208,18 +213,41 @@ def _running_holders(snapshot: Snapshot, resources: list[str]) -> Iterator[Block
                 )  # fmt: skip
 
 
+def busy(reason: str, holders: list[Blocker], *, since: bool = False) -> str:
+    """The reason as a sentence, with who holds the rest."""
+    said = with_holders(reason, holders, since=since)
+    return said[:1].upper() + said[1:]
+
+
+def with_holders(reason: str, holders: list[Blocker], *, since: bool = False) -> str:
+    """The same within a sentence."""
+    return f"{reason}{holder_words.held_by(reason, _named(holders, since=since), [])}"
+
+
 def held_by(holders: list[Blocker], *, since: bool = False) -> str:
+    """After words that say what is held: ": train on GPU 0"."""
+    held = _named(holders, since=since)
+    return f": {held}" if held else ""
+
+
+def _named(holders: list[Blocker], *, since: bool) -> str:
     """`since`: say for how long; a line that stays in place does not, since it would change every second."""
-    named = []
-    for holder in holders[:MOST_NAMED]:
-        device = f" ({holder.resource} {holder.device_id})" if holder.device_id else ""
-        pid = f", pid {holder.pid}" if holder.pid else ""
-        held_s = time.time() - (holder.since or time.time())
-        age = f", for {held_s:.0f} s" if since and held_s >= 1 else ""
-        named.append(f"{holder.name}{_of_cell(holder.cell)}{device}{pid}{age}")
-    if len(holders) > MOST_NAMED:
-        named.append(f"{len(holders) - MOST_NAMED} more")
-    return f"; held by {listed(named)}" if named else ""
+    facts = [_fact(number, holder) for number, holder in enumerate(holders)]
+    return holder_words.named(facts, time.time() if since else None)
+
+
+def _fact(number: int, holder: Blocker) -> HolderFact:
+    """A holder as the scheduler's words know it; Ray's rows do not say on which node, so each has its own."""
+    id = holder.device_id or ""
+    return HolderFact(
+        holder.resource, round(holder.amount * UNIT), holder.name, holder.cell, holder.since or time.time(),
+        number.to_bytes(4), int(id) if id.isdecimal() else None, _bytes(holder.task_id), _bytes(holder.actor_id),
+        _bytes(holder.group_id), for_life=holder.for_life,
+    )  # fmt: skip
+
+
+def _bytes(id: str | None) -> bytes | None:
+    return bytes.fromhex(id) if id else None
 
 
 def _of_cell(cell: str) -> str:
@@ -284,7 +312,7 @@ def probe(snapshot: Snapshot, options: TaskOptions, autoscaler: Autoscaler) -> P
         word = word or "never"
     texts = {
         "now": f"{asks}: free now.",
-        "busy": f"{asks}: {found.reason}{held_by(holders, since=True)}.",
+        "busy": f"{asks}: not now. {busy(found.reason, holders, since=True)}.",
         "never": f"{asks} can never be met here: {found.reason}.",
         "addable": f"{asks} cannot be met now, because {found.reason}; but {more}.",
         "unknown": f"{asks} cannot be met now, because {found.reason}; {more}.",
