@@ -6,14 +6,18 @@ render with them.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nbaccel.accelerators import surroundings
 from nbaccel.accelerators.detection import Detection, detect
 from nbaccel.accelerators.machine import RealMachine
 from nbaccel.accelerators.metrics import DeviceReading, sample
 from nbaccel.accelerators.offering import NodeDevices
+from nbaccel.accelerators.surroundings import Fact
 from nbaccel.accelerators.table import vendor_of
 from nbaccel.accelerators.vendor import Device, DeviceKind, Finding, Machine
 
@@ -199,7 +203,7 @@ def _next_steps(detection: Detection) -> list[str]:
     return steps
 
 
-def as_text(report: MachineReport, log_errors: Sequence[str] = ()) -> str:
+def as_text(report: MachineReport, log_errors: Sequence[str] = (), around: Sequence[Fact] = ()) -> str:
     """The whole report as plain lines, with the verdict first."""
     lines = [f"  {sentence}" for sentence in _family_sentences(report.families)]
     found = [f"  {row.device.family} {row.device.id}: {row.note}" for row in report.devices if row.note]
@@ -207,11 +211,19 @@ def as_text(report: MachineReport, log_errors: Sequence[str] = ()) -> str:
     parts = [
         ("Accelerators", lines),
         ("Devices", found),
+        ("Around the devices", [f"  {fact.text}." for fact in around]),
         ("What went wrong", errors),
         ("Last errors of the head's log", [f"  {line}" for line in log_errors]),
-        ("What to do next", [f"  {step}" for step in report.next_steps]),
+        (
+            "What to do next",
+            [f"  {step}" for step in (*(fact.advice for fact in around if fact.advice), *report.next_steps)],
+        ),
     ]
-    return "\n\n".join([_verdict(report.families), *("\n".join([title, *body]) for title, body in parts if body)])
+    attention = sum(bool(fact.advice) for fact in around)
+    things = f" {attention} thing{'s' * (attention > 1)} on this machine should be looked at." if attention else ""
+    return "\n\n".join(
+        [_verdict(report.families) + things, *("\n".join([title, *body]) for title, body in parts if body)]
+    )
 
 
 def _verdict(families: Sequence[FamilyReport]) -> str:
@@ -270,7 +282,10 @@ def doctor(
     log_errors: Sequence[str] = (),
 ) -> str:
     """All about this machine's accelerators in plain lines: found, not found and why, used by whom, what to do next."""
-    return as_text(_of_now(machine or RealMachine(), simulate, held), log_errors)
+    is_this_one = machine is None and "NBACCEL_MACHINE_ROOT" not in os.environ  # whose devices our torch would see
+    looked_at = machine or RealMachine()
+    around = [] if simulate else surroundings.look(looked_at, sys.executable if is_this_one else None)
+    return as_text(_of_now(looked_at, simulate, held), log_errors, around)
 
 
 def _of_now(machine: Machine, simulate: str | None, held: Held | None) -> MachineReport:

@@ -25,6 +25,7 @@ class MadeMachine(RealMachine):
         self.modules: dict[str, Any] = {}
         self.metadata: dict[str, str] = {}
         super().__init__(str(self.tree), self.variables)
+        self.prints("df", "Filesystem 1K-blocks Used Available Use% Mounted on\nshm 8388608 0 8388608 0% /dev/shm\n")
 
     def file(self, path: str, text: str | int = "") -> None:
         place = self.tree / path.lstrip("/")

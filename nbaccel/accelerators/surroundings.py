@@ -1,0 +1,103 @@
+"""What around the devices makes work on them fail: the driver, CUDA, torch, and what a container leaves of the machine.
+
+Each fact is a line; what will hurt has a second one, with what to do. What cannot be found out is left out.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nbaccel.accelerators.vendor import Machine
+
+_DRIVER = "/proc/driver/nvidia/version"
+_TORCH = (
+    "import torch; print(torch.__version__, torch.version.cuda or torch.version.hip or 'CPU only', "
+    "torch.cuda.device_count(), sep='|')"
+)
+_TOOL_S, _TORCH_S = 10.0, 60.0  # a driver that hangs must not hang the report
+_GIB, _MIB = 1 << 30, 1 << 20
+LITTLE_SHM_BYTES = 1 * _GIB  # Docker gives 64 MiB unless it is told otherwise
+FEW_PROCESSES = 100  # that may still be started: one task with a data loader can need as many
+
+
+@dataclass(slots=True, frozen=True)
+class Fact:
+    """One line, and what to do about it where it will hurt."""
+
+    text: str
+    advice: str = ""
+
+
+def look(machine: Machine, python: str | None = sys.executable) -> list[Fact]:
+    """All facts of this machine; `python` is the interpreter whose torch is asked, None for none."""
+    has_driver = machine.exists(_DRIVER)
+    facts = [*(_nvidia(machine) if has_driver else ()), *_container(machine)]
+    if has_driver and python is not None:
+        facts[1:1] = _torch(machine, python)
+    return facts
+
+
+def _nvidia(machine: Machine) -> Iterator[Fact]:
+    said = re.search(r"(?:Kernel Module\S*|for x86_64|for aarch64)\s+(\d[\d.]*)", machine.read(_DRIVER) or "")
+    driver = f"driver {said[1]}" if said else "a driver of unknown version"
+    tool = machine.run(["nvidia-smi"], _TOOL_S)
+    cuda = re.search(r"CUDA Version:\s*([\d.]+)", tool.stdout)
+    yield Fact(f"NVIDIA {driver}" + (f", for CUDA up to {cuda[1]}" if cuda else ""))
+    modes = machine.run(["nvidia-smi", "--query-gpu=persistence_mode", "--format=csv,noheader"], _TOOL_S)
+    if "Disabled" in modes.stdout.split():
+        yield Fact(
+            "Persistence mode is off: the first process on an idle device waits seconds for the driver to load",
+            "Switch it on: sudo nvidia-smi -pm 1",
+        )
+    pipe = machine.environ.get("CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps")  # CUDA's own default
+    if machine.exists(f"{pipe}/control"):
+        yield Fact(f"MPS runs ({pipe}): processes on one device share its context, and an error of one may end all")
+
+
+def _torch(machine: Machine, python: str) -> Iterator[Fact]:
+    """torch in a process of its own: loading it takes seconds, and a broken driver may hang it."""
+    asked = machine.run([python, "-c", _TORCH], _TORCH_S)
+    parts = asked.stdout.strip().split("|")
+    if asked.returncode is None:
+        yield Fact(f"torch has not answered: {asked.stderr}", "The driver may hang: see what nvidia-smi says.")
+    elif asked.returncode == 0 and len(parts) == 3:
+        version, built_for, number = parts
+        advice = ""
+        if number == "0":
+            advice = (
+                "This torch is built for CPUs only: install one for CUDA."
+                if built_for == "CPU only"
+                else f"Its CUDA {built_for} may be newer than the driver's, or CUDA_VISIBLE_DEVICES hides the devices."
+            )
+        yield Fact(f"torch {version} ({built_for}) sees {number} device{'' if number == '1' else 's'}", advice)
+
+
+def _container(machine: Machine) -> Iterator[Fact]:
+    shm = machine.run(["df", "-k", "/dev/shm"], _TOOL_S).stdout.split("\n")
+    columns = shm[-2].split() if len(shm) > 1 else []
+    if len(columns) >= 4 and columns[1].isdecimal() and columns[3].isdecimal():
+        size, free = int(columns[1]) << 10, int(columns[3]) << 10
+        little = "Start the container with more: docker run --shm-size=8g" if size < LITTLE_SHM_BYTES else ""
+        hurts = ", which data loaders and NCCL use up soon" if little else ""
+        yield Fact(f"/dev/shm has {_size(free)} of {_size(size)} free{hurts}", little)
+    limit = _number(machine, "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+    if limit is not None and limit < 1 << 60:  # version 1 says "no limit" with a huge number
+        yield Fact(f"Memory is limited to {_size(limit)} by the container or the session (cgroup)")
+    most = _number(machine, "/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
+    now = _number(machine, "/sys/fs/cgroup/pids.current", "/sys/fs/cgroup/pids/pids.current")
+    if most is not None and now is not None:
+        few = "Raise it: docker run --pids-limit=-1" if most - now < FEW_PROCESSES else ""
+        yield Fact(f"{now} of at most {most} processes and threads run (cgroup)", few)
+
+
+def _number(machine: Machine, *paths: str) -> int | None:
+    """Of the first file that has one."""
+    texts = [(machine.read(path) or "").strip() for path in paths]
+    return next((int(text) for text in texts if text.isdecimal()), None)
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / _MIB:.0f} MiB" if size_bytes < _GIB else f"{size_bytes / _GIB:.0f} GiB"
