@@ -28,11 +28,7 @@ class DirectLink(Link):
         if type(message) is not wire.Holds:  # said under a lock, which what the head does next may need
             self._deliver()
 
-    def say_at_once(self, message: Any) -> None:
-        self.say(message)
-
-    def say_now(self, message: Any) -> None:
-        self.say(message)
+    say_at_once = say_now = say
 
     def say_later(self, message: Any) -> None:
         """Say it with the next message: this may be a finaliser, where no code of the user's must run."""
@@ -41,8 +37,7 @@ class DirectLink(Link):
     def nudge(self) -> None:
         """The next message is soon enough."""
 
-    def nudge_some_time(self) -> None:
-        """The next message is soon enough."""
+    nudge_some_time = nudge
 
     def flush(self) -> None:
         """Say what waits, and which refs have ended."""

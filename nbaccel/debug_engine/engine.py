@@ -42,17 +42,20 @@ class DebugEngine(Client):
     """Keeps the promise of an engine in one process and one thread."""
 
     name = "debug"
+    running: Running | None = None  # `current_run` alone tells
 
     def __init__(self, options: InitOptions) -> None:
         link = DirectLink(lambda message: self._head.hear(self._speaker(), message))
         self._head = DebugHead(options, lambda peer, message: link.take(message))
         super().__init__(self, link, JOB, -1, self._head.job.namespace)
-        execution = DebugExecution(self)
-        self.exports = OwnCode(link, execution.learn)
-        self.stage = Stage(self._head, execution)
+        self.execution = DebugExecution(self)
+        self.exports = OwnCode(link, self.execution.learn)
+        self.stage = Stage(self._head, self.execution)
         link.receivers[wire.Consumed] = self.stage.consumed
         self._environment = environment_spec.spelled_out(options.runtime_env)
-        self._inside = WorkerView(CodeSurroundings(self, self.stage, self._head.nodes.node_id))
+        here = os.getcwd()
+        self.setup = wire.Setup(JOB, CLIENT, self.namespace, [], here, {}, "debug", self._head.nodes.node_id, here)
+        self._inside = WorkerView(self)
         self.actor_devices = self._inside.actor_devices
         self.current_actor, self.exit_actor = self._inside.current_actor, self._inside.exit_actor
         self.ended = False
@@ -62,7 +65,17 @@ class DebugEngine(Client):
         worker = self.stage.current()
         return worker.peer if worker is not None else self._head.driver
 
-    # ---- what this code is
+    # ---- what this code is, asked by `_inside`
+
+    @property
+    def actor(self) -> DebugActor | None:
+        worker = self.stage.current()
+        return worker.actor if worker is not None else None
+
+    @property
+    def worker_id(self) -> bytes:
+        worker = self.stage.current()
+        return worker.worker_id if worker is not None else b"\xff" * 28
 
     def running_task(self) -> bytes:
         return self._inside.running_task()
@@ -103,7 +116,7 @@ class DebugEngine(Client):
 
     def _loaded(self, id: bytes, status: int, data: Any) -> Any:
         """An error's traceback goes on into the task, where a debugger will stop."""
-        raised = self.stage.execution.raised.get(task_of(id))
+        raised = self.execution.raised.get(task_of(id))
         if status == wire.OK or raised is None:
             return super()._loaded(id, status, data)
         raise failures.error_of(status, data).with_traceback(raised.__traceback__)
@@ -207,26 +220,3 @@ class OwnCode(Exports):
         key = os.urandom(16)
         self._learn(key, code)
         return key
-
-
-class CodeSurroundings:
-    """What is known of the worker whose code is on the stack."""
-
-    running: Running | None = None  # only `current_run` tells
-
-    def __init__(self, engine: DebugEngine, stage: Stage, node_id: bytes) -> None:
-        self.execution, self.actor_handle = stage.execution, engine.actor_handle
-        self.link, self.job, self.namespace = engine.link, engine.job, engine.namespace
-        here = os.getcwd()
-        self.setup = wire.Setup(JOB, CLIENT, self.namespace, [], here, {}, "debug", node_id, here)
-        self._stage = stage
-
-    @property
-    def actor(self) -> DebugActor | None:
-        worker = self._stage.current()
-        return worker.actor if worker is not None else None
-
-    @property
-    def worker_id(self) -> bytes:
-        worker = self._stage.current()
-        return worker.worker_id if worker is not None else b"\xff" * 28

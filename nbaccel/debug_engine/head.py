@@ -93,19 +93,18 @@ class DebugHead:
     # ---- rooms
 
     def _make_objects(self) -> None:
-        self.objects, errors = Objects(), Untold()
+        self.objects, self._absent = Objects(), OneProcess()
         self._arguments = Arguments(self.objects)
         self.delivery = Delivery(
-            self.objects, self._peers, self._send, _always_here, errors,
+            self.objects, self._peers, self._send, _always_here, self._absent,
             arrived=lambda id, value: self.conclusions.arrived(id, value), copied=lambda record, client_id: None,
         )  # fmt: skip
         self._lineage = Lineage(
             self.objects, self.scheduler, self.tell, fill=self.delivery.fill, unpin=self._arguments.unpin,
             node_of=lambda client_id: self.nodes.node_id,
         )  # fmt: skip
-        self._arena = NoArena()
         self._requests = ObjectRequests(
-            self.objects, self._arena, self.delivery, self._send, read=errors.read, placed=self._lineage.placed
+            self.objects, self._absent, self.delivery, self._send, read=self._absent.read, placed=self._lineage.placed
         )
         self.questions = QuestionTable(self._send, freshen=lambda then: then())
         self.actors = Actors(
@@ -126,11 +125,11 @@ class DebugHead:
         )  # fmt: skip
         self._streams = StreamRelay(
             self.scheduler, self.objects, self._peers, self.workers, self._send, self.tell, fill=self.delivery.fill,
-            filled=self._arena.filled, placed=self._lineage.placed,
+            filled=self._absent.filled, placed=self._lineage.placed,
         )  # fmt: skip
         self.conclusions = Conclusions(
             self.scheduler, self.objects, self.delivery, self._lineage, self._arguments, self._streams, self.actors,
-            Untold(), {}, self.tell, self._history.ended,
+            self._absent, {}, self.tell, self._history.ended,
         )  # fmt: skip
         self._submissions = SubmissionIntake(
             self.objects, self._arguments, Functions(), self._environments, self.jobs.by_number, self.tell,
@@ -138,8 +137,8 @@ class DebugHead:
             zygote_for=lambda prefix, python: "", is_shared=False,
         )  # fmt: skip
         returns = Returns(
-            self.scheduler, self.objects, self._environments, self.tell, self._audience.note, NothingLeft(),
-            filled=self._arena.filled, creation_failed=self.conclusions.creation_failed,
+            self.scheduler, self.objects, self._environments, self.tell, self._audience.note, self._absent,
+            filled=self._absent.filled, creation_failed=self.conclusions.creation_failed,
             after_failure=lambda node_id, held, then: then(), changed=lambda: None,
         )  # fmt: skip
         self._handlers: dict[type, Handler] = {
@@ -228,26 +227,18 @@ class DebugHead:
         return snapshot
 
 
-class Untold:
-    """Errors that nobody reads are not told here: whoever debugs sees them."""
-
-    def read(self, ids: Iterable[bytes]) -> None: ...
-    def gone(self, ids: list[bytes]) -> None: ...
-    def tell(self, entry: TaskEntry) -> None: ...
-    def constructor_failed(self, entry: TaskEntry) -> None: ...
-
-
-class NoArena:
-    """Every value is in the process's own memory."""
+class OneProcess:
+    """What rooms would do that this head has not: no arena, no process that ends, no errors told that nobody reads."""
 
     def filled(self, value: wire.Value, client: int) -> None: ...
     def give_up(self, offset: int, client: int, request: int) -> None: ...
     def allocate(self, client: int, request: int, size: int, answer: Grant) -> None:
         answer(-1, "The debug engine has no object store.")
 
-
-class NothingLeft:
-    """No process ends here, so none has anything to leave on a device."""
+    def read(self, ids: Iterable[bytes]) -> None: ...
+    def gone(self, ids: list[bytes]) -> None: ...
+    def tell(self, entry: TaskEntry) -> None: ...
+    def constructor_failed(self, entry: TaskEntry) -> None: ...
 
     def judge(self, worker: Any, record: Any, done: wire.Done, then: Callable[[str], None]) -> None:
         then("")

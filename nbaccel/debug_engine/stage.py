@@ -19,9 +19,9 @@ from nbaccel.handles import option_checks
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.orphaned_work import OWNER_DIED
 from nbaccel.local_engine.head.records import TaskEntry
-from nbaccel.local_engine.wire import codec, failures
+from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import task_of
-from nbaccel.local_engine.worker.actor_host import is_unfinished
+from nbaccel.local_engine.worker.actor_host import ended, exit_of_actor, is_unfinished, method_of, say_last_wish
 from nbaccel.local_engine.worker.execution import ActorExit, Running, current_run
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
@@ -117,7 +117,7 @@ class Stage:
         worker = self.workers.pop(command.worker_id, None)
         if worker is not None:
             if worker.actor is not None and not command.force:
-                worker.actor.say_goodbye()
+                say_last_wish(worker.actor.instance)
             self._end(worker)
             self.tell(ev.WorkerDied(command.worker_id, command.why, intended=True))
 
@@ -224,7 +224,7 @@ class Stage:
             with self.execution.surroundings(running):
                 return work()
         except ActorExit:
-            return _exit_of(running)
+            return exit_of_actor(running)
         except SystemExit as exit:
             raise ProcessEnd(f"called sys.exit({exit.code!r})") from None
         except KeyboardInterrupt as error:
@@ -242,25 +242,31 @@ class Stage:
         if why_not:
             value = failures.failed("RuntimeEnvSetupError", why_not)
             return wire.Done(running.task_id, [wire.ReturnValue(value)] * max(terms.num_returns, 1), failed=True)
+        if terms.kind is not TaskKind.ACTOR_CREATION:
+            return self._concluded(worker, running, self._called(worker, running))
         args, kwargs = self.execution.arguments(running)
-        if terms.kind is TaskKind.ACTOR_CREATION:
-            worker.actor = DebugActor(running, worker.under_way)
-            worker.actor.construct(self.execution.code(terms, running.run.choice), args, kwargs)
-            return _ended(running)
-        if terms.kind is TaskKind.ACTOR_CALL:
-            value = self._method(worker.actor, running)(*args, **kwargs)
-        else:
-            value = self.execution.code(terms, running.run.choice)(*args, **kwargs)
-        if terms.num_returns == wire.STREAMING:
-            self._open_stream(worker, running, value)
-            return None
-        return self.execution.results(running, value)
+        worker.actor = DebugActor(running, worker.under_way)
+        worker.actor.construct(self.execution.code(terms, running.run.choice), args, kwargs)
+        return ended(running)
 
-    def _method(self, actor: DebugActor | None, running: Running) -> Any:
-        assert actor is not None
-        terms, made = running.terms, actor.creation.terms
+    def _called(self, worker: DebugWorker, running: Running) -> Any:
+        """What the function or method returns."""
+        args, kwargs = self.execution.arguments(running)
+        terms = running.terms
+        if worker.actor is None:
+            return self.execution.code(terms, running.run.choice)(*args, **kwargs)
+        made = worker.actor.creation.terms
         option_checks.group_of_calls(terms.concurrency_group, made.class_name, made.actor.concurrency_groups)
-        return actor.method(terms.method)
+        return method_of(worker.actor.instance, terms.method)(*args, **kwargs)
+
+    def _concluded(self, worker: DebugWorker, running: Running, value: Any) -> wire.Done | None:
+        """The Done of what has returned this; None for a stream, which goes on when its reader wants an item."""
+        if running.terms.num_returns != wire.STREAMING:
+            return self.execution.results(running, value)
+        items = value if inspect.isasyncgen(value) else iter(value)
+        self.streams[running.task_id] = PausedStream(running, worker, items)
+        self.tell(ev.WorkerBlocked(worker.worker_id))  # until then it does not hold a CPU
+        return None
 
     # ---- calls of asyncio actors
 
@@ -276,7 +282,7 @@ class Stage:
         try:
             done = await self._awaited(worker, running)
         except ActorExit:
-            done = _exit_of(running)
+            done = exit_of_actor(running)
         except BaseException as error:  # the user's coroutine may raise anything; it belongs to the caller
             done = self.execution.failure(running, error)
         finally:
@@ -287,23 +293,10 @@ class Stage:
             worker.actor.loop.loop.call_soon(lambda: self._done(worker, running, done))
 
     async def _awaited(self, worker: DebugWorker, running: Running) -> wire.Done | None:
-        args, kwargs = self.execution.arguments(running)
-        value = self._method(worker.actor, running)(*args, **kwargs)
-        if is_unfinished(value):
-            value = await value
-        if running.terms.num_returns == wire.STREAMING:
-            self._open_stream(worker, running, value)
-            return None
-        return self.execution.results(running, value)
+        value = self._called(worker, running)
+        return self._concluded(worker, running, await value if is_unfinished(value) else value)
 
     # ---- streams
-
-    def _open_stream(self, worker: DebugWorker, running: Running, items: Any) -> None:
-        """It goes on when its reader wants an item; until then it does not hold a CPU."""
-        if not inspect.isasyncgen(items):
-            items = iter(items)
-        self.streams[running.task_id] = PausedStream(running, worker, items)
-        self.tell(ev.WorkerBlocked(worker.worker_id))
 
     def _step(self, stream: PausedStream) -> None:
         """Run a stream to its next item, or to its end."""
@@ -315,7 +308,7 @@ class Stage:
                 item.append(self.execution.item(running, stream.index, stream.next()))
                 return None
             except StopIteration:
-                return _ended(running)
+                return ended(running)
 
         try:
             done = self._guarded(running, work)
@@ -346,32 +339,18 @@ class Stage:
         """The reader of a stream has taken so many items; -1: it has gone."""
         stream = self.streams.get(message.task_id)
         if stream is not None and message.count < 0:
-            self._end_stream(stream, _ended(stream.running))
+            self._end_stream(stream, ended(stream.running))
 
     # ---- ends
 
     def _done(self, worker: DebugWorker, running: Running, done: wire.Done) -> None:
         if running.leaves:  # perhaps the call went on all the same
-            done = _exit_of(running)
+            done = exit_of_actor(running)
         if not worker.ended:
             if done.exiting and worker.actor is not None:
-                worker.actor.say_goodbye()
+                say_last_wish(worker.actor.instance)
             self._head.hear(worker.peer, running.ended(done))
         self.execution.told(running)
-
-
-def _ended(running: Running) -> wire.Done:
-    """The Done of what returns nothing."""
-    return wire.Done(running.task_id, [wire.ReturnValue(wire.Value(wire.OK, codec.NONE))])
-
-
-def _exit_of(running: Running) -> wire.Done:
-    value = failures.failed(
-        "ActorDiedError", "The actor ended itself: exit_actor() was called.", actor_id=running.run.actor_id.hex()
-    )
-    return wire.Done(
-        running.task_id, [wire.ReturnValue(value)] * max(running.terms.num_returns, 1), failed=True, exiting=True
-    )
 
 
 def deadlock(words: str) -> exceptions.EngineError:

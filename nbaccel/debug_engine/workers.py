@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import traceback
 from collections import deque
 from typing import Any
 
@@ -11,8 +10,8 @@ import msgspec
 
 from nbaccel.debug_engine.idle_loop import IdleLoop
 from nbaccel.local_engine.head.records import WorkerProcess
-from nbaccel.local_engine.worker.actor_host import constructed, method_of
-from nbaccel.local_engine.worker.execution import ActorExit, Running
+from nbaccel.local_engine.worker.actor_host import constructed
+from nbaccel.local_engine.worker.execution import Running
 
 
 class DebugActor(msgspec.Struct, eq=False):
@@ -31,16 +30,6 @@ class DebugActor(msgspec.Struct, eq=False):
     def is_under_way(self, running: Running) -> bool:
         return running.task_id in self.under_way
 
-    def method(self, name: str) -> Any:
-        """A method of the actor, or one that every actor has."""
-        if name == "__ray_ready__":
-            return lambda *args, **kwargs: True
-        if name == "__ray_terminate__":
-            return _terminate
-        if name == "__ray_call__":
-            return lambda function, *args, **kwargs: function(self.instance, *args, **kwargs)
-        return method_of(self.instance, name)
-
     def construct(self, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
         """Make the instance; that of an asyncio actor in its loop."""
         if not self.creation.terms.is_async:
@@ -48,16 +37,6 @@ class DebugActor(msgspec.Struct, eq=False):
             return
         self.loop = IdleLoop()
         self.instance = self.loop.outcome(constructed(cls, args, kwargs), "the constructor")
-
-    def say_goodbye(self) -> None:
-        """The last wish of an actor that is not killed. What it has registered with atexit is for the end of ours."""
-        last_wish = getattr(type(self.instance), "__ray_shutdown__", None)
-        if last_wish is None:
-            return
-        try:
-            last_wish(self.instance)
-        except Exception:  # user code, and nobody is there to be told but whoever reads its output
-            traceback.print_exc()
 
     def end(self) -> None:
         if self.loop is not None:
@@ -105,7 +84,3 @@ class PausedStream(msgspec.Struct, eq=False):
 
 async def _anext(iterator: Any) -> Any:
     return await anext(iterator)
-
-
-def _terminate(*args: Any) -> None:
-    raise ActorExit

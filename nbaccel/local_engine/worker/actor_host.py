@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from nbaccel.handles import option_checks
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.wire import codec
+from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.worker.execution import ActorExit, Running, current_run
 from nbaccel.local_engine.worker.group_loop import GroupLoop
 
@@ -88,12 +88,7 @@ class ActorHost:
         instance, self.instance = self.instance, None
         terms = self._terms
         self.worker.output.begin(self._label, terms.cell, terms.parent, self.creation.task_id)
-        try:
-            last_wish = getattr(type(instance), "__ray_shutdown__", None)
-            if instance is not None and last_wish is not None:
-                last_wish(instance)
-        except BaseException:  # user code, and nobody is there to be told but whoever reads its output
-            traceback.print_exc()
+        say_last_wish(instance)
         del instance
         atexit._run_exitfuncs()
         self.worker.output.end()
@@ -150,19 +145,13 @@ class ActorHost:
         value = self._method(running.terms.method)(*args, **kwargs)
         if running.terms.num_returns == wire.STREAMING:
             self.worker.execution.stream(running, value, self.worker.link.say, self.worker.blocked)
-            return _ended(running)
+            return ended(running)
         _raise_if_cancelled(running)
         return self.worker.execution.results(running, value)
 
     def _method(self, name: str) -> Any:
         if self._ending:
             threading.Event().wait()  # a call that another thread begins while the process ends
-        if name == "__ray_ready__":
-            return lambda *args, **kwargs: True
-        if name == "__ray_terminate__":
-            return _terminate
-        if name == "__ray_call__":
-            return lambda function, *args, **kwargs: function(self.instance, *args, **kwargs)
         return method_of(self.instance, name)
 
     async def _call_async(self, loop: GroupLoop, running: Running) -> None:
@@ -173,7 +162,7 @@ class ActorHost:
                 self.worker.output.begin(self._label, terms.cell, terms.parent, running.task_id)
                 done = await self._await(running)
         except ActorExit:
-            done = self.worker._exit_of_actor(running)
+            done = exit_of_actor(running)
         except SystemExit as exit:
             self.worker._exit(exit)
         except BaseException as error:  # the user's coroutine may raise anything; it belongs to the caller
@@ -198,7 +187,7 @@ class ActorHost:
             loop = asyncio.get_running_loop()
             execution, worker = self.worker.execution, self.worker
             await loop.run_in_executor(None, execution.stream, running, value, worker.link.say, worker.blocked)
-            return _ended(running)
+            return ended(running)
         _raise_if_cancelled(running)
         return self.worker.execution.results(running, value)
 
@@ -214,12 +203,12 @@ class ActorHost:
             if running.abandoned:
                 await items.aclose()
                 break
-        return _ended(running)
+        return ended(running)
 
     def _finish(self, running: Running, done: wire.Done, loop: GroupLoop | None = None) -> None:
         self._calls.pop(running.task_id, None)
         if running.leaves:  # perhaps the call went on all the same
-            done = self.worker._exit_of_actor(running)
+            done = exit_of_actor(running)
         if done.exiting:
             self.leave(done)
         if loop is None:
@@ -249,7 +238,28 @@ async def constructed(cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     return instance
 
 
+def say_last_wish(instance: Any) -> None:
+    """Call `__ray_shutdown__` of an actor that is not killed."""
+    try:
+        last_wish = getattr(type(instance), "__ray_shutdown__", None)
+        if instance is not None and last_wish is not None:
+            last_wish(instance)
+    except BaseException:  # user code, and nobody is there to be told but whoever reads its output
+        traceback.print_exc()
+
+
 def method_of(instance: Any, name: str) -> Any:
+    """What a call of this name runs: a method that every actor has, or one of its class."""
+    if name == "__ray_ready__":
+        return lambda *args, **kwargs: True
+    if name == "__ray_terminate__":
+        return _terminate
+    if name == "__ray_call__":
+        return lambda function, *args, **kwargs: function(instance, *args, **kwargs)
+    return _own_method(instance, name)
+
+
+def _own_method(instance: Any, name: str) -> Any:
     """The method as the actor's class has it: an attribute of the instance may have the same name, as in Ray."""
     try:
         member = inspect.getattr_static(type(instance), name)
@@ -294,6 +304,15 @@ def _terminate(*args: Any) -> None:
     raise ActorExit
 
 
-def _ended(running: Running) -> wire.Done:
-    """The Done of a stream: its items are sent, its own value is None."""
+def ended(running: Running) -> wire.Done:
+    """The Done of a constructor, or of a stream whose items are sent: its own value is None."""
     return wire.Done(running.task_id, [wire.ReturnValue(wire.Value(wire.OK, codec.NONE))])
+
+
+def exit_of_actor(running: Running) -> wire.Done:
+    """The Done of a call that has ended its actor."""
+    value = failures.failed(
+        "ActorDiedError", "The actor ended itself: exit_actor() was called.", actor_id=running.run.actor_id.hex()
+    )
+    count = max(running.terms.num_returns, 1)
+    return wire.Done(running.task_id, [wire.ReturnValue(value)] * count, failed=True, exiting=True)

@@ -34,14 +34,8 @@ from nbaccel.local_engine.client.calls import Client
 from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.worker import impatience
-from nbaccel.local_engine.worker.actor_host import ActorHost
-from nbaccel.local_engine.worker.execution import (
-    ActorExit,
-    Execution,
-    Running,
-    current_run,
-    set_variables,
-)
+from nbaccel.local_engine.worker.actor_host import ActorHost, exit_of_actor
+from nbaccel.local_engine.worker.execution import ActorExit, Execution, Running, current_run, set_variables
 from nbaccel.local_engine.worker.process_state import ProcessState
 from nbaccel.local_engine.worker.worker_link import WorkerLink
 from nbaccel.local_engine.worker.worker_output import WorkerOutput
@@ -227,7 +221,7 @@ class WorkerEngine(Client):
             device_memory.begin()
         done = self.guarded(running, self._work)
         if self.actor is not None and (running.leaves or done.exiting):
-            self.actor.leave(self._exit_of_actor(running))
+            self.actor.leave(exit_of_actor(running))
         self._running = None
         self._state.lift_recursion_limit()
         if running.run.devices and terms.kind is TaskKind.TASK:
@@ -300,7 +294,7 @@ class WorkerEngine(Client):
             finally:
                 self._interruptible = False
         except ActorExit:
-            return self._exit_of_actor(running)
+            return exit_of_actor(running)
         except SystemExit as exit:
             self._exit(exit)
         except BaseException as error:  # the user's function may raise anything; it belongs to the caller
@@ -384,13 +378,6 @@ class WorkerEngine(Client):
         self.output.flush()
         self.link.flush()
         os._exit(0)
-
-    def _exit_of_actor(self, running: Running) -> wire.Done:
-        value = failures.failed(
-            "ActorDiedError", "The actor ended itself: exit_actor() was called.", actor_id=running.run.actor_id.hex()
-        )
-        count = max(running.terms.num_returns, 1)
-        return wire.Done(running.task_id, [wire.ReturnValue(value)] * count, failed=True, exiting=True)
 
     def _exit(self, exit: SystemExit) -> NoReturn:
         """sys.exit() in user code ends the process, as it would anywhere."""
