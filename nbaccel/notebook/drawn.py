@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
+from nbaccel.notebook import packing
 from nbaccel.quantities import TYPE_PREFIX
 from nbaccel.views import palette
 from nbaccel.views.palette import HUES
@@ -16,6 +17,10 @@ from nbaccel.views.snapshot import Alert, Snapshot
 from nbaccel.views.tables import ENDED
 from nbaccel.views.task_filter import FoundTasks
 
+FEW_ROWS = 40  # of devices and tasks together: they are sent as they are
+MOST_BYTES = 16_000  # of a larger picture
+LEAST_BYTES_OF_TASKS = 6_000
+MOST_TASKS = 200  # more were asked for, and are sent
 MOST_WHY = 400  # characters of a reason: one may name every holder of every device
 _NOT_SHOWN = ("node:", TYPE_PREFIX, "memory", "object_store_memory", "bundle_")
 
@@ -235,7 +240,26 @@ def _shown(quantities: dict[str, float]) -> dict[str, float]:
 
 
 def to_json(drawn: Drawn) -> str:
-    return msgspec.json.encode(drawn).decode()
+    """What is sent: a large picture by columns, and with fewer rows of ended tasks where it is large all the same."""
+    if len(drawn.devices) + len(drawn.tasks) <= FEW_ROWS:
+        return msgspec.json.encode(drawn).decode()
+    sent = msgspec.to_builtins(drawn)
+    tasks = sent.pop("tasks", [])
+    sent["devices"] = packing.packed(sent.get("devices", []))
+    room = max(MOST_BYTES - len(msgspec.json.encode(sent)), LEAST_BYTES_OF_TASKS)
+    while True:
+        sent["tasks"] = packing.packed(tasks)
+        size_bytes = len(msgspec.json.encode(sent["tasks"]))
+        if size_bytes <= room or len(tasks) > MOST_TASKS:
+            return msgspec.json.encode(sent).decode()
+        tasks = _without(tasks, (size_bytes - room) * len(tasks) // size_bytes + 1)
+
+
+def _without(tasks: list[dict[str, object]], number: int) -> list[dict[str, object]]:
+    """So many rows fewer: first of those that ended, the oldest first; views count them all the same."""
+    order = sorted(range(len(tasks)), key=lambda place: (tasks[place]["state"] in ENDED, place))
+    kept = set(order[: max(len(tasks) - number, 0)])
+    return [task for place, task in enumerate(tasks) if place in kept]
 
 
 def difference_key(drawn: Drawn) -> bytes:

@@ -1,6 +1,7 @@
 // The cockpit as an anywidget: one model for each kernel, shown in as many places as the person likes.
 
 import { mount } from "./cockpit.js";
+import { unpacked } from "./packing.js";
 import { cover, takePlaces } from "./places.js";
 import { newState } from "./state.js";
 
@@ -25,7 +26,7 @@ export function sourceOf(model) {
       const now = model.get("snapshot");
       if (now !== text) {
         text = now;
-        parsed = now ? JSON.parse(now) : null;
+        parsed = now ? unpacked(JSON.parse(now)) : null;
       }
       return lost && parsed ? { ...parsed, ended: true, lost } : parsed;
     },

@@ -1690,6 +1690,29 @@ function refocus(root, state) {
 	const near = root.querySelector('[data-act="keep"]') ?? root.querySelector(state.details ? '[role="tab"][aria-selected="true"]' : '[data-act="details"]');
 	(near)?.focus({ preventScroll: true });
 }
+function unpacked(given) {
+	return { ...given, devices: rowsOf(given.devices), tasks: rowsOf(given.tasks) };
+}
+function rowsOf(table) {
+	if (!table || Array.isArray(table)) return table ?? [];
+	const rows = Array.from({ length: table.rows }, () => ({ ...(table.same) }));
+	const fill = (name, valueOf) =>
+		rows.forEach((row, index) => {
+			const value = valueOf(index);
+			if (value != null) row[name] = value;
+		});
+	for (const [name, values] of Object.entries(table.each ?? {})) fill(name, (index) => values[index]);
+	for (const [name, [distinct, places]] of Object.entries(table.of ?? {})) fill(name, (index) => distinct[places[index]]);
+	for (const [name, inner] of Object.entries(table.within ?? {})) {
+		const values = rowsOf(inner);
+		fill(name, (index) => values[index]);
+	}
+	for (const [name, { sizes, rows: inner }] of Object.entries(table.lists ?? {})) {
+		const values = rowsOf(inner);
+		fill(name, (index) => values.splice(0, sizes[index]));
+	}
+	return rows;
+}
 function takePlaces(page, name, show) {
 	const taken = new Map();
 	const take = (place) => {
@@ -1737,7 +1760,7 @@ function sourceOf(model) {
 			const now = model.get("snapshot");
 			if (now !== text) {
 				text = now;
-				parsed = now ? JSON.parse(now) : null;
+				parsed = now ? unpacked(JSON.parse(now)) : null;
 			}
 			return lost && parsed ? { ...parsed, ended: true, lost } : parsed;
 		},
