@@ -75,7 +75,7 @@ class RayEngine:
         self._pictures = pictures = Pictures(session, actors, reports, self._submissions, self._published)
         self._devices = DeviceMemory(lambda: pictures.picture(metrics=False), actors.agent)
         self._watching = watching = PictureWatching(reports, pictures, in_worker=session.in_worker)
-        self.history = RayHistory(pictures).answer
+        self.history = RayHistory(reports, pictures).answer
         self.snapshot = pictures.snapshot
         self.tasks = pictures.tasks
         self.watch = watching.watch

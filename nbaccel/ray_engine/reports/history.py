@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from nbaccel.ray_engine.reports.pictures import Pictures
-from nbaccel.ray_engine.reports.reports import MOST_NOTES
+from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
 from nbaccel.views.history.book import HistoryBook
 from nbaccel.views.history.readings import DeviceLoad
 from nbaccel.views.history.run import PastRun, lane_of
@@ -20,9 +20,10 @@ A = TypeVar("A")
 
 
 class RayHistory:
-    """The book of one process. It knows the runs that the collector still knew when it was asked."""
+    """The book of one process. Tasks report once somebody has asked: what had ended before is not in it."""
 
-    def __init__(self, pictures: Pictures) -> None:
+    def __init__(self, reports: Reports, pictures: Pictures) -> None:
+        self._reports = reports
         self._pictures = pictures
         self._began_at = time.time()
         self._book = HistoryBook(self._began_at)
@@ -38,7 +39,7 @@ class RayHistory:
             snapshot = self._pictures.picture(metrics=True)
             self._book.measured(now, [_reading(row) for row in snapshot.devices if row.metrics is not None])
             return self._book.readings(now, asked.since)
-        self._pictures.snapshot()  # takes in what there is to know
+        self._reports.learn(0)
         snapshot = self._pictures.picture(metrics=False, rows=MOST_NOTES)
         self._write_down(snapshot)
         running = list(_running(snapshot))
