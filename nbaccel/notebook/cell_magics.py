@@ -16,14 +16,15 @@ from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
 from IPython.display import publish_display_data
 
 import nbaccel
-from nbaccel import api
+from nbaccel import api, engine
 from nbaccel.exceptions import GetTimeoutError, RayError, RayTaskError
-from nbaccel.notebook import arguments, cell_items, cell_run, cells, options, parts, view
+from nbaccel.notebook import accounting, arguments, cell_items, cell_run, cells, options, parts, view
 from nbaccel.notebook.cell_body import prepare
 from nbaccel.notebook.cell_run import Body, Outcome
 from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
 from nbaccel.views import wording
+from nbaccel.views.observer_lines import ReadAccounting
 from nbaccel.views.snapshot import TaskRow
 
 _WIDGET = "application/vnd.jupyter.widget-view+json"  # its model has stayed in the task's process: nobody would draw it
@@ -69,7 +70,8 @@ class CellMagics(Magics):
         self._bind(asked, [outcome])
         self._say_what_is_covered(asked, body)
         rows = [row for row in api.snapshot().tasks if row.task_id == ref.task_id().hex()]
-        view.show(timing_view(wall_s, rows[0] if rows else None))
+        in_all = accounting.total(engine.current().history(ReadAccounting()))
+        view.show(timing_view(wall_s, rows[0] if rows else None, in_all))
 
     @said_in_one_line
     def _parse(self, magic: str, line: str) -> dict[str, Any]:
@@ -204,10 +206,11 @@ def _publish(outcome: Outcome) -> None:
         publish_display_data(data, metadata)  # type: ignore[no-untyped-call]
 
 
-def timing_view(wall_s: float, row: TaskRow | None) -> view.View:
-    """How long a task took, and what it used."""
+def timing_view(wall_s: float, row: TaskRow | None, in_all: str = "") -> view.View:
+    """How long a task took, and what it used; `in_all` says what the whole cluster has used."""
     said = timing(wall_s, row)
-    return view.View(said, parts.box([parts.paragraph(parts.words(said, strong=True))]))
+    shown = [parts.paragraph(parts.words(said, strong=True)), parts.note(in_all) if in_all else parts.NOTHING]
+    return view.View("\n".join(filter(None, (said, in_all))), parts.box(shown))
 
 
 def timing(wall_s: float, row: TaskRow | None) -> str:

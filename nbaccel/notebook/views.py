@@ -14,9 +14,12 @@ from dataclasses import replace
 
 from nbaccel import api, engine
 from nbaccel.notebook import static_tables, view
+from nbaccel.notebook.accounting import accounting_view
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.view import View
 from nbaccel.views import tables
+from nbaccel.views.history.answers import AccountingAnswer
+from nbaccel.views.observer_lines import ReadAccounting
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import TaskFilter
 
@@ -26,6 +29,7 @@ STATES = tables.STATE_WORDS  # Ray's names are understood as well
 
 # The last picture that was shown: Tab offers its tasks without asking anyone.
 _last_seen: Snapshot | None = None
+_last_accounting: AccountingAnswer | None = None
 
 
 def seen() -> Snapshot:
@@ -81,6 +85,19 @@ def actors() -> View:
         return view.of_message(NOT_RUNNING)
     picture = seen()
     return view.of_picture(picture, tables.actors(picture), static_tables.actors(picture))
+
+
+def accounting() -> View:
+    """Which functions and cells have used how much of the devices, and how long each stood idle.
+
+    After the cluster's end it is what was shown last.
+    """
+    global _last_accounting
+    if api.is_initialized():
+        _last_accounting = engine.current().history(ReadAccounting())
+    if _last_accounting is None:
+        return view.of_message(NOT_RUNNING)
+    return accounting_view(_last_accounting)
 
 
 def _known(states: Collection[str], picture: Snapshot) -> Collection[str]:

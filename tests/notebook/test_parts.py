@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from nbaccel.notebook import answers_html, card, curves, parts, reprs, static_tables, timeline, view
+from nbaccel.notebook.accounting import accounting_view
 from nbaccel.notebook.curves import Series
 from nbaccel.views import palette, tables
 from nbaccel.views.explanations import Explanation, Probe, Verdict
 from nbaccel.views.snapshot import ActorRow, Snapshot
 from tests.notebook.levels import LEVELS, Reading, bare, without_style_sheets
+from tests.notebook.test_accounting import accounting_answer
 from tests.notebook.test_timeline import EVENTS
 
 
@@ -28,6 +30,7 @@ def _shown(snapshot: Snapshot) -> dict[str, str]:
         "actors": parts.box([static_tables.actors(snapshot)]),
         "settings": view.of_table(tables.Table("Settings", ("Setting", "Value"), [("burst_lines", "60")])).html,
         "timeline": timeline.view(timeline.bars(EVENTS)).html,
+        "accounting": accounting_view(accounting_answer()).html,
         "why": parts.box([answers_html.explanations([waits, waits])]),
         "probe": parts.box([answers_html.probe(Probe(Verdict.BUSY, "1 GPU: 0 of 2 are free."))]),
         "group": parts.box([reprs.group_table(group)]),
