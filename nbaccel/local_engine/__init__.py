@@ -8,8 +8,8 @@
                                               │ └───► prober       (asks the devices; may hang or crash alone)
                                               └─────► zygote       (forks all of them)
 ```
-Each process has a room: `driver`, `worker`, `head`, `side_processes`; `client` is what drivers and workers share, and
-`wire` what all of them say. Read in this order: wire, head.parts, head.tasks, worker, client.
+Each process has a room: `driver`, `worker`, `head`, `side_processes`. `client` has the code that drivers and workers
+share, and `wire` the messages of all. Read in this order: wire, head.parts, head.tasks, worker, client.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which bytes of the arena are taken: a first-fit allocator over offsets, with neighbours merged again.
+"""Allocates ranges of the arena: a first-fit allocator over offsets, which merges neighbouring free ranges.
 
 It owns no memory: the arena itself is one memfd, as large as the store's limit and backed only where it was written.
 Freed space is kept (fresh pages cost ten times the copy that fills them), lowest offsets are used first, so that the
@@ -29,7 +29,7 @@ class Arena:
         self._taken: dict[int, int] = {}
 
     def take(self, size: int) -> int | None:
-        """The offset of `size` bytes (whole pages are taken), or None when no free range holds them."""
+        """Take a range of `size` bytes, rounded up to whole pages. Returns its offset, or None if it does not fit."""
         need = pages(max(size, 1))
         for position, start in enumerate(self._starts):
             have = self._size_at[start]
@@ -50,7 +50,7 @@ class Arena:
         self.touched = max(self.touched, start + need)
 
     def give(self, offset: int) -> int:
-        """Return what was taken at this offset; say how many bytes it was. KeyError for what was not taken."""
+        """Give back the range at this offset and return its size in bytes. Raises KeyError if it was not taken."""
         size = self._taken.pop(offset)
         self.used -= size
         freed = size
@@ -67,11 +67,11 @@ class Arena:
         return freed
 
     def size_at(self, offset: int) -> int:
-        """How many bytes are taken at this offset. KeyError for what was not taken."""
+        """The size in bytes of the taken range at this offset. Raises KeyError if it was not taken."""
         return self._taken[offset]
 
     def check(self) -> None:
-        """Assert that free and taken ranges tile the arena and that no two free ones touch."""
+        """Assert that free and taken ranges cover the arena exactly, and that no two free ranges touch."""
         ranges = sorted(
             [(s, z, True) for s, z in self._size_at.items()] + [(s, z, False) for s, z in self._taken.items()]
         )

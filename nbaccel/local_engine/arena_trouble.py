@@ -13,7 +13,7 @@ _ADVICE = "Set the limit in a subprocess, or take it back before the value is us
 
 
 def why(error: OSError) -> str:
-    """A sentence or two that name the limit or the deed, and what to do."""
+    """One or two sentences that name the cause and what to do."""
     limited = _LIMITED.get(error.errno or 0)
     if limited is not None:
         name, what, because = limited

@@ -26,7 +26,7 @@ _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
 def view_of(address: int, size: int, owner: Any) -> memoryview:
-    """`size` bytes at an address, writable; whatever is made of them keeps `owner` alive."""
+    """A writable buffer of `size` bytes at an address. Everything made from it keeps `owner` alive."""
     return memoryview(_array_at(address, size, owner)).cast("B")[:size]
 
 
@@ -62,7 +62,7 @@ class Range:
             raise self._unreadable(error) from error
 
     def shared(self) -> memoryview:
-        """Read-only, and the same memory for everybody who looks at the same time."""
+        """A read-only mapping, the same memory for all readers at one time."""
         array = self._shared() if self._shared is not None else None
         if array is None:
             array = self._mapped(mmap.MAP_SHARED, mmap.PROT_READ)
@@ -70,7 +70,7 @@ class Range:
         return memoryview(array).cast("B")[: self.size].toreadonly()
 
     def private(self) -> memoryview:
-        """Writable, for this caller alone: a page that is written is copied first, and nobody else sees it."""
+        """A writable mapping for this caller alone: a written page is copied first, and nobody else sees the change."""
         array = self._mapped(mmap.MAP_PRIVATE | _NORESERVE, mmap.PROT_READ | mmap.PROT_WRITE)
         return memoryview(array).cast("B")[: self.size]
 
@@ -88,7 +88,7 @@ class Range:
 
 
 class _Mapping:
-    """What ends a mapping, and only then lets go of its range."""
+    """Ends a mapping, and only then releases its range."""
 
     __slots__ = ("_address", "_length", "_range")
 

@@ -1,4 +1,4 @@
-"""System calls that the life of processes needs and Python has no name for; sentences about how one ended."""
+"""System calls on processes that Python does not offer, and sentences about how a process ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OOM_SCORE_ADJ = 300  # above a kernel's 0: when memory runs out, a worker goes f
 
 
 def raise_descriptor_limit() -> None:
-    """As many open files as the system allows: each worker costs the head and the log process a few."""
+    """Raise the limit of open files as far as possible: the head and the log process need a few for each worker."""
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
@@ -78,7 +78,7 @@ def start_time(pid: int) -> int:
 
 
 def descends_from(pid: int, ancestor: int) -> bool:
-    """Whether a living process is a child of another, or a child's child."""
+    """Whether a living process is a descendant of another."""
     seen: set[int] = set()
     while pid > 1 and pid not in seen and pid != ancestor:
         seen.add(pid)
@@ -90,7 +90,7 @@ def descends_from(pid: int, ancestor: int) -> bool:
 
 
 def kill_sessions(pids: set[int]) -> None:
-    """SIGKILL workers and what they started: everything in their sessions, and their descendants in other ones."""
+    """SIGKILL workers and the processes that they started: all of their sessions, and descendants in other sessions."""
     descendants = _descendants(pids)  # now: a parent that is dead has no children
     for pid in pids:
         kill_group(pid)
@@ -146,7 +146,7 @@ def kill_orphans(sessions: Collection[int]) -> None:
 
 
 def kill_marked(variable: str, value: str) -> None:
-    """SIGKILL every process, but us, that was started with this variable: what hid in a session of its own."""
+    """SIGKILL every other process that was started with this variable, even in a session of its own."""
     mark = f"{variable}={value}".encode()
     for entry in os.listdir("/proc"):
         if not entry.isdigit() or int(entry) == os.getpid():

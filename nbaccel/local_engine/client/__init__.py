@@ -1,8 +1,8 @@
-"""What a driver and a worker share: submitting tasks and calls, and the values and refs of one process.
+"""The code that drivers and workers share: submitting tasks and calls, and the values and refs of one process.
 
 ```
   calls ──► terms, exports ──► link ──► the head
   object_client ──► values, holdings, arena_ranges, arena_writer ──► the arena
 ```
-A driver's engine and a worker's view of the cluster are both built on this; nothing here knows which of them it serves.
+The engines of a driver and of a worker are both built on this room, which does not know which of them it serves.
 """

@@ -21,7 +21,7 @@ _STRIDE = 1 << 24  # a copy lets other threads run (and Stop be heard) after so 
 
 
 class ArenaWriter:
-    """This process's way into the arena. Who was given a range is the only one who writes there."""
+    """Writes values into the arena. Only the process that was given a range writes there."""
 
     def __init__(self, arena_fd: int, kept_bytes: int = KEPT_BYTES) -> None:
         self._fd = arena_fd
@@ -40,13 +40,13 @@ class ArenaWriter:
             _copy(views, mapping)
 
     def close(self) -> None:
-        """Let go of the mappings (each holds a descriptor of the arena)."""
+        """Release the mappings."""
         self._kept.clear()
         self._written.clear()
         self._kept_bytes = 0
 
     def _mapping(self, offset: int, size: int) -> mmap.mmap | None:
-        """A mapping of a range that was filled before, None for another."""
+        """A mapping of a range that was filled before; None for another range."""
         mapping = self._kept.pop(offset, None)
         if mapping is not None and len(mapping) >= size:
             self._kept[offset] = mapping

@@ -1,4 +1,4 @@
-"""What a driver and a worker have in common: submitting, putting, getting, waiting.
+"""The part of the engine that drivers and workers share: submitting tasks, starting and calling actors.
 
 Everything goes through one Link to the head; a worker is a driver of the tasks that its task submits.
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Client(ObjectClient):
-    """One process's part of the engine's promise: tasks, actors and objects; `cluster` keeps what concerns the rest."""
+    """One process's tasks, actors and objects, as the engine promises; `cluster` keeps the rest of the promise."""
 
     def __init__(self, engine: Engine, link: Link, job: int, arena_fd: int, namespace: str) -> None:
         super().__init__(engine, link, job, arena_fd, namespace)
@@ -77,7 +77,7 @@ class Client(ObjectClient):
         return options, cell, self._define(terms), terms.num_returns, group
 
     def _define(self, terms: Terms) -> int:
-        """The number of a template of these terms; the head learns equal ones once."""
+        """The number of the template with these terms. Equal terms are sent to the head once."""
         if self.exports.generation and terms.kind is not TaskKind.ACTOR_CALL:
             terms = replace(terms, environment=f"{terms.environment}+{self.exports.generation}")
         body = wire.encode_body(terms)
@@ -219,7 +219,7 @@ class Client(ObjectClient):
         return handle
 
     def _named_already(self, name: str, namespace: str) -> ActorHandle | None:
-        """Of get_if_exists. This handle counts, so that a cell that is run again does not end the actor it finds."""
+        """The existing actor, for get_if_exists. The handle counts, so that a repeated cell does not end the actor."""
         try:
             return self._named(name, namespace, counted=True)
         except ValueError:
@@ -272,7 +272,7 @@ class Client(ObjectClient):
     def actor_handle(
         self, actor_id: bytes, class_name: str, methods: dict[str, MethodSpec], *, counted: bool
     ) -> ActorHandle:
-        """A handle that came from elsewhere; one that is not counted does not keep its actor alive, as in Ray."""
+        """A handle from another process. As in Ray, a handle that is not counted does not keep its actor alive."""
         if counted:
             self.holdings.received(actor_id)
         return ActorHandle(actor_id, class_name, methods, self.engine, counted=counted)

@@ -1,4 +1,4 @@
-"""What any process of the cluster may ask the head: nodes, resources, groups, the picture, the reasons."""
+"""Questions that any process may ask the head: nodes, resources, groups, snapshots, reasons."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class ClusterView:
         return self._link.ask(asks.Recycle())
 
     def only_in_history(self, ids: list[bytes]) -> None:
-        """Nothing but a notebook's output history holds these objects any more."""
+        """Only a notebook's output history still refers to these objects."""
         if ids:
             self._link.say_later(asks.told(asks.MoveFirst(ids)))
 

@@ -1,4 +1,4 @@
-"""A runtime_env as processes pass it on: plain data with absolute paths, joined with that of the code that submits."""
+"""A runtime_env as processes pass it on: plain data with absolute paths, merged with that of the submitting code."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _module_path(module: Any) -> str:
 
 
 def joined(outer: Environment, inner: Environment) -> Environment:
-    """What a task runs with: its own fields before those of its submitter; variables are put together."""
+    """The environment of a task: its own fields win over those of its submitter; variables are merged."""
     if not outer or not inner:
         return inner or outer
     both = {**outer, **inner}

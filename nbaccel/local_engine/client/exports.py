@@ -1,4 +1,4 @@
-"""Functions and classes on their way to the head: each sent once, and again when its code has changed."""
+"""Sends functions and classes to the head: each once, and again when its code has changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LARGEST_CODE_BYTES = 95 << 20  # as Ray: beyond it something large was captured 
 
 
 class Exports:
-    """What one client has sent, and for which cell it last looked whether that is still true."""
+    """The functions and classes that one client has sent, and the cell for which it last checked for changes."""
 
     def __init__(self, link: Link) -> None:
         self._link = link

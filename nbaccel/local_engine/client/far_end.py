@@ -1,4 +1,4 @@
-"""Who is at the other end of a link: what it says, what sentences call it, and the error of its end."""
+"""The other end of a link: its messages, its name in sentences, and the error if it goes away."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nbaccel.local_engine.wire.framing import Decode
 
 @dataclass(frozen=True, slots=True)
 class FarEnd:
-    """The head, or a worker that calls us or is called by us."""
+    """The head, or a worker that calls this process or is called by it."""
 
     name: str  # "the head"
     decode: Decode  # its frames

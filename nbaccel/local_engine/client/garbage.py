@@ -1,6 +1,6 @@
-"""A look for cycles when the head asks for one: refs that nothing but a cycle holds keep their objects.
+"""Collects cycles when the head asks for it: a ref that only a cycle keeps alive still keeps its object.
 
-The look has a thread of its own: finalisers are code of the user's and may take long.
+The collection runs in a thread of its own: finalisers are user code and may take long.
 """
 
 from __future__ import annotations

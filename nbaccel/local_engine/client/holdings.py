@@ -1,4 +1,4 @@
-"""How many refs to each object this process holds, and what of that the head must be told.
+"""Counts this process's refs to each object, and tells the head what it needs to know.
 
 The head keeps one bit for each process and object. A first ref says `Holds`, the last one's end says `Releases`; both
 go through the same outbox in the order in which they happened. A finaliser only appends to a queue: it may run at any
@@ -28,12 +28,12 @@ class Holdings:
         link.before_write = self.drain
 
     def created(self, id: bytes) -> None:
-        """A ref to an object made here: the head knows of it from the message that made it."""
+        """Count a ref to an object made here: the head knows of it from the message that made it."""
         with self._lock:
             self._counts[id] = self._counts.get(id, 0) + 1
 
     def received(self, id: bytes) -> None:
-        """A ref that came from elsewhere: tell the head when it is our first."""
+        """Count a ref from another process, and tell the head if it is the first ref to its object here."""
         with self._lock:
             count = self._counts.get(id, 0)
             self._counts[id] = count + 1
@@ -41,7 +41,7 @@ class Holdings:
                 self._link.say(wire.Holds([id]))
 
     def keep(self, ids: list[bytes]) -> list[bytes]:
-        """Count one ref more to each that this process holds, until it is `gone`; which those are."""
+        """Count one more ref, until `gone`, to each of these objects that has a ref here. Returns those objects."""
         with self._lock:
             kept = [id for id in ids if id in self._counts]
             for id in kept:
@@ -57,7 +57,7 @@ class Holdings:
             self._link.nudge()
 
     def drain(self) -> None:
-        """Count what was finalised; called by the writer before it writes."""
+        """Count the finalised refs; the writer calls this before it writes."""
         released: list[bytes] = []
         with self._lock:
             counts, gone = self._counts, self._gone

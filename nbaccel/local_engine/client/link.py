@@ -3,10 +3,10 @@
 ```
   any thread ── say(message) ──► outbox ── writer thread ──► socket ──► far end
   any thread ◄── receivers (called by the reader thread) ◄── reader thread ◄── socket
-```
-Only these threads read, or write what the socket may take in parts: a KeyboardInterrupt, which Python raises in the
-main thread, can never tear a frame. Messages that gather while a write is under way leave together in the next one. A
-small message for whose answer its sender will wait is written by the sender, in one call that takes it whole or not.
+``` Only these threads read, or write data that the socket may take in parts. A KeyboardInterrupt, which Python raises
+in the main thread, can therefore never split a frame. Messages that gather while a write is under way leave together in
+the next one. A small message for whose answer its sender will wait is written by the sender, in one call that takes it
+whole or not.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NOW = Request.NOW
 
 
 class Link:
-    """A framed, batched, thread-safe connection. What it is at stands in `link_states`."""
+    """A framed, batched, thread-safe connection. `link_states` describes its states."""
 
     def __init__(self, sock: socket.socket, *, on_lost: Callable[[str], None], far_end: FarEnd = HEAD) -> None:
         self._sock = sock
@@ -73,7 +73,7 @@ class Link:
     # ---- writing
 
     def say(self, message: Any) -> None:
-        """Queue a message; it leaves at once, with whatever else is waiting."""
+        """Queue a message; it is sent immediately, together with other waiting messages."""
         self._outbox.append(message)
         if self._request is not _NOW:
             self._request = _NOW
@@ -120,7 +120,7 @@ class Link:
             self.nudge()
 
     def nudge(self) -> None:
-        """Let the writer look soon. Safe in a finaliser: a SimpleQueue's put may be re-entered."""
+        """Make the writer check soon. Safe in a finaliser: a SimpleQueue's put may be re-entered."""
         if self._request is Request.NOTHING:
             self._request = Request.SOON
             self._kick.put(False)
@@ -136,7 +136,7 @@ class Link:
             pass
 
     def _writes_once(self) -> bool:
-        """Wait for a kick and write; False: it was the last."""
+        """Wait for a kick and write. Returns False after the last one."""
         urgent = self._next_kick()
         while urgent is False:
             try:
@@ -152,7 +152,7 @@ class Link:
         return True
 
     def _next_kick(self) -> bool | None:
-        """Wait to be woken; soon after some work, look once unasked."""
+        """Wait to be woken; soon after some work, check once without being woken."""
         self._writer = Writer.LOOKS
         try:
             return self._kick.get(timeout=IDLE_S)
@@ -256,7 +256,7 @@ class Link:
         return answer
 
     def _refused(self, message: Any) -> None:
-        """It speaks with others, but not with us any more."""
+        """The far end still works, but has refused this connection."""
         self._lose(f"{self.far_end.name} ended the connection: {message.message}")
 
     def _answered(self, message: Any) -> None:
@@ -267,11 +267,11 @@ class Link:
 
     @property
     def was_left(self) -> bool:
-        """Whether this process has ended the connection, or is about to."""
+        """Whether this process has ended the connection, or is about to end it."""
         return self.life in LEFT
 
     def leave(self) -> None:
-        """The connection will be closed: its end is no news from now on."""
+        """The connection will be closed: do not report its end from now on."""
         self._move("close")
 
     def _move(self, event: str) -> None:

@@ -1,4 +1,4 @@
-"""What a link is at: its life, what its writer was asked for, and whether the writer looks unasked.
+"""The states of a link: its life, the request to its writer, and whether the writer checks without being woken.
 
 ```
   life      OPEN ── close ──► CLOSING ── end ──► CLOSED
@@ -18,7 +18,7 @@ from enum import Enum
 
 
 class LinkLife(Enum):
-    """Of a link."""
+    """The life of a link."""
 
     OPEN = "open"
     CLOSING = "closing"  # by ourselves: its end is no news
@@ -27,7 +27,7 @@ class LinkLife(Enum):
 
 
 class Request(Enum):
-    """What the writer has been asked for, and has not begun."""
+    """The writer's task that it has not begun yet."""
 
     NOTHING = "nothing"
     SOON = "soon"  # to write within LAZY_S
@@ -35,7 +35,7 @@ class Request(Enum):
 
 
 class Writer(Enum):
-    """What the writer does when nobody asks it."""
+    """The writer's behaviour without a request."""
 
     LOOKS = "looks"  # within IDLE_S
     SLEEPS = "sleeps"

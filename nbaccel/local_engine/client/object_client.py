@@ -1,4 +1,4 @@
-"""What a driver and a worker have in common with objects: putting, getting, waiting, refs.
+"""Objects for drivers and workers: putting, getting, waiting, refs.
 
 Everything goes through one Link to the head; a worker is a driver of the tasks that its task submits.
 """
@@ -47,7 +47,7 @@ INLINE_BYTES = 100_000
 
 
 class ObjectClient:
-    """One process's part of the engine's promise that concerns objects."""
+    """The objects of one process, as the engine promises."""
 
     name = "local"
 
@@ -86,11 +86,11 @@ class ObjectClient:
         return None
 
     def base_environment(self) -> Environment:
-        """The runtime environment that what is submitted here starts from."""
+        """The runtime environment from which tasks submitted here start."""
         return {}
 
     def lends_cpu(self) -> bool:
-        """Whether others get this code's CPU while it is blocked."""
+        """Whether other tasks get this code's CPU while it waits."""
         return False
 
     def blocked(self) -> AbstractContextManager[Any]:
@@ -145,7 +145,7 @@ class ObjectClient:
         return [self._loaded(id, *payload) for id, payload in zip(ids, payloads, strict=True)]
 
     def _loaded(self, id: bytes, status: int, data: Any) -> Any:
-        """The value, or raise the error that it is."""
+        """Return the value, or raise it if it is an error."""
         try:
             value = codec.load(data) if status == wire.OK else failures.error_of(status, data)
         except exceptions.RaySystemError:
@@ -165,7 +165,7 @@ class ObjectClient:
         return value
 
     def payloads(self, ids: list[bytes], timeout_s: float | None) -> list[tuple[int, Any]]:
-        """(status, payload) of each, waiting for those that are not there. Raises the first error that comes."""
+        """Wait for the values and return (status, payload) of each. Raises the first error that arrives."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         found = [self.values.payload(id) for id in ids]
         while None in found:
@@ -204,11 +204,11 @@ class ObjectClient:
                 self.values.forget_callback(ids, waiter.arrived)
 
     def _may_be_there(self, ids: list[bytes]) -> bool:
-        """Whether a question may show that nothing has to be waited for: then a task's CPU is not lent out."""
+        """Whether the values may be ready already: then asking the head first keeps the task's CPU."""
         return self.lends_cpu() and not self.values.are_coming(ids)
 
     def value_of(self, payload: tuple[int, Any]) -> Any:
-        """The value of a task's argument, or raise the error that it is."""
+        """Return the value of a task's argument, or raise it if it is an error."""
         status, data = payload
         if status == wire.OK:
             return codec.load(data)
@@ -226,7 +226,7 @@ class ObjectClient:
         return chosen, [ref for ref in refs if ref._id not in taken]
 
     def _wait_until_ready(self, ids: list[bytes], num_returns: int, timeout_s: float | None) -> set[bytes]:
-        """Those that are ready when so many are, or after the timeout."""
+        """Wait until so many are ready, or for the timeout. Returns the ready ones."""
         waiter = Waiter()
         ready = set(self.values.when_ready(ids, waiter.arrived))
         try:
@@ -322,7 +322,7 @@ class ObjectClient:
 
 
 def refuse_to_serialize(what: str, value: Any, error: Exception) -> NoReturn:
-    """Raise a TypeError that names the culprit; any other error is the user's own, raised by a `__reduce__`."""
+    """Raise a TypeError that names the part to blame. Any other error is from the user's `__reduce__`."""
     culprit = codec.find_unpicklable(value, "it")
     words = f"Could not serialize {what}: {culprit} cannot be pickled"
     if isinstance(error, TypeError):
@@ -339,7 +339,7 @@ def codec_queue() -> Any:
 
 
 def received_ref(id: bytes) -> ObjectRef[Any]:
-    """Unpickle a ref: this process holds it from now on."""
+    """Unpickle a ref; it counts for this process from now on."""
     client: Any = engines.current()
     client.holdings.received(id)
     return ObjectRef(id, client)
@@ -351,7 +351,7 @@ def received_actor(actor_id: bytes, class_name: str, methods: dict[str, MethodSp
 
 
 class Waiter:
-    """One waiting thread: counts arrivals and is woken by the last that it needs, or by one that is `enough`."""
+    """One waiting thread: it counts arrivals, and the last one that it needs, or one that is `enough`, wakes it."""
 
     __slots__ = ("_enough", "_lock", "_needed", "complete", "ids")
 

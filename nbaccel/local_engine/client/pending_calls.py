@@ -25,7 +25,7 @@ class PendingCalls:
         self._lock = threading.Lock()
 
     def check(self, method: ActorMethod) -> None:
-        """Raises PendingCallsLimitExceeded where the actor has its fill."""
+        """Raises PendingCallsLimitExceeded if the actor has reached its limit."""
         limit, handle = method._spec.max_pending, method.handle
         pending = self._counts.get(handle._actor_id_bytes, 0)
         if pending >= limit:
@@ -35,7 +35,7 @@ class PendingCalls:
             )
 
     def count(self, method: ActorMethod, returned: Any) -> None:
-        """A call was submitted; it is pending until its first result is there."""
+        """A call was submitted; it is pending until its first result is ready."""
         ref = returned[0] if isinstance(returned, list) and returned else returned
         if not isinstance(ref, ObjectRef):
             return

@@ -1,4 +1,4 @@
-"""What this process publishes, and who is called when somebody asks something of it."""
+"""The records that this process publishes, and the functions that handle requests to them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nbaccel.views.record_book import Asked, check
 
 
 class PublishedRecords:
-    """Of one driver or worker."""
+    """The records of one driver or worker."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -20,7 +20,7 @@ class PublishedRecords:
         link.receivers[wire.PublisherAsked] = self._was_asked
 
     def publish(self, kind: str, id: str, record: Mapping[str, Any] | None, asked: Asked | None) -> None:
-        """As the engine's promise says."""
+        """Publish a record, as the engine promises."""
         if record is None:
             self._link.ask(Publish(kind, id))
             self._asked.pop(id, None)

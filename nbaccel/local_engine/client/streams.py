@@ -91,7 +91,7 @@ class StreamReaders:
         return ObjectRef(id, self._client.engine)
 
     def _check_head(self) -> None:
-        """The end of a stream is no end when the head has died."""
+        """Raise if the head has died: the stream then did not end properly."""
         if self._client.link.lost is not None:
             raise exceptions.HeadDiedError(self._client.link.lost)
 
@@ -123,7 +123,7 @@ class StreamReaders:
         return ObjectRef(end, self._client.engine)
 
     def close(self, handle: ObjectRefGenerator) -> None:
-        """Nobody reads on: let go of what was not taken; a task that still yields is told to stop."""
+        """The reader has gone: release the items that it did not take, and tell the task to stop."""
         stream = self._open.pop(handle._task_id, None)
         if stream is None:
             return
@@ -134,7 +134,7 @@ class StreamReaders:
             self._client.link.say_later(wire.Consumed(handle._task_id, -1))
 
     def lose_all(self) -> None:
-        """The head is gone."""
+        """The head is gone: every stream ends."""
         with self._changed:
             for stream in self._open.values():
                 stream.ended = True

@@ -1,4 +1,4 @@
-"""Options to terms: what stays the same from call to call is worked out once and then named by a number."""
+"""Turns options into terms: the facts that stay the same from call to call are computed once and then have a number."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def method_terms(method: ActorMethod, options: MethodOptions, **common: Any) -> 
 
 
 def asked(options: TaskOptions) -> Choice:
-    """What a task with these options asks first, and where. Raises ValueError for what a family does not give out."""
+    """The first choice of a task with these options. Raises ValueError for a quantity that a family refuses."""
     return _choice(options, demand_of_task(options))
 
 
@@ -158,7 +158,7 @@ def _pickled_types(types: Any) -> bytes | bool:
 
 
 def _choices(options: ResourceOptions, demand: dict[str, int], *, actor: bool = False) -> tuple[Choice, ...]:
-    """What is asked first, then Ray's soft label alternatives, then the fallbacks."""
+    """The first choice, then Ray's soft label alternatives, then the fallbacks."""
     first = _choice(options, demand)
     choices = [first]
     for strategy in options.fallback_strategy:
@@ -234,7 +234,7 @@ def _check_group(options: ResourceOptions, demand: dict[str, int], name: str) ->
 
 
 def _captures(options: ResourceOptions) -> bool:
-    """Whether what it submits runs in its placement group too."""
+    """Whether tasks that it submits run in its placement group too."""
     asked = getattr(options.scheduling_strategy, "placement_group_capture_child_tasks", None)
     return bool(options.placement_group_capture_child_tasks if asked is None else asked)
 

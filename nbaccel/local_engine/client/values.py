@@ -1,4 +1,4 @@
-"""What this process knows of objects' values, who waits for which, and its ranges of the arena.
+"""The values of objects that this process knows, the threads that wait for values, and ranges of the arena.
 
 ```
   head ── ObjectValue / ObjectReady ──► reader thread ──► values, ready ──► waiters' callbacks
@@ -49,19 +49,19 @@ class Values:
         link.receivers[wire.ObjectReady] = self._ready_came
 
     def expect(self, ids: Iterable[bytes]) -> None:
-        """Results of a task submitted here: the head pushes them."""
+        """Expect the results of a task submitted here: the head sends them without a request."""
         self._coming.update(ids)
 
     def expects_only_one(self) -> bool:
-        """Whether nothing else is on its way: then somebody will wait for just this."""
+        """Whether no other result is expected: then somebody will wait for this one."""
         return len(self._coming) == 1
 
     def are_coming(self, ids: list[bytes]) -> bool:
-        """Whether one of them is a result of a task submitted here that has not come."""
+        """Whether one of them is an expected result that has not arrived."""
         return not self._coming.isdisjoint(ids)
 
     def know(self, id: bytes, value: wire.Value) -> None:
-        """A value made here."""
+        """Add a value made here."""
         if value.data is not None:
             self._known[id] = value
         else:
@@ -74,7 +74,7 @@ class Values:
     # ---- waiting
 
     def when_known(self, ids: list[bytes], callback: Callback) -> int:
-        """Call back once for each of the ids whose value is not here yet; return how many those are."""
+        """Call back once for each of the ids whose value is not here yet. Returns their number."""
         ask: list[bytes] = []
         missing = 0
         with self._lock:
@@ -99,7 +99,7 @@ class Values:
             asked.update(id for id in ids if id in waiting)
 
     def first_ready(self, ids: list[bytes], most: int) -> list[bytes]:
-        """The first of the ids that are there, not more than `most`; looks no further than it must."""
+        """The first of the ids that are ready, at most `most`. Stops searching as soon as possible."""
         there: list[bytes] = []
         with self._lock:
             for id in ids:
@@ -113,7 +113,7 @@ class Values:
         return id in self._known or id in self._ready or id in self._ranges or self._lost is not None
 
     def when_ready(self, ids: list[bytes], callback: Callback) -> list[bytes]:
-        """Call back once for each of the ids that is not there yet; return those that are."""
+        """Call back once for each of the ids that is not ready yet. Returns the ready ones."""
         ask: list[bytes] = []
         there: list[bytes] = []
         with self._lock:
@@ -187,7 +187,7 @@ class Values:
             callback(id)
 
     def _released(self, ids: list[bytes]) -> None:
-        """The last refs went: drop what we know."""
+        """The last refs are gone: forget the values."""
         dropped = []
         with self._lock:
             for id in ids:
@@ -200,11 +200,11 @@ class Values:
     # ---- payloads
 
     def were_asked_for(self, ids: list[bytes]) -> None:
-        """Their errors, if they are or come to be any, are not left unread."""
+        """Code asked for these objects: their errors, also later ones, count as read."""
         self._link.say_later(wire.AskedFor(ids))
 
     def is_error(self, id: bytes) -> bool:
-        """Whether a value is here, and an error."""
+        """Whether a value is here and is an error."""
         value = self._known.get(id)
         return id in self._raised if value is None else value.status != wire.OK
 

@@ -1,1 +1,1 @@
-"""The driver's side: starting or joining a head, and the connection on which output, notices and pictures arrive."""
+"""The driver: starting or joining a head, and the connection for output, notices and snapshots."""

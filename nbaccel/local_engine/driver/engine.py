@@ -91,7 +91,7 @@ class Driver(Client):
         raise TypeError("exit_actor() was called, but this code does not run in an actor.")
 
     def report_progress(self, done: float, total: float) -> None:
-        """Outside of a task there is nobody to report to."""
+        """Do nothing: there is no task."""
 
     def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
         assert self.news is not None
@@ -100,7 +100,7 @@ class Driver(Client):
     # ---- the end
 
     def _head_lost(self, why: str) -> None:
-        """The reader thread: the head is gone. Everyone who waits is told."""
+        """The head is gone: end every wait. Called by the reader thread."""
         is_gone = self.embedded or _ends(self.welcome.head_pid, GONE_WITHIN_S)
         what = f"The head has ended unexpectedly: {why}.{self._last_words()}" if is_gone else f"Lost the head: {why}."
         message = f"{what} What had not been fetched is lost; call nbaccel.init() again."
@@ -113,7 +113,7 @@ class Driver(Client):
             self._remove_rest()
 
     def _last_words(self) -> str:
-        """The end of the head's own log."""
+        """The last lines of the head's own log."""
         if not self.embedded:
             return ""
         status = _wait(self._head_process, 1.0)
@@ -122,7 +122,7 @@ class Driver(Client):
         return words + (f" Its last words: {last}" if last else "")
 
     def shutdown(self) -> None:
-        """Leave; an embedded head ends with us. What the workers printed is shown first."""
+        """Leave the head; an embedded head ends with this process. The workers' output is shown first."""
         if self._ended or self._pid != os.getpid():
             return
         self._ended = True
@@ -154,7 +154,7 @@ class Driver(Client):
         self._remove_rest()
 
     def _remove_rest(self) -> None:
-        """What a head that did not end in order has left."""
+        """Remove everything that a crashed head left behind."""
         if self.embedded:
             sessions.withdraw(self.welcome.session)
             shutil.rmtree(self.welcome.directory, ignore_errors=True)
@@ -166,7 +166,7 @@ class Driver(Client):
                 engines.adopt(None)
 
     def forget(self) -> None:
-        """In a forked child: this engine belongs to the parent."""
+        """Forget the engine in a forked child: it belongs to the parent."""
         self._ended = True
         self.link.forget()
         if self.news is not None:
@@ -234,7 +234,7 @@ def take_over(started: launch.Started, options: InitOptions) -> Driver:
 
 
 def join(record: sessions.SessionRecord, options: InitOptions) -> Driver:
-    """Connect to a head that runs already."""
+    """Connect to a running head."""
     size, most = len(wire.frame([hello("driver", record.token, options)])), framing.MOST_BYTES_BEFORE_TOKEN
     if size > most:
         raise ValueError(
@@ -290,7 +290,7 @@ def start_daemon(
 
 
 def hello(role: str, token: str, options: InitOptions | None, job: int = 0) -> wire.Hello:
-    """Our greeting."""
+    """The driver's greeting."""
     main = sys.modules.get("__main__")
     variables = dict(((options.runtime_env if options else None) or {}).get("env_vars") or {})
     if options is not None and hasattr(options.logging_config, "variables"):
@@ -326,7 +326,7 @@ def _cwd() -> str:
 
 
 def _greet(sock: socket.socket, options: InitOptions, token: str) -> tuple[int, wire.Welcome]:
-    """Say hello; returns the arena's descriptor and the head's welcome. Raises what the head objects to."""
+    """Greet the head. Returns the arena's descriptor and the head's welcome. Raises the head's objection."""
     sock.settimeout(START_TIMEOUT_S)
     try:
         try:

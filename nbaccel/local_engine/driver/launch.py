@@ -21,7 +21,7 @@ _LONGEST_PLACE = 80  # the path of a unix socket has at most 107 bytes: nbaccel-
 
 
 class Started(NamedTuple):
-    """A head that boots, and our ends of its first two connections."""
+    """A head that is starting, and this process's ends of its first two connections."""
 
     process: subprocess.Popen[bytes]
     config: Config
@@ -110,7 +110,7 @@ def _default_store_bytes() -> int:
 
 
 def title() -> str:
-    """What others see of us: the notebook's name, or the script's."""
+    """The name that others see: that of the notebook or script."""
     notebook = os.environ.get("JPY_SESSION_NAME")
     if notebook:
         return f"notebook {os.path.basename(notebook)}"
@@ -156,7 +156,7 @@ def _execute(config: Config, config_fd: int, fds: list[int]) -> subprocess.Popen
 
 
 def discard(process: subprocess.Popen[bytes], config: Config) -> None:
-    """End a head that nobody will use, and remove what it has made."""
+    """End an unused head, and remove its files."""
     process.kill()
     process.wait()
     from nbaccel.views import sessions

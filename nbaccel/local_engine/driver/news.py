@@ -1,6 +1,6 @@
-"""The driver's second connection: what workers print, notices, and pictures, shown as they come.
+"""The driver's second connection: it shows output of workers, notices and snapshots as they arrive.
 
-A thread reads and shows; nothing here can hold up a call. `nbaccel.views.sinks` decides where it is shown.
+A thread reads and shows them, so nothing here can delay a call. `nbaccel.views.sinks` decides where it is shown.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class News:
             watcher(picture)
 
     def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool, rows: int) -> None:
-        """Call back with each picture from now on, and with None at the end, which may have come already."""
+        """Call back with each snapshot from now on, and with None at the end, which may already have come."""
         self._watcher = callback
         if self._ended:
             self.stop_watching()
@@ -76,7 +76,7 @@ class News:
             self.link.say(wire.Watch(callback is not None, metrics, rows))
 
     def stop_watching(self) -> None:
-        """The cluster ends: the watcher hears it once, and no more."""
+        """The cluster ends: tell the watcher once, and stop calling it."""
         self._ended = True
         watcher, self._watcher = self._watcher, None
         if watcher is not None:

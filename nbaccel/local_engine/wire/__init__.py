@@ -1,6 +1,6 @@
-"""What the processes of the local engine say to each other, and how values and errors become bytes.
+"""The messages between the processes of the local engine, and values and errors as bytes.
 
-`messages` has every word and its framing; users of this room write `wire.Submit(...)`.
+`messages` has all messages and their framing; users of this room write `wire.Submit(...)`.
 """
 
 from nbaccel.local_engine.wire.messages import (

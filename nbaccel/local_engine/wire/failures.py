@@ -1,4 +1,4 @@
-"""Errors that travel: what user code raised (pickled where it was raised) and what the engine itself reports.
+"""Errors as values: errors of user code (pickled where they were raised) and errors of the engine itself.
 
 The head never unpickles, so its own errors are a small record that the reader turns into the right class.
 """
@@ -17,7 +17,7 @@ ENDED_ITSELF = "it ended itself: exit_actor() was called"
 
 
 class SystemFailure(msgspec.Struct, array_like=True):
-    """An error that the engine reports: the class's name and what it is made of."""
+    """An error that the engine reports: the name of its class and its arguments."""
 
     kind: str
     message: str

@@ -1,7 +1,7 @@
-"""Bytes from a connection to what was said: frames of messages, and lines of JSON. Both cost time linear in the bytes.
+"""Turns bytes of a connection into messages: frames, and lines of JSON. Both take time linear in the bytes.
 
-What a frame is stands in `wire`. Bytes that are not our language raise one error, `Unreadable`, whichever of many the
-decoder finds: msgspec raises UnicodeDecodeError for a name in bad UTF-8 and RecursionError for a deep surplus field.
+`messages` describes a frame. Invalid bytes always raise `Unreadable`, whichever error the decoder raises: msgspec
+raises UnicodeDecodeError for a name in bad UTF-8 and RecursionError for a deep surplus field.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _NOT_OURS = (ValueError, RecursionError, OverflowError, MemoryError)  # msgspec'
 
 
 class Unreadable(Exception):
-    """Bytes that are not our language."""
+    """The bytes are no valid frame or line."""
 
 
 def announced(start: bytes | bytearray) -> int:
-    """The length of the frame that begins so."""
+    """The length of the frame that begins with these bytes."""
     return int(_LENGTH.unpack_from(start)[0])
 
 
@@ -57,7 +57,7 @@ def _words(error: Exception) -> str:
 
 
 class FrameReader:
-    """Turns a stream of bytes, in whatever pieces, into messages; `decode` is of the language that is spoken here."""
+    """Turns a stream of bytes, in any pieces, into messages. `decode` decodes one frame."""
 
     __slots__ = ("_buffer", "_decode")
 

@@ -1,10 +1,10 @@
-"""The words that processes say to each other, and how they are framed.
+"""The messages between processes, and how they are framed.
 
 ```
   frame  = length (4 bytes, little endian) + MessagePack array of messages
   message = array [tag, field, field, …]      many messages travel in one frame and one write
 ```
-User data (functions, arguments, values) are opaque bytes inside; nobody between the two ends unpickles them.
+User data (functions, arguments, values) are opaque bytes; only the two ends unpickle them.
 Bytes become messages in `framing.py`; observers speak lines of JSON instead (`observers.py`), and `door.py` tells the
 two apart.
 """
@@ -79,7 +79,7 @@ class DefineFunction(Message):
 
 
 class DefineTemplate(Message):
-    """From here on this number names these terms. Clients and the head number theirs each for themselves."""
+    """From now on this number stands for these terms. Each client and the head use numbers of their own."""
 
     number: int
     terms: Terms
@@ -109,38 +109,38 @@ class Allocate(Message):
 
 
 class GiveUp(Message):
-    """An allocation that will not be filled: the answer to this request."""
+    """A range that will not be filled: the one allocated for this request."""
 
     offset: int
     request: int
 
 
 class Want(Message):
-    """Tell me these objects' values when they are there."""
+    """Send the values of these objects when they are ready."""
 
     object_ids: list[bytes]
 
 
 class WantReady(Message):
-    """Tell me when these are there; I do not need the values."""
+    """Say when these objects are ready; the values are not needed."""
 
     object_ids: list[bytes]
 
 
 class Holds(Message):
-    """This process has come to hold these objects (or actors)."""
+    """This process now has refs to these objects (or handles of these actors)."""
 
     ids: list[bytes]
 
 
 class Releases(Message):
-    """The last ref to each of these is gone from this process."""
+    """This process has no ref to these objects any more."""
 
     ids: list[bytes]
 
 
 class AskedFor(Message):
-    """Somebody here has asked for these: errors among them, also those to come, are known."""
+    """Code in this process has asked for these objects: errors among them, also later ones, count as read."""
 
     ids: list[bytes]
 
@@ -280,7 +280,7 @@ class StreamEnd(Message):
 
 
 class Setup(Message):
-    """The job this worker now belongs to: said once, before its first task."""
+    """The job of this worker: sent once, before its first task."""
 
     job: int
     client_id: int
@@ -323,11 +323,11 @@ class Exit(Message):
 
 
 class CollectGarbage(Message):
-    """The store fills: refs that only cycles hold are to be let go."""
+    """The store is filling up: collect cycles that keep refs alive."""
 
 
 class PublisherAsked(Message):
-    """Somebody asks something of a record that the receiver has published."""
+    """A request to a record that the receiver has published."""
 
     id: str
     what: str

@@ -1,4 +1,4 @@
-"""The worker's side: a process that runs one task at a time, or hosts one actor.
+"""The worker: a process that runs one task at a time, or hosts one actor.
 
 ```
   main ──► worker_link ──► the head

@@ -48,7 +48,7 @@ class ActorHost:
         self._ending = False
 
     def construct(self, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
-        """Make the instance, and the threads or the loop that its calls run in. Raises what the constructor raises."""
+        """Make the instance, and the threads or the loop for its calls. Raises the constructor's error."""
         terms = self._terms
         groups = {_DEFAULT_GROUP: terms.actor.max_concurrency, **terms.actor.concurrency_groups}
         if terms.is_async:
@@ -80,7 +80,7 @@ class ActorHost:
         return instance
 
     def say_goodbye(self) -> None:
-        """The last thing of an actor that ends itself or is needed no more: what it has written down for its end runs.
+        """Run the actor's own code for its end, if it ends itself or is not needed any more.
 
         That is `__ray_shutdown__`, the instance's `__del__` and what was registered with atexit. A kill leaves no time.
         """
@@ -107,7 +107,7 @@ class ActorHost:
         return True
 
     def is_under_way(self, running: Running) -> bool:
-        """Whether it is the constructor, or a call that has not ended."""
+        """Whether this is the constructor or an unfinished call."""
         return running.task_id in self._calls or (running is self.creation and self.instance is None)
 
     def _loop_of(self, running: Running) -> GroupLoop:
@@ -116,7 +116,7 @@ class ActorHost:
     # ---- calls
 
     def call(self, running: Running) -> None:
-        """Run a call, or hand it to its thread or loop; called by the main thread in order."""
+        """Run a call, or pass it to its thread or loop. The main thread calls this in order."""
         self._calls[running.task_id] = running
         if self._loops:
             self._loop_of(running).take(running)
@@ -287,7 +287,7 @@ async def _reader_has_room(running: Running, behind: int) -> None:
 
 
 def _first_line_of(instance: Any) -> str:
-    """How an actor's instance calls itself; "" where it has nothing to say, or cannot."""
+    """The first line of the instance's own `repr`; "" if it has none or fails."""
     try:
         return next(iter(repr(instance).splitlines()), "")
     except (Exception, SystemExit):  # user code; an actor whose __repr__ fails is an actor all the same
@@ -295,7 +295,7 @@ def _first_line_of(instance: Any) -> str:
 
 
 def _raise_if_cancelled(running: Running) -> None:
-    """What a call returns that was asked to stop is not its value, as in Ray: whoever cancelled it has said so."""
+    """Raise for a cancelled call: as in Ray, its return value does not count."""
     if running.cancelled:
         raise asyncio.CancelledError
 

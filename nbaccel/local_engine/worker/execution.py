@@ -50,7 +50,7 @@ _reader_went_on = threading.Condition()  # one for all streams of this process: 
 
 
 class Running(msgspec.Struct):
-    """A task that this process runs, and what it may ask about itself."""
+    """A task that this process runs, and the facts that it may ask about itself."""
 
     run: wire.RunTask
     terms: Terms
@@ -83,7 +83,7 @@ class Running(msgspec.Struct):
             self.on_progress()
 
     def ended(self, done: wire.Done) -> wire.Done:
-        """Its end, with the times of the phases that it came to."""
+        """The end of the task, with the times of the phases that it reached."""
         done.times = [*self.times, time.time()] if self.times else []
         return done
 
@@ -93,7 +93,7 @@ class ActorExit(BaseException):
 
 
 class Execution:
-    """Turns Runs into Dones. One per worker."""
+    """Runs tasks: turns each RunTask into a Done. One for each worker."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -116,7 +116,7 @@ class Execution:
         return code
 
     def function_name(self, running: Running, actor: Running | None) -> str:
-        """What runs, with its module: "train.fit", and "train.Model.step" in an actor that `actor` has made."""
+        """The name of the running code with its module: "train.fit", or "train.Model.step" if `actor` made it."""
         terms = running.terms
         code = self._loaded.get((actor or running).terms.function_key)
         module = getattr(code, "__module__", None) or "__main__"
@@ -124,7 +124,7 @@ class Execution:
         return ".".join(word for word in words if word)
 
     def begin(self, run: wire.RunTask) -> Running:
-        """A task that came. What the arena holds of its arguments is mapped now: nothing interrupts this."""
+        """Begin a task. Its arguments in the arena are mapped now, because nothing interrupts this."""
         running = Running(run, self.templates[run.template])
         payload_of = self._client.values.payload_of
         running.payloads = [(place, payload_of(id, value)) for place, id, value in run.slots]
@@ -183,7 +183,7 @@ class Execution:
     # ---- what comes of it
 
     def results(self, running: Running, value: Any) -> wire.Done:
-        """The Done of a task that returned this value."""
+        """Make the Done of a task that returned this value."""
         running.times.append(time.time())
         terms, task_id = running.terms, running.run.task_id
         count = terms.num_returns
@@ -209,7 +209,7 @@ class Execution:
         return wire.Done(task_id, [self._result(running, part) for part in values])
 
     def _yielded(self, running: Running, items: Any, count: int) -> wire.Done:
-        """A value for each ref, as they come; where the generator raises or ends early, the other refs get that."""
+        """One value for each ref. If the generator raises or ends early, the other refs get that error."""
         made: list[wire.ReturnValue] = []
         try:
             for item in islice(items, count):
@@ -229,7 +229,7 @@ class Execution:
         return wire.Done(running.task_id, made)
 
     def _as_many_refs(self, running: Running, items: Any) -> DynamicObjectRefGenerator:
-        """A ref for each item; what the generator raises in between is what the last ref raises."""
+        """One ref for each item. If the generator raises, the last ref raises that error."""
         refs: list[Any] = []
         try:
             for item in items:
@@ -263,12 +263,12 @@ class Execution:
         return wire.ReturnValue(stored, refs)
 
     def _keep(self, running: Running, refs: list[bytes]) -> None:
-        """The value goes before the head has been told of it: what it refers to must not be lost in between."""
+        """Keep the refs inside a value: the value is gone before the head learns of them."""
         if refs:
             running.kept += self._client.holdings.keep(refs)
 
     def told(self, running: Running) -> None:
-        """The head has been told of the results: their ranges are used, and they hold what they refer to."""
+        """The head knows the results: their ranges count as used, and the results keep their refs alive."""
         for arena_range in running.ranges:
             arena_range.used = True
         running.ranges.clear()
@@ -280,7 +280,7 @@ class Execution:
         return wire.Item(running.run.task_id, index, self._result(running, value, is_over=False))
 
     def failure(self, running: Running, error: BaseException) -> wire.Done:
-        """The Done of a task that raised."""
+        """Make the Done of a task that raised."""
         terms = running.terms
         running.ranges.clear()  # what it had stored for results is not sent: the ranges go back
         if running.cancelled and isinstance(error, (KeyboardInterrupt, asyncio.CancelledError)):
@@ -293,7 +293,7 @@ class Execution:
         return wire.Done(running.task_id, [result] * count, failed=True, retry=retry, note=note, fall_back=fall_back)
 
     def plain_failure(self, running: Running, error: BaseException, problem: BaseException) -> wire.Done:
-        """The Done of a task whose error cannot speak for itself. Runs no code of the user's."""
+        """Make the Done of a task whose error has no usable text. Runs no user code."""
         running.ranges.clear()
         terms, kind = running.terms, type(error).__name__
         frames = "".join(traceback.format_tb(_users_part(error.__traceback__)))
@@ -319,7 +319,7 @@ class Execution:
             return False, False, problem
 
     def _cancelled(self, running: Running, error: BaseException) -> wire.ReturnValue:
-        """Of code that was interrupted: an error of the task, which says where that was. Else the bare error."""
+        """The error of interrupted code, which says where it was interrupted; otherwise the bare error."""
         message, task_id = f"Task {running.terms.name} was cancelled.", running.task_id.hex()
         if not running.begun or _users_part(error.__traceback__) is None:
             return wire.ReturnValue(failures.failed("TaskCancelledError", message, task_id=task_id))
@@ -327,7 +327,7 @@ class Execution:
         return self._raised(running, cancelled.with_traceback(error.__traceback__))
 
     def _raised(self, running: Running, error: BaseException) -> wire.ReturnValue:
-        """An error as a result. It is never put into the arena: other objects may come to be the same error."""
+        """Turn an error into a result. It is never put into the arena: other objects may come to be the same error."""
         terms = running.terms
         if type(error) is KeyError and error.args:
             _add_hint(error)
