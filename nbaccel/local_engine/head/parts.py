@@ -20,6 +20,7 @@ from nbaccel.local_engine.head.cluster_history import ClusterHistory
 from nbaccel.local_engine.head.connections import Connections, Failed, Handler, Handlers, Hearing
 from nbaccel.local_engine.head.decisions import Decisions
 from nbaccel.local_engine.head.devices.foreign_memory import ForeignMemory
+from nbaccel.local_engine.head.devices.idle_holds import IdleHolds
 from nbaccel.local_engine.head.devices.room import DeviceRoom
 from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.greetings import Greetings
@@ -217,9 +218,12 @@ class Parts:
             jobs=jobs,
             published=self.published.rows,
             metrics=self.devices.watch.metrics,
-            alerts=lambda: self.watchers.alerts,
+            alerts=lambda: [*self.watchers.alerts, *self.idle_holds.alerts()],
             arena_used=lambda: self.store.arena.used,
             started_at=self._life.started_at,
+        )
+        self.idle_holds = IdleHolds(
+            self.poll, self.nodes.real, self.picture.device_rows, self.devices.looks.look, self.watchers.changed
         )
         self.foreign = ForeignMemory(
             self.nodes,
@@ -238,7 +242,7 @@ class Parts:
             jobs=jobs,
             peers=self.peers,
             environments=self.environments,
-            alerts=lambda: self.watchers.alerts,
+            alerts=lambda: [*self.watchers.alerts, *self.idle_holds.alerts()],
         )
         self.cluster_answers = ClusterAnswers(
             self.picture,
@@ -388,6 +392,7 @@ class Parts:
     def _node_is_known(self) -> None:
         self._life.ready()
         self.foreign.look()  # be ready for the first question
+        self.idle_holds.begin()
 
     def _job_began(self, job: Job) -> None:
         for problem in self.zygotes.preloading_problems():
