@@ -36,7 +36,7 @@ Line = deque[TaskRecord]
 
 
 class ActorRecord(msgspec.Struct, eq=False):
-    """What the scheduler knows of one actor."""
+    """The scheduler's record of one actor."""
 
     actor_id: bytes
     creation: TaskRecord
@@ -66,7 +66,7 @@ class ActorRecord(msgspec.Struct, eq=False):
 
     @property
     def name(self) -> str:
-        """Its class's, for sentences."""
+        """The name of its class, for sentences."""
         return self.task.name.removesuffix(".__init__")
 
     @property
@@ -77,7 +77,7 @@ class ActorRecord(msgspec.Struct, eq=False):
         return f"actor {self.name} ({self.actor_id.hex()})"
 
     def calls(self) -> Iterator[TaskRecord]:
-        """All that have not returned."""
+        """All calls that have not returned."""
         yield from self.sent.values()
         for line in self.lines.values():
             yield from (record for record in line if not record.over)
@@ -112,7 +112,7 @@ class ActorTable:
             raise IllegalEvent("TaskSubmitted", str(actor), actor.state.name, actor.story, "Its id is in use.")
 
     def create(self, record: TaskRecord, now: float) -> None:
-        """A constructor was submitted; its record goes its way as a task, the actor follows."""
+        """A constructor was submitted. Its record is a task; the state of the actor follows it."""
         assert record.task.actor_id is not None
         actor = ActorRecord(record.task.actor_id, record, now)
         record.actor = self.records[actor.actor_id] = actor
@@ -143,7 +143,7 @@ class ActorTable:
         self._close_if_done(actor, now)
 
     def _construct_otherwise(self, actor: ActorRecord, worker: WorkerRecord, why: str, now: float) -> None:
-        """The constructor raised what its next choice is to answer: a new process, for that choice."""
+        """The constructor raised an error that triggers its next choice: start a new process for that choice."""
         actor.worker, actor.hold = None, None
         self._dispatcher.retire(worker, f"the constructor of {actor.name} raised {why}", now)
         self._tasks.fall_back(actor.creation, why, now)
@@ -188,7 +188,7 @@ class ActorTable:
         self._tasks.fail(record, Failure.ACTOR_DIED, message, now)
 
     def _caller(self, actor: ActorRecord, record: TaskRecord) -> bytes:
-        """Calls in the same line keep their order; out of order, each has a line of its own."""
+        """The line of a call. Calls in one line keep their order; unordered calls have a line each."""
         return record.task.task_id if actor.terms.out_of_order else record.task.caller
 
     def arguments_arrived(self, record: TaskRecord, now: float) -> None:
@@ -276,7 +276,7 @@ class ActorTable:
                 self._put_first(actor, record)
 
     def _take_back(self, record: TaskRecord, now: float) -> None:
-        """To be sent once more."""
+        """Put a call back, to be sent once more."""
         if record.task.retries_left > 0:
             record.task.retries_left -= 1
         record.attempt += 1
@@ -288,13 +288,13 @@ class ActorTable:
         actor.waiting += 1
 
     def cancel_waiting(self, record: TaskRecord, failure: Failure, message: str, now: float) -> None:
-        """A call that has not been sent ends; those behind it in its line move up."""
+        """Cancel a call that has not been sent; the calls behind it move up."""
         actor = record.actor
         self._tasks.fail(record, failure, message, now)
         self.left(actor, record, now)
 
     def left(self, actor: ActorRecord | None, record: TaskRecord, now: float) -> None:
-        """A waiting call is over for whatever reason."""
+        """A waiting call has ended, for any reason."""
         if actor is None:
             return
         caller = self._caller(actor, record)
@@ -312,7 +312,7 @@ class ActorTable:
     # --- the end --------------------------------------------------------------------------------------------------
 
     def worker_died(self, worker: WorkerRecord, why: str, intended: bool, now: float) -> None:
-        """The process is gone. What it held goes back, or to the next process of the same actor."""
+        """The process has ended. Its hold is released, or goes to the next process of the same actor."""
         actor = worker.actor
         assert actor is not None
         mine = actor.worker is worker and actor.state is not DEAD
@@ -334,7 +334,7 @@ class ActorTable:
             self.end(actor, actor.closing or reason, now)
 
     def worker_lost(self, worker: WorkerRecord, why: str, now: float) -> None:
-        """Its node is gone: the actor starts again on another one, without waiting for the process to be reaped."""
+        """The node is gone: restart the actor on another node, without waiting for the process to be reaped."""
         actor = worker.actor
         if actor is None or actor.worker is not worker or actor.state is DEAD:
             return
@@ -349,7 +349,7 @@ class ActorTable:
             self.end(actor, why, now)
 
     def _start_again(self, actor: ActorRecord, worker: WorkerRecord, now: float) -> None:
-        """The process ended before it came up: that is not the actor's fault."""
+        """Start again: the process ended before it was ready, which is not the actor's fault."""
         actor.creation.failed_starts += 1
         self.unbind(worker)
         self._workers.forget(worker)
@@ -368,7 +368,7 @@ class ActorTable:
             self._out.append(ReleaseDevices(worker.worker_id, keep.place.node_id, keep.devices))
 
     def _restart(self, actor: ActorRecord, keep: Hold | None, why: str, now: float) -> None:
-        """The constructor runs again, on the same devices where they are still there."""
+        """Run the constructor again, on the same devices if they still exist."""
         actor.restarts += 1
         if actor.state is not RESTARTING or not actor.creation.over:  # else it was told when we stopped the process
             self._move(actor, RESTARTING, now, why)
@@ -384,7 +384,7 @@ class ActorTable:
         self._dispatcher.assign(record, keep, now)
 
     def _unsend(self, actor: ActorRecord, why: str, now: float) -> None:
-        """Calls that were under way: those with retries left go back to the head of their lines, the others fail."""
+        """Unfinished calls: those with retries left go back to the front of their lines, the others fail."""
         again: list[TaskRecord] = []
         for record in actor.sent.values():
             if record.cancelled:
@@ -408,7 +408,7 @@ class ActorTable:
         self._fail_all_out_of_reach(actor, now)
 
     def end(self, actor: ActorRecord, why: str, now: float, failure: Failure = Failure.ACTOR_DIED) -> None:
-        """The actor is dead from here on: its calls fail, its process goes, and with that its devices come back."""
+        """The actor is dead from now on: its calls fail, and its process ends, which frees its devices."""
         if actor.state is DEAD:
             return
         self._move(actor, DEAD, now, why)
@@ -443,7 +443,7 @@ class ActorTable:
     def kill(
         self, actor: ActorRecord, why: str, now: float, *, force: bool = True, failure: Failure = Failure.ACTOR_DIED
     ) -> None:
-        """Ends it for good, process and all."""
+        """End the actor for good, with its process."""
         worker = actor.worker
         if worker is not None and worker.state is STARTING:
             self.unbind(worker)
@@ -453,7 +453,7 @@ class ActorTable:
             self._workers.stop(worker, why, now, force)
 
     def unbind(self, worker: WorkerRecord) -> None:
-        """A process that has not come up yet is no longer for this actor."""
+        """Release a process that is not ready yet from this actor."""
         actor = worker.actor
         if actor is not None:
             actor.worker, actor.hold = None, None

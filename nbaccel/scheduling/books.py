@@ -1,4 +1,4 @@
-"""The written invariants: what must hold after every event, whatever its order."""
+"""The invariants that must hold after every event, in any order of events."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def check(
 
 
 def _check_place(place: Place) -> None:
-    """Nothing is given twice, nothing is lost."""
+    """Nothing is assigned twice, nothing is lost."""
     held = Counter[str]()
     for hold in place.holds:
         assert hold.place is place, f"a hold of another place is in the books of {place.name}"

@@ -1,4 +1,4 @@
-"""What the scheduler wants done: imperatives that the head carries out, in order; answers come back as events."""
+"""The scheduler's orders. The head carries them out in order, and the results come back as events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nbaccel.scheduling.terms import Task, WorkerPool
 
 
 class Failure(Enum):
-    """Why a task ends without having returned: which error class its results become."""
+    """Why a task ends without returning: the error class of its results."""
 
     WORKER_CRASHED = "worker crashed"
     CANCELLED = "cancelled"
@@ -24,7 +24,7 @@ class Failure(Enum):
 
 
 class StartWorker(msgspec.Struct):
-    """Start a process for this pool on this node; say WorkerReady or WorkerDied of it."""
+    """Start a process for this pool on this node. Answer with WorkerReady or WorkerDied."""
 
     worker_id: bytes
     node_id: bytes
@@ -44,7 +44,7 @@ class SendTask(msgspec.Struct):
 
 
 class RecallTasks(msgspec.Struct):
-    """Ask the worker for the tasks that it has not begun; it answers TasksGivenBack."""
+    """Ask the worker for the tasks that it has not begun. It answers with TasksGivenBack."""
 
     worker_id: bytes
 

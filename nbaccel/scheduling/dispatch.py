@@ -1,4 +1,4 @@
-"""From the waiting lines to the workers: which line is next, which of its choices fits, which worker gets the task."""
+"""Assigns waiting tasks to workers: which line is next, which of its choices fits, which worker gets the task."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Way = tuple[Hold, int, str]  # what was taken, which choice that is, and why
 
 
 class Dispatcher:
-    """Starts what can start. The same loop runs after every event that woke a line."""
+    """Starts every task that can start. The same loop runs after every event that woke a line."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Dispatcher:
         return (self._turns.get(shape.job, 0), -shape.depth, first.seq if first is not None else 0)
 
     def _start(self, shape: Shape, record: TaskRecord, now: float) -> bool:
-        """Starts the first of the line; False when it has to wait, and all behind it."""
+        """Start the first task of the line. Returns False if it and all behind it have to wait."""
         way = self._way(shape, record, now)
         if way is None:
             self._must_wait(shape, record, now)
@@ -188,7 +188,7 @@ class Dispatcher:
     # --- which worker ---------------------------------------------------------------------------------------------
 
     def assign(self, record: TaskRecord, hold: Hold, now: float) -> None:
-        """Gives a task that has its resources a worker, and sends it when that one is ready."""
+        """Give a worker to a task that has its resources, and send the task when the worker is ready."""
         worker = self._workers.acquire(record, hold, now)
         worker.queue.append(record)
         record.worker, record.hold = worker, hold
@@ -206,14 +206,14 @@ class Dispatcher:
             self.begin(worker, record, now)
 
     def worker_ready(self, worker: WorkerRecord, now: float) -> None:
-        """A process that was started for a task has come up."""
+        """A process that was started for a task is ready."""
         record = worker.queue[0]
         creates = record.task.kind is TaskKind.ACTOR_CREATION
         self._workers.move(worker, ACTOR if creates else BUSY, now)
         self.begin(worker, record, now)
 
     def begin(self, worker: WorkerRecord, record: TaskRecord, now: float) -> None:
-        """Sends the first task of a loan."""
+        """Send the first task of a loan."""
         self._tasks.move(record, RUNNING, now)
         worker.began_at = record.started_at = now
         hold = worker.hold
@@ -225,7 +225,7 @@ class Dispatcher:
     # --- the end of a loan ----------------------------------------------------------------------------------------
 
     def end_lease(self, worker: WorkerRecord) -> None:
-        """The worker holds nothing more."""
+        """End the loan: the worker holds nothing more."""
         self.close_lease(worker)
         hold = worker.hold
         if hold is not None:
@@ -236,14 +236,14 @@ class Dispatcher:
         worker.leased = False
 
     def close_lease(self, worker: WorkerRecord) -> None:
-        """It counts no longer among those that run its shape."""
+        """The worker no longer counts among those that run its shape."""
         shape = worker.shape
         if shape is not None:
             shape.loans -= 1
             worker.shape = None
 
     def retire(self, worker: WorkerRecord, why: str, now: float) -> None:
-        """Its devices stay taken until the process is gone: only then is their memory given back."""
+        """End the worker. Its devices stay held until the process is gone, because only then their memory is free."""
         self.close_lease(worker)
         if worker.hold is not None:
             self._cluster.give_pooled(worker.hold)

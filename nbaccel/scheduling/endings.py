@@ -20,7 +20,7 @@ from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
 
 class Endings:
-    """Takes work down wherever it is: waiting, in a worker that starts, behind another task, running."""
+    """Ends work wherever it is: waiting, in a starting worker, behind another task, or running."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Endings:
     # --- cancel ---------------------------------------------------------------------------------------------------
 
     def cancel(self, record: TaskRecord, event: CancelAsked, now: float) -> None:
-        """This task and, if asked, all that it has submitted."""
+        """Cancel this task and, if requested, all tasks that it has submitted."""
         stack = [record]
         while stack:
             each = stack.pop()
@@ -127,7 +127,7 @@ class Endings:
     # --- ends of many ---------------------------------------------------------------------------------------------
 
     def _end_tasks(self, doomed: Callable[[TaskRecord], bool], failure: Failure, why: str, now: float) -> None:
-        """Plain tasks, in whatever state; those that share a worker with them start anew elsewhere."""
+        """End plain tasks in any state; tasks that share a worker with them start again elsewhere."""
         for record in list(self._tasks.records.values()):
             if record.over or record.task.kind is not TaskKind.TASK or not doomed(record):
                 continue
@@ -154,7 +154,7 @@ class Endings:
         self._workers.forget_pools_of(job)
 
     def _end_calls(self, job: int, why: str, now: float) -> None:
-        """Calls to detached actors that have not been sent: nobody waits for them any more."""
+        """End calls to detached actors that have not been sent: nobody waits for them any more."""
         for actor in self._actors.records.values():
             if actor.state is ActorStatus.DEAD:
                 continue
@@ -173,7 +173,7 @@ class Endings:
         self._end_tasks(lambda record: _in_group(record, group_id), Failure.GROUP_REMOVED, why, now)
 
     def remove_node(self, node: Place, why: str, now: float) -> None:
-        """All its processes are gone for us now; their late messages are ignored."""
+        """Remove a node: all its processes count as gone, and their late messages are ignored."""
         inside = [worker for worker in self._workers.records.values() if self._is_on(worker, node)]
         self._groups.node_lost(node.node_id, now)
         self._cluster.remove_node(node.node_id)

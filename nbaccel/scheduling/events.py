@@ -1,4 +1,4 @@
-"""What the scheduler is told: things that happened, in the past tense. It learns nothing in any other way.
+"""The events that the scheduler gets, in the past tense. It learns nothing in any other way.
 
 Quantities are fixed-point integers in units of 1/10_000 (`UNIT`). Times are seconds of one monotonic clock that the
 caller owns. Ids are opaque bytes. Hot records are slotted, not frozen (making a frozen one costs three times as much).
@@ -98,7 +98,7 @@ class WorkerUnblocked(msgspec.Struct):
 
 
 class WorkerSpoiled(msgspec.Struct):
-    """The worker begins nothing more, because a task has changed its process for good; `why` is a sentence part."""
+    """The worker starts no further task, because a task has changed its process for good; `why` is a sentence part."""
 
     worker_id: bytes
     why: str
@@ -130,7 +130,7 @@ class ArgumentsLost(msgspec.Struct):
 
 
 class DeviceChanged(msgspec.Struct):
-    """What others leave us of a device changed: another head's lease; or the device itself is `lost`, or is back."""
+    """The available part of a device changed, by another head's lease; or the device itself is `lost`, or is back."""
 
     node_id: bytes
     resource: str

@@ -1,4 +1,4 @@
-"""Answers to "why does it wait?": a record and its sentence, made by the very books that refused the demand."""
+"""Answers "why does it wait?" with a record and a sentence, from the same books that refused the demand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Owner = TaskRecord | ActorRecord | GroupRecord
 
 
 class TaskExplanation(msgspec.Struct):
-    """Why a task is where it is."""
+    """Why a task is in its state."""
 
     task_id: bytes
     name: str
@@ -43,7 +43,7 @@ class TaskExplanation(msgspec.Struct):
 
 
 class Explainer:
-    """Reads the books; changes nothing. `nobody_runs`: whether all work there is waits."""
+    """Reads the books and changes nothing. `nobody_runs` tells whether all work waits."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Explainer:
         answer.elsewhere = _elsewhere(verdict)
 
     def choice(self, choice: Choice, now: float | None = None) -> TaskExplanation:
-        """What a task of this choice would meet, before there is one."""
+        """Whether a task of this choice could start, before it exists."""
         answer = TaskExplanation(b"", "", "", "")
         self._judge(choice, answer)
         if answer.fits_now:
@@ -153,7 +153,7 @@ class Explainer:
         )
 
     def refusal(self, shape: Shape, record: TaskRecord, reason: str) -> str:
-        """Why it is not waited for."""
+        """Why the demand is refused and does not wait."""
         asks = " or ".join(choice_text(choice) for choice in shape.choices)
         return f"{record.task.name} asks for {asks}, but cannot be placed: {reason}."
 
@@ -170,7 +170,7 @@ class Explainer:
         return any(group is not None and group.state is not GroupState.CREATED for group in groups)
 
     def waits_for_lost(self, shape: Shape) -> bool:
-        """Whether a device that is lost was the only one that could have met it."""
+        """Whether only a lost device could have met the demand."""
         return any(place.lost_devices(ask.asked) for ask in shape.asks for place in self._cluster.eligible(ask.choice))
 
     def group_is_gone(self, shape: Shape) -> bool:
@@ -209,7 +209,7 @@ class Explainer:
 
 
 def holders_of(place: Place, resource: str) -> Iterator[HolderFact]:
-    """Everybody who holds some of a resource on a place: of a group's bundles those inside, and the group for the rest.
+    """All holders of a resource on a place: for a group's bundles the holders inside, and the group for the rest.
 
     On a bundle also those who have named none: they may be what it lacks.
     """

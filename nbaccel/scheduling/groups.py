@@ -19,7 +19,7 @@ MAX_TRIALS = 5_000  # steps of the search for a packing, before it is called imp
 
 
 class GroupRecord(msgspec.Struct, eq=False):
-    """What the scheduler knows of one placement group."""
+    """The scheduler's record of one placement group."""
 
     spec: GroupAsked
     since: float
@@ -82,7 +82,7 @@ class GroupTable:
             self._out.append(Warn(group.spec.job, "infeasible", None, message))
 
     def remove(self, group: GroupRecord, now: float) -> None:
-        """Its bundles go back as soon as nobody holds any of them; the caller ends who is inside."""
+        """Remove a group: its bundles are released once nobody holds any of them. The caller ends the work inside."""
         self._move(group, REMOVED, now)
         self._pending.pop(group.spec.group_id, None)
         for node_id in {place.node_id for place in group.places.values()}:
@@ -95,12 +95,12 @@ class GroupTable:
         del self.records[group.spec.group_id]
 
     def nodes_changed(self) -> None:
-        """What could never be placed is judged anew."""
+        """Judge again the groups that could never be placed."""
         for group in self._pending.values():
             group.never = None
 
     def node_lost(self, node_id: bytes, now: float) -> None:
-        """Bundles on a lost node are placed anew."""
+        """Place the bundles of a lost node again."""
         self.nodes_changed()
         for group in self.records.values():
             lost = [index for index, place in group.places.items() if place.node_id == node_id]
@@ -115,7 +115,7 @@ class GroupTable:
     # --- placing --------------------------------------------------------------------------------------------------
 
     def place_pending(self, now: float) -> None:
-        """Tries those that wait, in order of their asking, each as a whole."""
+        """Try to place the waiting groups in order of submission, each as a whole."""
         self._cluster.freed_any = False
         for group_id, group in list(self._pending.items()):
             holds = _BundleSearch(group, list(self._cluster.nodes.values()), now, self._cluster).run()
@@ -138,7 +138,7 @@ class GroupTable:
         self._cluster.reopen(self._cluster.asks_of_group(group.spec.group_id))
 
     def could_ever(self, group: GroupRecord) -> bool:
-        """Whether its bundles would fit together if nobody held anything."""
+        """Whether the bundles would fit together if nobody held anything."""
         unplaced = GroupRecord(group.spec, group.since)
         empty = [node.emptied() for node in self._cluster.nodes.values()]
         return _BundleSearch(unplaced, empty, group.since, self._cluster).run() is not None
@@ -210,7 +210,7 @@ class _BundleSearch:
 
 
 def undo(hold: Hold) -> None:
-    """Takes a trial back; nobody was refused because of it, so nobody is woken."""
+    """Undo a trial. Nobody was refused because of it, so nobody is woken."""
     for name, amount in hold.pooled:
         hold.place.free[name] += amount
     for device, amount in hold.parts:

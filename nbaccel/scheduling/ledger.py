@@ -1,4 +1,4 @@
-"""The books: what each place (a node, or a bundle of a placement group) has, who holds it, taking and giving back."""
+"""The books: the resources of each place (a node, or a bundle of a placement group), and who holds them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_DEVICES: dict[str, list[tuple[int, int]]] = {}
 
 
 class SplitDemand(msgspec.Struct, frozen=True):
-    """A choice sorted out: what comes from pools, what comes device by device, and which devices will do."""
+    """The demand of a choice, split into pooled resources, devices, and conditions on the devices."""
 
     pooled: tuple[tuple[str, int], ...]
     devices: tuple[tuple[str, int], ...]
@@ -38,12 +38,12 @@ class SplitDemand(msgspec.Struct, frozen=True):
         return SplitDemand(pooled, tuple(devices), types[0] if types else None, choice.gpu_memory_bytes, label)
 
     def only(self, resource: str, amount: int, memory_bytes: int | None = None) -> SplitDemand:
-        """The part of it that asks for devices of one resource."""
+        """The part of the demand that asks for devices of one resource."""
         memory_bytes = self.memory_bytes if memory_bytes is None else memory_bytes
         return SplitDemand((), ((resource, amount),), self.device_type, memory_bytes, self.type_label)
 
     def wants_type(self, kind: str | None) -> bool:
-        """Whether a device of this type will do."""
+        """Whether a device of this type meets the conditions."""
         by_option = self.device_type is None or kind == self.device_type
         return by_option and (self.type_label is None or holds(kind, self.type_label))
 
@@ -63,7 +63,7 @@ class LedgerDevice(msgspec.Struct, eq=False):
 
     @property
     def lost(self) -> bool:
-        """Whether it has gone for good, as far as anybody knows: `reason` says how."""
+        """Whether the device counts as lost: `reason` says why."""
         return self.is_lost or (self.base is not None and self.base.is_lost)
 
     @property
@@ -73,7 +73,7 @@ class LedgerDevice(msgspec.Struct, eq=False):
         return f"{name} is {(self.base or self).reason.removesuffix('.')}"
 
     def free_amount(self, empty: bool = False) -> int:
-        """What could be taken now; `empty`: if nobody held any."""
+        """The amount that could be taken now; with `empty`, if nobody held any."""
         if self.lost:
             return 0
         if empty:
@@ -86,7 +86,7 @@ class LedgerDevice(msgspec.Struct, eq=False):
         return own if self.commons is None else min(own, self.commons.amount - self.commons.used)
 
     def need(self, amount: int, memory_bytes: int) -> int | None:
-        """How much of this device meets the demand; None when its memory is too small or unknown."""
+        """The amount of this device that meets the demand; None if its memory is too small or unknown."""
         if not memory_bytes:
             return amount
         have = self.spec.memory_bytes
@@ -97,7 +97,7 @@ class LedgerDevice(msgspec.Struct, eq=False):
 
 
 class Hold(msgspec.Struct, eq=False):
-    """What one holder has taken from one place."""
+    """The resources that one holder has taken from one place."""
 
     place: Place
     asked: SplitDemand
@@ -172,7 +172,7 @@ class Place(msgspec.Struct, eq=False):
         return any(self.devices.values())
 
     def take(self, asked: SplitDemand, owner: Any, now: float) -> Hold | str:
-        """A hold on everything asked, or the name of the first resource that there is too little of."""
+        """Take everything that is asked for. Returns the hold, or the name of the first resource that is short."""
         for name, amount in asked.pooled:
             if self.left(name) < amount:
                 return name
@@ -197,7 +197,7 @@ class Place(msgspec.Struct, eq=False):
         return hold
 
     def left(self, name: str) -> int:
-        """How much of a pooled resource can be taken here now."""
+        """The amount of a pooled resource that can be taken here now."""
         own = self.free.get(name, 0)
         return own if self.commons is None else min(own, self.commons.free.get(name, 0))
 
@@ -265,7 +265,7 @@ class Place(msgspec.Struct, eq=False):
         return {each.spec.type for devices in self.devices.values() for each in devices if each.spec.type}
 
     def meets(self, conditions: tuple[tuple[str, str], ...]) -> bool:
-        """Whether this place has the labels that are asked; the type of any of its devices counts as one."""
+        """Whether this place has the requested labels; the type of each of its devices counts as a label."""
         return not conditions or matches(self.labels, conditions, self.types)
 
     def lacks_for_ever(self, asked: SplitDemand) -> str | None:

@@ -1,7 +1,7 @@
-"""What happens on a worker that runs plain tasks: sending ahead, returns, calling back, blocking, and its death.
+"""The events of a worker that runs plain tasks: sending ahead, returns, recalls, blocking, and its death.
 
-Short tasks are sent ahead of time, so that a worker need not wait for the head between two of them. All that a worker
-has been sent shares one hold: the first in its queue is the one that runs.
+A worker is lent to one shape of tasks. Short tasks are sent ahead of time, so that the worker need not wait for the
+head between two of them. All tasks in its queue share one hold; the first one runs.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Loans:
         return average
 
     def _conclude(self, record: TaskRecord, event: TaskReturned, now: float) -> None:
-        """What becomes of the task itself."""
+        """Conclude the task itself."""
         if record.state >= FINISHED:  # it was cancelled while it waited in the worker
             return
         if not event.retry and not event.fall_back:
@@ -100,7 +100,7 @@ class Loans:
             self.retry([record], now)
 
     def retry(self, records: list[TaskRecord], now: float) -> None:
-        """Back to the front of the line, one retry less."""
+        """Put the task back to the front of its line, with one retry less."""
         for record in records:
             if record.task.retries_left > 0:
                 record.task.retries_left -= 1
@@ -113,7 +113,7 @@ class Loans:
         return calls >= record.task.terms.max_calls
 
     def _go_on(self, worker: WorkerRecord, done: TaskRecord, average: float, now: float) -> None:
-        """The next of its queue runs now; it is sent more ahead, or its loan ends."""
+        """The next task of the queue runs now; send more tasks ahead, or end the loan."""
         hold = worker.hold
         assert hold is not None
         if hold.lent:  # a thread of the task still waits for something: the task is over all the same
@@ -149,7 +149,7 @@ class Loans:
     # --- sending ahead --------------------------------------------------------------------------------------------
 
     def _may_go_on(self, worker: WorkerRecord, shape: Shape, done: TaskRecord) -> bool:
-        """Only its own shape waits for what the worker holds: others would have to wait behind it.
+        """Whether only its own shape waits for the worker's resources: otherwise other shapes would have to wait.
 
         Devices are leased for one task at a time, so work on them is never sent ahead.
         """
@@ -208,7 +208,7 @@ class Loans:
             self._watch(now)
 
     def take_out(self, worker: WorkerRecord, record: TaskRecord, now: float) -> None:
-        """One of several goes back to its line before it was sent."""
+        """Take one of several tasks back to its line before it was sent."""
         was_first = worker.queue[0] is record
         worker.queue.remove(record)
         self._requeue([record], now)
@@ -287,7 +287,7 @@ class Loans:
     # --- death ----------------------------------------------------------------------------------------------------
 
     def died(self, worker: WorkerRecord, why: str, now: float) -> None:
-        """The process is gone: all it held comes back, what it had not begun goes elsewhere, what it ran is retried."""
+        """The process is gone: release its hold, requeue the tasks that it had not begun, and retry the running one."""
         stopped = worker.state is STOPPING
         began = worker.ready
         records = [record for record in worker.queue if not record.over]
@@ -307,7 +307,7 @@ class Loans:
             self._did_not_start(records[0], worker, why, now)
 
     def node_lost(self, worker: WorkerRecord, why: str, now: float) -> None:
-        """What it ran is retried on another node, what it had not begun goes there at no cost."""
+        """Retry the running task on another node; the others go there at no cost."""
         records = [record for record in worker.queue if not record.over]
         running = records[:1] if worker.ready and worker.queue and not worker.queue[0].over else []
         worker.queue.clear()

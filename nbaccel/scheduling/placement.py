@@ -1,4 +1,4 @@
-"""Which place gets the work: Ray's hybrid order made deterministic, at a cost that does not grow with the nodes.
+"""Chooses the place for work: Ray's hybrid order, made deterministic, at a cost that does not grow with the nodes.
 
 A `PlaceableChoice` is one choice together with the places that could ever meet it. Each of these places is either in
 the choice's heap (it may fit; the best is on top) or registered at the place under the resource that refused it (it
@@ -31,7 +31,7 @@ Entry = tuple[int, float, int, Place]  # penalty, score, order, place
 
 
 class PlaceableChoice(msgspec.Struct, eq=False):
-    """One choice, sorted out, with the places that could ever meet it."""
+    """One choice with its split demand and the places that could ever meet it."""
 
     choice: Choice
     asked: SplitDemand
@@ -44,7 +44,7 @@ class PlaceableChoice(msgspec.Struct, eq=False):
 
 
 class PlacementBook:
-    """All places, all asks, and the shapes that may have become able to start."""
+    """All places, all placeable choices, and the shapes that may be able to start now."""
 
     def __init__(self) -> None:
         self.nodes: dict[bytes, Place] = {}
@@ -102,7 +102,7 @@ class PlacementBook:
                 del self.asks[choice]
 
     def eligible(self, choice: Choice) -> Iterator[Place]:
-        """The places that this choice may use at all, whatever they have."""
+        """The places that this choice may use, whatever resources they have."""
         placement = choice.placement
         for place in self._of_strategy(choice):
             if place.meets(placement.labels):
@@ -261,7 +261,7 @@ class PlacementBook:
             self._promote(hold.place)
 
     def lend_cpu(self, hold: Hold) -> None:
-        """The CPU of a blocked worker goes to others."""
+        """Give the CPU of a blocked worker to others."""
         amount = dict(hold.pooled).get("CPU", 0)
         if amount and not hold.lent:
             hold.lent = amount

@@ -1,4 +1,4 @@
-"""What may be asked of the scheduler: pure answers, each at the cost of the rows that it returns."""
+"""Questions to the scheduler: pure functions, each at the cost of the rows that it returns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
 
 class DeviceHolder(msgspec.Struct):
-    """Who holds how much of one device of a node. `held_by` is a group's record where nobody uses its reserve."""
+    """A holder of one device of a node, with its amount. `held_by` is the group's record if nobody uses its reserve."""
 
     resource: str
     index: int
@@ -31,7 +31,7 @@ class DeviceHolder(msgspec.Struct):
 
 
 class Queries:
-    """The asking half of the scheduler; nothing here changes anything."""
+    """The read-only half of the scheduler."""
 
     _cluster: PlacementBook
     _tasks: TaskTable
@@ -46,7 +46,7 @@ class Queries:
         return list(self._cluster.nodes)
 
     def node_totals(self, node_id: bytes) -> Demand:
-        """Everything the node has, devices that are not lost summed for each resource."""
+        """All resources of the node; devices that are not lost are summed for each resource."""
         node = self._cluster.nodes[node_id]
         totals = dict(node.totals)
         for resource, devices in node.devices.items():
@@ -54,7 +54,7 @@ class Queries:
         return totals
 
     def node_available(self, node_id: bytes) -> Demand:
-        """What nobody holds now; never below zero, though a woken parent may have taken more CPU than there is."""
+        """The free resources of the node; never below zero, though a woken parent may have taken more CPU."""
         node = self._cluster.nodes[node_id]
         free = {name: max(0, amount) for name, amount in node.free.items()}
         for resource, devices in node.devices.items():

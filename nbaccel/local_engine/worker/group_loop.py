@@ -14,7 +14,7 @@ Call = Callable[["GroupLoop", Running], Coroutine[Any, Any, None]]
 
 
 class GroupLoop:
-    """Begins calls in the order in which they come; at most `size` of them are under way."""
+    """Begins calls in order of arrival; at most `size` of them are unfinished."""
 
     def __init__(self, name: str, size: int, call: Call, on_exit: Callable[[SystemExit], Any]) -> None:
         self.loop = asyncio.new_event_loop()
@@ -34,7 +34,7 @@ class GroupLoop:
             self._on_exit(exit)
 
     def take(self, running: Running) -> None:
-        """A call has come; asked by the main thread."""
+        """Take a new call. The main thread calls this."""
         self._arrived.append(running)
         if not self._woken:  # one wake for all that have come since the last
             self._woken = True
@@ -51,7 +51,7 @@ class GroupLoop:
             self.loop.call_soon_threadsafe(running.asyncio_task.cancel)
 
     def flush_soon(self, flush: Callable[[], None]) -> None:
-        """What ends in the same turn of the loop is sent together; asked in the loop."""
+        """Send the results of one turn of the loop together. Called in the loop."""
         if not self._flush_due:
             self._flush_due = True
             self.loop.call_soon(self._flush, flush)

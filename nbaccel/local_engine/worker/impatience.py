@@ -1,4 +1,4 @@
-"""A limit of time for code of the user's that nobody has asked to run: the words of an error, and its pickling.
+"""A time limit for user code that the user did not call: the text of an error, and its pickling.
 
 ```
   0 ──── 10 s ──── 20 s ──── 30 s ─┬─ 35 s ─────────────┬─ 45 s

@@ -108,7 +108,7 @@ class WorkerEngine(Client):
             threading.Thread(target=self._insist, args=(running,), name="nbaccel-interrupt", daemon=True).start()
 
     def _insist(self, running: Running) -> None:
-        """Signal until the task has taken it or is over; it does not take it in the middle of an import."""
+        """Signal until the task has taken the interrupt or has ended. A task takes none in the middle of an import."""
         while self._to_interrupt is running and self._running is running:
             signal.pthread_kill(self._main_thread, signal.SIGINT)
             time.sleep(INSIST_S)
@@ -147,14 +147,14 @@ class WorkerEngine(Client):
         return self.actor.find(task_id) if self.actor is not None else None
 
     def _asked_to_leave(self) -> None:
-        """The head wants us gone. An actor says goodbye first, in the main thread, as its methods run there."""
+        """The head asks this process to leave. An actor first runs its own end, in the main thread like its methods."""
         if self.actor is not None and self.actor.instance is not None:
             self._queue.put(None)
         else:
             self._leave()
 
     def _leave(self) -> None:
-        """What was printed is written, then the process ends without ceremony."""
+        """Write the pending output, then end the process immediately."""
         self.output.flush()
         os._exit(0)
 
@@ -169,7 +169,7 @@ class WorkerEngine(Client):
     # ---- the main thread
 
     def main(self) -> None:
-        """Run what comes, until the head closes the connection or says Exit."""
+        """Run tasks and calls until the head closes the connection or says Exit."""
         signal.signal(signal.SIGINT, self._on_sigint)
         engines.adopt(self)
         link = self.link
@@ -204,7 +204,7 @@ class WorkerEngine(Client):
         self._state.accept(setup.directory)
 
     def _run(self, running: Running) -> None:
-        """A plain task, or an actor's constructor."""
+        """Run a plain task or an actor's constructor."""
         terms = running.terms
         setproctitle.setproctitle(f"nbaccel::{terms.name}")
         self.output.restore()
@@ -237,12 +237,12 @@ class WorkerEngine(Client):
                 self._put_back()
 
     def prepare_to_store(self, running: Running) -> None:
-        """The task's code is over: limits that it has set must not keep its result from being written."""
+        """The task's code has ended: limits that it set must not prevent writing its result."""
         if running.terms.kind is TaskKind.TASK and self._state.is_disturbed():
             self._state.restore()
 
     def _put_back(self) -> None:
-        """What the last task has changed of this process; where that cannot be, the process begins nothing more."""
+        """Restore what the last task changed in this process. If that fails, the process starts no further task."""
         self._in_doubt = False
         try:
             left = self._state.restore()
@@ -259,12 +259,12 @@ class WorkerEngine(Client):
         os._exit(0)
 
     def _say_spoiled(self, terms: Terms, why: str, advice: str) -> None:
-        """Tasks that were sent ahead to this process are to run elsewhere."""
+        """Tell the head that tasks which were sent ahead to this process must run elsewhere."""
         changed = asks.ProcessChanged(terms.name, why, advice, terms.cell, terms.parent)
         self.link.say(asks.told(changed))
 
     def _report_memory(self, done: wire.Done, terms: Terms) -> None:
-        """What the frameworks of this process say of the devices' memory, now that the task's own values are gone."""
+        """Report the device memory that frameworks of this process use, after the task's own values are gone."""
         threshold = self.setup.leak_threshold if self.setup is not None else None
         if threshold is None:
             threshold = device_memory.DEFAULT_THRESHOLD_BYTES
@@ -275,7 +275,7 @@ class WorkerEngine(Client):
         done.peak = -1 if report.peak_bytes is None else report.peak_bytes
 
     def guarded(self, running: Running, work: Any) -> wire.Done:
-        """Do the work; whatever the user's code does becomes a Done."""
+        """Do the work, and turn any outcome of the user's code into a Done."""
         done = self._attempt(running, work)
         self.leave_fork(running, done)
         return running.ended(done)
@@ -303,7 +303,7 @@ class WorkerEngine(Client):
             current_run.reset(token)
 
     def failure(self, running: Running, error: BaseException) -> wire.Done:
-        """The Done of a task that raised. An error's words and pickling are the user's code: they may end or hang."""
+        """Make the Done of a task that raised. The error's text and pickling are user code, which may exit or hang."""
         may_end = running.terms.kind is not TaskKind.ACTOR_CALL  # an actor may have its own alarm
         try:
             with impatience.limited(partial(self._give_up, running, error)) if may_end else nullcontext():
@@ -312,7 +312,7 @@ class WorkerEngine(Client):
             return self.execution.plain_failure(running, error, problem)
 
     def _give_up(self, running: Running, error: BaseException, problem: impatience.TooLate) -> NoReturn:
-        """The main thread does not come back from the words of an error: the task fails, and the process ends."""
+        """The main thread hangs in the text of an error: fail the task, and end the process."""
         try:
             done = self.execution.plain_failure(running, error, problem)
             self.leave_fork(running, done)
@@ -353,14 +353,14 @@ class WorkerEngine(Client):
         return self.execution.results(running, value)
 
     def _take_on(self, terms: Terms) -> None:
-        """The runtime environment, once: a process serves one only."""
+        """Set up the runtime environment, once: a process serves only one."""
         assert self.setup is not None
         apply_runtime_env(json.loads(terms.runtime_env), self.setup.directory)
         self._environment = terms.environment
         self._state.accept(self.setup.directory)
 
     def _not_set_up(self, running: Running, error: exceptions.RuntimeEnvSetupError) -> wire.Done:
-        """The task cannot run here or anywhere: that is not an error of its own code."""
+        """Make the Done of a task whose environment could not be set up, which is not an error of its own code."""
         value = failures.failed("RuntimeEnvSetupError", str(error), task_id=running.task_id.hex())
         values = [wire.ReturnValue(value)] * max(running.terms.num_returns, 1)
         return wire.Done(running.task_id, values, failed=True, note=str(error).splitlines()[0])
@@ -404,7 +404,7 @@ class WorkerEngine(Client):
 
     @property
     def running(self) -> Running | None:
-        """What the main thread runs."""
+        """The task that the main thread runs."""
         return self._running
 
     def running_task(self) -> bytes:
@@ -430,7 +430,7 @@ class WorkerEngine(Client):
 
     @contextmanager
     def blocked(self) -> Iterator[None]:
-        """The CPU is lent out while all of this task's code waits."""
+        """Let other tasks use the CPU while all of this task's code waits."""
         with self._blocked_lock:
             self._blocked_count += 1
             if self._blocked_count == 1:

@@ -1,13 +1,11 @@
-"""What a task may change of the process that it shares with later tasks: noticed, and put back before the next one.
+"""Notices changes that a task makes to its process, and undoes them before the next task.
 
 ```
   after every task      is_disturbed()   working directory, limits of files, our descriptors, an alarm: under 3 µs
   when idle, after an   restore()        everything below; what cannot be put back is returned in words,
   error or a long task                   and the process ends
-```
-Only what makes tasks of others fail is put back: a limit that was lowered, not one that was raised. What Ray leaves as
-it is stays too: environment variables, modules and their globals, import paths, the garbage collector, open files,
-threads.
+``` Only changes that could make other tasks fail are undone: a lowered limit, but not a raised one. As in Ray, these
+stay: environment variables, modules and their globals, import paths, the garbage collector, open files, threads.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ _NONE = (0.0, 0.0)
 
 
 class ProcessState:
-    """What this process was like when it was `accept`ed; for its main thread."""
+    """The state of the process when it was `accept`ed; used by its main thread."""
 
     def __init__(self, ours: dict[int, str]) -> None:
         self._ours = ours  # descriptors without which no task can run, and what they are
@@ -43,7 +41,7 @@ class ProcessState:
         self.accept("/")
 
     def accept(self, shelter: str) -> None:
-        """This is what to go back to; `shelter` is the directory for when the present one is gone."""
+        """Remember the present state. `shelter` is the directory to use if the present one is gone."""
         self._shelter = shelter
         self._directory = _directory()
         if not self._directory:
@@ -67,7 +65,7 @@ class ProcessState:
     # ---- after every task
 
     def is_disturbed(self) -> bool:
-        """Whether one of the cheap facts is different."""
+        """Whether one of the quickly checked facts has changed."""
         return (
             resource.getrlimit(resource.RLIMIT_NOFILE) != self._open_files
             or resource.getrlimit(resource.RLIMIT_FSIZE) != self._file_size
@@ -77,14 +75,14 @@ class ProcessState:
         )
 
     def lift_recursion_limit(self) -> None:
-        """A low limit would stop our own code as well."""
+        """Raise a low recursion limit, which would stop nbaccel's own code as well."""
         if sys.getrecursionlimit() < self._recursion:
             sys.setrecursionlimit(self._recursion)
 
     # ---- everything
 
     def restore(self) -> list[str]:
-        """Put everything back; what a task has done that cannot be undone, as the end of "it has …"."""
+        """Restore everything. Returns a change that cannot be undone, as the end of "it has …"."""
         self.lift_recursion_limit()
         self._stop_timers()  # before the handlers: an alarm without one ends the process
         self._restore_signals()

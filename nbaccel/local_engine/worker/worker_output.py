@@ -26,7 +26,7 @@ class WorkerOutput:
         self._marker = b""
 
     def begin(self, name: str, cell: str, parent: bytes, task_id: bytes) -> None:
-        """What follows is printed by this task."""
+        """Mark the following output as printed by this task."""
         owner = (name, cell, parent)
         if owner == self._last:
             return
@@ -49,7 +49,7 @@ class WorkerOutput:
             wrap()
 
     def end(self) -> None:
-        """The task is over: a line that it has not ended is shown as it is."""
+        """The task has ended: show an unfinished line as it is."""
         self.flush()
         for pipe in _pipes:
             if not pipe.at_line_start:

@@ -1,4 +1,4 @@
-"""Single looks at real devices: the prober is asked, the head goes on, the answer comes or its time is over."""
+"""Single measurements of real devices: the head asks the prober and goes on; the answer arrives or times out."""
 
 from __future__ import annotations
 

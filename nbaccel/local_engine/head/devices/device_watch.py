@@ -1,4 +1,4 @@
-"""How the real devices are: measured once a second while somebody watches, looked at after a failure, and missed.
+"""The state of real devices: measured once a second while somebody watches, and checked for losses after a failure.
 
 ```
   somebody watches ── Sample ──► prober ── Measured, once a second ──► metrics ──► pictures

@@ -1,7 +1,7 @@
-"""Memory of this machine's devices that processes of others have taken: no book of the scheduler's has that.
+"""Device memory of this machine that foreign processes use, which the scheduler's books do not know.
 
-A question never waits for the devices. It is answered with what was seen last, and they are looked at again for the
-next one.
+A question never waits for the devices. The answer uses the last measurement, and the devices are measured again for the
+next question.
 """
 
 from __future__ import annotations

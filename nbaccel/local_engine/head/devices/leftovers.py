@@ -1,4 +1,4 @@
-"""Device memory that a process keeps after its task: measured before anybody else gets the device, told, and ended.
+"""Device memory that a process keeps after its task: measured before another task gets the device, and reported.
 
 ```
   Done ── the worker's own report (torch, cupy, JAX) ──┬─► under the threshold ─► the worker goes on

@@ -1,4 +1,4 @@
-"""What the head's nodes have: the devices that were found or asked for.
+"""The devices of the head's nodes: those that were found or requested.
 
 ```
   begin ── signs of hardware? ── no ──► node is known at once

@@ -1,4 +1,4 @@
-"""The devices' room put together: one prober, and those who ask it, hear it and give devices out."""
+"""Puts the devices' room together: the prober, and the components that question it and assign devices."""
 
 from __future__ import annotations
 

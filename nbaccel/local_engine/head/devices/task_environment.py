@@ -1,4 +1,4 @@
-"""The variables that a task starts with because of its devices; what its user set stays, and that is said."""
+"""The environment variables of a task that follow from its devices. Variables that the user set stay, with a notice."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The head's objects: who holds each value, where its bytes lie, and how a lost one is made again."""
+"""The head's objects: which processes refer to each value, where its bytes are, and how a lost one is made again."""

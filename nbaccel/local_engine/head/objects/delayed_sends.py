@@ -1,4 +1,4 @@
-"""Tasks that wait with their sending until arguments of theirs are back from disk; later ones wait behind them."""
+"""Delays sending a task until its arguments are back from disk; later tasks for the same worker wait behind it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WhenHere = Callable[[bytes, int, Callable[[], None], Refused], None]  # Store.wh
 
 
 class DelayedSends:
-    """`transmit` sends one of them; `answer` gives a task its answer that could not be sent."""
+    """`transmit` sends a task; `answer` answers a task that could not be sent."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class DelayedSends:
         self._answer = answer
 
     def holds_back(self, command: SendTask, worker: WorkerProcess, entry: TaskEntry) -> bool:
-        """Whether it has to wait, for its own arguments or behind others; it is sent from here then."""
+        """Whether the task has to wait for its arguments or behind others. If so, it is sent from here later."""
         if not worker.held and (not entry.submit.slots or self._on_disk(entry.submit) is None):
             return False
         worker.held.append(command)  # behind others whatever it needs: calls keep their order
@@ -45,7 +45,7 @@ class DelayedSends:
         return True
 
     def forget(self, command: SendTask) -> None:
-        """It is not sent any more; those behind it are."""
+        """Do not send this task any more; send the tasks behind it."""
         worker = self._workers.get(command.worker_id)
         if worker is not None and any(held is command for held in worker.held):
             worker.held = [held for held in worker.held if held is not command]

@@ -1,4 +1,4 @@
-"""Values on their way to processes: whoever asked for one, waits for it or made its id is told when it is there."""
+"""Delivers values: tells each process that asked for one, waits for it or made its id when it is ready."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Fill = Callable[[bytes, wire.Value, list[bytes], int], None]  # id, value, refs 
 
 
 class Errors(Protocol):
-    """Who keeps account of the errors that somebody has read."""
+    """Keeps account of errors that have been read."""
 
     def read(self, ids: list[bytes]) -> None: ...
     def gone(self, ids: list[bytes]) -> None: ...
 
 
 class Delivery:
-    """Gives values to those who want them.
+    """Gives values to the processes that want them.
 
     `arrived` is called for each new value that a live task has as an argument, `copied` for each that a process maps.
     """
@@ -53,7 +53,7 @@ class Delivery:
     # ---- one value to one process
 
     def give(self, id: bytes, client_id: int, refused: dict[bytes, str] = _NO_REFUSALS) -> wire.Value:
-        """A value on its way to a process."""
+        """Prepare a value for a process."""
         if id in refused:
             return failures.failed("ObjectStoreFullError", refused[id])
         record = self._objects.records.get(id)
@@ -87,7 +87,7 @@ class Delivery:
     # ---- a new value to all who wait
 
     def fill(self, id: bytes, value: wire.Value, refs: list[bytes], owner: int) -> None:
-        """A result is there: its submitter gets it, whoever waits for it is told."""
+        """A result is ready: send it to its submitter, and tell the processes that wait for it."""
         self.filled(id, self._objects.fill(id, value, refs), value, owner)
 
     def filled(self, id: bytes, record: ObjectRecord | None, value: wire.Value, owner: int) -> None:

@@ -1,4 +1,4 @@
-"""A filling store makes all processes look for cycles: refs that nothing but a cycle holds keep their objects.
+"""When the store fills up, all processes collect cycles: a ref that only a cycle keeps alive still keeps its object.
 
 ```
   store more than FILLED full ──► CollectGarbage to all drivers and workers, at most every PAUSE_S
@@ -39,7 +39,7 @@ class GarbageRounds:
             self._begin()
 
     def is_awaited(self, asked_at: float) -> bool:
-        """Whether room that was asked for then may still come from a look; one begins unless there was one since."""
+        """Whether a collection may still free space for a request of that time. Begins one if there was none since."""
         if self._begun_at < asked_at:
             self._begin()
         return bool(self._waiting)
@@ -54,7 +54,7 @@ class GarbageRounds:
         self._timers.at(self._begun_at + PATIENCE_S, lambda: self._over(number))
 
     def answered(self, client_id: int) -> None:
-        """It has looked, and has told before what it let go of; or it has ended."""
+        """A process has collected, and has reported its released refs before; or it has ended."""
         if client_id in self._waiting:
             self._waiting.discard(client_id)
             if not self._waiting:

@@ -1,4 +1,4 @@
-"""The head's ledger of objects: where each value is, who holds it, and when it may go. It never looks inside one.
+"""The head's ledger of objects: where each value is, who refers to it, and when it can be freed.
 
 An object lives while a process holds a ref to it, a live task has it as an argument, or another object contains a
 ref to it. Its bytes in the arena live on while a process maps them.
@@ -93,7 +93,7 @@ class Objects:
             self.freed.offsets.append(value.offset)
 
     def empty(self, id: bytes) -> None:
-        """Forget a value: its task runs again."""
+        """Forget a value, because its task runs again."""
         record = self.records.get(id)
         if record is not None and record.value is not None:
             self._drop_value(id, record)
@@ -172,7 +172,7 @@ class Objects:
             self._maybe_free_orphan(id, offset)
 
     def client_gone(self, client: int) -> None:
-        """A process has ended: what it held and mapped is let go."""
+        """A process has ended: release its refs and mappings."""
         for id in self.held_by.get(client, ()):
             record = self.records.get(id)
             if record is None:
