@@ -134,7 +134,7 @@ class ActorTable:
             self.kill(actor, f"the constructor of {actor.name} raised an error", now, force=False)
             return
         actor.created = True
-        self._dispatcher.close_lease(worker)
+        self._dispatcher.close_loan(worker)
         if actor.terms.running is not None and actor.hold is not None and not record.choice:
             self._cluster.shrink(actor.hold, actor.terms.running)
         self._move(actor, ALIVE, now)
@@ -358,9 +358,9 @@ class ActorTable:
     def _give_back(self, worker: WorkerRecord, keep: Hold | None) -> None:
         worker.blocked = 0
         if keep is None or not keep.place.alive:
-            self._dispatcher.end_lease(worker)
+            self._dispatcher.end_loan(worker)
             return
-        self._dispatcher.close_lease(worker)
+        self._dispatcher.close_loan(worker)
         worker.hold = None
         if keep.lent:
             self._cluster.reclaim_cpu(keep)
@@ -459,7 +459,7 @@ class ActorTable:
             actor.worker, actor.hold = None, None
         worker.queue.clear()
         worker.actor = None
-        self._dispatcher.end_lease(worker)
+        self._dispatcher.end_loan(worker)
 
     def kill_asked(self, actor: ActorRecord, why: str, no_restart: bool, graceful: bool, now: float) -> None:
         if actor.state is DEAD:

@@ -224,9 +224,9 @@ class Dispatcher:
 
     # --- the end of a loan ----------------------------------------------------------------------------------------
 
-    def end_lease(self, worker: WorkerRecord) -> None:
+    def end_loan(self, worker: WorkerRecord) -> None:
         """End the loan: the worker holds nothing more."""
-        self.close_lease(worker)
+        self.close_loan(worker)
         hold = worker.hold
         if hold is not None:
             worker.hold = None
@@ -235,7 +235,7 @@ class Dispatcher:
             self._cluster.give_all(hold)
         worker.leased = False
 
-    def close_lease(self, worker: WorkerRecord) -> None:
+    def close_loan(self, worker: WorkerRecord) -> None:
         """The worker no longer counts among those that run its shape."""
         shape = worker.shape
         if shape is not None:
@@ -244,7 +244,7 @@ class Dispatcher:
 
     def retire(self, worker: WorkerRecord, why: str, now: float) -> None:
         """End the worker. Its devices stay held until the process is gone, because only then their memory is free."""
-        self.close_lease(worker)
+        self.close_loan(worker)
         if worker.hold is not None:
             self._cluster.give_pooled(worker.hold)
         self._workers.stop(worker, why, now)

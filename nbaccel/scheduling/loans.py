@@ -130,7 +130,7 @@ class Loans:
             worker.window = 1
         if not queue:
             self.ahead.pop(worker, None)
-            self._dispatcher.end_lease(worker)
+            self._dispatcher.end_loan(worker)
             if worker.recalled or worker.blocked:
                 worker.recalled, worker.blocked = False, 0
             self._workers.rest(worker, now)
@@ -246,7 +246,7 @@ class Loans:
                 self.ahead.pop(worker, None)
             return
         self.ahead.pop(worker, None)
-        self._dispatcher.end_lease(worker)
+        self._dispatcher.end_loan(worker)
         worker.blocked = 0
         self._workers.rest(worker, now)
 
@@ -294,7 +294,7 @@ class Loans:
         running_first = bool(worker.queue) and not worker.queue[0].over
         worker.queue.clear()
         self.ahead.pop(worker, None)
-        self._dispatcher.end_lease(worker)
+        self._dispatcher.end_loan(worker)
         self._workers.forget(worker)
         if not records:
             return

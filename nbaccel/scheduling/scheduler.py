@@ -300,7 +300,7 @@ class Scheduler(Queries):
         worker.queue.clear()
         if actor is not None:
             worker.actor = actor.worker = actor.hold = None
-        self._dispatcher.end_lease(worker)
+        self._dispatcher.end_loan(worker)
         if record.cancelled:
             self._tasks.fail(record, Failure.CANCELLED, f"{record.task.name} was cancelled.", now)
         else:
