@@ -23,7 +23,7 @@ def devices(snapshot: Snapshot, *, everything: bool = False, tiled: bool = False
     """One row for each device; where `tiled` allows it and there are more than eight, one tile each."""
     shown = [row for row in snapshot.devices if everything or row.offered]
     if not shown:
-        return parts.empty(tables.devices(snapshot).empty)
+        return _nothing(tables.devices(snapshot).empty)
     named = device_labels.labels(snapshot.devices)
     if tiled and len(shown) > MOST_ROWS:
         return _tiles(shown, snapshot, named)
@@ -178,9 +178,9 @@ def of_table(table: tables.Table) -> Html:
 
 
 def _nothing(text: str) -> Html:
-    """An empty state; what stands behind its colon is code."""
-    said, _, code = text.partition(": ")
-    return parts.empty(f"{said}:" if code else said, code)
+    """An empty state; what stands behind its last colon is code."""
+    said, colon, code = text.rpartition(": ")
+    return parts.empty(f"{said}:", code) if colon else parts.empty(text)
 
 
 def actor_name(row: ActorRow) -> str:

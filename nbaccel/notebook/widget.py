@@ -20,7 +20,7 @@ from IPython.display import publish_display_data
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
-from nbaccel.notebook import card, drawn, places, views
+from nbaccel.notebook import card, drawn, page_orders, places, views
 from nbaccel.notebook.places import Displays
 from nbaccel.notebook.publishing import Publisher
 from nbaccel.views import wording
@@ -126,15 +126,7 @@ class Cockpit(anywidget.AnyWidget):
             self._reader.submit(self._find, id, content)
 
     def _ordered(self, say: str, id: str) -> None:
-        engine = engines.running()
-        words = ""
-        if engine is None:
-            words = "nbaccel has been shut down: there is nothing left to end."
-        else:
-            try:
-                engine.cancel_by_id(id) if say == "cancel" else engine.kill_by_id(id)
-            except (RayError, ValueError, OSError) as error:
-                words = str(error)
+        words = page_orders.end_one(engines.running(), say, id, views.last_seen())
         self.send({"say": "taken", "id": id, "words": words})
 
     def _read_log(self, id: str) -> None:

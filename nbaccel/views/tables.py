@@ -18,6 +18,7 @@ RUNNING = frozenset({"RUNNING", "RUNNING_IN_RAY_GET", "RUNNING_IN_RAY_WAIT", "SU
 ENDED = frozenset({"FINISHED", "FAILED", "CANCELLED"})
 STATE_WORDS = ("running", "waiting", "failed", "cancelled", "finished")  # as people say them, in this order
 NO_TASK = "No task yet. A remote function that is called makes one: f.remote()"
+NO_DEVICE = "This counts two logical ones: nbaccel.init(num_gpus=2)"
 NO_ACTOR = "No actor. A remote class that is called makes one: Counter.remote()"
 _NOT_RESOURCES = ("node:", TYPE_PREFIX, "memory", "object_store_memory")
 
@@ -317,7 +318,7 @@ def holder_words(holder: Holder, snapshot: Snapshot, *, whole: bool = False) -> 
 
 def _no_device(snapshot: Snapshot) -> str:
     reasons = " ".join(wording.plain(each) for each in snapshot.found)
-    return f"No accelerator. {reasons}".rstrip()
+    return " ".join(part for part in ("No accelerator.", reasons, NO_DEVICE) if part)
 
 
 def as_text(table: Table) -> str:

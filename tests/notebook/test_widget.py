@@ -10,7 +10,8 @@ import pytest
 
 from nbaccel import engine as engines
 from nbaccel.notebook import views
-from nbaccel.views.snapshot import JobRow, Snapshot, TaskRow
+from nbaccel.views import wording
+from nbaccel.views.snapshot import ActorRow, JobRow, Snapshot, TaskRow
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 pytest.importorskip("anywidget", reason="anywidget is not installed")
@@ -139,6 +140,17 @@ def test_what_a_page_asks_to_end_is_queued_and_taken(cockpit: Cockpit, engine: E
     cockpit._heard(cockpit, {"say": "kill", "id": "a1"}, [])
     assert engine.told == [("cancel", "t1"), ("kill", "a1")]
     assert [message["say"] for message in cockpit.sent] == ["taken", "taken"]
+
+
+def test_what_was_ended_is_named(cockpit: Cockpit, busy_snapshot: Snapshot) -> None:
+    task, actor = busy_snapshot.tasks[0], ActorRow("ac" * 16, "Model", "ALIVE")
+    busy_snapshot.actors = [actor]
+    views.keep(busy_snapshot)
+    cockpit._heard(cockpit, {"say": "cancel", "id": task.task_id}, [])
+    cockpit._heard(cockpit, {"say": "kill", "id": actor.actor_id}, [])
+    said = [message["words"] for message in cockpit.sent]
+    short = wording.short_id(task.task_id)
+    assert said == [f"Cancelled {task.name} #{short}.", f"Killed {actor.class_name} #{actor.actor_id[:8]}."]
 
 
 def test_what_cannot_be_ended_is_said(cockpit: Cockpit) -> None:

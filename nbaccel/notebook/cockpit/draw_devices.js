@@ -15,7 +15,7 @@ const MOST_ROWS = 8; // devices with a row each; more are tiles
 /** @param {Picture} picture @param {State} state */
 export function drawDevices(picture, state) {
   if (!picture.devices.length) {
-    return [empty(`This machine offers no accelerator. ${picture.found.join(" ")}`.trim())];
+    return [empty(["No accelerator.", ...picture.found, "This counts two logical ones:"].join(" "), "nbaccel.init(num_gpus=2)")];
   }
   if (picture.devices.length <= MOST_ROWS) return [models(picture.devices), rows(picture.devices, picture, state)];
   const chosen = picture.devices.filter((device) => device.key === state.device);

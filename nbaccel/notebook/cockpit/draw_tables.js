@@ -10,7 +10,7 @@ import { alike } from "./task_rows.js";
 
 /** @param {Picture} picture @param {State} state */
 export function drawWaiting(picture, state) {
-  if (!picture.waiting.length) return [empty("Nothing waits. A task that finds no free device waits here, with the reason.")];
+  if (!picture.waiting.length) return [empty("Nothing waits. A task that finds no free device waits here, with the reason:", "train.options(num_gpus=1).remote()")];
   const groups = alike(picture.waiting);
   const rows = groups.map(({ task, number }) =>
     h("tr", { key: task.id, "data-task": task.id }, nameCell(task, number), cell(task.asks, "nowrap"), cell(task.cell, "nowrap"), cell(task.age, "nowrap"),

@@ -785,7 +785,7 @@ function heldBy(devices) {
 const MOST_ROWS = 8;
 function drawDevices(picture, state) {
 	if (!picture.devices.length) {
-		return [empty(`This machine offers no accelerator. ${picture.found.join(" ")}`.trim())];
+		return [empty(["No accelerator.", ...picture.found, "This counts two logical ones:"].join(" "), "nbaccel.init(num_gpus=2)")];
 	}
 	if (picture.devices.length <= MOST_ROWS) return [models(picture.devices), rows(picture.devices, picture, state)];
 	const chosen = picture.devices.filter((device) => device.key === state.device);
@@ -1021,7 +1021,7 @@ function inSight(number, scrolled) {
 	return { first, last: Math.min(number, first + seen) };
 }
 function drawWaiting(picture, state) {
-	if (!picture.waiting.length) return [empty("Nothing waits. A task that finds no free device waits here, with the reason.")];
+	if (!picture.waiting.length) return [empty("Nothing waits. A task that finds no free device waits here, with the reason:", "train.options(num_gpus=1).remote()")];
 	const groups = alike(picture.waiting);
 	const rows = groups.map(({ task, number }) =>
 		h("tr", { key: task.id, "data-task": task.id }, nameCell(task, number), cell(task.asks, "nowrap"), cell(task.cell, "nowrap"), cell(task.age, "nowrap"),

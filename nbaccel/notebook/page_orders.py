@@ -1,0 +1,29 @@
+"""What a page orders: that a task or an actor ends; the answer says what was done."""
+
+from __future__ import annotations
+
+from nbaccel import engine as engines
+from nbaccel.exceptions import RayError
+from nbaccel.views import wording
+from nbaccel.views.snapshot import Snapshot
+
+OVER = "nbaccel has been shut down: there is nothing left to end."
+
+
+def end_one(engine: engines.Engine | None, say: str, id: str, picture: Snapshot | None) -> str:
+    """Cancel a task or kill an actor: "Cancelled slow #3f2a-7." """
+    if engine is None:
+        return OVER
+    try:
+        engine.cancel_by_id(id) if say == "cancel" else engine.kill_by_id(id)
+    except (RayError, ValueError, OSError) as error:
+        return str(error)
+    return f"{'Cancelled' if say == 'cancel' else 'Killed'} {_name(id, picture)}."
+
+
+def _name(id: str, picture: Snapshot | None) -> str:
+    """As views name it; by its id alone where no picture has it any more."""
+    names = {row.task_id: (row.name, wording.short_id(id)) for row in picture.tasks} if picture is not None else {}
+    names |= {row.actor_id: (row.class_name, id[:8]) for row in picture.actors} if picture is not None else {}
+    name, short = names.get(id, ("", wording.short_id(id)))
+    return " ".join(part for part in (wording.plain(name), f"#{short}") if part)
