@@ -86,7 +86,7 @@ class DebugHead:
             do.ReleaseDevices: lambda command: None,
             do.ActorChanged: self.actors.changed,
             do.GroupChanged: self.groups.changed,
-            do.Warn: lambda command: self._audience.warned(command),
+            do.Warn: lambda command: self._audience.note(command.message),
         }  # the stage adds its own
         self._make_views()
 
@@ -248,17 +248,14 @@ class Terminal:
     """What the head has to say goes to this process's own stderr."""
 
     def note(self, text: str) -> None:
-        sys.stderr.write(f"nbaccel: {text}\n")
+        if text:
+            sys.stderr.write(f"nbaccel: {text}\n")
 
     def notice(self, job_number: int, message: wire.NoticeMessage) -> None:
         self.note(message.message)
 
     def alert(self, kind: str, message: str, **where: Any) -> None:
         self.note(message)
-
-    def warned(self, command: do.Warn) -> None:
-        if command.message:
-            self.note(command.message)
 
     def changed(self) -> None: ...
 
