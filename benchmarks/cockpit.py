@@ -1,9 +1,11 @@
 """What the live cockpit costs: a push in the kernel, a frame in the browser, and a watcher's share of every task.
 
-    python benchmarks/cockpit.py [push] [frame] [watch]
+    python benchmarks/cockpit.py [push] [size] [history] [frame] [watch]
 
 ```
   push    8 devices and 20 tasks, from the head's bytes to the page's message: CPU of the kernel's thread    goal 0.3 ms
+  size    bytes of a picture: 8 devices and 20 tasks, 64 devices and the rows of 10,000 tasks          goal 8, 16 KB
+  history 10,000 runs on 64 devices: a run written down, the first answers, the next          goal 32 KB, 2 KB a second
   frame   64 devices and 500 tasks, a changed picture drawn and laid out in Chromium                         goal 16 ms
   watch   CPU per task of driver, head and workers, with a watcher and without, seven interleaved pairs      goal +2 %
 ```
@@ -44,7 +46,7 @@ for number in range({pushes}):
 costs = []
 for body in bodies:
     began = time.thread_time()
-    cockpit._publisher._came(msgspec.msgpack.decode(body, type=Snapshot))
+    cockpit._publisher._came(None, msgspec.msgpack.decode(body, type=Snapshot))
     costs.append(time.thread_time() - began)
 print(statistics.median(costs) * 1e3, len(cockpit.snapshot))
 """
@@ -95,6 +97,51 @@ def push() -> None:
         kernels.shutdown_kernel(now=True)
     cost_ms, size_bytes = "".join(said).split()[-2:]
     print(f"push    {float(cost_ms):6.3f} ms of CPU (goal 0.3)   {size_bytes} bytes (goal 8192)")
+
+
+def size() -> None:
+    """What a picture has in bytes."""
+    from nbaccel.notebook import drawn
+
+    for devices, tasks, goal in ((8, 20, 8192), (64, 140, 16384)):
+        body = drawn.to_json(drawn.of_snapshot(example(devices, tasks)))
+        print(f"size    {len(body):6} bytes (goal {goal})   {devices} devices, {tasks} rows of tasks")
+
+
+def history() -> None:
+    """What the history of ten thousand runs costs, and how large its answers are."""
+    import msgspec
+
+    from nbaccel.views.history.book import HistoryBook
+    from nbaccel.views.history.run import PastRun
+
+    book = HistoryBook(0.0)
+    runs = [
+        PastRun(f"f{n % 3}", f"[{n % 7}]", 1, "FINISHED", ((f"5180ff6a4af1/GPU/{n % 64}", 1.0),), f"{n:048x}", n / 100,
+                n / 100, n / 100 + 0.4)
+        for n in range(10_000)
+    ]  # fmt: skip
+    began = time.process_time()
+    for run in runs:
+        book.ended(run)
+    each_us = (time.process_time() - began) / len(runs) * 1e6
+    print(f"history {each_us:6.1f} µs for each run on a device")
+    seq = 0
+    for what, ask in (
+        ("all runs", lambda: book.runs(101.0, (0.0, 101.0))),
+        ("a minute", lambda: book.runs(101.0, (41.0, 101.0))),
+        ("accounting", lambda: book.accounting(101.0)),
+    ):
+        began = time.process_time()
+        answer = ask()
+        took_ms = (time.process_time() - began) * 1e3
+        seq = max(seq, answer.seq)
+        print(f"history {took_ms:6.1f} ms, {len(msgspec.json.encode(answer)):6} bytes (goal 32768)   {what}")
+    for run in runs[-100:]:
+        book.ended(run)
+    later = book.runs(102.0, (0.0, 102.0), seq)
+    size_bytes = len(msgspec.json.encode(later))
+    print(f"history {size_bytes / later.pause_s:6.0f} bytes a second (goal 2048)   after 100 more runs")
 
 
 _TIME_FRAMES = """
@@ -214,7 +261,7 @@ def _cpu() -> float:
 
 
 def main(chosen: list[str]) -> None:
-    for part in (push, frame, watch):
+    for part in (push, size, history, frame, watch):
         if not chosen or part.__name__ in chosen:
             part()
 

@@ -10,12 +10,26 @@ from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
 import nbaccel
 from nbaccel import api, engine
-from nbaccel.notebook import answers_html, arguments, cells, options, parts, settings, task_names, timeline, view, views
+from nbaccel.notebook import (
+    answers_html,
+    arguments,
+    cells,
+    options,
+    parts,
+    past_timeline,
+    settings,
+    task_names,
+    timeline,
+    view,
+    views,
+)
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
+from nbaccel.notebook.past_timeline import MOST_MERGED
 from nbaccel.notebook.view import View
 from nbaccel.views import tables, wording
+from nbaccel.views.observer_lines import ReadRuns
 from nbaccel.views.snapshot import Snapshot, TaskRow
 from nbaccel.views.task_filter import TaskFilter
 
@@ -110,7 +124,10 @@ class TaskMagics(Magics):
         events = api.timeline(asked.get("save")) or api.timeline() or []
         since_s = time.time() - asked["last"] if "last" in asked else 0.0
         own = views.seen().runtime.job
-        view.show(timeline.view(timeline.bars(events, cell=asked.get("cell", ""), job=own, since_s=since_s)))
+        bars, most = timeline.bars(events, cell=asked.get("cell", ""), job=own, since_s=since_s), timeline.MOST_BARS
+        if len(bars) > most and "cell" not in asked:  # more than are known one by one: the history has all
+            bars, most = past_timeline.bars_of(engine.current().history(ReadRuns(since_s or None))), MOST_MERGED
+        view.show(timeline.view(bars, most))
         if "save" in asked:
             view.show(view.of_message(f"Written to {asked['save']}, for chrome://tracing or Perfetto."))
 

@@ -27,7 +27,7 @@ _SIGNS = {"FAILED": "✕", "CANCELLED": "⊘"}  # of a task that did not return
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One task on one device."""
+    """One run on one device, or several that are too short to be told apart."""
 
     lane: str
     name: str
@@ -36,6 +36,7 @@ class Bar:
     state: str
     start_s: float
     duration_s: float
+    number: int = 1
 
 
 def bars(
@@ -65,42 +66,47 @@ def _bar(event: dict[str, Any]) -> Bar:
     )
 
 
-def view(shown: Sequence[Bar]) -> View:
-    """Both forms of the lanes."""
+def view(shown: Sequence[Bar], most: int = MOST_BARS) -> View:
+    """Both forms of the lanes; the newest bars are drawn, at most so many."""
     if not shown:
         return View(_NOTHING, parts.box([parts.empty(_NOTHING)]))
-    drawing = Html(_drawing(shown[-MOST_BARS:]))
-    return View(_text(shown), parts.box([drawing, _left_out(len(shown)), parts.for_ears(_table(shown))]))
+    drawing = Html(_drawing(shown[-most:]))
+    return View(_text(shown), parts.box([drawing, _left_out(len(shown) - most), parts.for_ears(_table(shown))]))
 
 
 def _left_out(count: int) -> Html:
-    return parts.note(f"{count - MOST_BARS} older ones are not drawn." if count > MOST_BARS else "")
+    return parts.note(f"{count} older ones are not drawn." if count > 0 else "")
 
 
 def _table(shown: Sequence[Bar]) -> Html:
     """What the drawing says, for whoever does not see it: the runs of each function on each lane."""
-    runs: dict[tuple[str, str, str], list[float]] = {}
+    runs: dict[tuple[str, str, str], list[Bar]] = {}
     for bar in shown:
-        runs.setdefault((bar.lane, bar.name, tables.state_word(bar.state)), []).append(bar.duration_s)
+        runs.setdefault((bar.lane, bar.name, tables.state_word(bar.state)), []).append(bar)
     rows = sorted(runs.items())
     cells = [
-        [parts.words(lane, strong=True), parts.words(name), parts.pill(state), *map(parts.words, _number(took))]
-        for (lane, name, state), took in rows[:MOST_TABLE_ROWS]
+        [parts.words(lane, strong=True), parts.words(name), parts.pill(state), *map(parts.words, _number(some))]
+        for (lane, name, state), some in rows[:MOST_TABLE_ROWS]
     ]
     table = parts.table("Timeline", ["Lane", "Task", "State", "Runs", "Took in all"], cells)
     more = len(rows) - MOST_TABLE_ROWS
     return Html(table + parts.note(f"and {wording.count(more, 'more row')}" if more > 0 else ""))
 
 
-def _number(took: Sequence[float]) -> tuple[str, str]:
-    return str(len(took)), f"{sum(took):.2f} s"
+def _number(some: Sequence[Bar]) -> tuple[str, str]:
+    within = "within " if any(bar.number > 1 for bar in some) else ""  # pauses between merged runs count as well
+    return str(sum(bar.number for bar in some)), f"{within}{sum(bar.duration_s for bar in some):.2f} s"
+
+
+def _name(bar: Bar) -> str:
+    return bar.name if bar.number == 1 else f"{bar.number} × {bar.name}"
 
 
 def _text(shown: Sequence[Bar]) -> str:
     began = shown[0].start_s
     lanes = {
         lane: ", ".join(
-            f"{bar.name}{_end_word(bar)} {bar.start_s - began:.2f} to {bar.start_s - began + bar.duration_s:.2f} s"
+            f"{_name(bar)}{_end_word(bar)} {bar.start_s - began:.2f} to {bar.start_s - began + bar.duration_s:.2f} s"
             for bar in shown
             if bar.lane == lane
         )
@@ -122,7 +128,8 @@ def _drawing(shown: Sequence[Bar]) -> str:
     parts += [_rectangle(bar, lanes.index(bar.lane), began, length_s) for bar in shown]
     axis = f'<text x="{_LABEL}" y="{height - 6}">0 s</text>'
     axis += f'<text x="{_LABEL + _WIDTH}" y="{height - 6}" text-anchor="end">{length_s:.2f} s</text>'
-    title = f"{wording.count(len(shown), 'task')} on {wording.count(len(lanes), 'lane')} in {length_s:.2f} s"
+    tasks = wording.count(sum(bar.number for bar in shown), "task")
+    title = f"{tasks} on {wording.count(len(lanes), 'lane')} in {length_s:.2f} s"
     return (
         f'<svg role="img" aria-label="{escape(title)}" viewBox="0 0 {_LABEL + _WIDTH + 4} {height}" '
         f'style="max-width:100%;width:{_LABEL + _WIDTH}px;font-size:12px;fill:currentColor">'
@@ -137,7 +144,7 @@ def _label(lane: str, number: int) -> str:
 def _rectangle(bar: Bar, lane: int, began: float, length_s: float) -> str:
     left = _LABEL + (bar.start_s - began) / length_s * _WIDTH
     width = max(bar.duration_s / length_s * _WIDTH, 1.5)
-    words = wording.sentence([bar.name, wording.cell(bar.cell), f"{bar.duration_s:.2f} s"])
+    words = wording.sentence([_name(bar), wording.cell(bar.cell), f"{bar.duration_s:.2f} s"])
     outline = ' stroke="currentColor" stroke-width="2" stroke-dasharray="3 2"' if _end_word(bar) else ""
     fill = palette.FAILURE if bar.state == "FAILED" else palette.colour(HUES.of(bar.function), bar.name)
     sign = _SIGNS.get(bar.state, "")

@@ -154,6 +154,13 @@ def test_runs_that_go_on_are_told_apart_from_those_that_ended() -> None:
     assert {bar[1] + bar[2] for lane in answer.running for bar in lane.bars} == {9000}
 
 
+def test_many_runs_that_go_on_are_few_bars_that_count_them_all() -> None:
+    book = HistoryBook(0.0)
+    goes_on = [PastRun("f", "", 1, "RUNNING", (), f"{n}", 0.0, n * 0.001) for n in range(500)]
+    answer = book.runs(9.0, (0.0, 10.0), 0, goes_on)
+    assert runs_in(answer.running) == 500 and len(answer.running[0].bars) <= 100
+
+
 def test_a_thousand_devices_fit_into_the_answers() -> None:
     book = HistoryBook(0.0)
     for number in range(5_000):

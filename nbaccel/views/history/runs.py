@@ -127,7 +127,7 @@ def _join(
     before = known.setdefault(key, bar)
     if before is bar:
         return
-    if before.seq <= sealed:
+    if sealed and before.seq <= sealed:
         known[bar.lane, bar.kind, -wide], known[key] = before, bar
         return
     if before.kind != bar.kind:
