@@ -136,32 +136,9 @@ def test_a_task_falls_back_where_no_node_has_the_device(nodes):
     assert node in nodes.values()
 
 
-def test_a_lost_node_fails_its_task_and_is_shown(cluster, nodes, tmp_path):
-    doomed = _patiently(lambda: cluster.add_node(num_cpus=1, resources={"doomed": 1}))
+def test_a_killed_node_fails_its_task_loses_its_objects_and_is_shown(cluster, nodes, tmp_path):
+    doomed = _patiently(lambda: cluster.add_node(num_cpus=2, resources={"doomed": 1}))
     wait_until(lambda: "doomed" in nbaccel.cluster_resources())
-
-    @nbaccel.remote(resources={"doomed": 1}, max_retries=0)
-    def waits(path):
-        import threading
-
-        Path(path).touch()
-        threading.Event().wait()
-
-    ref = waits.remote(str(tmp_path / "began"))
-    wait_until((tmp_path / "began").exists)
-    cluster.remove_node(doomed, allow_graceful=False)
-    with pytest.raises((exceptions.WorkerCrashedError, exceptions.NodeDiedError)):
-        nbaccel.get(ref, timeout=DEADLINE_S)
-    dead = wait_until(lambda: [node for node in nbaccel.snapshot().nodes if not node.alive])
-    assert [bool(node.why) for node in dead] == [True]
-    snapshot = nbaccel.snapshot()
-    assert [alert.kind for alert in snapshot.alerts if alert.kind != "failed"] == ["node lost"]
-    assert [row.state for row in snapshot.tasks if row.task_id == ref.task_id().hex()] in (["FAILED"], ["FINISHED"])
-
-
-def test_an_object_is_made_again_when_its_only_copy_is_lost(cluster, nodes, tmp_path):
-    doomed = _patiently(lambda: cluster.add_node(num_cpus=1))
-    wait_until(lambda: doomed.node_id in [node["NodeID"] for node in nbaccel.nodes() if node["Alive"]])
 
     @nbaccel.remote
     def make(folder):
@@ -170,13 +147,31 @@ def test_an_object_is_made_again_when_its_only_copy_is_lost(cluster, nodes, tmp_
         tempfile.mkstemp(dir=folder)
         return bytes(2_000_000)
 
+    @nbaccel.remote(resources={"doomed": 1}, max_retries=0)
+    def waits(path):
+        import threading
+
+        Path(path).touch()
+        threading.Event().wait()
+
+    made = tmp_path / "made"
+    made.mkdir()
     there = NodeAffinitySchedulingStrategy(doomed.node_id, soft=True)
-    ref = make.options(scheduling_strategy=there).remote(str(tmp_path))
-    nbaccel.wait([ref], timeout=DEADLINE_S, fetch_local=False)
-    assert len(list(tmp_path.iterdir())) == 1
+    only_copy = make.options(scheduling_strategy=there).remote(str(made))
+    nbaccel.wait([only_copy], timeout=DEADLINE_S, fetch_local=False)
+    ref = waits.remote(str(tmp_path / "began"))
+    wait_until((tmp_path / "began").exists)
+    assert len(list(made.iterdir())) == 1
     cluster.remove_node(doomed, allow_graceful=False)
-    assert nbaccel.get(ref, timeout=DEADLINE_S) == bytes(2_000_000)
-    assert len(list(tmp_path.iterdir())) == 2
+    with pytest.raises((exceptions.WorkerCrashedError, exceptions.NodeDiedError)):
+        nbaccel.get(ref, timeout=DEADLINE_S)
+    dead = wait_until(lambda: [node for node in nbaccel.snapshot().nodes if not node.alive])
+    assert [bool(node.why) for node in dead] == [True]
+    snapshot = nbaccel.snapshot()
+    assert [alert.kind for alert in snapshot.alerts if alert.kind != "failed"] == ["node lost"]
+    assert [row.state for row in snapshot.tasks if row.task_id == ref.task_id().hex()] in (["FAILED"], ["FINISHED"])
+    assert nbaccel.get(only_copy, timeout=DEADLINE_S) == bytes(2_000_000)
+    assert len(list(made.iterdir())) == 2
 
 
 def test_a_driver_comes_back_to_its_named_actors(cluster, nodes):
