@@ -1,4 +1,4 @@
-"""The Ray engine: the same promise kept by Ray, for when one machine is not enough.
+"""The Ray engine: keeps the engine's promise with Ray, for programs that need more than one machine.
 
 ```
  notebook kernel                              Ray's cluster (nodes may have nothing but Ray)
@@ -57,7 +57,7 @@ def new_virtual_nodes() -> VirtualNodes:
 
 
 def wrapped_ref(inner: RaysRef) -> ObjectRef[object]:
-    """nbaccel's ref around one of Ray's, in whichever process it arrives."""
+    """nbaccel's ref around a ref of Ray, in any process."""
     from nbaccel.handles.refs import ObjectRef
 
     return ObjectRef(inner.binary(), _here(), inner)

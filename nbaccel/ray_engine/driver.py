@@ -1,4 +1,4 @@
-"""The Ray engine: one object for a process, driver or worker, that keeps the engine's promise by asking Ray."""
+"""The Ray engine: one object for each driver or worker, which keeps the engine's promise with Ray."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _serials = itertools.count(1)
 
 
 class RayEngine:
-    """Ray under nbaccel's promise: each part of it is kept by an object of its own, which says what it needs."""
+    """Ray behind nbaccel's promise: a separate object keeps each part of it."""
 
     name = "ray"
 
@@ -130,7 +130,7 @@ class RayEngine:
         self._telling = Telling(self._session, self._reports, self._pictures, self._submissions)
 
     def _announce(self, task_id: bytes, about: CallFacts, actor_id: bytes | None) -> None:
-        """Views learn of a new task before it runs; of a nested one by the reports of the task that submitted it."""
+        """Tell views of a new task before it runs. The reports of its parent task tell of a nested one."""
         if not self._session.in_worker:
             self._watching.submitted()
             return
@@ -152,7 +152,7 @@ class RayEngine:
         return stands_for or ray.get_runtime_context().get_task_id()
 
     def shutdown(self) -> None:
-        """Leave; a Ray that init() started ends with us. One that the program started itself goes on."""
+        """Leave the cluster. A Ray that init() started ends; one that the program started itself goes on."""
         if self._session.in_worker:
             return
         head = self._session.head
@@ -200,7 +200,7 @@ _PROMISE: type[engines.Engine] = RayEngine  # mypy compares them
 
 
 def _head_of(address: str | None) -> tuple[str, int]:
-    """Where the cluster's head listens; for Ray Client, where its server does."""
+    """The address of the cluster's head; for Ray Client, that of its server."""
     joined_as_client = address is not None and address.startswith("ray://")
     return host_and_port(address if joined_as_client and address else ray.get_runtime_context().gcs_address)
 

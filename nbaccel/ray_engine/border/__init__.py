@@ -1,1 +1,1 @@
-"""Where nbaccel meets Ray, which is untyped: types for its objects, and what this process is to a cluster."""
+"""The border to Ray, which is untyped: types for its objects, and the role of this process in a cluster."""

@@ -1,4 +1,4 @@
-"""Ray's objects, as far as nbaccel uses them. Ray itself is untyped: this is where its objects get their types."""
+"""Types for Ray's objects, as far as nbaccel uses them. Ray itself is untyped."""
 
 from __future__ import annotations
 
@@ -72,6 +72,6 @@ RaysClass = RaysRemote[RaysActor]
 
 
 class Bound(Protocol):
-    """What `.remote(…)` is called on: Ray's remote function with its options, or what stands in its place."""
+    """An object with `.remote(…)`: Ray's remote function with its options, or a replacement of it."""
 
     def remote(self, *args: object, **kwargs: object) -> RaysResult: ...

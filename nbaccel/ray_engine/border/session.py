@@ -1,4 +1,4 @@
-"""What this process is to a Ray cluster: a driver or a worker, of a Ray of its own or of one that it has joined."""
+"""The role of this process in a Ray cluster: a driver or a worker, of its own Ray or of a joined one."""
 
 from __future__ import annotations
 

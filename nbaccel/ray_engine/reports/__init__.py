@@ -1,1 +1,1 @@
-"""What comes back from Ray: what tasks report, what workers print, and the snapshot and reasons drawn from both."""
+"""Reads Ray's answers: reports of tasks, output of workers, and the snapshot and reasons made from them."""

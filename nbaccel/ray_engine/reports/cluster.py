@@ -1,4 +1,4 @@
-"""Nodes and resources on Ray, and what running code may ask about itself."""
+"""Nodes and resources on Ray, and facts about the running code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OWN_VARIABLES = (freshening.EDITION, setup_hooks.VARIABLE)  # of runtime environ
 
 
 class RaysFacts(CodeFacts):
-    """Each fact is looked up when it is asked, since some of them ask the cluster."""
+    """Facts about the running code. Each is looked up on request, since some of them ask the cluster."""
 
     def __init__(self, session: RaySession) -> None:
         self.__dict__.update(_session=session, _context=ray.get_runtime_context())

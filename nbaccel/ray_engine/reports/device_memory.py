@@ -1,4 +1,4 @@
-"""`gpu_memory=` on Ray, which books fractions of devices only: bytes become a fraction of the device they fit best.
+"""`gpu_memory=` on Ray, which only knows fractions of devices: turns bytes into a fraction of the best fitting device.
 
 How much memory a device has is asked of the small actor on each node that has GPUs, once for each set of nodes. Where
 kinds of different sizes stand in one cluster, the kind is asked for too, since half of one is not half of another.
@@ -67,7 +67,7 @@ class DeviceMemory:
         return msgspec.structs.replace(options, gpu_memory=None, num_gpus=fraction, accelerator_type=asked_type)
 
     def why_no_device_is_large_enough(self, options: ResourceOptions) -> str:
-        """For a sentence."""
+        """The reason, as a part of a sentence."""
         asked = bytes_text(options.gpu_memory or 0)
         largest = bytes_text(max(kind.memory_bytes for kind in self.kinds_of_gpus()))
         return f"no GPU here has {asked} of memory (the largest has {largest})"

@@ -1,4 +1,4 @@
-"""The devices of a Ray cluster: Ray counts them and names the type of a node's first; tasks tell which they hold."""
+"""The devices of a Ray cluster: Ray counts them and knows the type of a node's first; tasks report which they hold."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Lines whose cell is not known yet: of tasks that other tasks have submitted, which only those can tell of.
+"""Lines whose cell is not known yet: output of tasks that other tasks have submitted, as only their reports tell.
 
-They wait until the reports say who submitted their task, and everything else that the same process prints to the same
-stream waits behind them. Asking for the reports is what makes tasks send them; after `PATIENCE_S` the lines are shown
-where output goes that has no cell.
+The lines wait until the reports name the submitter of their task, and all later lines of the same stream of the same
+process wait behind them. Tasks send reports only on request. After `PATIENCE_S` the lines are shown like output without
+a cell.
 """
 
 from __future__ import annotations

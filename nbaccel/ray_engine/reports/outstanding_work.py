@@ -1,4 +1,4 @@
-"""What Ray can be asked about work that is out: has it ended, has an actor its place, what is in line."""
+"""Asks Ray about unfinished work: whether it has ended, whether an actor is placed, which demands wait."""
 
 from __future__ import annotations
 

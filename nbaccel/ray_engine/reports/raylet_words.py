@@ -1,4 +1,4 @@
-"""What Ray's node process says when a worker dies, in one short line: in a notebook its 800 characters hide the rest.
+"""Shortens the message of Ray's node process when a worker dies: in a notebook its 800 characters hide the rest.
 
 Only sentences that are known word for word are shortened; the logs of Ray keep all of it.
 """
@@ -24,7 +24,7 @@ _USERS = re.compile(
 
 
 def shortened(line: str) -> str:
-    """The line, or what of it tells a user something."""
+    """The line, or its informative part."""
     died = _DIED.fullmatch(line)
     if died:
         detail = _CAUSES.sub("", died["detail"]).strip()

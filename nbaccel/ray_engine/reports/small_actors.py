@@ -1,6 +1,6 @@
-"""The small actors that answer views: one collector of reports for each job, one agent on each node that is asked of.
+"""The small actors that answer views: one collector of reports for each job, and agents on nodes.
 
-They are started by the first question, never before.
+The first question starts them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Errors that nobody asked for: Ray logs each with its whole traceback, of which one line is enough in a notebook."""
+"""Shortens Ray's log of errors that nobody read: in a notebook one line is enough, instead of the whole traceback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _logger = logging.getLogger("ray._private.worker")
 
 
 class _InOneLine(logging.Filter):
-    """Shortens such a record; all others pass as they are."""
+    """Shortens such a record; all other records pass unchanged."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         text = COLOUR.sub("", record.getMessage())
@@ -28,10 +28,10 @@ _in_one_line = _InOneLine()
 
 
 def shorten() -> None:
-    """From now on, until `stop`."""
+    """Shorten these records from now on, until `stop`."""
     _logger.addFilter(_in_one_line)
 
 
 def stop() -> None:
-    """Ray's own words again."""
+    """Show Ray's own records again."""
     _logger.removeFilter(_in_one_line)

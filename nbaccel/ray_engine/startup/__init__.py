@@ -1,1 +1,1 @@
-"""How a Ray is started here or joined elsewhere, and how this process learns that its head has gone."""
+"""Starts a Ray here or joins one elsewhere, and watches whether its head is alive."""

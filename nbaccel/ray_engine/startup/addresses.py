@@ -1,10 +1,10 @@
-"""Whether anything answers at the address of a Ray cluster, before Ray itself is asked.
+"""Checks whether anything answers at the address of a Ray cluster, before Ray itself connects.
 
 ```
   "host:6379"        a cluster that this machine is a node of (Ray needs its own processes here)
   "ray://host:10001" a cluster elsewhere, through Ray Client
 ```
-What an address means, and where "auto" looks, stands in `nbaccel.addresses`.
+`nbaccel.addresses` says what an address means, and where "auto" searches.
 """
 
 from __future__ import annotations

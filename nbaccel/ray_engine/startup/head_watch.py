@@ -1,7 +1,7 @@
-"""Is Ray's head still there? Without it Ray says nothing for a minute, and then ends this process, notebook and all.
+"""Watches whether Ray's head is alive. Without it, Ray is silent for a minute and then ends this process.
 
-So a thread knocks where the head listened. When nobody answers any more, waiting calls end with HeadDiedError, one line
-says so, and this process leaves the cluster by itself: what the notebook holds in memory stays.
+A thread therefore connects to the head's address from time to time. When nothing answers, waiting calls raise
+HeadDiedError, one line says so, and this process leaves the cluster by itself: the notebook keeps its memory.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class HeadWatch:
         self._ended.set()
 
     def check(self) -> None:
-        """Raise HeadDiedError when the head is known to be gone."""
+        """Raise HeadDiedError if the head is known to be gone."""
         if self.lost:
             raise exceptions.HeadDiedError(self.lost)
 

@@ -1,4 +1,4 @@
-"""Lighter imports for Ray's processes: a stand-in for what takes most of their start and is hardly ever used.
+"""Lighter imports for Ray's processes: a stand-in for a package that slows their start and is hardly ever used.
 
 Next to JupyterLab, `import ray` takes four times as long as without: jsonschema, which Ray imports, finds JupyterLab's
 `rfc3987_syntax`, and that compiles a grammar at each import. Every process of Ray's pays for it, so that starting Ray

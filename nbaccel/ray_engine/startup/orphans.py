@@ -1,4 +1,4 @@
-"""What a killed notebook would leave of its Ray for a minute: two agents, which nobody tells that their raylet is gone.
+"""Ends the two agents of Ray that would survive a killed notebook for a minute, because they do not notice its end.
 
 Ray's own processes end with the driver that started them. The agents look after a minute only. A small process of ours
 waits for the driver's end, which it also sees when that was killed, and then ends them.

@@ -1,4 +1,4 @@
-"""Packages that a task of a Ray of our own asks for: installed here, as the local engine does it.
+"""Installs the packages that tasks request, for a Ray that nbaccel started, as the local engine does.
 
 Ray's own tool needs `virtualenv`, and where Ray runs in a virtual environment it copies all of that for each list and
 session: 42 s for one small wheel where JupyterLab and torch are installed, instead of 2 s once. It is left to clusters
@@ -33,7 +33,7 @@ def told_to_workers() -> Iterator[None]:
 
 
 def is_worker_of_one() -> bool:
-    """Whether this is a process of such a Ray."""
+    """Whether this process belongs to such a Ray."""
     return _HERE in os.environ
 
 

@@ -1,4 +1,4 @@
-"""Starting a Ray on this machine, or joining a cluster: what Ray's own init is given, and what must be installed."""
+"""Starts a Ray on this machine or joins a cluster: the arguments of Ray's own init, and checks of the installation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INSTALL = "pip install 'nbaccel[ray]'"
 
 
 def import_ray() -> ModuleType:
-    """Ray. Raises ImportError with what to type when it is not installed or is another version."""
+    """Import Ray. Raises an ImportError that says what to type if Ray is missing or has another version."""
     # Ray holds lines back that differ in their numbers only, and forgets them at a cell's end.
     os.environ.setdefault("RAY_DEDUP_LOGS", "0")
     # Ray looks for KeyboardInterrupt once a second while it waits in `get`: too late for the Stop button.

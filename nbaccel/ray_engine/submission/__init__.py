@@ -1,1 +1,1 @@
-"""What goes to Ray: functions, actors, groups and values, and which of their choices Ray is asked for."""
+"""Submits functions, actors, groups and values to Ray, and chooses among their choices."""

@@ -1,4 +1,4 @@
-"""Streams that nobody reads on: their tasks are cancelled, since Ray lets them run to an end that may never come.
+"""Cancels the tasks of streams without a reader, because Ray would let them run, perhaps forever.
 
 A stream's `__del__` runs at any moment, also while Ray holds its locks: it only appends, and a thread asks Ray.
 """
@@ -25,24 +25,24 @@ def has_ended(inner: RaysRef | RaysStream) -> bool:
 
 
 class AbandonedStreams:
-    """Those of one engine."""
+    """The abandoned streams of one engine."""
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[RaysStream | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def expect(self) -> None:
-        """A stream was opened: it may be left one day."""
+        """A stream was opened and may be abandoned later."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="nbaccel-streams", daemon=True)
             self._thread.start()
 
     def left(self, inner: RaysStream) -> None:
-        """Nobody reads on in this stream of Ray's. Takes no lock."""
+        """The reader of this stream of Ray has gone. Takes no lock."""
         self._queue.put(inner)
 
     def stop(self) -> None:
-        """Before Ray is left."""
+        """Stop, before this process leaves Ray."""
         thread, self._thread = self._thread, None
         if thread is not None:
             self._queue.put(None)

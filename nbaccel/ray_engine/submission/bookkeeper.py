@@ -1,4 +1,4 @@
-"""Ray's refs as nbaccel's, and a note of each submission: what was asked, in which cell, on which choice."""
+"""Wraps Ray's refs, and notes each submission: its demand, its cell, its choice."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Bookkeeper:
         self._announce = announce
 
     def returned(self, inner: RaysResult, about: CallFacts, actor_id: bytes | None = None) -> Returned:
-        """What a call gives to the user."""
+        """The result of a call for the user."""
         cell, parent = engines.cell_source() if engines.cell_source is not None else ("", b"")
         if inner is None:
             return None
@@ -57,7 +57,7 @@ class Bookkeeper:
         handle: ActorHandle,
         source: tuple[str, bytes] | None,
     ) -> None:
-        """Keep what Ray does not: what was asked for the actor, in which cell, on which choice."""
+        """Note what Ray does not keep about the actor: its demand, its cell, its choice."""
         actor_id = inner._actor_id.binary()
         placed, held = (quantities(each) for each in demand_of_actor(choice.options))
         name, options = f"{running._name}.__init__", choice.options

@@ -1,7 +1,7 @@
-"""Which choices a task or an actor has on Ray, judged when it is submitted by the books that explain why it would wait.
+"""Judges the choices of a task or actor on Ray when it is submitted, with the books that explain why it would wait.
 
-What can never be met with the nodes there are is left out at once. Between choices that could be met, `attempts` (in
-Ray's workers) decides by what happens.
+A choice that the existing nodes can never meet is left out immediately. Among the others, `attempts` (in Ray's workers)
+decides later.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BELIEVED_S = 1.0  # how long a verdict on a demand is believed: nodes come and g
 
 
 class RayChoice(NamedTuple, Generic[Options]):
-    """One way to run: its options, which fallback it is in words ("" for what was asked first), and why it is taken."""
+    """One way to run: its options, its fallback in words ("" for the first choice), and why it is taken."""
 
     options: Options
     label: str = ""
@@ -30,7 +30,7 @@ class RayChoice(NamedTuple, Generic[Options]):
 
 
 class Choices(NamedTuple, Generic[Options]):
-    """What is left to choose between, in order."""
+    """The remaining choices, in order."""
 
     left: list[RayChoice[Options]]
     busy: str = ""  # why the first of them does not start now; "" when it would
@@ -38,7 +38,7 @@ class Choices(NamedTuple, Generic[Options]):
 
 
 class FeasibilitySource(Protocol):
-    """What is asked of the cluster."""
+    """The facts that choosing needs from the cluster."""
 
     def picture(self, *, metrics: bool) -> Snapshot: ...
     def autoscaler(self) -> AutoscalerFacts: ...
@@ -71,7 +71,7 @@ class Choosing:
         self._verdicts: dict[tuple[tuple[str, object], ...], tuple[float, str]] = {}  # believed until then
 
     def choices(self, options: Options, demand_of: Callable[[Options], Demand]) -> Choices[Options]:
-        """The choices that can be met here; the one asked for when none can."""
+        """The choices that can be met here; the first choice if none can."""
         alternatives = options.fallbacks()
         if not alternatives:
             return self._only(options, demand_of)

@@ -1,4 +1,4 @@
-"""Ray's errors as nbaccel's own, made when they reach the user: Ray itself always sees what user code raised."""
+"""Turns Ray's errors into nbaccel's own when they reach the user. Ray itself sees the errors that user code raised."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _HEADING = re.compile(r"ray::(?P<name>[^ ]+?)\(\)(?: \(pid=(?P<pid>\d+))?")
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raise nbaccel's own class for what Ray raises inside the block."""
+    """Inside the block, raise nbaccel's own class for each error of Ray."""
     try:
         yield
     except ray.exceptions.RayError as error:
@@ -42,7 +42,7 @@ def translated() -> Iterator[None]:
 
 
 def translate(error: BaseException) -> BaseException:
-    """nbaccel's error for one of Ray's; any other is returned as it is."""
+    """nbaccel's error for an error of Ray; any other error is returned unchanged."""
     if not isinstance(error, ray.exceptions.RayError):
         return error
     if isinstance(error, ray.exceptions.RayTaskError):

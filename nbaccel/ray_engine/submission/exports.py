@@ -1,4 +1,4 @@
-"""nbaccel's functions and classes as Ray's remote ones, each exported once for every variant that Ray tells apart.
+"""Exports functions and classes to Ray, once for every variant that Ray distinguishes.
 
 Ray ends a worker after `max_calls` of a function, and keeps that with the exported function: so a function whose call
 asks for a device, however it asks, is exported a second time with max_calls=1.
@@ -30,7 +30,7 @@ def _leftovers() -> ModuleType:
 
 
 class Exporter:
-    """Exports for one engine, and keeps what it has exported on the functions and classes themselves."""
+    """Exports for one engine, and stores the exports on the functions and classes themselves."""
 
     def __init__(self, session: RaySession, shipping: Shipping) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""What a re-run cell or an edited module changes, on Ray: functions are exported anew, workers are started anew.
+"""After a re-run cell or an edited module: exports functions again, and makes Ray start new workers.
 
 Ray exports a function once for good. Its workers keep the modules that they have imported; those that are wanted by
 another runtime environment are other processes, so each edit of a local module gives one more variable to the
@@ -43,7 +43,7 @@ class Freshening:
         cache[(self._serial, "code")] = (cell, digest, self.edition)
 
     def environment(self, environment: Environment | None) -> Environment | None:
-        """The runtime environment of what is submitted now."""
+        """The runtime environment for submissions from now on."""
         if not self.edition:
             return environment
         variables = {**((environment or {}).get("env_vars") or {}), EDITION: str(self.edition)}

@@ -1,4 +1,4 @@
-"""Placement groups on Ray, which places them; what can never be placed is said at once, or an error at `ready`."""
+"""Placement groups on Ray. A group that can never be placed is reported immediately, or is an error at `ready`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Places(Protocol):
 
 
 class RayGroups:
-    """Groups of one engine."""
+    """The placement groups of one engine."""
 
     def __init__(
         self,

@@ -106,7 +106,7 @@ class RayObjects:
         return list(self._session.asked_inside("objects", "locations", [ref._inner for ref in refs]))
 
     def was_awaited(self, ref: ObjectRef[object]) -> None:
-        """Nothing to note: Ray tells of unread errors in its own way."""
+        """Do nothing: Ray reports unread errors in its own way."""
 
     def call_when_ready(self, ref: ObjectRef[object], callback: Callable[[], None]) -> None:
         def arrived(_value: object, keep: ObjectRef[object] = ref) -> None:
@@ -129,7 +129,7 @@ class RayObjects:
         return future
 
     def ref_gone(self, id: bytes) -> None:
-        """Ray's own ref inside goes with it, and Ray counts that one."""
+        """Do nothing: Ray's own ref inside is finalised too, and Ray counts that one."""
         self._stand_ins.pop(id, None)
 
     # ---- pickling: Ray must see its own ref inside the pickled value, or it would let the object go
@@ -141,7 +141,7 @@ class RayObjects:
         return self._shipped.received_actor, (actor._inner,)
 
     def only_in_history(self, ids: list[bytes]) -> None:
-        """Ray chooses by itself what it moves to disk first."""
+        """Do nothing: Ray chooses by itself what it moves to disk."""
 
     # ---- streams
 

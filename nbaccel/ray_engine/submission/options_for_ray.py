@@ -1,4 +1,4 @@
-"""nbaccel's option records as the keywords of Ray's own `.options()`. What Ray cannot do is refused in words."""
+"""Turns nbaccel's options into keywords of Ray's own `.options()`. Options that Ray does not support raise an error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HIDE_UNASSIGNED = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
 
 
 def task_keywords(options: TaskOptions, shipping: Shipping) -> Keywords:
-    """For a remote function. Raises ValueError for quantities that cannot be, and for what Ray cannot do."""
+    """The keywords for a remote function. Raises ValueError for invalid quantities and unsupported options."""
     keywords = _resources(options, demand_of_task(options), shipping)
     keywords |= {"name": options.name, "max_retries": options.max_retries}
     if options.num_returns is not None:
@@ -39,7 +39,7 @@ def task_keywords(options: TaskOptions, shipping: Shipping) -> Keywords:
 
 
 def actor_keywords(options: ActorOptions, namespace: str | None, shipping: Shipping) -> Keywords:
-    """For an actor class."""
+    """The keywords for an actor class."""
     keywords = _resources(options, demand_of_actor(options)[0], shipping)
     keywords |= {
         "name": options.name,
@@ -57,7 +57,7 @@ def actor_keywords(options: ActorOptions, namespace: str | None, shipping: Shipp
 
 
 def method_keywords(options: MethodOptions) -> Keywords:
-    """For `.options()` of one method."""
+    """The keywords for `.options()` of one method."""
     keywords: Keywords = {
         "name": options.name,
         "num_returns": options.num_returns,
@@ -136,7 +136,7 @@ def _environment(options: ResourceOptions) -> Environment | None:
 
 
 def group_of(options: ResourceOptions) -> Any:
-    """The placement group that is asked for; None when there is none."""
+    """The requested placement group, or None."""
     group = getattr(options.scheduling_strategy, "placement_group", options.placement_group)
     return None if group in (None, "default") else group
 

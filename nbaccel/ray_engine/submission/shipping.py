@@ -1,4 +1,4 @@
-"""How nbaccel_in_ray comes to Ray's workers.
+"""Brings nbaccel_in_ray to Ray's workers.
 
 ```
   a Ray of our own           by the job's search path: a runtime environment would cost every worker a second start
@@ -22,7 +22,7 @@ PACKAGE = Path(__file__).parent.parent / "shipped" / "nbaccel_in_ray"
 
 
 class Shipping:
-    """What of the package a task's own runtime environment has to carry."""
+    """The part of the package that a task's own runtime environment has to carry."""
 
     def __init__(self, freshening: Freshening, *, joined: bool, by_task: bool, one_machine: bool) -> None:
         self._freshening = freshening

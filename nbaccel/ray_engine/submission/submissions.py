@@ -1,4 +1,4 @@
-"""What this process has submitted: names, demands and cells, which Ray does not keep; joined with what tasks report."""
+"""The submissions of this process: names, demands and cells, which Ray does not keep, joined with reports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Noted = tuple[bytes, "CallFacts", str, float, bytes | None, Callable[[], Any], b
 
 
 class CallFacts(msgspec.Struct, frozen=True):
-    """What all calls of a function with the same options have in common."""
+    """The facts that all calls of a function with the same options share."""
 
     name: str
     kind: TaskKind
@@ -36,7 +36,7 @@ class CallFacts(msgspec.Struct, frozen=True):
 
 
 class Submission(msgspec.Struct):
-    """One task, actor or call, as it was asked for."""
+    """One submitted task, actor or call."""
 
     task_id: bytes
     about: CallFacts
@@ -50,7 +50,7 @@ class Submission(msgspec.Struct):
 
 
 class Submissions:
-    """The latest of them, by task. Noting one is an append: the records are made when somebody asks."""
+    """The latest submissions, by task. Noting one is an append; the records are made when somebody asks."""
 
     def __init__(self) -> None:
         self._new: deque[Noted] = deque(maxlen=MOST_PARENTS)

@@ -1,7 +1,7 @@
-"""Actors with more than one choice on Ray: a thread here tries them in order; whoever uses the handle waits for it.
+"""Actors with several choices on Ray: a thread here tries the choices in order, and uses of the handle wait for it.
 
-Ray cannot change what an actor asks for once it has been asked. So the actor of a busy choice is called off and that of
-the next one made, and whether a constructor had begun is settled where it begins, by a claim (see attempts).
+Ray cannot change the demand of a submitted actor. nbaccel therefore cancels the actor of a busy choice and creates that
+of the next one. A claim (see attempts) decides in the worker whether a constructor may begin.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NAME_IS_FREE_AFTER_S = 10.0  # Ray gives a name back a moment after the actor t
 
 
 class ActorMaker(Protocol):
-    """Who makes the actor of one choice."""
+    """Makes the actor of one choice."""
 
     @property
     def namespace_of_reports(self) -> str: ...
@@ -55,7 +55,7 @@ class ActorMaker(Protocol):
 
 
 class SettledChoice(NamedTuple):
-    """The choice that the actor lives on."""
+    """The final choice of the actor."""
 
     inner: RaysActor
     class_name: str
@@ -63,7 +63,7 @@ class SettledChoice(NamedTuple):
 
 
 class UndecidedActor(ActorHandle):
-    """A handle of an actor whose choice is not settled yet: what needs the actor itself waits for that."""
+    """A handle of an actor whose choice is not final yet. Operations that need the actor itself wait for that."""
 
     def __init__(self, settled: Future[SettledChoice], actor_class: ActorClass, engine: Engine) -> None:
         self._settled = settled
@@ -80,7 +80,7 @@ class UndecidedActor(ActorHandle):
         return self._trying
 
     def call_off(self) -> bool:
-        """End it where it has not been placed; whether it was that early."""
+        """End the actor if it has not been placed. Returns whether it had not."""
         if self._settled.done():
             return False
         self._called_off = True
@@ -123,7 +123,7 @@ class Deciding:
         self._handle: Callable[[], UndecidedActor | None] = lambda: None
 
     def start(self) -> UndecidedActor:
-        """The handle, at once."""
+        """Start trying, and return the handle immediately."""
         handle = UndecidedActor(self._settled, self._actor_class, self._engine)
         self._handle = weakref.ref(handle)
         threading.Thread(target=self._run, name="nbaccel-choices", daemon=True).start()
@@ -198,7 +198,7 @@ class Deciding:
         return internal_kv._internal_kv_get(key, namespace=self._maker.namespace_of_reports) is not None
 
     def _call_off(self, inner: RaysActor, key: bytes) -> bool:
-        """Whether it had not begun, and now will not."""
+        """Cancel the attempt. Returns whether its constructor had not begun and never will."""
         if internal_kv._internal_kv_put(
             key, b"called off", overwrite=False, namespace=self._maker.namespace_of_reports
         ):
