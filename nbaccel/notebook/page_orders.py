@@ -1,11 +1,12 @@
-"""What a page orders: that a task or an actor ends; the answer says what was done."""
+"""What a page orders: that a task or an actor ends, or all tasks that a filter names; the answer says what was done."""
 
 from __future__ import annotations
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
-from nbaccel.views import wording
+from nbaccel.views import palette, tables, wording
 from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.task_filter import TaskFilter
 
 OVER = "nbaccel has been shut down: there is nothing left to end."
 
@@ -27,3 +28,22 @@ def _name(id: str, picture: Snapshot | None) -> str:
     names |= {row.actor_id: (row.class_name, id[:8]) for row in picture.actors} if picture is not None else {}
     name, short = names.get(id, ("", wording.short_id(id)))
     return " ".join(part for part in (wording.plain(name), f"#{short}") if part)
+
+
+def end_many(engine: engines.Engine | None, wanted: TaskFilter, function: str, picture: Snapshot) -> str:
+    """Cancel the notebook's own tasks that pass and have not ended, of one function if one is named.
+
+    Another notebook's are left alone and counted: a person confirms the end of each of those.
+    """
+    if engine is None:
+        return OVER
+    try:
+        rows = [row for row in engine.tasks(wanted).rows if row.state not in tables.ENDED]
+        rows = [row for row in rows if not function or palette.subject(row.name, row.function, row.kind) == function]
+        own = [row for row in rows if not tables.owner(picture, row.job)]
+        for row in own:
+            engine.cancel_by_id(row.task_id)
+    except (RayError, ValueError, OSError) as error:
+        return str(error)
+    left = f" {wording.count(len(rows) - len(own), 'task')} of other notebooks left alone." if rows != own else ""
+    return f"Cancelled {wording.count(len(own), 'task')}.{left}"

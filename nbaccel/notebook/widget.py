@@ -120,6 +120,8 @@ class Cockpit(anywidget.AnyWidget):
             self._publisher.hidden(str(content.get("view", "")))
         elif say in ("cancel", "kill"):
             self._ordered(say, id)
+        elif say == "cancel-many":
+            self._reader.submit(self._cancel_many, id, content)
         elif say == "logs":
             self._reader.submit(self._read_log, id)
         elif say == "find":
@@ -127,6 +129,19 @@ class Cockpit(anywidget.AnyWidget):
 
     def _ordered(self, say: str, id: str) -> None:
         words = page_orders.end_one(engines.running(), say, id, views.last_seen())
+        self.send({"say": "taken", "id": id, "words": words})
+
+    def _cancel_many(self, id: str, content: dict[str, Any]) -> None:
+        """All that pass a view's filter, of a function or of all."""
+        picture = views.last_seen()
+        if picture is None:
+            return
+        try:
+            wanted = _filter({**content, "limit": 0}, picture)
+        except (KeyError, ValueError, TypeError) as error:
+            _logger.debug("the order of a view was not understood: %s", error)
+            return
+        words = page_orders.end_many(engines.running(), wanted, str(content.get("function") or ""), picture)
         self.send({"say": "taken", "id": id, "words": words})
 
     def _read_log(self, id: str) -> None:

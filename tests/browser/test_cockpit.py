@@ -121,6 +121,11 @@ def test_five_hundred_tasks_are_counted_asked_for_and_filtered(opened: Callable[
     cockpit.get_by_label("Text").fill("")
     cockpit.get_by_label("State").select_option("running")
     page.until(lambda: cockpit.locator("tr[data-task]").count() == 2)
+    cockpit.get_by_role("tab", name="Waiting").click()
+    cockpit.get_by_role("button", name="Cancel all that wait…").click()
+    cockpit.get_by_role("button", name="Cancel all that wait", exact=True).click()
+    cockpit.get_by_text("Cancelled 498 tasks.").wait_for()
+    cockpit.get_by_text("498 cancelled").wait_for()
 
 
 # Another notebook's kernel. Its two tasks hold the only GPU; it says how they have ended.

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { cancelMany } from "../../nbaccel/notebook/cockpit/cancel_many.js";
 import { endButton } from "../../nbaccel/notebook/cockpit/draw_parts.js";
 import { finder, findKey, foundNow } from "../../nbaccel/notebook/cockpit/finding.js";
 import { newState } from "../../nbaccel/notebook/cockpit/state.js";
@@ -21,6 +22,17 @@ test("one's own task is cancelled by one click, another's only after a question"
   assert.deepEqual([acts(asked), words(asked)], [["keep", "cancel"], "Keep Cancel it"]);
   state.asked.add("b");
   assert.deepEqual(acts(endButton("cancel", other, "#2", state)), []);
+});
+
+test("many tasks are cancelled by a second click that names them", () => {
+  const state = newState(true);
+  const asked = () => cancelMany("Cancel all", "group/shard", { state: "", cell: "[7]", text: "" }, "shard", state);
+  assert.deepEqual([acts(asked()), words(asked())], [["sure"], "Cancel all…"]);
+  state.doubted = "group/shard";
+  assert.deepEqual([acts(asked()), words(asked())], [["keep", "cancel-many"], "Keep Cancel all"]);
+  const last = asked().children.at(-1).props;
+  assert.deepEqual([last["data-function"], last["data-cell"]], ["shard", "[7]"]);
+  assert.equal(last["aria-label"], "Cancel all shard");
 });
 
 test("a filter is asked of the kernel when it changes, and only where it is seen", (context) => {

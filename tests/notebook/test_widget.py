@@ -13,6 +13,7 @@ from nbaccel.notebook import views
 from nbaccel.views import wording
 from nbaccel.views.snapshot import ActorRow, JobRow, Snapshot, TaskRow
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
+from tests.rig import wait_until
 
 pytest.importorskip("anywidget", reason="anywidget is not installed")
 
@@ -151,6 +152,22 @@ def test_what_was_ended_is_named(cockpit: Cockpit, busy_snapshot: Snapshot) -> N
     said = [message["words"] for message in cockpit.sent]
     short = wording.short_id(task.task_id)
     assert said == [f"Cancelled {task.name} #{short}.", f"Killed {actor.class_name} #{actor.actor_id[:8]}."]
+
+
+def test_all_of_a_function_are_cancelled_but_for_those_of_other_notebooks(
+    cockpit: Cockpit, engine: Engine, busy_snapshot: Snapshot
+) -> None:
+    busy_snapshot.jobs, busy_snapshot.runtime.job = [JobRow(2, "b.ipynb")], 1
+    views.keep(busy_snapshot)
+    facts = [("a", "RUNNING", 1), ("b", "PENDING_NODE_ASSIGNMENT", 1), ("c", "FINISHED", 1), ("d", "RUNNING", 2)]
+    rows = [TaskRow(id, "train", "task", state, job) for id, state, job in facts]
+    engine.tasks = lambda wanted: FoundTasks([*rows, TaskRow("e", "other", "task", "RUNNING", 1)], 5)  # type: ignore[method-assign]
+    asked = {"say": "cancel-many", "id": "group/train", "function": "train"}
+    cockpit._heard(cockpit, {**asked, "filter": {"state": "", "cell": "", "text": ""}}, [])
+    wait_until(lambda: cockpit.sent, "the answer")  # type: ignore[attr-defined]
+    assert engine.told == [("cancel", "a"), ("cancel", "b")]
+    words = "Cancelled 2 tasks. 1 task of other notebooks left alone."
+    assert cockpit.sent == [{"say": "taken", "id": "group/train", "words": words}]  # type: ignore[attr-defined]
 
 
 def test_what_cannot_be_ended_is_said(cockpit: Cockpit) -> None:

@@ -35,6 +35,9 @@ export function actions(root, source, state, view) {
       state.doubted = data.id ?? "";
       say(`${data.name} belongs to ${data.owner}, not to this notebook.`);
     },
+    sure: (data) => void (state.doubted = data.id ?? ""),
+    "cancel-many": (data) => order({ say: "cancel-many", id: data.id, function: data.function,
+      filter: { state: data.state, cell: data.cell, text: data.text } }, `${data.name}`),
     keep() {
       state.doubted = "";
       say("");
@@ -80,7 +83,7 @@ export function actions(root, source, state, view) {
     if (!target || target.hasAttribute("disabled")) return;
     const act = target.dataset.act ?? "";
     const isSecond = /** @type {MouseEvent} */ (event).detail > 1; // of a double click: it is no answer to the question
-    if (!isSecond || (act !== "cancel" && act !== "kill")) acts[act]?.(target.dataset);
+    if (!isSecond || (!act.startsWith("cancel") && act !== "kill")) acts[act]?.(target.dataset);
     view.redraw();
   };
   const typed = (/** @type {Event} */ event) => {

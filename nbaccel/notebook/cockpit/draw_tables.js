@@ -1,5 +1,6 @@
 // The views that are tables of text: Waiting, Actors, Alerts, Nodes.
 
+import { cancelMany } from "./cancel_many.js";
 import { h } from "./dom.js";
 import { button, cell, empty, endButton, nameOf, stateCell, table } from "./draw_parts.js";
 import { alike } from "./task_rows.js";
@@ -21,6 +22,7 @@ export function drawWaiting(picture, state) {
   return [
     table("Waiting tasks", ["Task", "Asks for", "Cell", "For", "Why it waits", ""], rows),
     more > 0 && moreLine(`and ${more} more that wait`, state),
+    picture.counts.waiting > 1 && !picture.ended && h("p", { key: "all" }, cancelMany("Cancel all that wait", "waiting", { state: "waiting", cell: "", text: "" }, "", state)),
   ];
 }
 

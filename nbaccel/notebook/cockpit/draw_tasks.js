@@ -1,5 +1,6 @@
 // The Tasks view: one row for each task, or for many of one function; only rows in sight are drawn.
 
+import { cancelMany } from "./cancel_many.js";
 import { h } from "./dom.js";
 import { button, cell, empty, nameOf, stateCell, table } from "./draw_parts.js";
 import { cancel, moreLine } from "./draw_tables.js";
@@ -36,7 +37,7 @@ function tableOf(rows, filled, picture, state) {
     ...(filled.peak ? ["Peak memory"] : []), ...(filled.why ? ["Why"] : []), "",
   ];
   const { first, last } = inSight(rows.length, state.scrolled);
-  const drawn = rows.slice(first, last).map((row) => ("group" in row ? groupRow(row.group, columns.length, picture) : knownRow(row.task, row.inGroup, filled, picture, state)));
+  const drawn = rows.slice(first, last).map((row) => ("group" in row ? groupRow(row.group, columns.length, picture, state) : knownRow(row.task, row.inGroup, filled, picture, state)));
   const { row } = state.scrolled;
   return table("Tasks", columns, [gap("above", first * row), ...drawn, gap("below", (rows.length - last) * row)].filter(Boolean), { rows: rows.length, sort: state.sort });
 }
@@ -52,8 +53,8 @@ function nothingFound(picture) {
   return empty(picture.foundInAll ? "No task passes the filter." : "No task of these rows passes the filter.");
 }
 
-/** @param {Group} group @param {number} columns @param {Picture} picture */
-function groupRow(group, columns, picture) {
+/** @param {Group} group @param {number} columns @param {Picture} picture @param {State} state */
+function groupRow(group, columns, picture, state) {
   const { subject, tasks, open, done, words } = group;
   const partly = picture.taskTotal > picture.taskRows && !picture.foundInAll ? ` (of the ${picture.taskRows} rows that are here)` : "";
   return h("tr", { key: `group/${subject}`, class: "group", "data-function": subject },
@@ -61,7 +62,8 @@ function groupRow(group, columns, picture) {
       h("button", { type: "button", class: "opens", "data-act": "group", "data-function": subject, "aria-expanded": String(open) },
         h("span", { "aria-hidden": "true" }, open ? "▾ " : "▸ "), nameOf(subject)),
       h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: `part c${tasks[0].colour}`, style: `width:${(100 * done) / tasks.length}%` })),
-      h("span", { class: "quiet" }, words + partly)));
+      h("span", { class: "quiet" }, words + partly),
+      !picture.ended && tasks.some((task) => task.cancellable) && cancelMany("Cancel all", `group/${subject}`, state.filter, subject, state)));
 }
 
 /** The row as it was drawn last, if nothing in it has changed: of hundreds, few change between two pictures.
@@ -104,5 +106,6 @@ function filters(picture, state) {
     h("label", {}, "Cell ", h("select", { "data-filter": "cell", value: filter.cell },
       option("", "all", filter.cell), picture.cells.map((name) => option(name, name, filter.cell)))),
     h("label", {}, "Text ", h("input", { type: "search", "data-filter": "text", value: filter.text, placeholder: "name, id, reason" })),
+    (filter.state || filter.cell || filter.text) && !picture.ended && picture.tasks.some((task) => task.cancellable) && cancelMany("Cancel all of these", "these", filter, "", state),
     state.sort.column && button("In the usual order", { "data-act": "sort", "data-column": "" }));
 }

@@ -577,6 +577,9 @@ function actions(root, source, state, view) {
 			state.doubted = data.id ?? "";
 			say(`${data.name} belongs to ${data.owner}, not to this notebook.`);
 		},
+		sure: (data) => void (state.doubted = data.id ?? ""),
+		"cancel-many": (data) => order({ say: "cancel-many", id: data.id, function: data.function,
+			filter: { state: data.state, cell: data.cell, text: data.text } }, `${data.name}`),
 		keep() {
 			state.doubted = "";
 			say("");
@@ -622,7 +625,7 @@ function actions(root, source, state, view) {
 		if (!target || target.hasAttribute("disabled")) return;
 		const act = target.dataset.act ?? "";
 		const isSecond = (event).detail > 1;
-		if (!isSecond || (act !== "cancel" && act !== "kill")) acts[act]?.(target.dataset);
+		if (!isSecond || (!act.startsWith("cancel") && act !== "kill")) acts[act]?.(target.dataset);
 		view.redraw();
 	};
 	const typed = (event) => {
@@ -848,6 +851,13 @@ function stop(holder, device, state) {
 	const act = holder.taskId ? "cancel" : "kill";
 	return endButton(act, { id: holder.taskId || holder.actorId, name: holder.name, owner: holder.owner }, `on ${device.label}`, state);
 }
+function cancelMany(label, id, filter, only, state) {
+	const whom = only ? ` ${only}` : "";
+	const about = { key: id, "data-id": id, "data-name": label + whom, "data-function": only, "data-state": filter.state, "data-cell": filter.cell, "data-text": filter.text };
+	if (state.doubted !== id) return button(`${label}…`, { ...about, "data-act": "sure", "aria-label": `${label}${whom}…` });
+	return h("span", { class: "ask nowrap", key: id }, button("Keep", { ...about, key: "keep", "data-act": "keep" }), " ",
+		button(label, { ...about, key: "do", "data-act": "cancel-many", class: "urgent", "aria-label": label + whom }));
+}
 const STATES = ["running", "waiting", "failed", "cancelled", "finished"];
 function taskCounts(snapshot) {
 	const counts = Object.fromEntries(STATES.map((state) => [state, 0]));
@@ -1032,6 +1042,7 @@ function drawWaiting(picture, state) {
 	return [
 		table("Waiting tasks", ["Task", "Asks for", "Cell", "For", "Why it waits", ""], rows),
 		more > 0 && moreLine(`and ${more} more that wait`, state),
+		picture.counts.waiting > 1 && !picture.ended && h("p", { key: "all" }, cancelMany("Cancel all that wait", "waiting", { state: "waiting", cell: "", text: "" }, "", state)),
 	];
 }
 function showAll(task, number) {
@@ -1092,7 +1103,7 @@ function tableOf(rows, filled, picture, state) {
 		...(filled.peak ? ["Peak memory"] : []), ...(filled.why ? ["Why"] : []), "",
 	];
 	const { first, last } = inSight(rows.length, state.scrolled);
-	const drawn = rows.slice(first, last).map((row) => ("group" in row ? groupRow(row.group, columns.length, picture) : knownRow(row.task, row.inGroup, filled, picture, state)));
+	const drawn = rows.slice(first, last).map((row) => ("group" in row ? groupRow(row.group, columns.length, picture, state) : knownRow(row.task, row.inGroup, filled, picture, state)));
 	const { row } = state.scrolled;
 	return table("Tasks", columns, [gap("above", first * row), ...drawn, gap("below", (rows.length - last) * row)].filter(Boolean), { rows: rows.length, sort: state.sort });
 }
@@ -1103,7 +1114,7 @@ function nothingFound(picture) {
 	if (!picture.taskTotal) return empty("No task yet. A remote function that is called makes one:", "f.remote()");
 	return empty(picture.foundInAll ? "No task passes the filter." : "No task of these rows passes the filter.");
 }
-function groupRow(group, columns, picture) {
+function groupRow(group, columns, picture, state) {
 	const { subject, tasks, open, done, words } = group;
 	const partly = picture.taskTotal > picture.taskRows && !picture.foundInAll ? ` (of the ${picture.taskRows} rows that are here)` : "";
 	return h("tr", { key: `group/${subject}`, class: "group", "data-function": subject },
@@ -1111,7 +1122,8 @@ function groupRow(group, columns, picture) {
 			h("button", { type: "button", class: "opens", "data-act": "group", "data-function": subject, "aria-expanded": String(open) },
 				h("span", { "aria-hidden": "true" }, open ? "▾ " : "▸ "), nameOf(subject)),
 			h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: `part c${tasks[0].colour}`, style: `width:${(100 * done) / tasks.length}%` })),
-			h("span", { class: "quiet" }, words + partly)));
+			h("span", { class: "quiet" }, words + partly),
+			!picture.ended && tasks.some((task) => task.cancellable) && cancelMany("Cancel all", `group/${subject}`, state.filter, subject, state)));
 }
 function knownRow(task, inGroup, filled, picture, state) {
 	const content = [...Object.values(task), inGroup, filled.peak, filled.why, picture.ended, state.asked.has(task.id), state.doubted === task.id].join("\n");
@@ -1145,6 +1157,7 @@ function filters(picture, state) {
 		h("label", {}, "Cell ", h("select", { "data-filter": "cell", value: filter.cell },
 			option("", "all", filter.cell), picture.cells.map((name) => option(name, name, filter.cell)))),
 		h("label", {}, "Text ", h("input", { type: "search", "data-filter": "text", value: filter.text, placeholder: "name, id, reason" })),
+		(filter.state || filter.cell || filter.text) && !picture.ended && picture.tasks.some((task) => task.cancellable) && cancelMany("Cancel all of these", "these", filter, "", state),
 		state.sort.column && button("In the usual order", { "data-act": "sort", "data-column": "" }));
 }
 const VIEWS = {
