@@ -1,13 +1,13 @@
-"""The debug engine: every task runs in this very process, in order, so that breakpoints and `%debug` work.
+"""The debug engine: every task runs in this process, one after the other, so that breakpoints and `%debug` work.
 
 ```
   f.remote() ──► Scheduler (the local engine's own) ── SendTask ──► Stage ──► the function, here and now
                      ▲                                                │
                      └──────────── TaskReturned ◄─────────────────────┘
 ```
-Placement, devices, placement groups, actors and retries are decided as on the local engine; arguments and results are
-pickled as there, so that nothing is shared by accident. What differs: a call runs inside `.remote()`, streams run when
-they are read, and a deadlock is told instead of waited for. There is one process: `os._exit()` ends it.
+Placement, devices, placement groups, actors and retries are decided as on the local engine. Arguments and results are
+pickled as there, so that nothing is shared by accident. Three things differ: a call runs inside `.remote()`, a stream
+runs when it is read, and a deadlock raises an error instead of waiting. `os._exit()` in a task ends the only process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A link without a connection: what is said is heard at once, in the same thread, and so are the answers."""
+"""A link without a connection: the head handles each message at once, in the sender's thread, and answers there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ A = TypeVar("A")
 
 
 class DirectLink(Link):
-    """Between the driver's side of the debug engine and the head's side. `hear` is the head's ear."""
+    """The link between the debug engine's driver side and its head; `hear` passes a message to the head."""
 
     def __init__(self, hear: Callable[[Any], None]) -> None:
         unused = socket.socket(socket.AF_UNIX)
@@ -23,24 +23,24 @@ class DirectLink(Link):
         self._hear = hear
 
     def say(self, message: Any) -> None:
-        """Say it, after whatever waits to be said."""
+        """Send a message, after the messages that wait in the outbox."""
         self._outbox.append(message)
-        if type(message) is not wire.Holds:  # said under a lock, which what the head does next may need
+        if type(message) is not wire.Holds:  # sent under a lock that the head may need for its next step
             self._deliver()
 
     say_at_once = say_now = say
 
     def say_later(self, message: Any) -> None:
-        """Say it with the next message: this may be a finaliser, where no code of the user's must run."""
+        """Send a message with the next one: a finaliser may call this, and no user code may run in a finaliser."""
         self._outbox.append(message)
 
     def nudge(self) -> None:
-        """The next message is soon enough."""
+        """Do nothing: waiting messages leave with the next one."""
 
     nudge_some_time = nudge
 
     def flush(self) -> None:
-        """Say what waits, and which refs have ended."""
+        """Send the waiting messages, and the news of refs that have ended."""
         if self.before_write is not None:
             self.before_write()
         self._deliver()
@@ -50,10 +50,10 @@ class DirectLink(Link):
             self._hear(self._outbox.popleft())
 
     def ask(self, question: Question[A], *, timeout_s: float | None = None) -> A:
-        """The answer comes at once. Raises GetTimeoutError for one that the head puts off: it would never come."""
+        """Ask the head and return its answer. Raises GetTimeoutError if the head defers it: it would never come."""
         self.flush()
         return super().ask(question, timeout_s=0)
 
     def take(self, message: Any) -> None:
-        """The head says something."""
+        """Handle a message from the head."""
         self.receivers[type(message)](message)

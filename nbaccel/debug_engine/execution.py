@@ -1,4 +1,4 @@
-"""Running user code as a worker would, but in this process, and without hiding from a debugger what it raised."""
+"""Runs user code as a worker does, but in this process, and keeps what the code raised for a debugger."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_RAISED = 50  # their frames hold arguments, and the refs of the code that h
 
 
 class DebugExecution(Execution):
-    """The local engine's, which keeps tracebacks whole."""
+    """The local engine's `Execution`, with whole tracebacks."""
 
     def __init__(self, client: Any) -> None:
         super().__init__(client)
@@ -25,17 +25,17 @@ class DebugExecution(Execution):
         self.raised: dict[bytes, BaseException] = {}  # task -> what it raised
 
     def learn(self, key: bytes, code: Any) -> None:
-        """A function or class: the object itself, so that breakpoints in it are met."""
+        """Store a function or class as the object itself, so that breakpoints in it work."""
         self._loaded[key] = code
 
     def _let_go_of(self, running: Running, error: BaseException) -> None:
-        """Nothing of the newest errors goes: `%debug` looks at the frames."""
+        """Keep the newest errors with their frames, because `%debug` looks at the frames."""
         self.raised[running.task_id] = error
         for oldest in list(self.raised)[:-MOST_RAISED]:
             del self.raised[oldest]
 
     def surroundings(self, running: Running) -> ExitStack:
-        """Variables, working directory and import path of the task, given back afterwards."""
+        """Set the task's variables, working directory and import path; leaving the stack restores the old ones."""
         environment = running.environment or {}
         asked = (environment.get("env_vars") or {}).items()
         own = {name: expanded(str(value), os.environ) for name, value in asked}
@@ -51,7 +51,7 @@ class DebugExecution(Execution):
 
 
 def set_up(environment: dict[str, Any]) -> str:
-    """Call the environment's hook. Why tasks cannot have the environment in this process; "" when they can."""
+    """Call the environment's hook. Returns why this process cannot provide the environment, "" when it can."""
     for field in ("pip", "uv", "conda", "py_executable"):
         if environment.get(field):
             return f"runtime_env has {field}, but engine='debug' runs everything in this process, as it was started."

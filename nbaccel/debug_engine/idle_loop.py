@@ -1,4 +1,4 @@
-"""An event loop that stops by itself when nothing is left to do but wait for others."""
+"""An event loop that stops by itself when its tasks can only wait for code outside of the loop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class _Selector(selectors.DefaultSelector):
-    """Tells when the loop would sleep without end."""
+    """Stops the loop when the loop would sleep forever."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class _Selector(selectors.DefaultSelector):
 
 
 class IdleLoop:
-    """The loop of one asyncio actor."""
+    """The event loop of one asyncio actor."""
 
     def __init__(self) -> None:
         selector = _Selector()
@@ -33,14 +33,14 @@ class IdleLoop:
         self._closing = False
 
     def run(self) -> None:
-        """Go on until every task is done or waits for something that this loop cannot bring."""
+        """Run until every task is done or waits for something that this loop cannot deliver."""
         with _no_loop_around():
             self.loop.run_forever()
             if self._closing:
                 self._close()
 
     def outcome(self, coroutine: Coroutine[Any, Any, Any], who: str) -> Any:
-        """What the coroutine returns or raises. Raises RuntimeError when it waits for others."""
+        """Run a coroutine and return its result. Raises RuntimeError when it waits for code outside of the loop."""
         task = self.loop.create_task(coroutine)
         self.run()
         if not task.done():
@@ -49,7 +49,7 @@ class IdleLoop:
         return task.result()
 
     def close(self) -> None:
-        """End every task, then the loop; one that runs ends as soon as it stops."""
+        """Cancel every task, then close the loop; a loop that is running closes as soon as it stops."""
         if self.loop.is_running():
             self._closing = True
             self.loop.stop()
@@ -66,7 +66,7 @@ class IdleLoop:
 
 @contextmanager
 def _no_loop_around() -> Iterator[None]:
-    """A notebook's cell runs inside of a loop; asyncio wants only one at a time in a thread."""
+    """Hide the loop in which a notebook's cell runs: asyncio allows one running loop in a thread."""
     outer = asyncio._get_running_loop()
     asyncio._set_running_loop(None)
     try:

@@ -1,4 +1,4 @@
-"""What stands for a worker process here: it has an id, runs one thing at a time, and may house an actor."""
+"""The debug engine's workers: each has an id, runs one task at a time, and may hold an actor."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DebugActor(msgspec.Struct, eq=False):
         return running.task_id in self.under_way
 
     def construct(self, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
-        """Make the instance; that of an asyncio actor in its loop."""
+        """Create the instance; an asyncio actor's constructor runs in the actor's loop."""
         if not self.creation.terms.is_async:
             self.instance = cls(*args, **kwargs)
             return
@@ -45,7 +45,7 @@ class DebugActor(msgspec.Struct, eq=False):
 
 
 class DebugWorker(WorkerProcess, eq=False):
-    """One worker, with what was sent to it."""
+    """One worker, with the tasks that were sent to it."""
 
     actor: DebugActor | None = None
     waiting: deque[Running] = msgspec.field(default_factory=deque)  # sent, not begun
@@ -59,7 +59,7 @@ class DebugWorker(WorkerProcess, eq=False):
 
 
 class PausedStream(msgspec.Struct, eq=False):
-    """A streaming task that runs as far as its reader has come."""
+    """A streaming task that runs only as far as its reader has read."""
 
     running: Running
     worker: DebugWorker

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Client(ObjectClient):
-    """One process's tasks, actors and objects, as the engine promises; `cluster` keeps the rest of the promise."""
+    """The tasks, actors and objects of one process, as the engine promises; `cluster` keeps the rest of the promise."""
 
     def __init__(self, engine: Engine, link: Link, job: int, arena_fd: int, namespace: str) -> None:
         super().__init__(engine, link, job, arena_fd, namespace)
@@ -136,7 +136,7 @@ class Client(ObjectClient):
     def _arguments(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], code: Any
     ) -> tuple[bytes, list[tuple[int | str, bytes]], list[bytes], Any]:
-        """(payload, slots of top-level refs, refs inside, what must live until the message is on its way)."""
+        """Pack arguments: (payload, slots of top-level refs, refs inside, what must live until the message is sent)."""
         slots: list[tuple[int | str, bytes]] = []
         plain: list[Any] = list(args)
         for index, value in enumerate(args):
@@ -219,7 +219,7 @@ class Client(ObjectClient):
         return handle
 
     def _named_already(self, name: str, namespace: str) -> ActorHandle | None:
-        """The existing actor, for get_if_exists. The handle counts, so that a repeated cell does not end the actor."""
+        """The existing actor, for get_if_exists. The handle is counted: a repeated cell does not end the actor."""
         try:
             return self._named(name, namespace, counted=True)
         except ValueError:

@@ -47,7 +47,7 @@ class Asker(Protocol):
 
 
 class ClusterView:
-    """Asks for one process; `engine` is what its refs belong to."""
+    """Asks the head for one process; the refs in its answers belong to `engine`."""
 
     def __init__(self, engine: Engine, asker: Asker) -> None:
         self._engine = engine
@@ -81,7 +81,7 @@ class ClusterView:
         return self._link.ask(asks.Recycle())
 
     def only_in_history(self, ids: list[bytes]) -> None:
-        """Only a notebook's output history still refers to these objects."""
+        """Tell the head that only a notebook's output history still refers to these objects."""
         if ids:
             self._link.say_later(asks.told(asks.MoveFirst(ids)))
 

@@ -67,7 +67,7 @@ def encoded(environment: Environment) -> bytes:
 
 
 def how_started(environment: Environment) -> str:
-    """ "exec" where a process must be executed with it, "fork" where a forked one can still take it on."""
+    """ "exec" if a process must be executed for it, "fork" if a forked process can adopt it."""
     variables = environment.get("env_vars") or {}
     needs_exec = any(name.startswith(_READ_AT_EXEC) for name in variables)
     return "exec" if needs_exec or any(environment.get(field) for field in _NEEDS_EXEC) else "fork"

@@ -63,7 +63,7 @@ class Exports:
         return key
 
     def _look_at_modules(self, cell: bytes) -> None:
-        """Once for each cell: has one of the user's own modules been edited?"""
+        """Check, once for each cell, whether the user has edited one of their modules."""
         if cell and cell != self._looked_for:
             self._looked_for = cell
             self.generation += self._modules.changed()

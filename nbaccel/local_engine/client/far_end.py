@@ -22,10 +22,10 @@ HEAD = FarEnd("the head", wire.decode_to_client, exceptions.HeadDiedError)
 
 
 def caller(name: str) -> FarEnd:
-    """A process that sends calls straight to the actor in ours."""
+    """A process that sends calls directly to the actor in this process."""
     return FarEnd(name, wire.decode_to_callee, exceptions.OwnerDiedError)
 
 
 def callee(name: str) -> FarEnd:
-    """The worker of an actor to which we send calls straight."""
+    """The worker of an actor to which this process sends calls directly."""
     return FarEnd(name, wire.decode_to_caller, exceptions.ActorUnavailableError)

@@ -102,7 +102,7 @@ class Link:
                 return False  # it is full, or broken: the writer will see
 
     def say_now(self, message: Any) -> None:
-        """Write a message and all that waits in this thread: waking the writer would cost more than the write.
+        """Write a message and all waiting ones in this thread: waking the writer would cost more than the write.
 
         Not for a thread in which a signal handler may raise.
         """

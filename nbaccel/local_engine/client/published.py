@@ -31,7 +31,7 @@ class PublishedRecords:
         self._link.ask(Publish(kind, id, dict(record)))
 
     def _was_asked(self, message: wire.PublisherAsked) -> None:
-        """The thread that reads."""
+        """Handle a request; called in the reader thread."""
         asked = self._asked.get(message.id)
         if asked is not None:
             asked(message.what)

@@ -1,4 +1,4 @@
-"""The reading side of streaming tasks: items arrive by themselves, in order, and wait here to be taken.
+"""The reading side of streaming tasks: the head pushes items in order, and they wait here for the reader.
 
 Object index 0 of a streaming task is its end (None, or the error that ended it); item i has index i + 1.
 """
@@ -134,7 +134,7 @@ class StreamReaders:
             self._client.link.say_later(wire.Consumed(handle._task_id, -1))
 
     def lose_all(self) -> None:
-        """The head is gone: every stream ends."""
+        """End every stream, because the head is gone."""
         with self._changed:
             for stream in self._open.values():
                 stream.ended = True

@@ -1,4 +1,4 @@
-"""Turns options into terms: the facts that stay the same from call to call are computed once and then have a number."""
+"""Turns options into terms: facts that are the same for every call are computed once and then have a number."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def actor_terms(
 
 
 def methods_with_limit(actor_class: ActorClass, options: ActorOptions) -> dict[str, MethodSpec]:
-    """The methods that handles of this actor offer: they know its max_pending_calls."""
+    """The methods that handles of this actor offer, with its max_pending_calls."""
     limit = options.max_pending_calls
     if limit <= 0:  # 0 is no limit either, as in Ray
         return actor_class._methods
@@ -172,7 +172,7 @@ def _choices(options: ResourceOptions, demand: dict[str, int], *, actor: bool = 
 
 
 def _other_functions(options: ResourceOptions, key: bytes, choices: tuple[Choice, ...]) -> tuple[bytes, ...]:
-    """The fallback's own function where a fallback was taken; all other choices run what was submitted."""
+    """The function of each choice: a fallback's own for its choices, b"" (the submitted one) for all others."""
     same = len(choices) - len(options.fallbacks())
     return (b"",) * same + (key,) * (len(choices) - same) if key else ()
 
@@ -201,7 +201,7 @@ def _refusal(resource: str, quantity: float) -> str | None:
 
 
 def _placement(options: ResourceOptions) -> Placement:
-    """Ray's ways to say where: placement_group=, or scheduling_strategy= with a word or an object."""
+    """The placement that the options name: placement_group=, or scheduling_strategy= with a word or an object."""
     labels = tuple(sorted(options.label_selector.items()))
     group, bundle = _group_of(options)
     strategy = options.scheduling_strategy
@@ -234,13 +234,13 @@ def _check_group(options: ResourceOptions, demand: dict[str, int], name: str) ->
 
 
 def _captures(options: ResourceOptions) -> bool:
-    """Whether tasks that it submits run in its placement group too."""
+    """Whether the tasks that this task submits run in its placement group too."""
     asked = getattr(options.scheduling_strategy, "placement_group_capture_child_tasks", None)
     return bool(options.placement_group_capture_child_tasks if asked is None else asked)
 
 
 def inheriting(options: Options, environment: Environment, group: Any) -> Options:
-    """The options of what is submitted by code with this environment, inside of this capturing placement group."""
+    """The options of a submission from code with this environment, inside of this capturing placement group."""
     if environment or options.runtime_env:
         own = environment_spec.spelled_out(options.runtime_env)
         options = replace(options, runtime_env=environment_spec.joined(environment, own))

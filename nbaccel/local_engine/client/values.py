@@ -94,7 +94,7 @@ class Values:
         return missing
 
     def _note_asked(self, ids: list[bytes], waiting: dict[bytes, list[Callback]], asked: set[bytes]) -> None:
-        """Only after asking: whoever is interrupted before leaves it to the next one to ask."""
+        """Note that these values were asked for; after an interrupt before this, the next waiter asks again."""
         with self._lock:
             asked.update(id for id in ids if id in waiting)
 
@@ -130,7 +130,7 @@ class Values:
         return there
 
     def forget_callback(self, ids: list[bytes], callback: Callback) -> None:
-        """The waiter has gone: it timed out or was interrupted."""
+        """Forget a waiter that timed out or was interrupted."""
         with self._lock:
             for id in ids:
                 for table in (self._for_value, self._for_ready):
@@ -187,7 +187,7 @@ class Values:
             callback(id)
 
     def _released(self, ids: list[bytes]) -> None:
-        """The last refs are gone: forget the values."""
+        """Forget values whose last refs are gone."""
         dropped = []
         with self._lock:
             for id in ids:
@@ -200,7 +200,7 @@ class Values:
     # ---- payloads
 
     def were_asked_for(self, ids: list[bytes]) -> None:
-        """Code asked for these objects: their errors, also later ones, count as read."""
+        """Note that code asked for these objects: their errors, even later ones, count as read."""
         self._link.say_later(wire.AskedFor(ids))
 
     def is_error(self, id: bytes) -> bool:
@@ -243,7 +243,7 @@ class Values:
         return range
 
     def lose_all(self, failure: wire.Value) -> None:
-        """The head is gone: every wait ends with this error."""
+        """End every wait with this error, because the head is gone."""
         with self._lock:
             self._lost = failure
             waiting = [*self._for_value.items(), *self._for_ready.items()]

@@ -1,1 +1,1 @@
-"""The head's helper processes: the zygote forks workers, log reads their output, mover spills, prober asks devices."""
+"""The head's helper processes: zygote forks workers, log reads their output, mover spills, prober asks devices."""

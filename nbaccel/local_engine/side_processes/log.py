@@ -5,9 +5,9 @@
                │          └── Chunk ──► head ──► the driver's news connection (as fast as the driver takes it)
                └◄─ takes what the Chunk told ─┘ └── Go ──► log looks again
 ```
-The log process only looks; the head takes the bytes from the pipe when it has the lines. So a log process that is
-killed at any moment loses nothing and repeats nothing: its successor finds in the pipe what nobody has taken. A worker
-that floods waits in its own print.
+The log process only looks; the head takes the bytes from the pipe when it has the lines. A log process that is killed
+at any moment therefore loses nothing and repeats nothing: its successor finds the bytes that nobody has taken in the
+pipe. A worker that floods its pipe waits in its own print.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _tee = ctypes.CDLL(None, use_errno=True).tee
 
 
 class Owner(msgspec.Struct):
-    """Whose output it is."""
+    """The task that a line belongs to, with its cell and its process."""
 
     name: str
     cell: str
@@ -42,7 +42,7 @@ NO_OWNER = b'{"name": "worker", "cell": "", "parent": "", "pid": 0}'  # before t
 
 
 class Add(msgspec.Struct, array_like=True, tag=True):
-    """Watch this pipe from here on; its descriptor comes with the message."""
+    """Watch this pipe from now on; its descriptor comes with the message."""
 
     pipe: int
     path: str
@@ -52,26 +52,26 @@ class Add(msgspec.Struct, array_like=True, tag=True):
 
 
 class Go(msgspec.Struct, array_like=True, tag=True):
-    """The last Chunk of this pipe was taken: look again."""
+    """Look again, because the last Chunk of this pipe was taken."""
 
     pipe: int
 
 
 class Drain(msgspec.Struct, array_like=True, tag=True):
-    """Say Drained with this number once every pipe has been seen empty."""
+    """Send Drained with this number once every pipe has been seen empty."""
 
     number: int
 
 
 class Piece(msgspec.Struct, array_like=True):
-    """Whole lines of one task, or a line of it that draws over itself, such as a bar, as far as it is."""
+    """Whole lines of one task, or the current text of a line that redraws itself, such as a bar."""
 
     text: bytes
     owner: Owner
 
 
 class Chunk(msgspec.Struct, array_like=True, tag=True):
-    """What was seen in a pipe: the head takes `taken` bytes from it and remembers the rest, for a successor."""
+    """What was seen in a pipe: the head takes `taken` bytes from it and remembers `rest` for a successor."""
 
     pipe: int
     taken: int
@@ -115,7 +115,7 @@ class Peephole:
         self._read, self._write = os.pipe()
 
     def look(self, fd: int) -> bytes | None:
-        """What is there; b"" when all writers have gone, None when there is nothing now."""
+        """The bytes in the pipe; b"" when all writers have gone, None when the pipe is empty now."""
         count = _tee(fd, self._write, LOOK_BYTES, _SPLICE_F_NONBLOCK)
         if count > 0:
             return os.read(self._read, count)
@@ -137,7 +137,7 @@ class Pipe:
         self._file = -1
 
     def chunk(self, data: bytes) -> Chunk:
-        """What to tell of bytes that were seen; b"": the pipe has ended."""
+        """The Chunk for bytes that were seen; b"" means that the pipe has ended."""
         self.ended = not data
         pieces: list[Piece] = []
         rest = self._rest + data
@@ -157,7 +157,7 @@ class Pipe:
         return Chunk(self.number, len(data), pieces, self._rest, self._owner, self._written, self.ended)
 
     def _whole_lines(self, pieces: list[Piece], rest: bytes, marker: int) -> bytes:
-        """Move whole lines from `rest` to the pieces; one that is too long, or a bar, goes as far as it is."""
+        """Move whole lines from `rest` to the pieces; a line that is too long and a bar go before they end."""
         cut = rest.rfind(b"\n") + 1
         if marker >= 0:  # half a marker follows: what is before it belongs to the old owner, whole or not
             cut = marker
@@ -172,7 +172,7 @@ class Pipe:
             pieces.append(Piece(text, _decode_owner(self._owner)))
 
     def _write(self, text: bytes) -> None:
-        """At a known place, so that a successor writes the same bytes over it."""
+        """Write at a known offset, so that a successor overwrites the same bytes."""
         try:
             if self._file < 0:
                 self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -228,7 +228,7 @@ class LogProcess:
             self._drain(order.number)
 
     def _look(self, pipe: Pipe) -> None:
-        """Tell what a pipe holds, or wait until it holds something. It is not registered now."""
+        """Report the content of a pipe, or register the pipe and wait for content. It is not registered now."""
         data = self._peephole.look(pipe.fd)
         if data is None:
             self._selector.register(pipe.fd, selectors.EVENT_READ, pipe)

@@ -1,4 +1,4 @@
-"""The mover: the process that carries objects between the arena and the disk, so that the head never waits for one."""
+"""The mover: the process that moves objects between the arena and the disk; the head never waits for the disk."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Restore(msgspec.Struct, array_like=True, tag=True):
 
 
 class Moved(msgspec.Struct, array_like=True, tag=True):
-    """It is done, or why not."""
+    """A move is done, or has failed for this reason."""
 
     object_id: bytes
     path: str

@@ -1,4 +1,4 @@
-"""The prober: the process that asks the devices. A driver that hangs or crashes takes nothing else with it."""
+"""The prober: the process that asks the devices. A driver that hangs or crashes affects only this process."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ SAMPLE_EVERY_S = 1.0
 
 
 class Detect(msgspec.Struct, array_like=True, tag=True):
-    """Find the devices: one Found as soon as a node can begin, another if there was more to wait for."""
+    """Find the devices: one Found is sent as soon as a node can begin, another if more devices answer later."""
 
     gpu_vendor: str | None
     deadline_s: float
 
 
 class Sample(msgspec.Struct, array_like=True, tag=True):
-    """Measure these devices once a second from now on; none: stop."""
+    """Measure these devices once a second from now on; an empty list stops it."""
 
     devices: list[dict[str, object]]
 

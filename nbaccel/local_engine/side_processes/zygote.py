@@ -48,13 +48,13 @@ class Order(msgspec.Struct, array_like=True):
 
 
 class Report(msgspec.Struct, array_like=True):
-    """What preloading came to, module by module: "" or why it was not preloaded."""
+    """The result of preloading, by module: "" or why the module was not preloaded."""
 
     preloaded: dict[str, str]
 
 
 def serve(control: socket.socket, head_pid: int, arena_fd: int, preload: list[str]) -> None:
-    """The zygote's life."""
+    """Fork processes on request until the head goes away."""
     setproctitle.setproctitle("nbaccel::zygote")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -83,7 +83,7 @@ def serve(control: socket.socket, head_pid: int, arena_fd: int, preload: list[st
 
 
 def _in_between(order: Order, fds: list[int], control: socket.socket, head_pid: int, arena_fd: int) -> None:
-    """Fork the process that is wanted, and leave."""
+    """Fork the requested process and exit."""
     middle = os.getpid()
     try:
         if os.fork():
@@ -144,7 +144,7 @@ def _exec_worker(order: Order, fd: int, arena_fd: int) -> None:
 
 
 def _reseed() -> None:
-    """Two forks must not draw the same random numbers."""
+    """Reseed the random generators, so that two forks do not draw the same numbers."""
     random.seed()
     numpy: Any = sys.modules.get("numpy")
     if numpy is not None:
@@ -152,7 +152,7 @@ def _reseed() -> None:
 
 
 def _preload(name: str) -> str:
-    """Import a module for all workers to come; "" or the reason why workers will import it themselves."""
+    """Import a module for all later workers. Returns "" or why each worker has to import it itself."""
     try:
         importlib.import_module(name)
     except Exception as error:  # whatever a module's import raises
@@ -169,7 +169,7 @@ def _preload(name: str) -> str:
 
 
 def _other_threads() -> list[str]:
-    """The names of this process's threads but for the first."""
+    """The names of all threads of this process except the first."""
     names = []
     for thread in os.listdir("/proc/self/task"):
         if int(thread) != os.getpid():
@@ -192,7 +192,7 @@ def _open_device() -> str:
 
 
 def _fork_safe_threads() -> int:
-    """OpenBLAS stops and restarts its own threads around a fork."""
+    """Count the threads of OpenBLAS, which stops and restarts them around a fork."""
     if "numpy" not in sys.modules and "scipy" not in sys.modules and "torch" not in sys.modules:
         return 0
     import threadpoolctl
@@ -203,7 +203,7 @@ def _fork_safe_threads() -> int:
 
 
 def main(fd: int, head_pid: int, arena_fd: int, preload: list[str]) -> None:
-    """A zygote that was executed, not forked: after the first one died, or for another interpreter."""
+    """Run a zygote that was executed, not forked: after the first one died, or for another interpreter."""
     import nbaccel.local_engine.worker.main  # noqa: F401 - so that every fork finds it imported
 
     serve(socket.socket(fileno=fd), head_pid, arena_fd, preload)

@@ -1,11 +1,11 @@
-"""A worker's link to the head: its main thread reads for itself while it has nothing to run.
+"""A worker's link to the head: the worker's main thread reads messages itself while it has no task to run.
 
 ```
   main thread   reads ── Run ──► runs the task ── Done ──► reads …       one wake-up from message to user code
   reader        stands by ······ takes over when the task lasts, or waits for an answer ··· until main is idle again
 ```
-Handing each message from a reader to the main thread would cost a wake-up more for every task. Whoever holds the turn
-reads; there is never but one. The reader gives the turn back only when the main thread is busy, or has it.
+Passing each message from a reader to the main thread would cost one more wake-up for every task. Only the thread that
+holds the turn reads. The reader gives the turn back only when the main thread is busy, or has it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class WorkerLink(Link):
     # ---- the main thread
 
     def next_item(self) -> Any:
-        """What the receivers put into the inbox next."""
+        """Return the next item that the receivers put into the inbox."""
         inbox = self._inbox
         if inbox.empty():
             self._turns.idles()
@@ -61,7 +61,7 @@ class WorkerLink(Link):
         self._call_reader()
 
     def _call_reader(self) -> None:
-        """An answer may come while the main thread works."""
+        """Wake the reader, because an answer may come while the main thread works."""
         if self._turns.waits():
             self._calls.put(None)
 
@@ -75,7 +75,7 @@ class WorkerLink(Link):
                 pass
 
     def _stand_by(self) -> bool:
-        """Read while the main thread is at something that lasts; False: it has been idle for long, fall asleep."""
+        """Read while the main thread is busy for long. False: it has been idle for long, so the reader sleeps."""
         turns = self._turns
         while not turns.is_tired():
             begun = turns.begun
@@ -92,7 +92,7 @@ class WorkerLink(Link):
         return True
 
     def _read_beside(self, begun: int) -> None:
-        """Until the main thread has something else to run, or reads by itself."""
+        """Read until the main thread has another task to run, or reads itself."""
         turns = self._turns
         turns.reads()  # nobody needs to call who reads
         while self._turn.acquire(blocking=False):
@@ -107,7 +107,7 @@ class WorkerLink(Link):
     # ---- both, in turns
 
     def _read(self) -> None:
-        """The next messages, to their receivers."""
+        """Read the next messages and pass them to their receivers."""
         why = f"{self.far_end.name} closed the connection"
         try:
             data = self._sock.recv(READ_BYTES)

@@ -1,1 +1,1 @@
-"""The head's devices: what the nodes have, the leases of real devices, looks at them, and the variables of a task."""
+"""The head's devices: what each node has, leases and measurements of real devices, and the variables of a task."""

@@ -1,4 +1,4 @@
-"""Real devices are given out under a lease: what other heads hold is busy, and looked at again while somebody waits."""
+"""Leases real devices. A device that another head holds is busy; it is checked again while a task waits for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOOK_AGAIN_S = 0.5  # at a device that another head holds, while somebody waits 
 
 
 class DeviceLeases:
-    """What this head has leased, and what others leave of each device."""
+    """The leases of this head, and what other heads leave free of each device."""
 
     def __init__(
         self,
@@ -41,13 +41,13 @@ class DeviceLeases:
         self._tell = tell
         self._audience = audience
         self._note = note
-        self._offer = offer  # tells the scheduler what can be had of a device
+        self._offer = offer  # tells the scheduler how much of a device is available
         self._of_worker: dict[bytes, list[tuple[str, int]]] = {}  # lease keys and amounts
         self._watched: set[Key] = set()
         self._told = ""
 
     def take(self, command: SendTask) -> bool:
-        """Lease the real devices of an assignment; False when another head was faster (the scheduler is told)."""
+        """Lease the real devices of an assignment. False if another head was faster; the scheduler is told."""
         for resource, slots in command.devices.items():
             for index, amount in slots:
                 device = self._nodes.device(command.node_id, resource, index)
@@ -69,12 +69,12 @@ class DeviceLeases:
         self._tell_problem()
 
     def release(self, worker_id: bytes) -> None:
-        """Give back all that was leased for this worker; nothing the second time."""
+        """Give back all leases of this worker. A second call does nothing."""
         self._of_worker.pop(worker_id, None)
         self._settle()
 
     def _settle(self) -> None:
-        """Keep what is leased for workers that are known here, and have it written down, as soon as that can be."""
+        """Keep the leases of known workers and give back all others; a failed write is tried again later."""
         wanted: dict[str, int] = {}
         for leased in self._of_worker.values():
             for key, amount in leased:
@@ -86,7 +86,7 @@ class DeviceLeases:
         self._leases.release_all()
 
     def _tell_problem(self) -> None:
-        """Leases that cannot be written protect nobody: a person should know."""
+        """Tell the user when leases cannot be written, because such leases protect nobody."""
         problem = self._leases.problem or ""
         if problem != self._told:
             self._told = problem
@@ -96,13 +96,13 @@ class DeviceLeases:
     # ---- other heads
 
     def left(self, device: Device) -> tuple[int, str]:
-        """What others leave us of a device, and who they are: (10_000, "") when they hold nothing."""
+        """How much of a device other heads leave free, and who they are: (10_000, "") when they hold nothing."""
         others = self._leases.held_by_others(device.lease_key)
         free = max(UNIT - sum(other.amount for other in others), 0)
         return free, "held by " + " and ".join(map(str, others)) if others else ""
 
     def begin(self, node_id: bytes) -> None:
-        """A node has joined: what do others hold of its devices?"""
+        """Check what other heads hold of the devices of a node that has joined."""
         for resource, devices in self._nodes.devices[node_id].devices.items():
             for device in devices:
                 if device.kind is DeviceKind.REAL and self.left(device)[1]:
@@ -112,7 +112,7 @@ class DeviceLeases:
         self._tell_problem()
 
     def watch(self, key: Key) -> None:
-        """Look again from time to time until the device is all ours."""
+        """Check a device every LOOK_AGAIN_S until other heads hold nothing of it."""
         if key not in self._watched:
             self._watched.add(key)
             self._look_later(key)
@@ -123,7 +123,7 @@ class DeviceLeases:
     def _look_again(self, key: Key) -> None:
         if key not in self._watched:
             return
-        self._look_later(key)  # first: whatever goes wrong now, somebody may wait for the device
+        self._look_later(key)  # first: a task may wait for the device, even if the next lines fail
         self._offer(key)
         if not self.left(self._nodes.device(*key))[1]:
             self._watched.discard(key)

@@ -18,7 +18,7 @@ Look = Callable[[list[Device], Seen], None]
 
 
 class DeviceLooks:
-    """Questions to the prober that are under way. `learned` is called with all that it answers, in time or late."""
+    """The open questions to the prober. `learned` is called with each answer, in time or late."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class DeviceLooks:
         self._waiting: dict[int, Seen] = {}
 
     def look(self, devices: list[Device], then: Seen) -> None:
-        """Measure these devices once; `then` is called soon, with their metrics in order or with None."""
+        """Measure these devices once. `then` is called within PATIENCE_S, with their metrics in order or with None."""
         number = next(self._numbers)
         self._asked[number], self._waiting[number] = devices, then
         if len(self._asked) > MOST_ASKED:
@@ -46,7 +46,7 @@ class DeviceLooks:
         self._timers.after(PATIENCE_S, lambda: self._answer(number, None))
 
     def came(self, report: prober.Looked) -> None:
-        """The prober has answered; what comes too late for who asked is news all the same."""
+        """Handle an answer of the prober; a late one still goes to `learned`."""
         metrics = [DeviceReading.from_dict(one) for one in report.metrics]
         self._learned(self._asked.pop(report.number, []), metrics)
         self._answer(report.number, metrics)

@@ -4,7 +4,7 @@
   somebody watches ── Sample ──► prober ── Measured, once a second ──► metrics ──► pictures
   a task failed    ── Look ────► prober ── Looked ──► lost? ──► alert; what can only run there fails in words
 ```
-The prober may hang in a driver or die with it. Then what it would have told is unknown, with the reason.
+The prober may hang in a driver or die with it. The metrics are then unknown, with the reason.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nbaccel.local_engine.head.side_process import Helper
 from nbaccel.local_engine.side_processes import prober
 
 SILENCE_S = 5.0  # a prober that samples once a second and says nothing for so long hangs in a driver
-FRESH_S = 1.0  # what is younger is not asked for again
+FRESH_S = 1.0  # younger metrics are not asked for again
 MOST_DEATHS = 3  # of a prober that dies whenever it measures
 LOOK_FOR_LOST_S = 5.0  # a reset may bring a lost device back
 
@@ -52,9 +52,9 @@ class DeviceWatch:
         self._audience = audience
         self._note = note
         self._look = look
-        self._look_at_leases = look_at_leases  # what do other heads hold of this machine's devices now?
-        self._recorded = recorded  # writes down what was measured
-        self._offer = offer  # tells the scheduler what can be had of a device
+        self._look_at_leases = look_at_leases  # checks what other heads hold of this machine's devices
+        self._recorded = recorded  # records what was measured
+        self._offer = offer  # tells the scheduler how much of a device is available
         self.metrics: dict[str, DeviceReading] = {}
         self.lost: dict[str, str] = {}  # why
         self.wanted = False
@@ -74,7 +74,7 @@ class DeviceWatch:
             self.begin()
 
     def begin(self) -> None:
-        """The devices are known, or are wanted to be measured from now on, or no longer."""
+        """Tell the prober what to measure: called when the devices are known and when `wanted` changes."""
         if self._nodes.real():
             self._order()
             self._expect()
@@ -84,7 +84,7 @@ class DeviceWatch:
         self._prober.say(prober.encode(prober.Sample([device.to_dict() for device in devices])))
 
     def _expect(self) -> None:
-        """Be called when the prober has been silent for long."""
+        """Set the timer that fires when the prober has been silent for SILENCE_S."""
         self._heard_at = self._timers.now()
         if not self._armed and self.wanted:
             self._armed = True
@@ -107,7 +107,7 @@ class DeviceWatch:
         self._audience.changed()
 
     def prober_died(self) -> None:
-        """A new one runs: it measures on, unless that is what kills it."""
+        """Let the new prober go on measuring, unless measuring has killed MOST_DEATHS of them."""
         if not self.wanted:
             return
         self._deaths += 1
@@ -119,7 +119,7 @@ class DeviceWatch:
         self._audience.alert("prober", why)
 
     def freshen(self, then: Callable[[], None]) -> None:
-        """Somebody looks once: `then` is called when leases and metrics are those of now."""
+        """Call `then` once leases and metrics are up to date, for a viewer that looks once."""
         devices = self._nodes.real()
         if devices:
             self._look_at_leases()
@@ -131,12 +131,12 @@ class DeviceWatch:
     # ---- what came
 
     def measured(self, report: prober.Measured) -> None:
-        """One sample of all devices."""
+        """Take one sample of all devices."""
         self._deaths = 0
         self.seen(self._nodes.real(), [DeviceReading.from_dict(one) for one in report.metrics])
 
     def seen(self, devices: Sequence[Device], metrics: Sequence[DeviceReading]) -> None:
-        """Take note of what was measured, whoever asked for it."""
+        """Record measurements, whoever asked for them."""
         if len(devices) == len(self._nodes.real()):
             self._heard_at = self._timers.now()
         for device, facts in zip(devices, metrics, strict=False):
@@ -178,7 +178,7 @@ class DeviceWatch:
             self._look_for_lost_later()
 
     def after_failure(self, node_id: bytes, assigned: Assigned, then: Callable[[], None]) -> None:
-        """A task or its process failed on these devices: see whether they are there, before others get them."""
+        """After a failure on these devices, check that they are still there before others get them."""
         real = self._nodes.assigned_real(node_id, assigned)
         if not real:
             then()

@@ -1,4 +1,4 @@
-"""Device memory of this machine that foreign processes use, which the scheduler's books do not know.
+"""Device memory that processes outside of this cluster use; the scheduler's books do not know it.
 
 A question never waits for the devices. The answer uses the last measurement, and the devices are measured again for the
 next question.
@@ -21,7 +21,7 @@ LOOK_AGAIN_S = 1.0
 
 
 class ForeignMemory:
-    """Says who else uses the devices of the head's own node."""
+    """Names the outside processes that use devices of the head's own node."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class ForeignMemory:
         self._looked_at = 0.0
 
     def look(self) -> None:
-        """Look at the devices again, unless that was just done."""
+        """Measure the devices again, unless that was just done."""
         now = time.monotonic()
         devices = self._nodes.real()
         if devices:  # other heads may have taken some since we last tried to
@@ -78,14 +78,14 @@ class ForeignMemory:
 
 
 def _user(pid: int, size: int | None) -> str:
-    """In a container the driver counts processes of the whole host: a number that is not here names nobody here."""
+    """The process of a pid. In a container the driver reports pids of the whole host, which may not exist here."""
     program = _program(pid)
     who = f"pid {pid} ({program})" if program else f"process {pid} outside of this container"
     return f"{wording.size(size)} of its memory are used by {who}"
 
 
 def _program(pid: int) -> str:
-    """The name of a process, "" when there is none of this number."""
+    """The name of a process, "" when no process has this pid."""
     try:
         return proc.name(pid)
     except OSError:

@@ -1,9 +1,9 @@
-"""Real devices that are held for minutes and not used: an alert says who holds them.
+"""Alerts about real devices that are held for minutes but not used; each alert names the holder.
 
 ```
   every 30 s, watched or not ── which real devices are held? ── Look ──► prober ──► load 0 for 5 minutes ──► alert
 ```
-A look is a question to the prober alone: no page hears of it before there is something to say.
+A look asks the prober alone; pages get a message only when there is an alert.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _HoldSince(msgspec.Struct):
 
 
 class IdleHolds:
-    """Looks at the held ones. `devices` are this machine's real ones, `rows` says who holds which."""
+    """Measures the held devices. `devices` gives this machine's real devices, `rows` who holds each."""
 
     def __init__(
         self,
@@ -52,12 +52,12 @@ class IdleHolds:
         self._alerts: dict[str, Alert] = {}
 
     def begin(self) -> None:
-        """The devices are known. Where none is real, nothing is ever asked."""
+        """Start looking once the devices are known. Without a real device, nothing is ever asked."""
         if self._devices():
             self._timers.after(EVERY_S, self._check)
 
     def alerts(self) -> list[Alert]:
-        """One for each device that is held without being used."""
+        """An alert for each device that is held but not used."""
         return list(self._alerts.values())
 
     def _check(self) -> None:

@@ -60,7 +60,7 @@ class Leftovers:
     # --- before ---------------------------------------------------------------------------------------------------
 
     def look_first(self, command: SendTask, then: Callable[[], None]) -> bool:
-        """Whether the devices are looked at before this task starts; `then` follows."""
+        """Measure the devices before this task starts, then call `then`. False if no measurement is needed."""
         task = command.task
         if task.kind is not TaskKind.TASK or task.terms.max_calls == 1 or command.worker_id in self._before:
             return False
@@ -84,7 +84,7 @@ class Leftovers:
     # --- after ----------------------------------------------------------------------------------------------------
 
     def judge(self, worker: WorkerProcess, record: Any, done: wire.Done, then: Then) -> None:
-        """Call `then` with the verdict, at once where the worker has told, else after a look."""
+        """Call `then` with the verdict: at once if the worker has reported its memory, else after a measurement."""
         task: Task = record.task
         hold = record.hold
         if hold is None or not hold.parts:
@@ -164,7 +164,7 @@ class Leftovers:
     # --- hints ----------------------------------------------------------------------------------------------------
 
     def _hint(self, entry: TaskEntry, devices: list[Device], parts: Any, peak: int) -> None:
-        """A whole device was asked for, and little of it used: said once for each function."""
+        """Suggest a fraction to a function that holds a whole device and uses little of it; once for each function."""
         terms = entry.terms
         total = sum(device.memory_bytes or 0 for device in devices)
         whole = all(amount == UNIT for _device, amount in parts)
@@ -195,7 +195,7 @@ def _before(metrics: DeviceReading) -> Before:
 
 
 def _rounded(size_bytes: int) -> str:
-    """A size to ask for that surely holds it: a quarter more, in whole GiB or in steps of 256 MiB."""
+    """A size to request that is surely enough: a quarter more, in whole GiB or in steps of 256 MiB."""
     wanted = size_bytes * 5 // 4
     if wanted > 1 << 30:
         return f"{-(-wanted // (1 << 30))}GiB"

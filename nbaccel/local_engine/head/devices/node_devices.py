@@ -1,4 +1,4 @@
-"""The devices of the head's nodes: those that were found or requested.
+"""The devices of the head's nodes: the devices that were found or requested.
 
 ```
   begin ── signs of hardware? ── no ──► node is known at once
@@ -29,7 +29,7 @@ MOST_DEATHS = 3  # of a prober that dies whenever it asks
 
 
 class NodeSetup:
-    """Finds out what this machine has, and makes the head's own node of it."""
+    """Detects this machine's devices and creates the head's own node with them."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class NodeSetup:
     # ---- finding
 
     def begin(self) -> None:
-        """Find out what this machine has; `known` follows."""
+        """Start the detection; `known` is called when the node can begin."""
         simulate = self._text("simulate")
         try:
             self._deadline_s = accelerators.usual_deadline_s(self._machine.environ)
@@ -82,7 +82,7 @@ class NodeSetup:
         return str(value) if value else None
 
     def found(self, report: prober.Found) -> None:
-        """The prober has looked for devices."""
+        """Take the prober's answer about devices."""
         if report.error:
             if self._nodes.detection is None:
                 self._refuse(report.error)
@@ -92,11 +92,11 @@ class NodeSetup:
             self._nodes.detection = Detection.from_json(report.detection)
 
     def _prober_is_late(self) -> None:
-        """The prober itself hangs: go on with what the user asked for."""
+        """Continue with the quantities that the user asked for, because the prober itself hangs."""
         self._give_up(f"the process that asks the devices has not answered for {self._deadline_s + GRACE_S:g} s")
 
     def prober_died(self) -> None:
-        """A new one has been started before it told what there is."""
+        """Ask the new prober again; after MOST_DEATHS deaths, go on without an answer."""
         self._prober_deaths += 1
         if self._prober_deaths < MOST_DEATHS:
             self._ask_prober()
@@ -125,7 +125,7 @@ class NodeSetup:
 
 
 def offered_of(detection: Detection, options: Mapping[str, object], environ: Mapping[str, str]) -> NodeDevices:
-    """The devices that the head's own node offers. Raises ValueError for what the user asked for and is not here."""
+    """The devices that the head's own node offers. Raises ValueError if the user asked for devices that are missing."""
     num_gpus: Any = options.get("num_gpus")
     resources: Any = options.get("resources") or {}
     vendor = options.get("gpu_vendor")
@@ -170,7 +170,7 @@ def device_specs(offered: NodeDevices) -> list[DeviceSpec]:
 
 
 def _unknown(detection: Detection) -> list[str]:
-    """What a person has to know of vendors that gave no answer."""
+    """A sentence for the user about vendors that gave no answer."""
     late = [finding for finding in detection.findings if finding.late]
     if len(late) == len(detection.findings):
         return [f"Accelerators: {late[0].reason}"]

@@ -1,4 +1,4 @@
-"""The nodes of one head: what each of them offers, and which device an index means."""
+"""The nodes of one head: the devices that each offers, and the device at each index."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Nodes:
         self.gone: dict[bytes, str] = {}  # why
 
     def add(self, spec: NodeSpec, offered: NodeDevices) -> None:
-        """A node joins."""
+        """Add a node."""
         self.devices[spec.node_id] = offered
         self.specs[spec.node_id] = spec
         self._tell(NodeAdded(spec))
@@ -52,18 +52,18 @@ class Nodes:
         return [self.device(node_id, name, index) for name, slots in assigned.items() for index, _amount in slots]
 
     def assigned_real(self, node_id: bytes, assigned: Assigned) -> list[Device]:
-        """Those of them that exist."""
+        """The real devices among those that an assignment names."""
         return [device for device in self.assigned(node_id, assigned) if device.kind is DeviceKind.REAL]
 
     def lanes(self) -> Iterator[tuple[str, str, str]]:
-        """Node, resource and id of each device of the nodes that are there."""
+        """Node, resource and id of each device of the living nodes."""
         for node_id, offered in self.devices.items():
             if node_id not in self.gone:
                 for resource, devices in offered.devices.items():
                     yield from ((node_id.hex(), resource, device.id) for device in devices)
 
     def real(self) -> list[Device]:
-        """The devices of this machine that exist and are offered."""
+        """The real devices of this machine that the head offers."""
         node = self.devices.get(self.node_id)
         offered = [device for devices in node.devices.values() for device in devices] if node else []
         return [device for device in offered if device.kind is DeviceKind.REAL]

@@ -1,4 +1,4 @@
-"""Puts the devices' room together: the prober, and the components that question it and assign devices."""
+"""Creates the parts of the devices room: the prober, and the components that ask it and assign devices."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class DeviceRoom:
         )
 
     def offer(self, key: Key) -> None:
-        """Tell the scheduler what can be had of a real device, and why it is not all."""
+        """Tell the scheduler how much of a real device is available, and why the rest is not."""
         node_id, resource, index = key
         device = self.nodes.device(node_id, resource, index)
         lost = self.watch.lost.get(device.lease_key)
@@ -88,7 +88,7 @@ class DeviceRoom:
         self._tell(DeviceChanged(node_id, resource, index, free, reason))
 
     def look_at_leases(self) -> None:
-        """Other heads may have taken some of this machine's devices since we last looked."""
+        """Check again what other heads hold of this machine's devices."""
         self.device_leases.begin(self.nodes.node_id)
 
     def _known(self) -> None:
@@ -109,7 +109,7 @@ class DeviceRoom:
             self._audience.changed()
 
     def _prober_died(self) -> None:
-        """A new one has been started: it is told what to do."""
+        """Tell the new prober what to do."""
         if self.nodes.detection is not None:
             self.watch.prober_died()
         else:

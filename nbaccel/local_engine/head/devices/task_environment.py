@@ -24,7 +24,7 @@ Ids = dict[str, list[str]]
 
 
 class TaskEnvironments:
-    """Gives tasks their devices."""
+    """Computes the device variables of each task."""
 
     def __init__(
         self, nodes: Nodes, environments: Environments, jobs: Mapping[int, Job], audience: Audience, *, hide: bool
@@ -40,7 +40,7 @@ class TaskEnvironments:
         """(the ids of the devices that it holds, the ids that it is told, variables); None for a task whose environment
         stays as it is.
 
-        The two differ where its runtime_env sets the variable itself.
+        The two lists of ids differ if the task's runtime_env sets the variable itself.
         """
         hide = self._hides(entry)
         if not command.devices and (not hide or command.task.kind is TaskKind.ACTOR_CALL):
@@ -82,7 +82,7 @@ class TaskEnvironments:
         return variables
 
     def _say_kept(self, command: SendTask, entry: TaskEntry, ids: dict[str, list[str]], name: str, value: str) -> None:
-        """Once for each function and variable: the user's word counts, and may name another device."""
+        """Tell the user, once for each function and variable, that their value stays and may name another device."""
         terms = entry.terms
         key = (entry.terms.number, name, value)
         if key in self._told:

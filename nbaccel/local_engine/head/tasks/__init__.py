@@ -1,4 +1,4 @@
-"""The head's tasks: what clients submit goes to the scheduler, what the scheduler orders goes to workers and back.
+"""The head's tasks: submissions go to the scheduler, the scheduler's orders to workers, and results to clients.
 
 ```
   Submit ──► submissions ──► TaskSubmitted          SendTask ──────────────► sending ──► Run

@@ -1,4 +1,4 @@
-"""The objects that tasks have as arguments: they live until the task is over and cannot run again."""
+"""The objects that tasks have as arguments: each lives until its task is over and cannot run again."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from nbaccel.scheduling.terms import Task, TaskKind, Terms
 
 
 class Arguments:
-    """Keeps them."""
+    """Pins the arguments of tasks in the object ledger."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
 
     def pin(self, submit: wire.Submit, terms: Terms) -> None:
-        """Keep what a task that is submitted now needs."""
+        """Pin the objects that a newly submitted task needs."""
         if submit.slots:
             self._objects.pin(id for _place, id in submit.slots)
         if submit.refs:
             self._objects.pin(submit.refs)
         if submit.actor_id and terms.kind is TaskKind.ACTOR_CALL:
-            self._objects.pin((submit.actor_id,))  # a call under way is a reason to live
+            self._objects.pin((submit.actor_id,))  # a call under way keeps its actor alive
 
     def state(self, id: bytes) -> tuple[wire.Value | None, bool]:
-        """(the error that it is, whether it is still to come) of an argument."""
+        """The state of an argument: (its value if it is an error, whether it has not arrived yet)."""
         record = self._objects.records.get(id)
         if record is None:
             return failures.failed(
@@ -36,16 +36,16 @@ class Arguments:
         return (record.value if record.value.status != wire.OK else None), False
 
     def let_go(self, entry: TaskEntry, task: Task) -> None:
-        """The task is over: its arguments need no longer be held for it."""
+        """Unpin the arguments of a task that is over, unless a restart needs them."""
         if not entry.pinned:
             return
         terms = task.terms
         if terms.kind is TaskKind.ACTOR_CREATION and terms.actor.max_restarts and not entry.failed:
-            return  # a restart needs them again: let go when the actor dies
+            return  # a restart needs the arguments: they are unpinned when the actor dies
         self.unpin(entry, task)
 
     def unpin(self, entry: TaskEntry, task: Task) -> None:
-        """It will not run again, whatever happens."""
+        """Unpin the arguments of a task that will not run again."""
         if not entry.pinned:
             return
         submit = entry.submit

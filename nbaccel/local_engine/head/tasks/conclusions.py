@@ -1,4 +1,4 @@
-"""The ends of tasks: results and errors become objects, those who wait are told, and arguments are let go of."""
+"""The ends of tasks: results and errors become objects, waiting clients are told, and arguments are unpinned."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from nbaccel.scheduling.terms import Task, TaskKind
 
 
 class ErrorNews(Protocol):
-    """Who says so when nobody reads an error."""
+    """The component that reports errors that nobody reads."""
 
     def read(self, ids: Iterable[bytes]) -> None: ...
     def tell(self, entry: TaskEntry) -> None: ...
@@ -33,7 +33,7 @@ class ErrorNews(Protocol):
 
 
 class Conclusions:
-    """Writes them."""
+    """Writes the results and errors of tasks that have ended."""
 
     def __init__(
         self,
@@ -63,12 +63,12 @@ class Conclusions:
         self._ready: list[bytes] = []
 
     def take_ready(self) -> list[bytes]:
-        """The objects that have come since the last call, and that tasks may wait for."""
+        """The objects that have arrived since the last call and that tasks may wait for."""
         ready, self._ready = self._ready, []
         return ready
 
     def finish(self, command: FinishTask) -> None:
-        """The task has returned: its results go to those who wait."""
+        """Write the results of a task that has returned; waiting clients get them."""
         entry: TaskEntry = command.task.payload
         results = entry.results
         self._ended(command.task)
@@ -76,17 +76,17 @@ class Conclusions:
             self._write_results(command.task, entry, results)
         entry.results = None
         if self._lineage.active and results is not None and self._lineage.made(command.task, entry):
-            return  # its arguments are kept for as long as it may have to run again
+            return  # the arguments stay pinned while the task may have to run again
         self._arguments.let_go(entry, command.task)
 
     def conclude(self, task: Task, entry: TaskEntry, results: list[wire.ReturnValue]) -> None:
-        """Writing the results was broken off: write those that are missing, and tell everybody of all."""
+        """Write the results whose writing was interrupted, and announce all of them again."""
         self._write_results(task, entry, results)
         entry.results = None
         self._arguments.let_go(entry, task)
 
     def creation_failed(self, entry: TaskEntry, value: wire.Value) -> None:
-        """A constructor ends with this error, of which nobody may ever hear by a call."""
+        """Record the error of a constructor: no call may ever report it."""
         self._actors.creation_failed(entry, value)
         self._unread_errors.constructor_failed(entry)
 
@@ -101,7 +101,7 @@ class Conclusions:
             self._lineage.stream_ended(task.task_id, entry, results[0].value)
 
     def _write_result(self, id: bytes, index: int, entry: TaskEntry, result: wire.ReturnValue) -> None:
-        """One result; of one that is there already everybody is told once more."""
+        """Write one result; a result that is written already is only announced again."""
         if index < entry.written:
             self._delivery.announce_again(id, entry.client_id)
         else:
@@ -110,14 +110,14 @@ class Conclusions:
             self._delivery.filled(id, filled, result.value, entry.client_id)
 
     def arrived(self, id: bytes, value: wire.Value) -> None:
-        """Some live task has it as an argument: it may have waited for it."""
+        """Handle the arrival of an object that is an argument of a task: tasks may wait for it."""
         if value.status == wire.OK:
             self._ready.append(id)
         else:
             self._fail_waiting(id, value)
 
     def _fail_waiting(self, id: bytes, value: wire.Value) -> None:
-        """An argument failed: so do the tasks that wait for it, with the same error."""
+        """Fail the tasks that wait for a failed argument, with the argument's error."""
         self._unread_errors.read([id])
         for task in self._scheduler.waiting_for(id):
             self.fail_for_argument(task, id, value)
@@ -134,7 +134,7 @@ class Conclusions:
         self._arguments.let_go(entry, task)
 
     def fail(self, command: FailTask) -> None:
-        """The task ends without having returned: its error takes the place of its results."""
+        """Write an error as the results of a task that ends without having returned."""
         task, entry = command.task, command.task.payload
         outcomes.note_failure(entry, command, time.time())
         self._ended(task)

@@ -1,4 +1,4 @@
-"""The functions and classes that drivers have defined: bytes, which workers get with the first task that needs them."""
+"""The functions and classes that drivers have defined, as bytes: workers get each with the first task that needs it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nbaccel.scheduling.terms import Terms
 
 
 class Functions:
-    """All of them, by key."""
+    """The code of all functions and classes, by key."""
 
     def __init__(self) -> None:
         self._by_key: dict[bytes, wire.DefineFunction] = {}
@@ -21,7 +21,7 @@ class Functions:
         self._of_job.setdefault(peer.job, set()).add(message.key)
 
     def teach(self, peer: Peer, terms: Terms) -> None:
-        """Put the terms and their functions into a worker's messages, unless it knows them."""
+        """Send the terms and their functions to a worker that does not know them."""
         if terms.number in peer.defined:
             return
         for key in terms.functions:
@@ -32,7 +32,7 @@ class Functions:
         peer.out.append(wire.DefineTemplate(terms.number, terms))
 
     def job_ended(self, job: int, still_used: Iterable[Terms]) -> None:
-        """Forget the code that nobody runs any more: a head may outlive many drivers."""
+        """Forget code that no task uses any more, because a head may outlive many drivers."""
         gone = self._of_job.pop(job, set())
         gone.difference_update(*self._of_job.values())
         for terms in still_used:

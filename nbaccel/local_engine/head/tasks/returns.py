@@ -1,4 +1,4 @@
-"""What workers say of the tasks that they run: the scheduler hears of a return once its devices have been looked at."""
+"""Messages of workers about the tasks that they run. The scheduler learns of a return after a look at its devices."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from nbaccel.scheduling.terms import TaskKind
 
 
 class Judge(Protocol):
-    """Who sees what a task has left on its devices."""
+    """The component that judges what a task has left on its devices."""
 
     def judge(self, worker: WorkerProcess, record: Any, done: wire.Done, then: Callable[[str], None]) -> None: ...
 
 
 class Returns:
-    """Hears them."""
+    """Handles the messages of workers about their tasks."""
 
     def __init__(
         self,
@@ -58,13 +58,13 @@ class Returns:
         self._tell = tell
         self._note = note
         self._leftovers = leftovers
-        self._filled = filled  # checks what a process says of the arena
+        self._filled = filled  # checks a process's statement about the arena
         self._creation_failed = creation_failed  # called with the entry and the error of a constructor
-        self._after_failure = after_failure  # looks whether the devices of a failed task are still there
+        self._after_failure = after_failure  # checks whether the devices of a failed task are still there
         self._changed = changed  # something is different from the last picture
 
     def handlers(self) -> dict[type, Handler]:
-        """What workers may say."""
+        """The messages that workers may send, with their handlers."""
         tell = self._tell
         return {
             wire.Done: self._done,
@@ -83,11 +83,11 @@ class Returns:
             self._write_down(worker, record.task.payload, message)
         else:
             for result in message.results:
-                self._objects.drop(result.value)  # nobody waits for it any more
+                self._objects.drop(result.value)  # nobody waits for the result any more
         if message.exiting:
             self._tell(ActorKillAsked(bytes(worker.running_actor or b""), True, why=failures.ENDED_ITSELF))
         if record is not None and record.hold is not None and record.hold.parts:
-            # Before the scheduler hears of it and gives the devices to the next.
+            # Before the scheduler learns of the return and gives the devices to the next task.
             self._look_at_devices(worker, record, message)
         else:
             self._returned(worker, message, "")
@@ -103,7 +103,7 @@ class Returns:
             self._creation_failed(entry, message.results[0].value)
 
     def _look_at_devices(self, worker: WorkerProcess, record: Any, message: wire.Done) -> None:
-        """Are they still there, where the task failed? Does its process keep their memory?"""
+        """Look whether a failed task's devices are still there, and whether its process keeps their memory."""
 
         def returned(why: str) -> None:
             self._returned(worker, message, why)
@@ -111,7 +111,7 @@ class Returns:
         def judge() -> None:
             try:
                 self._leftovers.judge(worker, record, message, returned)
-            except Exception as error:  # the task has returned all the same, and its devices are to come free
+            except Exception as error:  # the task has returned anyway, and its devices must become free
                 self._note(f"what {record.task.name} has left was not judged:\n{traceback.format_exc()}")
                 returned(f"the head failed to see what it kept of its devices: {error}")
 
@@ -121,7 +121,7 @@ class Returns:
             judge()
 
     def _returned(self, worker: WorkerProcess, message: wire.Done, retire: str) -> None:
-        """The scheduler hears of it, with why the process must end before anybody else gets its devices."""
+        """Tell the scheduler of a return; `retire` says why the process must end before others get its devices."""
         fall_back = message.note if message.fall_back else ""
         record = self._scheduler.task_record(message.task_id)
         again = message.retry and record is not None and record.task.retries_left != 0

@@ -1,4 +1,4 @@
-"""Tasks on their way to workers: devices are leased, arguments given, and the worker told all that it needs."""
+"""Sends tasks to workers: leases their devices, passes their arguments, and tells the worker all that it needs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Answer = Callable[[SendTask, Exception], None]
 
 
 class WorkerSetup:
-    """Tells a worker whose tasks it runs: the job, its paths and variables."""
+    """Tells a worker which job it serves, and the job's paths and variables."""
 
     def __init__(
         self,
@@ -43,10 +43,10 @@ class WorkerSetup:
         self._jobs = jobs
         self._environments = environments
         self._send = send
-        self._of_node = of_node  # variables that the processes of a virtual node have
+        self._of_node = of_node  # the variables of the processes of a virtual node
 
     def of(self, peer: Peer, worker: WorkerProcess, job_number: int) -> None:
-        """From now on this worker serves this job."""
+        """Make a worker serve this job from now on."""
         job = self._jobs[job_number]
         worker.setup_job = peer.job = job_number
         hello = job.hello
@@ -71,7 +71,7 @@ class WorkerSetup:
 
 
 class Sending:
-    """Carries out SendTask. `answer` is called with what is raised after the order itself has been carried out."""
+    """Carries out SendTask. `answer` is called with an error that occurs after the order's own call has returned."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class Sending:
         self.held = hold(self._transmit)
 
     def send(self, command: SendTask) -> None:
-        """Send a task to its worker, now or when its devices and arguments are there."""
+        """Send a task to its worker, now or once its devices and arguments are there."""
         task = command.task
         worker = self._workers.get(command.worker_id)
         if worker is None or worker.ended:
@@ -126,7 +126,7 @@ class Sending:
         self._send_leased(command)
 
     def _go_on(self, command: SendTask) -> None:
-        """The devices have been looked at: what is raised from here on is answered like anything of an order."""
+        """Continue after the look at the devices. An error from here on is answered like any error of an order."""
         try:
             self._send_leased(command)
         except Exception as error:
@@ -144,7 +144,7 @@ class Sending:
         task, terms, peer, submit = command.task, entry.terms, worker.peer, entry.submit
         if worker.setup_job != terms.job:
             self._setup.of(peer, worker, terms.job)
-        if terms.number not in peer.defined:  # asked here too: this spares every other task a call
+        if terms.number not in peer.defined:  # checked here too: this saves a call for every other task
             self._functions.teach(peer, terms)
         slots = [(place, id, self._give(id, peer.client_id, worker.refused)) for place, id in submit.slots]
         worker.refused.clear()

@@ -1,4 +1,4 @@
-"""Tasks that give their results one by one: each item goes to the reader, who tells the writer how far it is."""
+"""Streaming tasks: each item goes to the reader, and the reader tells the writer how many it has consumed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nbaccel.scheduling.terms import Task
 
 
 class StreamRelay:
-    """Passes items on, and ends."""
+    """Passes items and the ends of streams on to readers."""
 
     def __init__(
         self,
@@ -41,15 +41,15 @@ class StreamRelay:
         self._send = send
         self._tell = tell
         self._fill = fill
-        self._filled = filled  # checks what a process says of the arena
+        self._filled = filled  # checks a process's statement about the arena
         self._placed = placed  # called with an object and the node where it was made
 
     def of_clients(self) -> dict[type, Handler]:
-        """What drivers and workers may say."""
+        """The messages that drivers and workers may send, with their handlers."""
         return {wire.Consumed: self._consumed}
 
     def of_workers(self) -> dict[type, Handler]:
-        """What workers may say."""
+        """The messages that workers may send, with their handlers."""
         return {wire.Item: self._item}
 
     def _item(self, peer: Peer, message: wire.Item) -> None:
@@ -77,9 +77,9 @@ class StreamRelay:
         self._send(reader, wire.StreamItem(message.task_id, message.index, shown))
 
     def _item_again(self, peer: Peer, entry: TaskEntry, message: wire.Item) -> None:
-        """The task runs again and its reader has this one: it is of use only where its value was lost."""
+        """Take an item of a task that runs again: it is needed only if the reader's copy was lost."""
         if entry.terms.backpressure is not None:
-            self._send(peer, wire.Consumed(message.task_id, entry.consumed))  # this process has not heard of it
+            self._send(peer, wire.Consumed(message.task_id, entry.consumed))  # this process does not know the count yet
         id = return_id(message.task_id, message.index + 1)
         record = self._objects.records.get(id)
         if record is None or record.value is not None:
@@ -90,7 +90,7 @@ class StreamRelay:
             self._placed(id, peer.worker.node_id)
 
     def _consumed(self, peer: Peer, message: wire.Consumed) -> None:
-        """The reader of a stream tells its writer how far it is; -1: it has gone."""
+        """Tell the writer of a stream how many items its reader has consumed; -1: the reader has gone."""
         record = self._scheduler.task_record(message.task_id)
         if record is None:
             return
@@ -104,7 +104,7 @@ class StreamRelay:
             self._tell(CancelAsked(message.task_id))
 
     def end(self, task: Task, entry: TaskEntry, results: list[wire.ReturnValue]) -> None:
-        """The stream's reader gets the error, if there was one, as the last item; nothing the second time."""
+        """End a stream: an error becomes the reader's last item. A second call does nothing."""
         peer = self._peers.get(entry.client_id)
         if peer is None or entry.is_made_again or entry.stream_over:
             return

@@ -1,4 +1,4 @@
-"""Tasks that clients submit: their terms are learned once, their results promised, and the scheduler told."""
+"""Takes the tasks that clients submit: learns their terms once, promises their results, and tells the scheduler."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from nbaccel.views.question import Row
 
 
 class Failing(Protocol):
-    """Who writes the error of a task that never runs."""
+    """The component that writes the error of a task that never runs."""
 
     def fail_for_argument(self, task: Task, id: bytes, value: wire.Value) -> None: ...
 
 
 class SubmissionIntake:
-    """Hears them."""
+    """Handles submissions and cancellations."""
 
     def __init__(
         self,
@@ -58,14 +58,14 @@ class SubmissionIntake:
         self._tell = tell
         self._failing = failing
         self._fill = fill
-        self._read = read  # called with objects whose errors are known to somebody
+        self._read = read  # called with objects whose errors a client has seen
         self._actor_submitted = actor_submitted
         self._zygote_for = zygote_for  # the fork server of drivers with this prefix and interpreter
         self._is_shared = is_shared  # several notebooks may have a cell of the same name
         self._template_count = 0
 
     def handlers(self) -> dict[type, Handler]:
-        """What drivers and workers may say."""
+        """The messages that drivers and workers may send, with their handlers."""
         return {
             wire.DefineFunction: self._functions.define,
             wire.DefineTemplate: self._define_template,
@@ -74,7 +74,7 @@ class SubmissionIntake:
         }
 
     def answers(self) -> list[Row[Peer]]:
-        """What may be asked of tasks."""
+        """The questions about tasks, with their handlers."""
         return [CancelTask.answered_by(self._cancel)]
 
     def _cancel(self, peer: Peer, asked: CancelTask) -> None:
@@ -97,7 +97,7 @@ class SubmissionIntake:
         self._environments.learn(terms.environment, terms.runtime_env)
 
     def _cell(self, cell: str, job: Job | None) -> str:
-        """The cell as sentences name it: with its notebook where the head serves several."""
+        """The cell as messages name it, with its notebook if the head serves several."""
         return f"{cell} of {job.name}" if cell and job is not None and self._is_shared else cell
 
     def _submit(self, peer: Peer, message: wire.Submit) -> None:
@@ -128,7 +128,7 @@ class SubmissionIntake:
             self._tell(ArgumentFailed(task_id, entry.error_type == CANCELLED))
 
     def _look_at_arguments(self, message: wire.Submit) -> tuple[set[bytes] | None, tuple[bytes, wire.Value] | None]:
-        """(those that are not there, the first that is an error)."""
+        """The arguments of a submission: (the ids that are missing, the first one that is an error)."""
         missing: set[bytes] | None = None
         broken: tuple[bytes, wire.Value] | None = None
         for _place, id in message.slots:
@@ -142,7 +142,7 @@ class SubmissionIntake:
         return missing, broken
 
     def failed(self, peer: Peer, message: wire.Submit, error: Exception) -> None:
-        """The head could not take it: whoever waits for the results is told."""
+        """Write an error as the results of a task that the head could not take, so that nobody waits for them."""
         terms = peer.templates.get(message.template)
         value = failures.failed(
             "RaySystemError",

@@ -1,4 +1,4 @@
-"""Orders that could not be carried out. Each gets an answer all the same, so that nobody waits and nothing stays taken.
+"""Answers orders that could not be carried out, so that nobody waits and no resource stays taken.
 
 ```
   the act raised ── SendTask ──────────► its task has returned with an error; sent ahead of time: it is given back
@@ -8,11 +8,11 @@
                  ├─ ReleaseDevices, ActorChanged, GroupChanged, WakeAt ► once more
                  └─ RecallTasks ───────► the worker gives nothing back
 ```
-Acts that are done once more may be begun twice: what the first try has done is not done again. Interrupts and warnings
-need no answer: they are noted, and the scheduler kills what ignores an interrupt.
+An act that is repeated skips the steps that its first try has finished. Interrupts and warnings need no answer: they
+are noted, and the scheduler kills a worker that ignores an interrupt.
 
-The scheduler has booked what it ordered, and learns from events alone. So an order without an answer would keep a task
-running, and its resources taken, for as long as the head lives.
+The scheduler has booked each order, and learns from events alone. An order without an answer would therefore keep a
+task running, and its resources taken, for as long as the head lives.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class UnmetOrders:
-    """The answers."""
+    """Turns a failed order into the event that the scheduler expects."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class UnmetOrders:
         self._until_done = until_done
         self._note = note
         self._act = act  # carries out a command, or raises
-        self._forget = forget  # a task that waits for its arguments is not sent any more
+        self._forget = forget  # cancels the sending of a task that waits for its arguments
         self._answers: dict[type, Callable[[Any, str], None]] = {
             do.SendTask: self._not_sent,
             do.StartWorker: lambda c, why: workers.cannot_start(c.worker_id, f"could not be started: {why}"),
@@ -74,7 +74,7 @@ class UnmetOrders:
         }
 
     def answer(self, command: do.Command, error: Exception) -> None:
-        """Called where the exception is caught."""
+        """Answer a failed order; called where the exception is caught."""
         answer = self._answers.get(type(command))
         if answer is not None:
             self._until_done(lambda: answer(command, _in_words(error)))
@@ -84,7 +84,7 @@ class UnmetOrders:
         self._act(command)
 
     def _not_sent(self, command: do.SendTask, why: str) -> None:
-        """Its worker has not been given the task: handing it over is the last step of the act."""
+        """Answer a SendTask that failed: its worker has not got the task, because sending it is the last step."""
         task = command.task
         self._forget(command)
         if task.kind is TaskKind.TASK and not command.first:
@@ -100,7 +100,7 @@ class UnmetOrders:
         self._tell(TaskReturned(command.worker_id, task.task_id, failed=True, retire=retire))
 
     def _not_concluded(self, command: do.FinishTask | do.FailTask, why: str) -> None:
-        """Once more, from where it stopped; an error takes the place of results that cannot be written."""
+        """Write the results again from where writing stopped; a result that cannot be written becomes an error."""
         try:
             self._act(command)
         except Exception:
