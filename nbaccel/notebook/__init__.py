@@ -1,4 +1,4 @@
-"""nbaccel at home in the notebook: what IPython users type and see.
+"""The notebook's side of nbaccel: the magics that IPython users type, and the views that they see.
 
     %accel_init num_gpus=2                     a person at a cell
             │

@@ -1,4 +1,4 @@
-"""Who used the devices: the history's accounting as a table, with how long each device stood idle."""
+"""The history's accounting as tables: who used the devices, and how long each device was idle."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLUMNS = ["Runs", "Failed", "Took in all", "Device seconds"]
 
 
 def accounting_view(answer: AccountingAnswer) -> View:
-    """By function, by cell and by device; the largest first."""
+    """The accounting by function, by cell and by device, largest first."""
     if not answer.functions:
         empty = parts.empty("Nothing has run yet. A remote function that is called makes a run:", "f.remote()")
         return View("Nothing has run yet.", parts.box([empty]))
@@ -42,7 +42,7 @@ def total(answer: AccountingAnswer) -> str:
 
 
 def idle(row: DeviceAccount, now: float) -> str:
-    """The share of the time since the device was known in which nobody here held it: "40 %"."""
+    """The share of the time since a device is known in which nobody here held it: "40 %"."""
     known_s = now - row.since
     return f"{max(1 - row.held_seconds / known_s, 0.0) * 100:.0f} %" if known_s > 0 else "unknown"
 

@@ -1,4 +1,4 @@
-"""The answers of `explain` and `probe` as HTML: what was asked about, its state, and the sentence."""
+"""The answers of `explain` and `probe` as HTML: the subject, its state, and the sentence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOTHING_WAITS = "No task waits."
 
 
 def explanations(answers: Sequence[Explanation]) -> Html:
-    """One row for each; those of one name that wait for one reason are one row with their number."""
+    """A row for each explanation; equal names with equal reasons share a row, with their number."""
     if not answers:
         return parts.empty(NOTHING_WAITS)
     numbers = Counter(_alike(answer) for answer in answers)
@@ -24,7 +24,7 @@ def explanations(answers: Sequence[Explanation]) -> Html:
 
 
 def sentences(answers: Sequence[Explanation]) -> list[str]:
-    """The same as text: equal sentences once, with their number."""
+    """The explanations as text: equal sentences once, with their number."""
     numbers = Counter(answer.sentence for answer in answers)
     return [f"{said} (× {number})" if number > 1 else said for said, number in numbers.items()] or [NOTHING_WAITS]
 

@@ -1,4 +1,4 @@
-"""One line of text after a magic becomes checked keywords, or one line that says what is wrong with it.
+"""Turns the line of text after a magic into checked keywords, or into one line that says what is wrong.
 
 Both forms of every option are understood: `num_gpus=2` and `--num-gpus 2`; a switch alone is true: `--restart`. Quotes
 and brackets keep spaces together: `name="my run"`, `resources={"TPU": 2}`.
@@ -17,7 +17,7 @@ _OPENING = {"{": "}", "[": "]", "(": ")"}
 
 
 class TypingMistake(ValueError):
-    """The line after a magic cannot be understood; the message is one line and says what to write."""
+    """The line after a magic is wrong; the message is one line and says what to write."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a notebook gives the engine, with or without `%load_ext`: the running cell, a way back for output and errors."""
+"""Connects a notebook with the engine, with or without `%load_ext`: the running cell, output and errors."""
 
 from __future__ import annotations
 

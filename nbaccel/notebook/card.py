@@ -1,4 +1,4 @@
-"""The cluster card: what `init()` and `%accel_status` show, as text and as HTML, drawn from a snapshot alone."""
+"""The cluster card that `init()` and `%accel_status` show, as text and as HTML, drawn from a snapshot alone."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def mimebundle(snapshot: Snapshot) -> dict[str, str]:
 
 
 def mimebundle_at(snapshot: Snapshot) -> dict[str, str]:
-    """The card with the moment that it shows: it may be saved, and read, long after."""
+    """The card with its time, because a saved card may be read long after."""
     said = f"as of {wording.moment(snapshot.time)}"
     return {"text/plain": f"{text(snapshot)}\n{said}", "text/html": html(snapshot, said)}
 
 
 def last_mimebundle(snapshot: Snapshot, *, left: bool = False) -> dict[str, str]:
-    """The card of a cluster that is over, or that this notebook has `left`: what it had and what came of its tasks."""
+    """The card of a cluster that has ended, or that this notebook has `left`: its devices and the ends of its tasks."""
     head, devices = _last_lines(snapshot, left), _last_devices(snapshot)
     alerts = [alert.message for alert in snapshot.alerts]
     lines = [*head, "", tables.as_text(devices)] if devices.rows else head
@@ -49,7 +49,7 @@ def _had(snapshot: Snapshot) -> str:
 
 
 def _last_devices(snapshot: Snapshot) -> tables.Table:
-    """Which there were; nobody holds them any more."""
+    """The devices that there were, without holders."""
     free = [msgspec.structs.replace(row, holders=[], free_reason="", metrics=None) for row in snapshot.devices]
     table = tables.devices(msgspec.structs.replace(snapshot, devices=free))
     return tables.without_columns(table, {"State", "In use", "Held by", "Memory"})
@@ -78,7 +78,7 @@ def text(snapshot: Snapshot) -> str:
 
 
 def html(snapshot: Snapshot, said: str = "") -> str:
-    """The card as HTML, with a quiet last line: complete in itself, true when it is saved, without a script."""
+    """The card as HTML, with a quiet last line. It needs no script and stays correct when it is saved."""
     return parts.box(
         [
             parts.header(tables.busy(snapshot), tables.counted(snapshot), tables.headline(snapshot)),
@@ -93,7 +93,7 @@ def html(snapshot: Snapshot, said: str = "") -> str:
 
 
 def _waiting_lines(snapshot: Snapshot) -> list[str]:
-    """Why tasks wait, once for those that are alike, and how many more there are."""
+    """Why tasks wait: one line for alike tasks, and how many more tasks wait."""
     untold = tables.waiting_untold(snapshot, snapshot.alerts)
     told = sum(number for _, number in tables.waiting_alike(snapshot)) - sum(number for _, number in untold)
     groups = untold[:WAITING_SHOWN]

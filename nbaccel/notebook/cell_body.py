@@ -1,4 +1,4 @@
-"""A cell's text as the body of a task: what it reads of the notebook is sent along, what it assigns can come back.
+"""A cell's text as the body of a task: the notebook's names that it reads travel along, its own names can come back.
 
 ```
   notebook                                worker
@@ -17,11 +17,11 @@ from nbaccel.notebook.cell_run import Body
 
 
 class BodySyntaxError(SyntaxError):
-    """The body is no Python; shown as IPython shows that of any cell."""
+    """The body is no valid Python; IPython shows this error as for any cell."""
 
 
 def prepare(code: str, filename: str, namespace: Mapping[str, Any], *, keep: bool, item: str = "") -> Body:
-    """Finds what the code reads of the notebook's `namespace`; with `keep`, what it assigns is sent back.
+    """Finds the names of `namespace` that the code reads; with `keep`, the names that it assigns are sent back.
 
     Raises BodySyntaxError. `item` is a name that the body is given for each run.
     """
@@ -46,7 +46,7 @@ def prepare(code: str, filename: str, namespace: Mapping[str, Any], *, keep: boo
 
 
 def _assigned(tree: ast.Module) -> set[str]:
-    """Names that stand for something new once the code has run; imports are left out, since a notebook can import."""
+    """The names that the code assigns; imports are left out, because the notebook can import them itself."""
     found: set[str] = set()
     pending: list[ast.AST] = list(tree.body)
     while pending:

@@ -1,4 +1,4 @@
-"""What `%%accel --each` goes through: an expression of the notebook's names, or one line that says what is wrong."""
+"""The items of `%%accel --each`: an expression of the notebook's names, or one line that says what is wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from IPython.core.error import UsageError
 
 
 def items(expression: str, variables: Mapping[str, Any], evaluate: Callable[[str], Any]) -> list[Any]:
-    """All items of the expression's value. What the user's own code raises while it is read is raised as it is.
+    """All items of the expression's value. An exception of the user's own code is raised unchanged.
 
     Raises UsageError for an expression that is no Python, for an unknown name, and for a value that has no items.
     """

@@ -1,4 +1,4 @@
-"""`%%accel` and `%%accel_time`: the cell's body runs as a task on a device, and shows in the notebook what it shows."""
+"""`%%accel` and `%%accel_time`: run the cell's body as a task on a device, and show its output in the notebook."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OWN = frozenset(option.name for option in options.CELL)
 
 @magics_class
 class CellMagics(Magics):
-    """Cells that run as tasks."""
+    """The magics whose cells run as tasks."""
 
     shell: InteractiveShell
 
@@ -118,7 +118,7 @@ class CellMagics(Magics):
 
     @staticmethod
     def _say_what_is_covered(asked: dict[str, Any], body: Body) -> None:
-        """-o names all that the cell leaves; a variable of that name, which the cell assigns, is inside of it."""
+        """Tell the user when -o binds a name that the cell assigns too: that variable is inside of the outcome."""
         name = asked.get("o")
         if name is not None and name in (body.wants or ()):
             one = f"{name}[0]" if "each" in asked else name
@@ -132,7 +132,7 @@ class CellMagics(Magics):
 
 
 class CellTasksFailed(RayError):
-    """Several tasks of one cell failed; `errors` has each one's error, `outcomes` what the others left."""
+    """Several tasks of one cell failed: `errors` are theirs, `outcomes` are those of the other tasks."""
 
     def __init__(self, errors: list[RayError], outcomes: list[Outcome], total: int) -> None:
         super().__init__(f"{len(errors)} of {total} tasks failed.")
@@ -141,7 +141,7 @@ class CellTasksFailed(RayError):
 
 
 def _who_cannot_be_sent(body: Body) -> str:
-    """The notebook's variable that stays, which an engine's own words name as a part of our record."""
+    """The notebook's variable that cannot be pickled; an engine's own message blames our record around it."""
     for name, value in body.reads.items():
         try:
             cloudpickle.dumps(value)
@@ -153,14 +153,14 @@ def _who_cannot_be_sent(body: Body) -> str:
 
 
 def _let_it_travel() -> None:
-    """A node of a Ray cluster may have neither nbaccel nor IPython: what runs the body goes along with it."""
+    """Send the code that runs the body along with it: a Ray node may have neither nbaccel nor IPython."""
     ray = sys.modules.get("ray")
     if ray is not None:
         ray.cloudpickle.register_pickle_by_value(cell_run)
 
 
 def _wait(refs: list[Any], timeout_s: float | None) -> list[Outcome]:
-    """The outcomes; past the timeout the tasks are cancelled, since nobody waits for them any more.
+    """Wait for the outcomes. After the timeout the tasks are cancelled, because nobody waits for them any more.
 
     Raises the error of the task that failed, or CellTasksFailed for several.
     """
@@ -207,7 +207,7 @@ def _publish(outcome: Outcome) -> None:
 
 
 def timing_view(wall_s: float, row: TaskRow | None, in_all: str = "") -> view.View:
-    """How long a task took, and what it used; `in_all` says what the whole cluster has used."""
+    """How long a task took and what it used; `in_all` is the use of the whole cluster."""
     said = timing(wall_s, row)
     shown = [parts.paragraph(parts.words(said, strong=True)), parts.note(in_all) if in_all else parts.NOTHING]
     return view.View("\n".join(filter(None, (said, in_all))), parts.box(shown))

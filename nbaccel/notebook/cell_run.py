@@ -1,7 +1,7 @@
-"""A cell's body in the worker: it runs as a cell does, in a namespace of its own, and what it shows is collected.
+"""Runs a cell's body in a worker as a cell runs, in its own namespace, and collects what the body shows.
 
-This module travels by itself to nodes that have neither nbaccel nor IPython, so it imports the standard library only;
-where IPython is there, it shows things as IPython does.
+This module travels alone to nodes that may have neither nbaccel nor IPython, so it imports the standard library only.
+On a node with IPython it shows values as IPython does.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Body:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a body left: `outcome.loss` is the name `loss` that it assigned, `outcome.result` its last line's value."""
+    """The results of a body: `outcome.loss` is the name `loss` that it assigned, `outcome.result` its last value."""
 
     names: dict[str, Any] = field(default_factory=dict)
     shown: list[Bundle] = field(default_factory=list)
@@ -93,7 +93,7 @@ def accel(body: Body, given: dict[str, Any] | None = None) -> Outcome:
 
 
 def _execute(body: Body, namespace: dict[str, Any]) -> Any:
-    """Runs all, and gives the value of a last line that is an expression, as a cell shows it."""
+    """Runs the body; returns the value of its last line if that is an expression, as a cell shows it."""
     tree = ast.parse(body.code, body.filename)
     last = tree.body[-1] if tree.body else None
     shows = isinstance(last, ast.Expr) and not body.code.rstrip().endswith(";")
@@ -112,7 +112,7 @@ def _execute(body: Body, namespace: dict[str, Any]) -> Any:
 
 
 def _run(code: types.CodeType, namespace: dict[str, Any], runner: asyncio.Runner) -> Any:
-    """Runs it; where it awaits, in the runner's loop, as a notebook does."""
+    """Runs the code; code that awaits runs in the runner's event loop, as in a notebook."""
     if code.co_flags & inspect.CO_COROUTINE:
         return runner.run(_awaited(eval(code, namespace)))
     return eval(code, namespace)
@@ -123,7 +123,7 @@ async def _awaited(coroutine: Any) -> Any:
 
 
 class _Shell:
-    """IPython's own, with what it displays taken into `shown`."""
+    """IPython's own shell; `shown` collects what it displays."""
 
     def __init__(self) -> None:
         from IPython.core.interactiveshell import InteractiveShell
@@ -159,7 +159,7 @@ class _Shell:
         self.shown.append(self._shell.display_formatter.format(value))  # type: ignore[no-untyped-call]
 
     def show_figures(self) -> None:
-        """The figures that the body drew and did not show, as a notebook does at the end of a cell."""
+        """Shows the figures that the body drew but did not show, as a notebook does at the end of a cell."""
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot is None:
             return
@@ -172,7 +172,7 @@ class _Shell:
 
 
 class _PlainScreen:
-    """Where IPython is not installed: values show what their own `_repr_html_` and the like say."""
+    """The screen without IPython: values show their own `_repr_html_` and similar forms."""
 
     def __init__(self) -> None:
         self.shown: list[Bundle] = []
@@ -188,7 +188,7 @@ class _PlainScreen:
         )
 
     def display(self, *values: Any, **options: Any) -> None:
-        """Stands for IPython's function of that name."""
+        """Replaces IPython's function of this name."""
         self.shown += [_bundle(value) for value in values]
 
     show_result = display
@@ -206,7 +206,7 @@ class _PlainScreen:
 
 
 def _bundle(value: Any) -> Bundle:
-    """A value in every form that it has."""
+    """A value in all of its display forms, by MIME type."""
     data: dict[str, Any] = {"text/plain": repr(value)}
     for mime, name in _SHOWN_BY.items():
         if not isinstance(value, type) and callable(getattr(type(value), name, None)):

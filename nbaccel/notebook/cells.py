@@ -1,8 +1,8 @@
-"""Which cell runs now: every task carries the answer, so that views name it and its output finds the way back.
+"""Finds the running cell. Every task carries it, so that views can name it and its output goes under it.
 
-A submission asks for it, thousands of times a second, so an answer is a look at the stack down to the cell and into a
-dictionary: a microsecond. The parent is the header of the message that ran the cell; the rest of nbaccel passes it on
-unread.
+Every submission asks for the cell, thousands of times a second. The answer is a walk of the stack down to the cell and
+a look into a dictionary: one microsecond. The parent is the header of the message that ran the cell; the rest of
+nbaccel passes it on unread.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HEADER_KEYS = ("msg_id", "session", "username", "msg_type", "version")
 
 
 class CellWatch:
-    """Knows the running cell of one shell."""
+    """The running cell of one shell."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
@@ -31,7 +31,7 @@ class CellWatch:
         self.started(None)
 
     def started(self, info: Any) -> None:
-        """IPython's `pre_run_cell`: from now on, it is this cell."""
+        """Take note of a new running cell; IPython's `pre_run_cell` calls this."""
         # Silent executions, such as a front end's own questions, have no number.
         numbered = info is None or getattr(info, "store_history", True)
         # From the history, which has a cell's text once it runs: execution_count counts on before or after this event,
@@ -43,7 +43,7 @@ class CellWatch:
         self._by_line = {0: (self._label, self._parent)}
 
     def parent(self) -> bytes:
-        """Of the messages of the running cell."""
+        """The parent of the running cell's messages."""
         return self._parent
 
     def source(self) -> tuple[str, bytes]:
@@ -56,7 +56,7 @@ class CellWatch:
 
 
 def install(shell: InteractiveShell) -> CellWatch:
-    """Makes `shell` the one whose cells are named; a second call gives the watch that is there."""
+    """Watches the cells of `shell`; a second call returns the existing watch."""
     watch = shell.__dict__.get("_nbaccel_cell_watch")
     if not isinstance(watch, CellWatch):
         watch = CellWatch(shell)
@@ -67,7 +67,7 @@ def install(shell: InteractiveShell) -> CellWatch:
 
 
 def _line_in_cell(frame: FrameType | None) -> int:
-    """The line of the cell, not of a function that it calls; 0 where no cell is on the stack (another thread)."""
+    """The line of the cell itself, not of a function that it calls; 0 if no cell is on the stack (another thread)."""
     while frame is not None:
         # A cell's own code is a module whose globals are the notebook's; imported modules have a __file__.
         if frame.f_code.co_name == "<module>" and "_ih" in frame.f_globals:

@@ -1,4 +1,4 @@
-"""Tab after a magic of ours: the keys it takes, and after `=` the values; nobody is asked, so it costs microseconds."""
+"""Tab after one of our magics: its keys, and after `=` their values. It asks no process, so it costs microseconds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def install(ipython: InteractiveShell) -> None:
 
 @context_matcher()  # type: ignore[untyped-decorator]
 def magic_options(context: CompletionContext) -> SimpleMatcherResult:
-    """Completes `%accel_… key=value`; silent, and in nobody's way, on every other line."""
+    """Completes `%accel_… key=value`; returns nothing on every other line."""
     line = context.text_until_cursor.split("\n")[-1]
     magic, _, typed = line.lstrip().partition(" ")
     options = MAGICS.get(magic.lstrip("%"))
@@ -49,7 +49,7 @@ def magic_options(context: CompletionContext) -> SimpleMatcherResult:
 def _candidates(
     current: str, before: list[str], free: list[Option], options: Iterable[Option]
 ) -> tuple[str, list[str]]:
-    """The part of the text that is completed, and what it may become."""
+    """The part of the text to complete, and its possible completions."""
     table = {option.name: option for option in options}
     key, equals, value = current.partition("=")
     if equals:
@@ -64,7 +64,7 @@ def _candidates(
 
 
 def _tasks(magic: str) -> list[str]:
-    """Ids in the last picture that was shown, and variables of the notebook that stand for what the magic takes."""
+    """The ids in the last picture that was shown, and the notebook's variables that hold what the magic takes."""
     picture = views.last_seen() if api.is_initialized() else None
     rows = picture.tasks if picture is not None else []
     over = tables.ENDED if magic == "accel_cancel" else ()
@@ -77,7 +77,7 @@ def _tasks(magic: str) -> list[str]:
 
 
 def _variables() -> dict[str, Any]:
-    """What the notebook has named, without IPython's own."""
+    """The notebook's own variables, without those of IPython."""
     shell = get_ipython()
     if shell is None:
         return {}

@@ -66,7 +66,7 @@ def _named(series: Series) -> Html:
 
 
 def _rows(known: Sequence[Series]) -> list[list[Html]]:
-    """Every curve at a few moments, the last among them; a curve without a point there says nothing."""
+    """Every curve at a few values of x, the last one included; a curve without a point there has an empty cell."""
     values = [dict(each.known()) for each in known]
     moments = sorted({x for each in values for x in each})
     count = min(TABLE_ROWS, len(moments))
@@ -78,12 +78,12 @@ def _rows(known: Sequence[Series]) -> list[list[Html]]:
 
 
 def number(value: float) -> str:
-    """A reading with four digits that count: "0.03217", "12500"."""
+    """A reading with four significant digits: "0.03217", "12500"."""
     return f"{value:.4g}" if abs(value) < 1e4 or abs(value) >= 1e9 else f"{value:.0f}"
 
 
 def ticks(low: float, high: float, count: int = _TICKS) -> list[float]:
-    """Round numbers within these bounds, about so many; the one bound where both are equal."""
+    """About `count` round numbers within these bounds; the bound itself if both are equal."""
     if not high > low:
         return [low]
     rough = (high - low) / count
@@ -133,7 +133,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def _line(series: Series, at_x: Callable[[float], float], at_y: Callable[[float], float]) -> str:
-    """Its runs between gaps; a single point is a dot."""
+    """A polyline for each stretch between gaps; a single point becomes a dot."""
     runs: list[list[tuple[float, float]]] = [[]]
     for x, y in series.points:
         if y is None or not math.isfinite(y) or not math.isfinite(x):

@@ -12,7 +12,7 @@ from nbaccel.notebook.options import documented
 
 @magics_class
 class DashboardMagics(Magics):
-    """Look at the cluster, live."""
+    """The magic that shows the cluster live."""
 
     shell: InteractiveShell
 

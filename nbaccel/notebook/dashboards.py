@@ -1,4 +1,4 @@
-"""`nbaccel.dashboard()`: the live cockpit where the notebook can show one, the static card everywhere else."""
+"""`nbaccel.dashboard()`: the live cockpit if the notebook can show it, otherwise the static card."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _cockpit: Cockpit | None = None  # one for each kernel
 
 
 def dashboard() -> Any:
-    """What every device does and for which cell, live; the last line of a cell shows it.
+    """The live view of every device and its cell; as the last line of a cell it is shown.
 
-    Needs `pip install nbaccel[lab]`; without it, or without a front end, it is the card of this moment.
+    Needs `pip install nbaccel[lab]`; without it, or without a front end, this is the card of now.
     """
     return shown(details=True)
 
 
 def shown(*, details: bool) -> Any:
-    """Something to display: the cockpit with its tabs or in its compact form, or the card."""
+    """The object to display: the cockpit with its tabs or in its compact form, or the card."""
     global _cockpit
     if not api.is_initialized() or not can_be_live():
         return views.status()
@@ -45,9 +45,9 @@ def shown(*, details: bool) -> Any:
 
 
 def can_be_live() -> bool:
-    """Whether a widget would reach anybody.
+    """Whether a front end can show a widget.
 
-    A kernel whose front end cannot be asked for input is being run by a program (nbconvert, papermill): what it saves
+    A kernel whose front end cannot be asked for input is run by a program (nbconvert, papermill). The saved output
     must be complete without a kernel, and a saved widget is not.
     """
     if importlib.util.find_spec("anywidget") is None:

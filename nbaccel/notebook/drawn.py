@@ -1,7 +1,7 @@
-"""What the cockpit gets of a snapshot: the fields that it draws, those at their default left out.
+"""The part of a snapshot that the cockpit gets: the fields that it draws, without those at their defaults.
 
-The records have the snapshot's own names, so a page reads an observer's whole snapshot alike. What repeats is sent
-once: a reason that many tasks share, the only node's id. Eight devices and twenty tasks stay under 8 KB, so that a
+The records have the snapshot's own names, so a page can read an observer's whole snapshot too. Repeated values are
+sent once: a reason that many tasks share, the only node's id. Eight devices and twenty tasks stay under 8 KB, so that a
 whole picture can be sent at every change.
 """
 
@@ -162,7 +162,7 @@ def of_snapshot(snapshot: Snapshot) -> Drawn:
 
 
 class FoundDrawn(msgspec.Struct, omit_defaults=True):
-    """What passes a filter, as a page draws it."""
+    """The tasks that pass a filter, as a page draws them."""
 
     key: str  # what was asked
     tasks: list[DrawnTask]
@@ -171,7 +171,7 @@ class FoundDrawn(msgspec.Struct, omit_defaults=True):
 
 
 def of_found(found: FoundTasks, key: str, own_job: int) -> FoundDrawn:
-    """The rows that were asked for, as those of a picture."""
+    """The rows that a filter found, in the form of a picture's rows."""
     tasks = msgspec.convert(found.rows, list[DrawnTask], from_attributes=True)
     reasons: dict[str, int] = {}
     for task in tasks:
@@ -181,7 +181,7 @@ def of_found(found: FoundTasks, key: str, own_job: int) -> FoundDrawn:
 
 
 def _name_subjects(drawn: Drawn, snapshot: Snapshot) -> list[str]:
-    """Tells holders of whose function or class they are, where that is not their name; gives all, in order."""
+    """Sets each holder's function or class where it differs from the name; returns all subjects, in order."""
     subjects = {row.task_id: palette.subject(row.name, row.function, row.kind) for row in snapshot.tasks}
     subjects |= {row.actor_id: row.class_name for row in snapshot.actors}
     for device in drawn.devices:
@@ -193,7 +193,7 @@ def _name_subjects(drawn: Drawn, snapshot: Snapshot) -> list[str]:
 
 
 def _name_strangers(drawn: Drawn, own_job: int) -> None:
-    """The notebook's own rows say nothing of whose they are."""
+    """Keep the job only in rows of other notebooks; the notebook's own rows name none."""
     drawn.jobs = [job for job in drawn.jobs if job.number != own_job]  # all others: those found later may be theirs
     strangers = {job.number for job in drawn.jobs}
     holders = [holder for device in drawn.devices for holder in device.holders]
@@ -240,7 +240,7 @@ def _shown(quantities: dict[str, float]) -> dict[str, float]:
 
 
 def to_json(drawn: Drawn) -> str:
-    """What is sent: a large picture by columns, and with fewer rows of ended tasks where it is large all the same."""
+    """The JSON to send. A large picture goes by columns, and loses rows of ended tasks if it is still too large."""
     if len(drawn.devices) + len(drawn.tasks) <= FEW_ROWS:
         return msgspec.json.encode(drawn).decode()
     sent = msgspec.to_builtins(drawn)
@@ -256,14 +256,14 @@ def to_json(drawn: Drawn) -> str:
 
 
 def _without(tasks: list[dict[str, object]], number: int) -> list[dict[str, object]]:
-    """So many rows fewer: first of those that ended, the oldest first; views count them all the same."""
+    """The picture with fewer task rows: the oldest ended ones go first. The counts stay."""
     order = sorted(range(len(tasks)), key=lambda place: (tasks[place]["state"] in ENDED, place))
     kept = set(order[: max(len(tasks) - number, 0)])
     return [task for place, task in enumerate(tasks) if place in kept]
 
 
 def difference_key(drawn: Drawn) -> bytes:
-    """Equal for two pictures that look the same: number and time do not show, nor do the sensors' small changes."""
+    """A key that is equal for pictures that look the same, whatever their number, time and small sensor changes."""
     seq, time, metrics = drawn.seq, drawn.time, [device.metrics for device in drawn.devices]
     drawn.seq, drawn.time = 0, 0.0
     for device in drawn.devices:
@@ -276,13 +276,13 @@ def difference_key(drawn: Drawn) -> bytes:
 
 
 def without_metrics(drawn: Drawn) -> Drawn:
-    """The same, unmeasured."""
+    """The picture without metrics of devices."""
     devices = [msgspec.structs.replace(device, metrics=None) for device in drawn.devices]
     return msgspec.structs.replace(drawn, devices=devices)
 
 
 def _rounded(metrics: DrawnMetrics | None) -> DrawnMetrics | None:
-    """To what a bar can show; temperature and power always move a little and are no news by themselves."""
+    """Metrics rounded to the resolution of a bar; temperature and power always vary a little and count as unchanged."""
     if metrics is None:
         return None
     used = metrics.memory_used_bytes
@@ -295,7 +295,7 @@ def _rounded(metrics: DrawnMetrics | None) -> DrawnMetrics | None:
 
 
 def is_busy(drawn: Drawn) -> bool:
-    """Whether anything of this cluster runs, waits or holds a device."""
+    """Whether a task or an actor of this cluster runs, waits or holds a device."""
     return any(number for state, number in drawn.counts.items() if state not in ENDED) or any(
         device.holders for device in drawn.devices
     )

@@ -1,6 +1,6 @@
-"""Values that only IPython's history still holds (`Out[7]`, `_`, `_7`): the first to leave memory when it gets tight.
+"""Values that only IPython's history still holds (`Out[7]`, `_`, `_7`): they leave memory first when it is full.
 
-They are never freed under the user's hands: what the history names can still be got, from disk if need be.
+Such a value is never freed: the user can still get it by its name in the history, from disk if need be.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OURS = 3  # getrefcount's argument, the loop's variable, and the list that the 
 
 
 def refs_of_history_alone(shell: InteractiveShell) -> list[ObjectRef[Any]]:
-    """Refs that no variable and no object of the user's holds."""
+    """The refs that no variable and no object of the user holds."""
     outputs = shell.user_ns.get("Out") or {}
     names = (*_SHORT_NAMES, *(f"_{number}" for number in outputs))
     held: dict[int, int] = {}
@@ -33,7 +33,7 @@ def refs_of_history_alone(shell: InteractiveShell) -> list[ObjectRef[Any]]:
 
 
 class History:
-    """Tells the engine after each cell."""
+    """Tells the engine about such refs after each cell."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell

@@ -1,4 +1,4 @@
-"""The Stop button where the engine cannot see it: at the end of an awaiting cell, and pressed again when nothing runs.
+"""The Stop button when the engine cannot see it: while a cell awaits, and for a second press when no cell runs.
 
 ipykernel ignores SIGINT between cells. For the few seconds in which a second press means "force", a handler of ours
 takes its place; it is put back as soon as the next cell starts or the time is over.
@@ -39,7 +39,7 @@ class StopWatch:
             _write_signals_to(self._pipe)  # a cell that took an asyncio handler for a signal off has undone it
 
     def let_signals_wake_the_kernel(self) -> None:
-        """Of the kernel's main thread; where others have asked for signals' bytes already, they wake it."""
+        """Write signals into a pipe that wakes the main thread, unless other code has taken the wakeup descriptor."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -64,7 +64,7 @@ class StopWatch:
             self._listen_when_idle()
 
     def _listen_when_idle(self) -> None:
-        """Once the kernel has put its own handler back, after this cell's reply."""
+        """Listen for a second press once the kernel has restored its own handler, after this cell's reply."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -88,7 +88,7 @@ class StopWatch:
 
 
 def _write_signals_to(writer: int) -> bool:
-    """Unless somebody else has asked for them."""
+    """Have Python write signals into this pipe; False if other code has its own pipe for them."""
     before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     if before not in (-1, writer):
         signal.set_wakeup_fd(before)
@@ -114,7 +114,7 @@ def _watch(reader: int, loop: asyncio.AbstractEventLoop, rouses: bool) -> None:
 
 
 def install(shell: InteractiveShell) -> StopWatch:
-    """Watch this shell's cells; a second call gives the watch that is there."""
+    """Watch this shell's cells; a second call returns the existing watch."""
     watch = shell.__dict__.get("_nbaccel_stop_watch")
     if not isinstance(watch, StopWatch):
         watch = StopWatch()

@@ -1,7 +1,7 @@
 """`%accel_init`, `%accel_status`, `%accel_devices`, `%accel_shutdown`: first contact with a cluster.
 
-A magic reads its line by the table in `options`, calls one public function and shows a view. A mistake in the line, and
-what the cluster refuses, is one line of text; a traceback means a bug of ours.
+A magic reads its line by the table in `options`, calls one public function and shows a view. A mistake in the line and
+a refusal of the cluster are one line of text; a traceback means a bug of ours.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nbaccel.views import sessions
 
 
 def register(ipython: InteractiveShell) -> None:
-    """What `%load_ext nbaccel` does: magics, completion, cells that are known. A second call changes nothing."""
+    """Register magics, completion and the watch of cells, for `%load_ext nbaccel`. A second call changes nothing."""
     ipython.register_magics(ClusterMagics, TaskMagics, CellMagics, DashboardMagics)
     completion.install(ipython)
     mistyped_magics.install(ipython)

@@ -1,6 +1,6 @@
-"""After IPython has refused a line: which magic of ours was probably meant, or the manual that was asked for.
+"""After IPython refuses a line: names the nbaccel magic that was probably meant, or shows the requested manual.
 
-IPython looks magics up by itself, so a mistyped name never reaches us; the error of the cell tells it afterwards.
+IPython looks magics up itself, so a mistyped name never reaches us; we learn of it from the cell's error.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _explain(shell: InteractiveShell, result: Any) -> None:
 
 
 def suggestion(refusal: str) -> str:
-    """ "Did you mean %accel_init?" for IPython's words on a magic that it does not know; "" where nothing is near."""
+    """ "Did you mean %accel_init?" for IPython's message about an unknown magic; "" if no name is near."""
     found = _NOT_FOUND.search(refusal)
     near = difflib.get_close_matches(found[1], MAGICS, n=1, cutoff=ALIKE) if found else []
     return f"Did you mean {'%%' if near[0] in CELL_MAGICS else '%'}{near[0]}?" if near else ""

@@ -1,4 +1,4 @@
-"""Which options each magic takes: one table, read by the parser, by Tab and by `?`.
+"""The options of each magic: one table, read by the parser, by Tab and by `?`.
 
 To add an option, add a row here; what it does belongs to the magic of the same name.
 """

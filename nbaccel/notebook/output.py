@@ -6,7 +6,7 @@
                                       └────── a bar ─────────► one line, changed in place
 ```
 The messages are built here and not left to `sys.stdout`: where a thread's text goes differs between ipykernel 6.29,
-7.0, 7.1 and 7.4, what a front end does with a message's parent does not. Nothing is lost by folding; the log has every
+7.0, 7.1 and 7.4; what a front end does with a message's parent is the same. Folding loses nothing: the log has every
 line.
 """
 
@@ -45,7 +45,7 @@ Send = Callable[[str, dict[str, Any], dict[str, Any]], None]
 
 @dataclass(slots=True)
 class _Shown:
-    """How much of a cell's output is out."""
+    """How much output a cell has shown."""
 
     tokens: float
     refilled_at: float
@@ -58,7 +58,7 @@ class _Shown:
 
 @dataclass(slots=True)
 class _Bar:
-    """A line of a task that draws over itself."""
+    """A line of a task that redraws itself."""
 
     id: str = field(default_factory=lambda: f"nbaccel-bar-{uuid.uuid4().hex}")
     text: str = ""
@@ -118,7 +118,7 @@ class CellOutput:
                 self._draw(place, f"{prefix}{line.text}", ended=line.ended)
 
     def _end_bar(self, place: Place) -> bool:
-        """Whether there was one that had not ended."""
+        """Ends the bar of this place; returns whether one was there."""
         with self._lock:
             bar = self._bars.pop(place, None)
             if bar is not None and bar.is_late:
@@ -126,7 +126,7 @@ class CellOutput:
             return bar is not None
 
     def _draw(self, place: Place, text: str, *, ended: bool) -> None:
-        """Shows what a bar shows now in the place where it stands, a few times a second."""
+        """Redraws a bar in its place, a few times a second."""
         with self._lock:
             bar = self._bars.setdefault(place, _Bar())
             bar.text = text
@@ -151,24 +151,24 @@ class CellOutput:
         bar.drawn_at, bar.is_late = self._clock(), False
 
     def bar(self, total: int, description: str) -> TaskBar:
-        """A bar over so many tasks, under the cell that runs."""
+        """A progress bar over `total` tasks, under the running cell."""
         parent = self._running()
         place: dict[str, Any] = json.loads(parent) if parent else {}
         return TaskBar(lambda kind, content: self._send(kind, content, place), total, description)
 
     def run(self, picture: RunSnapshot) -> None:
-        """Shows a run under the cell that began it, and changes what is shown as the run goes on."""
+        """Shows a run under the cell that began it, and updates the display as the run goes on."""
         self._runs.run(picture)
 
     def show_run(self, picture: RunSnapshot, text: str) -> None:
-        """Shows a run under the running cell too, where it goes on changing."""
+        """Shows a run under the running cell too, and updates it there."""
         self._runs.show(picture)
 
     def notice(self, message: Notice) -> None:
         """Shows one sentence of the engine's under the cell that it is about; a flood of output does not fold it.
 
-        One about work that waits names the task: it is changed in place as the reason does, and empty in the end.
-        One that is about no cell in particular goes under the one that runs: front ends drop what has no place.
+        A notice about waiting work names its task: it changes in place with the reason, and is empty in the end.
+        A notice without a cell goes under the running cell: front ends drop a message without a parent.
         """
         with self._lock:
             parent = self._cell(message.parent or self._running()).parent
@@ -191,7 +191,7 @@ class CellOutput:
         self._send("update_display_data" if told else "display_data", content, parent)
 
     def flush(self) -> None:
-        """Says the counts of what is folded that have not been said, and what bars show by now."""
+        """Shows pending counts of folded lines, and the current text of bars."""
         with self._lock:
             self._saying_soon = False
             for place, bar in self._bars.items():

@@ -1,4 +1,4 @@
-"""Rows of a large picture by columns, so that what they share is sent once: sixty-four devices in the room of sixteen.
+"""Packs rows of a large picture by columns, so that shared values are sent once: 64 devices take the space of 16.
 
 ```
   [{"id": "0", "name": "H100"}, {"id": "1", "name": "H100"}]

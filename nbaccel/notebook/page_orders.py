@@ -1,4 +1,4 @@
-"""What a page orders: that a task or an actor ends, or all tasks that a filter names; the answer says what was done."""
+"""Carries out orders of a page: end a task, an actor, or all tasks that pass a filter. Answers say what was done."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def end_one(engine: engines.Engine | None, say: str, id: str, picture: Snapshot 
 
 
 def _name(id: str, picture: Snapshot | None) -> str:
-    """As views name it; by its id alone where no picture has it any more."""
+    """The name that views use; the id alone if the last picture has no such task or actor."""
     names = {row.task_id: (row.name, wording.short_id(id)) for row in picture.tasks} if picture is not None else {}
     names |= {row.actor_id: (row.class_name, id[:8]) for row in picture.actors} if picture is not None else {}
     name, short = names.get(id, ("", wording.short_id(id)))
@@ -31,9 +31,9 @@ def _name(id: str, picture: Snapshot | None) -> str:
 
 
 def end_many(engine: engines.Engine | None, wanted: TaskFilter, function: str, picture: Snapshot) -> str:
-    """Cancel the notebook's own tasks that pass and have not ended, of one function if one is named.
+    """Cancel the notebook's own unfinished tasks that pass the filter, of one function if one is named.
 
-    Another notebook's are left alone and counted: a person confirms the end of each of those.
+    Tasks of other notebooks are left alone and counted: a person confirms the end of each of them.
     """
     if engine is None:
         return OVER

@@ -1,8 +1,8 @@
-"""The parts that everything nbaccel shows as HTML is made of, each complete without its looks.
+"""The building blocks of all HTML that nbaccel shows; each is complete without its style.
 
-What a part says, it says as words in the right order. Its style sheet adds the looks; without it, the colours and sizes
-that stand in `style` attributes are left; without those too, rows, signs and words are left (docs/design.md says who
-removes what). Every text is escaped here and nowhere else, so none can be forgotten.
+A part consists of words in the right order. The style sheet adds the looks. Without it, the colours and sizes in
+`style` attributes are left; without those too, rows, signs and words are left (docs/design.md says which programs
+remove what). All text is escaped here and nowhere else, so that no escape can be forgotten.
 
 ```
   box ── header        first line: what is busy, how many tasks of each state
@@ -41,7 +41,7 @@ NOTHING = Html("")
 
 
 def words(text: str, *, quiet: bool = False, strong: bool = False, title: str = "") -> Html:
-    """Some words, escaped; `title` is what a pointer resting on them says."""
+    """Some words, escaped; `title` is the tooltip."""
     shown = escape(text)
     if quiet or title:
         kind = ' class="nbaccel-quiet"' if quiet else ""
@@ -56,7 +56,7 @@ def join(parts: Iterable[Html], between: str = " ") -> Html:
 
 
 def two_lines(first: Html, second: str) -> Html:
-    """What matters, and below it what is looked up."""
+    """Two lines: the important fact, and below it the details."""
     return Html(f'{first}<br><span class="nbaccel-quiet nbaccel-small">{escape(second)}</span>') if second else first
 
 
@@ -67,7 +67,7 @@ def name_cell(name: str, below: str = "") -> Html:
 
 
 def swatch(colour: str) -> Html:
-    """A spot in the colour of a function; its name stands beside it."""
+    """A spot in the colour of a function, for use beside the function's name."""
     style = f"display:inline-block;width:10px;height:10px;border-radius:3px;background:{colour}"
     return Html(f'<span class="nbaccel-swatch" aria-hidden="true" style="{style}"></span>')
 
@@ -79,7 +79,7 @@ def sign(shape: str, colour: str = "") -> Html:
 
 
 def pill(state: str, colour: str = "") -> Html:
-    """A state: its shape and its word, red if it failed, grey if it waits or was cancelled, else in `colour`."""
+    """A state as a shape and a word: red if failed, grey if waiting or cancelled, otherwise in `colour`."""
     shape = sign(SIGNS.get(state, "◌"), _SIGN_COLOURS.get(state, colour))
     failed = " nbaccel-failed" if state == "failed" else ""
     return Html(f'<span class="nbaccel-pill{failed}">{shape} {escape(state)}</span>')
@@ -92,7 +92,7 @@ def chip(text: str, *, urgent: bool = False) -> Html:
 
 
 def bar(shares: Sequence[tuple[float, str]], *, width_px: int = 84) -> Html:
-    """How much of a device is held, in (share from 0 to 1, colour); who holds it is said in words beside it."""
+    """A bar of the held shares of a device, each (share from 0 to 1, colour); words beside it name the holders."""
     look = "display:inline-block;height:100%;box-sizing:border-box;border-right:1px solid transparent"
     drawn = "".join(
         f'<span style="{look};width:{100 * min(1.0, max(0.0, share)):.4g}%;background:{colour};'
@@ -129,12 +129,12 @@ def tile(label: str, said: str, shares: Sequence[tuple[float, str]]) -> Html:
 
 
 def tiles(title: str, shown: Iterable[Html]) -> Html:
-    """A grid of tiles; a plain list where it has lost its looks."""
+    """A grid of tiles; without the style sheet, a plain list."""
     return Html(f'<ul class="nbaccel-tiles" aria-label="{escape(title)}">{"".join(shown)}</ul>')
 
 
 def paragraph(content: Html, *, kind: str = "") -> Html:
-    """One line; nothing for an empty one."""
+    """One line; an empty line gives nothing."""
     if not content:
         return NOTHING
     return Html(f'<p class="nbaccel-{kind}">{content}</p>' if kind else f"<p>{content}</p>")
@@ -151,7 +151,7 @@ def line(text: str) -> Html:
 
 
 def attention(text: str) -> Html:
-    """A line that a person should not miss; the word says it, the colour only helps."""
+    """A line that a person should not miss. The word carries the meaning; the colour only helps."""
     drawn = f"{sign('⚠', palette.ATTENTION)} <strong>Attention:</strong> {escape(text)}"
     return paragraph(Html(drawn), kind="attention")
 
@@ -177,18 +177,18 @@ def empty(text: str, code: str = "") -> Html:
 
 
 def for_ears(content: Html) -> Html:
-    """What a drawing says, as a table: hidden from eyes, and left where the drawing and the style sheet are removed."""
+    """The content of a drawing as a hidden table; it stays if the drawing and the style sheet are removed."""
     return Html(f'<div class="nbaccel-unseen">{content}</div>')
 
 
 def progress(label: str, done: int, total: int, said: str) -> Html:
-    """A bar with its words behind it; what cannot draw the bar shows the words alone."""
+    """A bar followed by its words; a page that cannot draw the bar shows the words alone."""
     drawn = f'<progress max="{total}" value="{done}"></progress> ' if total else ""
     return Html(f"<p>{escape(label)}{drawn}{escape(said)}</p>")
 
 
 def details(summary: str, content: Html) -> Html:
-    """Something that is folded until asked for."""
+    """A part that stays folded until the reader opens it."""
     return Html(f"<details><summary>{escape(summary)}</summary>{content}</details>")
 
 

@@ -1,4 +1,4 @@
-"""The timeline of more runs than are known one by one: bars of the history, merged until they can be drawn."""
+"""The timeline of more runs than a snapshot holds: bars of the history, merged until they can be drawn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_MERGED = 600  # bars of a drawing that a notebook keeps
 
 
 def bars_of(answer: RunsAnswer) -> list[Bar]:
-    """All runs of an answer, those on devices where there are any, oldest first; their numbers add up to all runs."""
+    """The bars of all runs of an answer, oldest first; only runs on devices, if there are any."""
     every = [*answer.ended, *answer.running]
     on_devices = [lane for lane in every if answer.lanes[lane.lane] != WITHOUT_DEVICE]
     merged, _grain_s = fitting(

@@ -1,4 +1,4 @@
-"""Where a live view stands in a notebook: an output of plain HTML, whose saved form is the card.
+"""The place of a live view in a notebook: an output of plain HTML, whose saved form is the card.
 
 ```
   kernel ── display_data: text/html ──► output: <div class="nbaccel-place …"> the card </div> ──► the .ipynb file
@@ -21,9 +21,9 @@ MOST_PLACES = 200  # of one kernel that are remembered, to be drawn for the last
 
 
 def can_be_used(shell: Any) -> bool:
-    """Whether the page makes widgets' models without an output that shows one: JupyterLab's and Notebook's do.
+    """Whether the page creates models of widgets without an output that shows one: JupyterLab and Notebook do.
 
-    They name the cell of an execution by an id, VS Code by an address; others by nothing, and get the widget itself.
+    These name the cell of an execution by an id, VS Code by an address. Others name none and get the widget itself.
     """
     parent = cells.install(shell).parent()
     cell_id = json.loads(parent).get("cell_id", "") if parent else ""
@@ -31,13 +31,13 @@ def can_be_used(shell: Any) -> bool:
 
 
 def bundle(key: str, card: dict[str, str], *, details: bool) -> dict[str, str]:
-    """The output for a place that views of the model with this key take."""
+    """The output that reserves a place for views of the model with this key."""
     opens = " nbaccel-details" if details else ""
     return {**card, "text/html": f'<div class="nbaccel-place {key}{opens}">{card["text/html"]}</div>'}
 
 
 class Displays:
-    """The outputs of one kernel in which something live stands, each with a name, so that it can be drawn again."""
+    """The outputs of one kernel that hold a live view, each with a name, so that it can be drawn again."""
 
     def __init__(self, shell: Any) -> None:
         self._send = sender(shell.kernel)
@@ -45,7 +45,7 @@ class Displays:
         self._watch = cells.install(shell)
 
     def show(self, data: dict[str, Any], metadata: dict[str, Any]) -> None:
-        """A new output of the running cell."""
+        """Show a new output under the running cell."""
         name = f"nbaccel-place-{uuid.uuid4().hex}"
         self._parents[name] = self._watch.parent()
         while len(self._parents) > MOST_PLACES:
@@ -53,7 +53,7 @@ class Displays:
         self._say("display_data", name, data, metadata)
 
     def draw_last(self, data: dict[str, Any]) -> None:
-        """Put this in the place of all of them; they are not drawn again."""
+        """Replace all outputs by this one for good."""
         for name in list(self._parents):
             self._say("update_display_data", name, data, {})
             del self._parents[name]

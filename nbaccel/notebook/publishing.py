@@ -1,11 +1,11 @@
-"""When a picture goes to the pages: only to those who look, only when it looks different, in one place for all of them.
+"""Decides when a picture is sent to the pages: only while a view is visible, and only if the picture looks different.
 
 ```
   a page's view ── visible | hidden ──► Publisher ── watch, with as many rows as the views want ──► engine
   engine's news thread ── snapshot ──► Publisher ── JSON, if it shows anything new ──► the widget's trait
 ```
-Messages of a widget count as activity of its kernel, and a hub stops kernels that are idle: so a quiet cluster sends
-nothing, and what others do on its devices is no reason to send while nothing of this cluster runs.
+Messages of a widget count as activity of its kernel, and a hub stops idle kernels. A quiet cluster therefore sends
+nothing, and other programs' use of its devices is no reason to send while nothing of this cluster runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _EXPECTED = "(expected)"  # a view that was displayed and has not said anything 
 
 
 class Watched(Protocol):
-    """What publishing needs of an engine."""
+    """The part of an engine that publishing needs."""
 
     def watch(
         self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0
@@ -53,7 +53,7 @@ class Publisher:
         self._sending = threading.Lock()  # pictures leave in the order in which they were taken
 
     def follow(self, engine: Watched, now: Snapshot) -> None:
-        """A view is about to be displayed: send `now`, then every change, until views say that none is seen."""
+        """Send `now` and then every change, for a view that is about to be displayed, until no view is visible."""
         with self._lock:
             live = self._engine is engine and self._asked is not None
             if self._engine is not engine:
@@ -65,21 +65,21 @@ class Publisher:
         self._watch()
 
     def seen(self, view: str, rows: int) -> None:
-        """A view is on the screen, and wants so many rows of tasks."""
+        """Take note of a visible view and of the number of task rows that it wants."""
         with self._lock:
             self._views.pop(_EXPECTED, None)
             self._views[view] = rows
         self._watch()
 
     def hidden(self, view: str) -> None:
-        """A view is out of sight, or gone."""
+        """Take note that a view is hidden or gone."""
         with self._lock:
             self._views.pop(_EXPECTED, None)
             self._views.pop(view, None)
         self._watch()
 
     def _watch(self) -> None:
-        """Ask the engine for what the visible views want, if that is something else than before."""
+        """Ask the engine for what the visible views want, if that has changed."""
         with self._lock:
             engine = self._engine
             rows = max(self._views.values(), default=None)
@@ -92,7 +92,7 @@ class Publisher:
                 engine.watch(partial(self._came, engine), metrics=True, rows=rows)
 
     def end(self, engine: Watched, last: Snapshot | None) -> None:
-        """The engine ends: `last`, or what came last, is its last picture, also where nobody looks."""
+        """Send the engine's last picture (`last`, or the newest one), even if no view is visible."""
         with self._sending:
             if self._engine is not engine:
                 return
@@ -103,7 +103,7 @@ class Publisher:
                 self._publish(picture)
 
     def _came(self, engine: Watched, snapshot: Snapshot | None) -> None:
-        """The engine's thread: a new picture, or the end."""
+        """Handle a new picture or the end; called in the engine's thread."""
         if snapshot is None:
             self.end(engine, None)
             self._ended()

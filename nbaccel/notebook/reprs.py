@@ -1,4 +1,4 @@
-"""What a ref, a list of refs, an actor, a placement group or an answer at the end of a cell shows, as it is then.
+"""The HTML of a ref, a list of refs, an actor, a placement group or an answer on the last line of a cell.
 
 The plain text stays Ray's (`ObjectRef(…)`); the HTML is added for this shell only, by IPython's own table of
 formatters, so that the classes know nothing of notebooks.
@@ -29,7 +29,7 @@ _MOST_REFS = 10_000  # a longer list is not looked through for a picture
 
 
 def install(shell: InteractiveShell) -> None:
-    """Adds HTML to what this shell shows of refs, actors, placement groups and answers, and to lists of them."""
+    """Adds HTML to this shell's display of refs, actors, placement groups and answers, and of lists of them."""
     if shell.display_formatter is None:
         return
     html = shell.display_formatter.formatters["text/html"]
@@ -43,14 +43,14 @@ def install(shell: InteractiveShell) -> None:
 
 
 def result_html(result: Any) -> str:
-    """The card of a run that has ended, from what its result holds."""
+    """The card of a run that has ended, drawn from its Result."""
     return run_card.html(result.picture(), time.time())
 
 
 def ref_html(ref: Any) -> str | None:
-    """The row of the task behind a ref, or whether its value is there, where the picture has no such task.
+    """The row of a ref's task, or whether the ref's value is there if the picture has no such task.
 
-    None (plain text only) where nothing runs that could know of it.
+    None (plain text only) if no engine runs that could know it.
     """
     if not api.is_initialized():
         return None
@@ -64,7 +64,7 @@ def ref_html(ref: Any) -> str | None:
 
 
 def _value_line(ref: Any) -> str:
-    """Of a value that was put, or whose task ended too long ago to be in the picture."""
+    """The line of a value that was put, or whose task ended too long ago to be in the picture."""
     if ref._engine is not engine.current():
         return ""  # of a cluster that is over
     ready, _ = api.wait([ref], timeout=0, fetch_local=False)
@@ -72,7 +72,7 @@ def _value_line(ref: Any) -> str:
 
 
 def list_html(values: list[Any]) -> str | None:
-    """Of a list of refs, what came of their tasks; of a list of explanations, their table; None for any other."""
+    """The states of the tasks for a list of refs, the table for a list of explanations; None for any other list."""
     if not values or len(values) > _MOST_REFS:
         return None
     if all(isinstance(each, Explanation) for each in values):
@@ -83,7 +83,7 @@ def list_html(values: list[Any]) -> str | None:
 
 
 def refs_html(refs: Sequence[Any], picture: Snapshot) -> str:
-    """How many of the tasks are in which state, and the first rows."""
+    """The number of tasks in each state, and the first rows."""
     known = {row.task_id: row for row in picture.tasks}
     rows = list({id: known[id] for ref in refs if (id := ref.task_id().hex()) in known}.values())
     return parts.box([_counts(len(refs), rows), static_tables.tasks(picture, rows[:_ROWS_SHOWN], empty="")])
@@ -101,7 +101,7 @@ def _counts(number: int, rows: Sequence[TaskRow]) -> Html:
 
 
 def actor_html(actor: Any) -> str | None:
-    """The row of an actor; None where the picture has no such actor."""
+    """The row of an actor; None if the picture has no such actor."""
     if not api.is_initialized():
         return None
     picture = views.seen()
@@ -111,7 +111,7 @@ def actor_html(actor: Any) -> str | None:
 
 
 def group_html(group: Any) -> str | None:
-    """The row of a placement group; None where nobody knows it."""
+    """The row of a placement group; None if no engine knows it."""
     if not api.is_initialized() or group.is_empty:
         return None
     row = engine.current().group_table(group.id.binary())

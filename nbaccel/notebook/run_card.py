@@ -1,4 +1,4 @@
-"""The card of a training run, drawn from its RunSnapshot alone: while it goes, and as a saved notebook keeps it."""
+"""The card of a training run, drawn from its RunSnapshot alone, live and in a saved notebook."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def text(run: RunSnapshot, now: float) -> str:
 
 
 def html(run: RunSnapshot, now: float) -> str:
-    """The card as HTML: complete in itself, true when it is saved."""
+    """The card as HTML; it needs nothing else and stays correct when it is saved."""
     return parts.box(_shown(run, now))
 
 
@@ -61,7 +61,7 @@ def _state(run: RunSnapshot) -> Html:
 
 
 def _dot(state: str, name: str, id: str = "") -> Html:
-    """A state's shape and word; what runs has the colour of the run, and each rank a shade of it."""
+    """A state's shape and word; a running rank has a shade of the run's colour."""
     colour = {"failed": palette.FAILURE, "running": palette.colour(palette.HUES.of(name), id)}.get(
         state, palette.WAITING
     )
@@ -77,7 +77,7 @@ def _why(run: RunSnapshot) -> Html:
 
 
 def _ranks(ranks: Sequence[RankDot], name: str) -> Html:
-    """A dot for each rank; of many, how many are in which state."""
+    """A dot for each rank; for many ranks, the number in each state."""
     if len(ranks) > MOST_DOTS:
         return parts.line(f"ranks: {run_snapshot.rank_counts(ranks)}")
     return parts.paragraph(parts.join([_rank(each, name) for each in ranks], " · "))
@@ -122,7 +122,7 @@ def _as_of(run: RunSnapshot, now: float) -> str:
 
 
 def table(snapshot: Snapshot) -> Html:
-    """A row for each run of the cluster; nothing where there is none."""
+    """A row for each run of the cluster; "" without a run."""
     runs = run_snapshot.in_order(run_snapshot.of_snapshot(snapshot))
     if not runs:
         return parts.NOTHING

@@ -1,4 +1,4 @@
-"""Where the cards of runs are shown: each has an id of its own, by which the front end changes all its copies."""
+"""Shows the cards of runs: each card has its own id, by which the front end updates all its copies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Send = Callable[[str, dict[str, Any], dict[str, Any]], None]  # message type, co
 
 
 class RunCards:
-    """`send` publishes for a cell, from any thread; `running` is the parent of the cell that runs."""
+    """The cards of one kernel. `send` publishes for a cell, from any thread; `running` is the running cell's parent."""
 
     def __init__(self, send: Send, running: Callable[[], bytes], clock: Callable[[], float] = time.time) -> None:
         self._send = send
@@ -25,7 +25,7 @@ class RunCards:
         self._parents: OrderedDict[str, dict[str, Any]] = OrderedDict()  # by run: the cell in which it began
 
     def run(self, picture: RunSnapshot) -> None:
-        """Show it under the cell that runs, or change what is shown already."""
+        """Show a run under the running cell, or update its cards."""
         parent = self._parents.get(picture.id)
         if parent is None:
             self.show(picture)
@@ -33,7 +33,7 @@ class RunCards:
             self._send("update_display_data", self._content(picture), parent)
 
     def show(self, picture: RunSnapshot) -> None:
-        """Show it under the cell that runs, whether or not it is shown elsewhere."""
+        """Show a run under the running cell, even if it is shown elsewhere."""
         parent = self._running()
         place = json.loads(parent) if parent else {}
         self._parents.setdefault(picture.id, place)

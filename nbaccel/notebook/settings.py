@@ -1,4 +1,4 @@
-"""What a person may set about how nbaccel shows itself: by `%accel_config`, or for good in `ipython_config.py`.
+"""The display settings that a person may change: by `%accel_config`, or for good in `ipython_config.py`.
 
 Example (in ipython_config.py)::
 
@@ -28,7 +28,7 @@ class NotebookSettings(Configurable):
     tasks_shown = Int(20, min=1, help="rows of %accel_tasks").tag(config=True)
 
     def change(self, asked: dict[str, Any]) -> None:
-        """Sets what is asked; raises ValueError with the bounds for what cannot be."""
+        """Changes settings; raises ValueError with the bounds for a wrong value."""
         for name, value in asked.items():
             try:
                 setattr(self, name, value)
@@ -45,7 +45,7 @@ class NotebookSettings(Configurable):
 
 
 def of(shell: InteractiveShell) -> NotebookSettings:
-    """The settings of this shell, made at the first call from its configuration."""
+    """The settings of this shell, created from its configuration at the first call."""
     settings = shell.__dict__.get("_nbaccel_settings")
     if not isinstance(settings, NotebookSettings):
         settings = shell.__dict__["_nbaccel_settings"] = NotebookSettings(parent=shell)

@@ -1,4 +1,4 @@
-"""Starting a cluster from a cell that may run twice: the same again is no news, something else is never silent."""
+"""Starts a cluster from a cell that may run twice: the same request changes nothing, another one is reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nbaccel.views.tables import RUNNING
 
 
 class StartedApi(Protocol):
-    """What starting needs of the rest of nbaccel; `nbaccel.api` is one, tests bring another."""
+    """The functions of nbaccel that starting needs: those of `nbaccel.api`, or of a test."""
 
     def is_initialized(self) -> bool: ...
     def init(self, **options: Any) -> object: ...
@@ -33,9 +33,9 @@ class Starter:
         self._session = ""
 
     def start(self, asked: dict[str, Any], *, shared: bool = False, restart: bool = False) -> list[str]:
-        """Starts what is asked unless it runs already; returns sentences worth saying.
+        """Starts the requested cluster unless it runs already; returns sentences for the user.
 
-        Raises TypingMistake, with the difference, when something else runs.
+        Raises TypingMistake, with the difference, if another cluster runs.
         """
         init_options(**asked)  # what can never be started is refused before anything is compared or ended
         said: list[str] = []
@@ -53,7 +53,7 @@ class Starter:
         return said
 
     def stop(self) -> str:
-        """Ends the cluster, or leaves a shared one; the sentence says which."""
+        """Ends the cluster, or leaves a shared one; returns a sentence that says which."""
         self._asked = None
         if not self._cluster.is_initialized():
             return "nbaccel was not running here."

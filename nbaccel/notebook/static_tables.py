@@ -1,6 +1,6 @@
 """Devices, tasks and actors as static HTML, with the cockpit's columns, words and colours: a saved notebook keeps it.
 
-The text of every cell comes from `views`, as it does for terminals; here it only gets its shape.
+The text of every cell comes from `views`, as for terminals; this module only adds the HTML.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GROUPS_SHOWN = 8  # holders that are named below tiles
 
 
 def devices(snapshot: Snapshot, *, everything: bool = False, tiled: bool = False) -> Html:
-    """One row for each device; where `tiled` allows it and there are more than eight, one tile each."""
+    """One row for each device; more than eight devices become tiles if `tiled` allows it."""
     shown = [row for row in snapshot.devices if everything or row.offered]
     if not shown:
         return _nothing(tables.devices(snapshot).empty)
@@ -49,7 +49,7 @@ def devices(snapshot: Snapshot, *, everything: bool = False, tiled: bool = False
 
 
 def _models(models: Mapping[str, int]) -> str:
-    """What the devices are, once for those that are alike: "8 × NVIDIA H100"."""
+    """The models of the devices, each once: "8 × NVIDIA H100"."""
     return wording.sentence(model if number == 1 else f"{number} × {model}" for model, number in models.items())
 
 
@@ -136,12 +136,12 @@ def tasks(snapshot: Snapshot, shown: Iterable[TaskRow], empty: str = tables.NO_T
 
 
 def _why(why: str, before: str) -> Html:
-    """The reason, in full for the first of those that share it."""
+    """The reason why a task waits, in full only for the first task that has it."""
     return parts.words("the same", quiet=True) if why and why == before else parts.words(wording.plain(why))
 
 
 def actors(snapshot: Snapshot, shown: Iterable[ActorRow] | None = None) -> Html:
-    """One row for each actor that is not dead, or for each of those that are to be shown."""
+    """One row for each given actor; by default, for each actor that is not dead."""
     rows = [row for row in snapshot.actors if row.state != "DEAD"] if shown is None else list(shown)
     if not rows:
         return _nothing(tables.NO_ACTOR)
@@ -170,7 +170,7 @@ def _actor_why(row: ActorRow) -> str:
 
 
 def of_table(table: tables.Table) -> Html:
-    """Any other table of text."""
+    """Any other text table as HTML."""
     if not table.rows:
         return _nothing(table.empty)
     rows = [[parts.words(row[0], strong=True), *map(parts.words, row[1:])] for row in table.rows]
@@ -178,7 +178,7 @@ def of_table(table: tables.Table) -> Html:
 
 
 def _nothing(text: str) -> Html:
-    """An empty state; what stands behind its last colon is code."""
+    """An empty state; the text after its last colon is shown as code."""
     said, colon, code = text.rpartition(": ")
     return parts.empty(f"{said}:", code) if colon else parts.empty(text)
 
@@ -189,12 +189,12 @@ def actor_name(row: ActorRow) -> str:
 
 
 def task_colour(row: TaskRow) -> str:
-    """Its function's hue, in its own shade; a call has its actor's class's."""
+    """A task's colour: its own shade of its function's hue; a call has the hue of its actor's class."""
     return palette.colour(HUES.of(palette.subject(row.name, row.function, row.kind)), row.actor_id or row.task_id)
 
 
 def actor_colour(row: ActorRow) -> str:
-    """Its class's hue, in its own shade."""
+    """An actor's colour: its own shade of its class's hue."""
     return palette.colour(HUES.of(row.class_name), row.actor_id)
 
 
@@ -204,7 +204,7 @@ def holder_colour(holder: Holder, snapshot: Snapshot) -> str:
 
 
 def holder_subject(holder: Holder, snapshot: Snapshot) -> str:
-    """The function of the task that holds a device, however it is called, or the actor's class."""
+    """The function of the task that holds a device, whatever the task's name, or the actor's class."""
     if holder.actor_id:
         return next((row.class_name for row in snapshot.actors if row.actor_id == holder.actor_id), holder.name)
     found = next((row for row in snapshot.tasks if row.task_id == holder.task_id), None)

@@ -1,6 +1,6 @@
-"""A bar over tasks as a plain output that is changed in place: a saved notebook keeps what it showed last.
+"""A progress bar over tasks as a plain output that changes in place: a saved notebook keeps its last state.
 
-A widget of tqdm's keeps nothing but the 0 % that it began with, and needs a kernel to show even that.
+A widget of tqdm keeps only the 0 % at its start, and needs a kernel to show even that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STEPS = 200  # a bar is drawn so often at most: thousands of tasks are no thousa
 
 
 class TaskBar:
-    """The bar of one cell. `send` publishes (message type, content) for that cell, from any thread."""
+    """The bar of one cell. `send` publishes (message type, content) under this cell, from any thread."""
 
     def __init__(
         self,
@@ -37,12 +37,12 @@ class TaskBar:
         self._draw()
 
     def update(self, n: float = 1) -> None:
-        """So many more tasks are ready."""
+        """Count more tasks as ready."""
         self._done += int(n)
         self._draw()
 
     def close(self) -> None:
-        """Every update has drawn what there was to draw."""
+        """Do nothing: every update has drawn the bar."""
 
     def _draw(self) -> None:
         step = STEPS if self._done >= self._total else self._done * STEPS // self._total

@@ -1,4 +1,4 @@
-"""What is asked about tasks: which there are, why they wait, what they printed; and cancelling them."""
+"""The magics about tasks: list them, explain why they wait, show what they printed, cancel them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from nbaccel.views.task_filter import TaskFilter
 
 @magics_class
 class TaskMagics(Magics):
-    """Look at the tasks of this notebook's cluster."""
+    """The magics about the tasks of this notebook's cluster."""
 
     shell: InteractiveShell
 
@@ -141,17 +141,17 @@ class TaskMagics(Magics):
 
 
 def _having(word: str) -> list[TaskRow]:
-    """All tasks that have this word in their name or id."""
+    """All tasks with this word in their name or id."""
     return engine.current().tasks(TaskFilter(text=word)).rows
 
 
 def _unfinished(cell: str) -> list[TaskRow]:
-    """Of everyone, because what is left alone is counted."""
+    """The unfinished tasks of all notebooks, because those that are left alone are counted."""
     return [row for row in engine.current().tasks(TaskFilter(cell=cell)).rows if row.state not in tables.ENDED]
 
 
 def _refuse_strangers(ids: list[str], picture: Snapshot) -> None:
-    """A task of another notebook is cancelled only by who says so. Raises TypingMistake."""
+    """Raises TypingMistake if one of these tasks belongs to another notebook; called unless `--everyone` is given."""
     for id in ids:
         for row in engine.current().tasks(TaskFilter(text=id)).rows:
             if whose := tables.owner(picture, row.job):

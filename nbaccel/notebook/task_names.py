@@ -1,4 +1,4 @@
-"""What people type to mean a task: the short id of a table, the long one, or a variable that holds a ref."""
+"""Finds the task that people mean by a short id, a long id, a name, or a variable that holds a ref."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Find = Callable[[str], list[TaskRow]]  # all tasks that have a word in them, sin
 
 
 def explained_id(word: str, picture: Snapshot, variables: Mapping[str, Any], find: Find) -> str:
-    """As `task_id`, and of a placement group, which can be explained like a task."""
+    """Like `task_id`; also accepts a placement group, which can be explained like a task."""
     value = variables.get(word)
     if isinstance(value, PlacementGroup):
         return str(value.id.hex())
@@ -34,7 +34,7 @@ def explained_id(word: str, picture: Snapshot, variables: Mapping[str, Any], fin
 def task_id(word: str, picture: Snapshot, variables: Mapping[str, Any], find: Find) -> str:
     """The full id, 48 hex digits, of the task that is meant. Raises TypingMistake with the nearest one.
 
-    A name that tasks of several notebooks have is that of this notebook's.
+    A name that tasks of several notebooks share means this notebook's task.
     """
     named = _id_of_value(variables[word]) if word in variables else None
     if named is not None:
@@ -68,7 +68,7 @@ def _not_a_task(word: str, known: Iterable[str], variables: Mapping[str, Any]) -
 
 
 def _id_of_value(value: Any) -> str | None:
-    """Of refs, streams of refs and actors (whose id the engine takes as well); None of anything else."""
+    """The id of a ref, a stream of refs or an actor (the engine takes its id as well); None for any other value."""
     for name in ("task_id", "_actor_id"):
         found = getattr(value, name, None)
         found = found() if callable(found) else found

@@ -1,4 +1,4 @@
-"""The look of everything nbaccel shows as HTML: one style sheet, in the colours of wherever it is shown.
+"""The style sheet of all HTML that nbaccel shows; it takes the colours of the page around it.
 
 JupyterLab and Notebook define `--jp-*`, VS Code defines `--vscode-*`, and a page that has neither (nbconvert, GitHub)
 falls back to the system's colours, which follow its light or dark mode. The class stands twice in each rule, so that it

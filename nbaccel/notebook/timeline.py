@@ -1,4 +1,4 @@
-"""What each device has done, as lanes: from Chrome's trace events to a drawing that a saved notebook keeps.
+"""The timeline: what each device has done, drawn as lanes from Chrome's trace events, for saved notebooks too.
 
 The drawing is plain SVG without scripts. A bar has its function's colour and its words as a tooltip; a failed or
 cancelled one is outlined and marked. The text form has the same facts, and a table beside the drawing has them for
@@ -27,7 +27,7 @@ _SIGNS = {"FAILED": "✕", "CANCELLED": "⊘"}  # of a task that did not return
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One run on one device, or several that are too short to be told apart."""
+    """One run on one device, or several runs that are too short to be drawn apart."""
 
     lane: str
     name: str
@@ -79,7 +79,7 @@ def _left_out(count: int) -> Html:
 
 
 def _table(shown: Sequence[Bar]) -> Html:
-    """What the drawing says, for whoever does not see it: the runs of each function on each lane."""
+    """The drawing as a table, for readers who cannot see it: the runs of each function on each lane."""
     runs: dict[tuple[str, str, str], list[Bar]] = {}
     for bar in shown:
         runs.setdefault((bar.lane, bar.name, tables.state_word(bar.state)), []).append(bar)

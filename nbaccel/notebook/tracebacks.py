@@ -1,4 +1,4 @@
-"""How nbaccel's errors look in a notebook: whose code, which line, which task on which device, from which cell.
+"""Shows nbaccel's errors in a notebook: the user's code and line, and the task with its device and cell.
 
 The remote traceback comes as text without the lines of cells, since a worker has no notebook to look them up in; this
 kernel has, so they are filled in here, and the kernel's temporary file names become cell numbers. nbaccel's own frames
@@ -32,7 +32,7 @@ _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
 
 
 def install(shell: InteractiveShell) -> None:
-    """Shows nbaccel's errors in this way; all others stay as they are."""
+    """Installs this form for nbaccel's errors; all other errors stay as they are."""
     ours = (RayError, KeyboardInterrupt, asyncio.CancelledError, BodySyntaxError)
     shell.set_custom_exc(ours, _show)  # type: ignore[no-untyped-call]
 
@@ -77,9 +77,9 @@ def _lines(
 def _remember(
     shell: InteractiveShell, kind: type, error: BaseException, traceback: TracebackType, lines: list[str]
 ) -> None:
-    """For `%tb` and `%debug`, which would speak of an earlier error otherwise.
+    """Store the error for `%tb` and `%debug`, which would otherwise show an earlier one.
 
-    They get the cell's own frame. Those below would keep alive what they hold, tensors among it, until the next error.
+    They get the cell's own frame only: the frames below would keep their values, such as tensors, until the next error.
     """
     following = traceback.tb_next
     cell = TracebackType(None, following.tb_frame, following.tb_lasti, following.tb_lineno) if following else None
@@ -110,7 +110,7 @@ def render(
 
 
 def _several(errors: list[RayError], summary: str, shell: InteractiveShell) -> list[str]:
-    """A few in full, the rest as a count: a hundred alike tracebacks say no more than four."""
+    """A few tracebacks in full and the number of the others: a hundred alike ones say no more than four."""
     most = settings.of(shell).errors_shown
     lines: list[str] = []
     for error in errors[:most]:
@@ -171,7 +171,7 @@ def _cell_name(filename: str, shell: InteractiveShell | None) -> str:
 
 
 def _split(text: str, cause: BaseException | None) -> tuple[str, str]:
-    """The frames, and what was raised: the lines after the last frames, be they indented or not."""
+    """The frames, and the error text: all lines after the last frames, indented or not."""
     if isinstance(cause, BaseExceptionGroup):
         return text, f"{type(cause).__name__}: {cause}"  # each of its parts has stood above
     lines = text.splitlines()
@@ -183,13 +183,13 @@ def _split(text: str, cause: BaseException | None) -> tuple[str, str]:
 
 
 def _users_frames(traceback: TracebackType | None, shell: InteractiveShell) -> list[str]:
-    """The frames from the cell down to where nbaccel was called, without IPython's; none where a magic of ours was."""
+    """The frames from the cell down to the call of nbaccel, without IPython's and the line that it makes of a magic."""
     frames: list[str] = []
     through_ipython = False
     while traceback is not None:
         filename = traceback.tb_frame.f_code.co_filename
         if filename.startswith(_OUR_DIRECTORY):
-            # What called our magic is the line that IPython made of it, which nobody has written.
+            # The caller of our magic is a line that IPython generated; the user has not written it.
             frames = frames[:-1] if through_ipython else frames
             break
         through_ipython = filename.startswith(_IPYTHONS_DIRECTORY)
@@ -200,7 +200,7 @@ def _users_frames(traceback: TracebackType | None, shell: InteractiveShell) -> l
 
 
 def _down_to_ours(traceback: TracebackType) -> TracebackType | None:
-    """As far as nbaccel was called, without what IPython makes of a magic; the whole where it was not called."""
+    """The traceback down to the call of nbaccel, without IPython's frames for a magic; all of it without a call."""
     above: list[TracebackType] = []
     following: TracebackType | None = traceback
     while following is not None and not following.tb_frame.f_code.co_filename.startswith(_OUR_DIRECTORY):
@@ -217,7 +217,7 @@ def _down_to_ours(traceback: TracebackType) -> TracebackType | None:
 
 
 def _frame(traceback: TracebackType, shell: InteractiveShell) -> str:
-    """Two lines: the place, and what stands there."""
+    """Two lines: the place, and its source line."""
     filename, line = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
     place = _cell_name(filename, shell) or f'File "{filename}"'
     function = traceback.tb_frame.f_code.co_name
@@ -233,7 +233,7 @@ def _waiting_line(traceback: TracebackType | None, shell: InteractiveShell | Non
         if cell:
             below = traceback.tb_next
             if below is not None and below.tb_frame.f_code.co_filename.startswith(_IPYTHONS_DIRECTORY):
-                return ""  # a magic: the line is what IPython made of it, which nobody has written
+                return ""  # a magic: IPython generated this line; the user has not written it
             return f"raised at {cell}, line {line}: {linecache.getline(filename, line).strip()}"
         traceback = traceback.tb_next
     return ""

@@ -1,4 +1,4 @@
-"""What a magic or its Python twin shows: one text and one HTML form, both complete, so that either can be saved."""
+"""The value of a magic or its Python function: a text and an HTML form, each complete when it is saved."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nbaccel.views.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Something to look at; the last line of a cell shows it, and `print` gives its text."""
+    """One view: the last line of a cell shows it, and `print` gives its text."""
 
     text: str
     html: str
@@ -28,7 +28,7 @@ class View:
 
 
 def of_cluster(snapshot: Snapshot) -> View:
-    """The cluster card."""
+    """The view of the cluster card."""
     return View(card.text(snapshot), card.html(snapshot))
 
 
@@ -38,7 +38,7 @@ def of_table(table: tables.Table) -> View:
 
 
 def of_picture(snapshot: Snapshot, table: tables.Table, drawn: Html) -> View:
-    """A table that is drawn, below the line that says what is busy."""
+    """A drawn table, below the line that says what is busy."""
     header = parts.header(tables.busy(snapshot), tables.counted(snapshot), tables.headline(snapshot))
     return View(tables.as_text(table), parts.box([header, drawn]))
 
@@ -49,5 +49,5 @@ def of_message(*lines: str) -> View:
 
 
 def show(shown: View) -> None:
-    """Puts it under the running cell, wherever in the cell the call stands."""
+    """Shows the view under the running cell, from any line of it."""
     display(shown)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""The magics as plain functions, for notebooks without magics (marimo) and for code: each returns what it would show.
+"""The magics as plain functions, for notebooks without magics (marimo) and for code; each returns its view.
 
 Example::
 
@@ -33,19 +33,19 @@ _last_accounting: AccountingAnswer | None = None
 
 
 def seen() -> Snapshot:
-    """The picture of now, remembered for Tab. Raises RaySystemError where nothing runs."""
+    """The current picture, stored for Tab. Raises RaySystemError if no cluster runs."""
     return keep(api.snapshot())
 
 
 def keep(picture: Snapshot) -> Snapshot:
-    """Remembers a picture that is shown, such as each of the cockpit's; gives it back."""
+    """Stores a picture that is shown, such as each one of the cockpit, and returns it."""
     global _last_seen
     _last_seen = picture
     return picture
 
 
 def last_seen() -> Snapshot | None:
-    """The last picture that was shown, None before the first."""
+    """The last picture that was shown; None before the first one."""
     return _last_seen
 
 
@@ -57,7 +57,7 @@ def status() -> View:
 
 
 def devices(*, everything: bool = False) -> View:
-    """Every offered device and who holds it, `everything` for the others too; as `%accel_devices`."""
+    """Every offered device and its holders, with `everything` the others too; as `%accel_devices`."""
     if not api.is_initialized():
         return view.of_message(NOT_RUNNING)
     picture = seen()
@@ -90,7 +90,7 @@ def actors() -> View:
 def accounting() -> View:
     """Which functions and cells have used how much of the devices, and how long each stood idle.
 
-    After the cluster's end it is what was shown last.
+    After the cluster's end, the accounting that was shown last.
     """
     global _last_accounting
     if api.is_initialized():
@@ -101,7 +101,7 @@ def accounting() -> View:
 
 
 def _known(states: Collection[str], picture: Snapshot) -> Collection[str]:
-    """The states as they are; raises TypingMistake, with the nearest one, for a word that is none."""
+    """Check the states; raises TypingMistake, with the nearest state, for an unknown word."""
     known = {*STATES, *tables.RUNNING, *tables.ENDED}
     known |= {name for row in picture.tasks for name in (row.state, tables.state_word(row.state))}
     for state in states:

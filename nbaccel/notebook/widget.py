@@ -1,8 +1,7 @@
-"""The live cockpit as a widget: one model for each kernel, shown under as many cells as the person likes.
+"""The live cockpit as a widget: one model for each kernel, shown under any number of cells.
 
-The newest picture is a trait, so a page that comes late, or again, has it at once. What pages say arrives on whatever
-thread the kernel uses for it (subshells have their own), so that nothing is done there but to queue a message to the
-head.
+The newest picture is a trait, so a page that opens late, or again, has it at once. Messages of pages arrive in any
+thread of the kernel (subshells have their own), so their handlers only queue a message to the head.
 """
 
 from __future__ import annotations
@@ -67,12 +66,12 @@ class Cockpit(anywidget.AnyWidget):
         self.snapshot = json
 
     def _repr_mimebundle_(self, **given: Any) -> tuple[dict[Any, Any], dict[Any, Any]]:
-        """The widget, and beside it the card as text and HTML for whoever cannot run one: nbconvert, GitHub, e-mail."""
+        """The widget, with the card as text and HTML for programs that cannot run it: nbconvert, GitHub, e-mail."""
         bundle, metadata = super()._repr_mimebundle_(**given) or ({}, {})
         return ({**bundle, **card.mimebundle_at(self._static)} if self._static is not None else bundle), metadata
 
     def _ipython_display_(self, **given: Any) -> None:
-        """Both `display` and the last line of a cell come here."""
+        """Display the cockpit; called by `display` and for the last line of a cell."""
         if self._displays is None or self._static is None:
             publish_display_data(*self._repr_mimebundle_())  # type: ignore[no-untyped-call]
         elif self.in_places:
@@ -84,7 +83,7 @@ class Cockpit(anywidget.AnyWidget):
     # ---- the end
 
     def engine_ends(self, engine: engines.Engine) -> None:
-        """The engine can still be asked: its last picture stays in the notebook, on the page and in the file."""
+        """Keep the engine's last picture in the notebook, on the page and in the file, while it can still be asked."""
         if engine is not self._engine:
             return
         try:
@@ -95,7 +94,7 @@ class Cockpit(anywidget.AnyWidget):
         self._draw_last(last or views.last_seen())
 
     def _lost(self) -> None:
-        """The engine has ended and can be asked no more."""
+        """Keep the last known picture, because the engine has ended and cannot be asked."""
         if self._engine is not None:
             self._draw_last(views.last_seen())
 
@@ -132,7 +131,7 @@ class Cockpit(anywidget.AnyWidget):
         self.send({"say": "taken", "id": id, "words": words})
 
     def _cancel_many(self, id: str, content: dict[str, Any]) -> None:
-        """All that pass a view's filter, of a function or of all."""
+        """Cancel all tasks that pass a view's filter, of one function or of all."""
         picture = views.last_seen()
         if picture is None:
             return
@@ -153,7 +152,7 @@ class Cockpit(anywidget.AnyWidget):
         self.send({"say": "log", "id": id, "text": text})
 
     def _find(self, id: str, content: dict[str, Any]) -> None:
-        """Answer with the tasks that pass a view's filter, of all that the engine knows."""
+        """Answer with the tasks that pass a view's filter, among all that the engine knows."""
         engine = engines.running()
         picture = views.last_seen()
         if engine is None or picture is None:
@@ -182,7 +181,7 @@ def _filter(content: dict[str, Any], picture: Snapshot) -> TaskFilter:
 
 
 def _keep_subshell(comm: Any) -> None:
-    """Let what pages say be heard while a cell runs.
+    """Let messages of pages arrive while a cell runs.
 
     ipykernel 7.4 sends a page's message to whichever (sub)shell spoke last on the comm, which for pictures is the main
     one, busy with the cell; our handlers may run on any thread, so the page's own choice is right.

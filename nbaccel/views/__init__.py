@@ -1,1 +1,1 @@
-"""What every view draws, as text and rows, and how a head is found and asked from outside."""
+"""The snapshot that every view draws, its texts and rows, and ways to find and ask a head from outside."""

@@ -1,7 +1,7 @@
 """Never wait without a reason: `probe` says whether a request could start, `explain` why something waits.
 
-Both ask the engine, which uses the same books that refuse a demand. Quantities are in whole resources, times are Unix
-seconds. A fact that an engine cannot know is called unknown and never guessed.
+Both ask the engine, whose answers and refusals come from the same books. Quantities are in whole resources, times are
+Unix seconds. A fact that an engine cannot know is unknown and never guessed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def explain(what: ObjectRef[Any] | ObjectRefGenerator | ActorHandle | PlacementG
 
 
 def explain(what: Any = None) -> Explanation | list[Explanation]:
-    """Explain the state of this ref's task, this actor or this placement group; without an argument, of all that waits.
+    """Explain the state of a ref's task, an actor or a placement group; without an argument, of everything that waits.
 
     A hex id, as views show it, works as well. Raises TypeError for anything else.
 
@@ -142,7 +142,7 @@ def probe(
 
 
 def _tried(options: TaskOptions, verify: Callable[[], Any] | None, patience_s: float, before: Probe) -> Probe:
-    """Wait in line with a task of the same demand; its result is the proof."""
+    """Submit a task with the same demand and wait for it; its result is the proof."""
     engine = engines.current()
     began = time.monotonic()
     ref = engine.submit(RemoteFunction(verify or _nothing, options), options, (), {})

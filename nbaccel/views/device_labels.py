@@ -1,4 +1,4 @@
-"""What a device is called in every view: "GPU 0", and of a MIG instance "GPU 0 · MIG 3 (1g.5gb)", never its UUID.
+"""The label of a device in every view: "GPU 0", or "GPU 0 · MIG 3 (1g.5gb)" for a MIG instance, never its UUID.
 
 A snapshot names an instance's card by its UUID. The cards that are not whole devices themselves are numbered by their
 place, past the numbers that whole ones have.
@@ -46,7 +46,7 @@ def _card(card: tuple[str, str, str], cards: dict[tuple[str, str, str], int], wh
 
 
 def short(id: str) -> str:
-    """An id that is read: a long one is cut."""
+    """An id for people: a long one is cut."""
     plain = wording.plain(id)
     return plain if len(plain) <= LONG_ID else f"{plain[:12]}…"
 

@@ -1,4 +1,4 @@
-"""What `explain` and `probe` answer with: an explanation, its blockers, a verdict.
+"""The records with which `explain` and `probe` answer: an explanation, its blockers, a verdict.
 
 Quantities are in whole resources, times are Unix seconds. Fields are only ever added, with defaults: these records
 travel from a head to its drivers and observers.
@@ -72,7 +72,7 @@ class Explanation(msgspec.Struct, frozen=True):
     missing: list[str] = []
 
     def as_probe(self) -> Probe:
-        """What is said of a request, of which nothing runs yet."""
+        """The same facts for a request, of which nothing runs yet."""
         verdict = Verdict.NOW if self.fits_now else Verdict.BUSY if self.ever else Verdict.NEVER
         return Probe(
             verdict,

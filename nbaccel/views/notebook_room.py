@@ -1,4 +1,4 @@
-"""What the API needs of the notebook room, which it does not import: the package itself connects the two.
+"""The part of the notebook room that the API needs. The API does not import that room: the package connects the two.
 
 ```
   nbaccel/__init__ ── connect(…) ──► here ◄── room() ── api: the card of init(), and attaching to IPython
@@ -16,7 +16,7 @@ class NotebookRoom(Protocol):
     """Draws cards and attaches to IPython. Each method imports what it needs when it is called."""
 
     def attach(self) -> None:
-        """Connect the running shell: cells are known, and output reaches its cell."""
+        """Connect the running shell, so that cells are known and output reaches its cell."""
 
     def card_as_text(self, snapshot: Snapshot) -> str: ...
 

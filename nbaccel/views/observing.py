@@ -1,4 +1,4 @@
-"""Asking a head from outside: JSON lines on its socket, as any program may speak them."""
+"""Asks a head from outside, by JSON lines on its socket, as any program may."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Observer:
             raise ConnectionError(f"The head of pid {record.pid} refused: {welcome.get('message', welcome)}")
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Say a line, return the answer's. Raises ConnectionError."""
+        """Send a line and return the line that answers it. Raises ConnectionError."""
         try:
             self._sock.sendall(msgspec.json.encode(request) + b"\n")
             return self.read()
@@ -80,7 +80,7 @@ class Observer:
         return answer
 
     def pictures(self) -> Iterator[Snapshot]:
-        """Snapshots as they come, from now on."""
+        """The snapshots that the head sends, from now on."""
         first = self.answer(WatchSnapshots(), SnapshotLine)
         self._sock.settimeout(None)
         yield first.snapshot
@@ -153,7 +153,7 @@ def stop(record: SessionRecord, *, force: bool = False, timeout_s: float = 5.0) 
 
 
 def _gone(record: SessionRecord, timeout_s: float) -> bool:
-    """Wait for the process's end, by its pidfd."""
+    """Wait for the end of the process, by its pidfd."""
     import select
 
     try:

@@ -26,7 +26,7 @@ GROUNDS: tuple[str, str] = tuple(_FILE["grounds"])  # the light page and the dar
 
 
 def number_of(text: str) -> int:
-    """A number that the cockpit finds for this text as well (FNV-1a over its UTF-16 units)."""
+    """The number of a text, the same as in the cockpit (FNV-1a over its UTF-16 units)."""
     number = 2166136261
     units = text.encode("utf-16-le", "surrogatepass")
     for low, high in zip(units[::2], units[1::2], strict=True):
@@ -35,7 +35,7 @@ def number_of(text: str) -> int:
 
 
 def usual_hue(name: str) -> int:
-    """The hue that a function or class has where no other took it before."""
+    """The hue that a function or class has unless another one has taken it before."""
     return number_of(name) % len(COLOURS)
 
 
@@ -50,10 +50,10 @@ def colour(hue: int, id: str = "") -> str:
 
 
 class Hues:
-    """Which function or class has which hue while this process lives; two share one if there are more than eight.
+    """The hue of each function or class while this process lives; with more than eight, two share one.
 
-    A name keeps its hue once it has been drawn. The usual hue follows from the name alone, so that a page is told only
-    of those that had to take another.
+    A name keeps its hue once it has been drawn. The usual hue follows from the name alone, so a page is told only of
+    names that had to take another one.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Hues:
         self._lock = threading.Lock()  # cards are drawn in the main thread, pictures of the cockpit in another
 
     def of(self, name: str) -> int:
-        """The hue of this function or class, from now on."""
+        """The hue of this function or class; it stays from now on."""
         with self._lock:
             known = self._of.get(name)
             return self._taken(name) if known is None else known
@@ -75,7 +75,7 @@ class Hues:
         return hue
 
     def unusual(self, names: Iterable[str]) -> dict[str, int]:
-        """Of these names, in their order, those whose hue is not the usual one."""
+        """The names whose hue is not the usual one, in the given order."""
         hues = {name: self.of(name) for name in names}
         return {name: hue for name, hue in hues.items() if hue != usual_hue(name)}
 
@@ -84,6 +84,6 @@ HUES = Hues()  # of this process, so that card, cockpit and every table agree
 
 
 def subject(name: str, function: str = "", kind: str = "task") -> str:
-    """Whose hue a task has: its function's, whatever the task is called, or its actor's class."""
+    """The name whose hue a task has: its function, whatever the task's name, or its actor's class."""
     whole = function or name
     return whole if kind == "task" else whole.split(".", 1)[0]

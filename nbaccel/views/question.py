@@ -6,8 +6,8 @@
       tail: int = 100
                                                  ◄── a str
 ```
-`ReadLogs.answered_by(function)` makes one row of a head's table. The type checker compares both ends of the function
-with the question, so no row can expect other fields, or give another answer, than the asker does.
+`ReadLogs.answered_by(function)` makes one row of a head's table. The type checker compares the function's parameter and
+result with the question, so a row can neither expect other fields nor give another answer than the asker expects.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ P = TypeVar("P")  # what the head knows of the asker
 
 
 class Question(msgspec.Struct, Generic[A], tag_field="ask", omit_defaults=True):
-    """Something that a head answers. A subclass gives its `tag`, the name by which the question travels."""
+    """A question that a head answers. A subclass gives its `tag`, the name by which the question travels."""
 
     @classmethod
     def tag(cls) -> str:
@@ -32,12 +32,12 @@ class Question(msgspec.Struct, Generic[A], tag_field="ask", omit_defaults=True):
 
     @classmethod
     def answer_type(cls) -> Any:
-        """What the class was parametrised with."""
+        """The type of the answer: the parameter of the class."""
         return get_args(cls.__dict__["__orig_bases__"][0])[0]
 
     @classmethod
     def answered_by(cls, answer: Callable[[P, Self], A]) -> Row[P]:
-        """A row of a head's table: who asks and the question go in, the answer comes out."""
+        """Make a row of a head's table: the function gets the asker and the question, and returns the answer."""
         return Row(cls, answer)
 
     def body(self) -> bytes:

@@ -1,11 +1,11 @@
-"""What programs let everyone see who looks at the cluster: a record for each id, of which the last one counts.
+"""The records that programs publish to every viewer of the cluster: one record for each id, the latest.
 
 ```
   publish(kind, id, record) ──► RecordBook ──► Snapshot.published ──► card, %accel_status, top, observers
   asked("stop") ◄────────────── RecordBook ◄── ask(id, "stop") ◄───── a button, an observer, another notebook
 ```
-A head has one book for all its drivers and workers, also that of the debug engine. On the Ray engine each process has a
-book of its own: there, only the process that published a record sees it.
+A head has one book for all its drivers and workers; so has the head of the debug engine. On the Ray engine each process
+has its own book, and only the process that published a record sees it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class RecordBook(Generic[P]):
             del self._entries[oldest]
 
     def withdraw(self, publisher: P, id: str) -> bool:
-        """Take a publisher's record away; whether there was one."""
+        """Remove a publisher's record. Returns whether there was one."""
         entry = self._entries.get(id)
         if entry is None or entry[0] != publisher:
             return False
@@ -67,7 +67,7 @@ class RecordBook(Generic[P]):
         return True
 
     def publisher_gone(self, publisher: P) -> bool:
-        """Take all records of a publisher away; whether it had any."""
+        """Remove all records of a publisher. Returns whether there were any."""
         gone = [id for id, (whose, _row) in self._entries.items() if whose == publisher]
         for id in gone:
             del self._entries[id]
@@ -86,7 +86,7 @@ class RecordBook(Generic[P]):
 
 
 class OwnRecords:
-    """The records of one process, for an engine whose views are in that process too."""
+    """The records of one process, for an engine whose views are in the same process."""
 
     def __init__(self, job: int = 0, changed: Callable[[], object] = lambda: None) -> None:
         self._job = job
@@ -95,7 +95,7 @@ class OwnRecords:
         self._changed = changed
 
     def publish(self, kind: str, id: str, record: Mapping[str, Any] | None, asked: Asked | None = None) -> None:
-        """As the engine's promise says."""
+        """Publish a record, as the engine promises."""
         if record is None:
             self._asked.pop(id, None)
             self._book.withdraw("", id)

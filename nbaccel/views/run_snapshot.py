@@ -1,4 +1,4 @@
-"""The picture of a training run, and its words: card, `%accel_status`, `nbaccel top` and terminals say the same.
+"""The picture of a training run, and its words: card, `%accel_status`, `nbaccel top` and terminals share them.
 
 A run publishes it as a record of kind "run" (`views/record_book.py`), so it is small: curves are thinned where they are
 made. Times are Unix seconds.
@@ -81,7 +81,7 @@ class RunSnapshot(msgspec.Struct, omit_defaults=True):
 
 
 def of_snapshot(snapshot: Snapshot) -> list[RunSnapshot]:
-    """The runs that are published; a record of a later version that cannot be read is left out."""
+    """The published runs; a record of a later version that cannot be read is left out."""
     found = []
     for row in snapshot.published:
         if row.kind == KIND:
@@ -112,7 +112,7 @@ def table(snapshot: Snapshot) -> tables.Table:
 
 
 def in_order(runs: Sequence[RunSnapshot]) -> list[RunSnapshot]:
-    """Those under way first, then the latest."""
+    """The runs under way first, then the latest."""
     return sorted(runs, key=lambda run: (not run.is_under_way, -run.started_at))
 
 
@@ -120,7 +120,7 @@ def in_order(runs: Sequence[RunSnapshot]) -> list[RunSnapshot]:
 
 
 def gang_words(run: RunSnapshot) -> str:
-    """ "2 workers on GPU 0, 1 · nccl"; what each asks for where they hold no device."""
+    """ "2 workers on GPU 0, 1 · nccl"; without devices, the resources of each worker."""
     held: dict[str, list[str]] = {}
     for rank in run.ranks:
         for resource, ids in rank.devices.items():
@@ -132,7 +132,7 @@ def gang_words(run: RunSnapshot) -> str:
 
 
 def progress_words(run: RunSnapshot) -> str:
-    """ "3 of 10 epochs · about 2 min 05 s left · 7 reports"; "epoch 3" where it is not known how many there will be."""
+    """ "3 of 10 epochs · about 2 min 05 s left · 7 reports"; "epoch 3" if the number of epochs is unknown."""
     epoch = "" if run.epoch is None else f"epoch {wording.amount(run.epoch)}"
     if run.epochs is not None and run.epochs_done is not None:
         epoch = f"{wording.amount(run.epochs_done)} of {wording.count(run.epochs, 'epoch')}"
@@ -141,14 +141,14 @@ def progress_words(run: RunSnapshot) -> str:
 
 
 def time_words(run: RunSnapshot, now: float) -> str:
-    """How long it has taken, or took; "" where that is not known."""
+    """How long the run has taken so far, or took; "" if unknown."""
     if not run.started_at:
         return ""
     return wording.age((now if run.ended_at is None else run.ended_at) - run.started_at)
 
 
 def metric_words(run: RunSnapshot, most: int = 4) -> str:
-    """The last values of its first metrics: "loss 0.3173, accuracy 0.94"."""
+    """The last values of the run's first metrics: "loss 0.3173, accuracy 0.94"."""
     return ", ".join(f"{wording.plain(curve.name)} {curve.points[-1][1]:.4g}" for curve in run.curves[:most])
 
 
@@ -168,7 +168,7 @@ def checkpoint_words(run: RunSnapshot) -> str:
 
 
 def one_line(run: RunSnapshot, now: float) -> str:
-    """All of it in one line, for terminals."""
+    """The whole run in one line, for terminals."""
     return wording.sentence(
         [
             f"{RUN_SIGNS.get(run.state, '◌')} {wording.plain(run.name)} {run.state} {time_words(run, now)}",

@@ -1,7 +1,7 @@
-"""The small file that each running head leaves in Jupyter's runtime directory, so that others on this machine find it.
+"""The small file that each running head writes into Jupyter's runtime directory, so that other programs find the head.
 
-Owner-readable only. It names the head's socket and the token that a connection must show; a record whose process has
-gone (pid, start time and boot tell) is stale and removed by whoever looks.
+Only its owner can read it. It names the head's socket and the token that a connection must show. A record whose process
+has ended (pid, start time and boot tell) is stale; the next program that looks removes it.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def find() -> list[SessionRecord]:
 
 
 def _read(path: Path) -> SessionRecord | None:
-    """A record that is ours and readable by us alone; anything else is not believed."""
+    """Read a record that belongs to this user and only they can read; any other file is ignored."""
     try:
         return msgspec.json.decode(plain_files.read(path, _MOST_BYTES, private=True), type=SessionRecord)
     except (OSError, ValueError, RecursionError):  # what msgspec raises for bytes that are no JSON of ours
@@ -113,7 +113,7 @@ def is_alive(record: SessionRecord) -> bool:
 
 
 def _clear(path: Path, record: SessionRecord) -> None:
-    """Remove what a head that was killed left behind."""
+    """Remove the files of a head that was killed."""
     try:
         path.unlink(missing_ok=True)
     except OSError:

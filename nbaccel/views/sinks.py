@@ -1,4 +1,4 @@
-"""Where an engine's news for the user go: what workers print, and sentences about work that waits.
+"""Shows an engine's news to the user: lines that workers print, and sentences about work that waits.
 
 ```
   local engine: its news connection ─┐
@@ -24,21 +24,21 @@ _CYAN, _RESET = "\x1b[36m", "\x1b[0m"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What stands in a line."""
+    """One printed line, or a bar."""
 
     text: str
-    is_bar: bool = False  # it draws over itself, as tqdm does: `text` is what it shows last
+    is_bar: bool = False  # it redraws itself, as tqdm does: `text` is its last state
     ended: bool = True
 
 
 def _line(text: str, *, ended: bool) -> Line:
-    """Carriage returns make a bar, but for the one of a line that ends as on Windows."""
+    """Make a Line. Carriage returns make it a bar, except one at the end of an ended line (Windows)."""
     is_bar = "\r" in (text.removesuffix("\r") if ended else text)
     return Line(last_frame(text) if is_bar else text, is_bar, ended)
 
 
 def last_frame(line: str) -> str:
-    """What a line that draws over itself shows last; any other line as it is."""
+    """The last text of a line that redraws itself; any other line unchanged."""
     return line.rstrip("\r").rpartition("\r")[2]
 
 
@@ -51,19 +51,19 @@ class Printed:
     stream: int  # 1 stdout, 2 stderr
     text: bytes
     parent: bytes = b""  # of the cell's messages
-    ip: str = ""  # of the worker's machine, where that is another one
+    ip: str = ""  # the address of the worker's machine, if it is another machine
     bare: bool = False  # without a prefix, because the program asked for structured logs
 
     @property
     def prefix(self) -> str:
-        """Ray's own: "(train pid=51830)", "(train pid=51830, ip=10.0.0.2)"."""
+        """Ray's prefix: "(train pid=51830)", "(train pid=51830, ip=10.0.0.2)"."""
         if self.bare:
             return ""
         name = f"{self.name} " if self.name else ""
         return f"({name}pid={self.pid}{f', ip={self.ip}' if self.ip else ''})"
 
     def lines(self) -> list[Line]:
-        """The lines without their ends."""
+        """The lines without line ends."""
         texts = self.text.decode("utf-8", "replace").split("\n")
         ended = [_line(text, ended=True) for text in texts[:-1]]
         return [*ended, _line(texts[-1], ended=False)] if texts[-1] else ended
@@ -71,7 +71,7 @@ class Printed:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One sentence for the user. About work that waits it is said again as the reason changes, and empty in the end."""
+    """A sentence for the user. A notice about waiting work comes again as its reason changes, and empty in the end."""
 
     kind: str
     message: str
@@ -80,12 +80,12 @@ class Notice:
 
 
 class Sinks:
-    """The terminal's way; a notebook installs its own."""
+    """Shows news in a terminal; a notebook installs its own class."""
 
     def __init__(self) -> None:
         self._said: set[tuple[str, bytes]] = set()  # (kind, task that names the line)
         self._runs: dict[str, tuple[str, float]] = {}  # by id: its state, and when a line was said
-        self._bar_is_open = False  # the terminal's cursor stands behind a bar
+        self._bar_is_open = False  # the terminal's cursor is at the end of a bar
 
     def lines(self, message: Printed) -> None:
         """Print whole lines, each with Ray's prefix."""
@@ -96,7 +96,7 @@ class Sinks:
         self._write(stream, "".join(self._drawn(prefix, line, stream) for line in message.lines()))
 
     def _drawn(self, prefix: str, line: Line, stream: Any) -> str:
-        """A bar that goes on is drawn where it stands in a terminal, and left out of a file."""
+        """The text of a line. A bar that goes on is redrawn in place in a terminal, and left out of a file."""
         if line.is_bar and not line.ended:
             if not _is_a_tty(stream):
                 return ""
@@ -109,8 +109,8 @@ class Sinks:
         return f"{start}{prefix}{line.text}\n"
 
     def notice(self, message: Notice) -> None:
-        """A line about work that waits is said again when it changes, to be drawn over; here lines only follow
-        each other, so it is printed once.
+        """Print a notice. One about waiting work comes again with each change, to replace its line; a terminal
+        cannot replace it, so it is printed once.
         """
         line = (message.kind, message.task_id)
         if not message.message:
@@ -123,7 +123,7 @@ class Sinks:
         self._write(sys.stderr, f"nbaccel: {message.message}\n")
 
     def run(self, picture: RunSnapshot) -> None:
-        """A line for each change of a run's state, and in a terminal at most one a second for what it reports."""
+        """Print a line for each change of a run's state, and in a terminal at most one a second for its reports."""
         from nbaccel.views import run_snapshot  # with msgspec, which not every process needs
 
         state, said_at = self._runs.get(picture.id, ("", 0.0))
@@ -135,11 +135,11 @@ class Sinks:
             self._runs.pop(picture.id, None)
 
     def show_run(self, picture: RunSnapshot, text: str) -> None:
-        """What a run shows of itself at the end of a cell: its text, where nothing can be drawn."""
+        """Show a run on the last line of a cell: here as text, since a terminal cannot draw the card."""
         self._write(sys.stdout, f"{text}\n")
 
     def bar(self, total: int, description: str) -> Any:
-        """A bar over so many tasks, which tqdm draws. Raises ImportError, with what to install, where it is missing."""
+        """A progress bar over `total` tasks, drawn by tqdm. Raises ImportError, with what to install, without tqdm."""
         try:
             from tqdm.auto import tqdm
         except ImportError:
@@ -155,7 +155,7 @@ class Sinks:
 
 
 def _is_terminal(stream: Any) -> bool:
-    """Whether prefixes are to be coloured."""
+    """Whether to colour prefixes."""
     wanted = os.environ.get("RAY_COLOR_PREFIX")
     return wanted == "1" if wanted is not None else _is_a_tty(stream)
 
@@ -171,6 +171,6 @@ installed: Any = Sinks()
 
 
 def install(new: Any) -> None:
-    """Show lines and notices in another way."""
+    """Use another object that shows lines and notices."""
     global installed
     installed = new

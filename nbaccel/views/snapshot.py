@@ -1,4 +1,4 @@
-"""The one picture of a running cluster that every view draws: card, magics, cockpit, terminal, `--json`.
+"""The picture of a running cluster that every view draws: card, magics, cockpit, terminal, `--json`.
 
 Both engines fill it; no view computes anything of its own. Times are Unix seconds, memory is bytes, quantities are in
 whole resources (0.25 of a GPU is 0.25). What is not known is None, with the reason beside it. The records encode with
@@ -153,7 +153,7 @@ class GroupRow(msgspec.Struct):
 
     @classmethod
     def from_table(cls, row: Mapping[str, Any]) -> GroupRow:
-        """Of a row of placement_group_table(), whose bundles and nodes are by index."""
+        """Make a row from one of placement_group_table(), whose bundles and nodes are by index."""
         bundles, nodes = row["bundles"], row.get("bundles_to_node_id") or {}
         indices = sorted(bundles)
         return cls(
@@ -185,7 +185,7 @@ class Alert(msgspec.Struct):
 
     @classmethod
     def of_failures(cls, counts: Mapping[str, int], last: TaskRow | None, began_at: float) -> list[Alert]:
-        """One alert for all tasks that have failed since the cluster began, which names the last where it is known."""
+        """One alert for all tasks that have failed since the cluster began; it names the last one if known."""
         number = counts.get("FAILED", 0)
         if not number:
             return []

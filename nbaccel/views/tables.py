@@ -1,7 +1,7 @@
-"""The rows that people see of a snapshot, as plain text cells: cards, magics and terminal draw the same tables.
+"""Tables of a snapshot as plain text cells: cards, magics and terminals draw the same tables.
 
-Nothing is decided here: a cell says what the snapshot says. A device's state is a word beside its sign, since colour
-alone does not reach everyone.
+This module decides nothing: a cell says what the snapshot says. A device's state is a word beside its sign, because
+some people cannot see the colour.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Table:
 
 
 def devices(snapshot: Snapshot, *, everything: bool = False) -> Table:
-    """One row for each device: which it is, whether it is free, and who holds it for which cell.
+    """One row for each device: its label, its state, and its holders with their cells.
 
-    Devices that are found but not offered are left out unless `everything`.
+    Devices that are found but not offered are included with `everything`.
     """
     shown = [row for row in snapshot.devices if everything or row.offered]
     many_nodes = len({row.node_id for row in shown}) > 1
@@ -51,7 +51,7 @@ def devices(snapshot: Snapshot, *, everything: bool = False) -> Table:
 
 
 def tasks(snapshot: Snapshot, shown: Iterable[TaskRow] | None = None) -> Table:
-    """One row for each task, actor constructor and call; the reason stands where a task waits or failed."""
+    """One row for each task, actor constructor and call; a task that waits or failed has its reason."""
     chosen = list(snapshot.tasks if shown is None else shown)
     named = device_labels.labels(snapshot.devices)
     rows = [
@@ -99,13 +99,13 @@ def without_columns(table: Table, names: set[str]) -> Table:
 
 
 def first_line(snapshot: Snapshot) -> str:
-    """What one wants to know first: "2 of 2 GPUs busy · 3 running · 2 waiting · 1 failed"."""
+    """The first line of every view: "2 of 2 GPUs busy · 3 running · 2 waiting · 1 failed"."""
     counts = [f"{number} {word}" for word, number in counted(snapshot).items()]
     return wording.sentence([*busy(snapshot), *(counts or ["no task yet"])])
 
 
 def busy(snapshot: Snapshot) -> list[str]:
-    """How many devices of each kind are held; the CPUs where there is no device: ["2 of 2 GPUs busy"]."""
+    """How many devices of each kind are held, or CPUs if there is no device: ["2 of 2 GPUs busy"]."""
     held: dict[str, list[bool]] = {}
     for row in snapshot.devices:
         if row.offered:
@@ -119,7 +119,7 @@ def busy(snapshot: Snapshot) -> list[str]:
 
 
 def headline(snapshot: Snapshot) -> str:
-    """What runs, and where: the engine, its versions and its process."""
+    """The engine, its versions and its process."""
     runtime = snapshot.runtime
     nodes = sum(node.alive for node in snapshot.nodes)
     return wording.sentence(
@@ -135,9 +135,9 @@ def headline(snapshot: Snapshot) -> str:
 
 
 def resources(snapshot: Snapshot, *, ended: bool = False) -> str:
-    """What is free of what there is, over all living nodes: "CPU 1 of 2 free · GPU 0.5 of 2 free".
+    """The free resources of all living nodes: "CPU 1 of 2 free · GPU 0.5 of 2 free".
 
-    Of a cluster that has `ended`, what it had: "CPU 2 · GPU 2".
+    For a cluster that has `ended`, its resources: "CPU 2 · GPU 2".
     """
     totals: dict[str, float] = {}
     free: dict[str, float] = {}
@@ -154,12 +154,12 @@ def resources(snapshot: Snapshot, *, ended: bool = False) -> str:
 
 
 def task_counts(snapshot: Snapshot) -> str:
-    """How many tasks there are of each state: "2 running · 1 waiting"."""
+    """The number of tasks in each state: "2 running · 1 waiting"."""
     return wording.sentence(f"{number} {word}" for word, number in counted(snapshot).items())
 
 
 def counted(snapshot: Snapshot) -> dict[str, int]:
-    """The number of tasks of each state that there is one of, in the order of STATE_WORDS."""
+    """The number of tasks in each state that has any, in the order of STATE_WORDS."""
     numbers = dict.fromkeys(STATE_WORDS, 0)
     for state, number in snapshot.counts.items():
         numbers[state_word(state)] = numbers.get(state_word(state), 0) + number
@@ -172,7 +172,7 @@ def waiting(snapshot: Snapshot) -> list[TaskRow]:
 
 
 def waiting_alike(snapshot: Snapshot) -> list[tuple[TaskRow, int]]:
-    """The tasks that wait, once for each name and reason, with how many are alike; those that have most come first."""
+    """The waiting tasks, one for each name and reason, with the number of alike tasks; the largest number first."""
     groups: dict[tuple[str, str], list[TaskRow]] = {}
     for row in waiting(snapshot):
         groups.setdefault((row.name, row.why), []).append(row)
@@ -180,14 +180,14 @@ def waiting_alike(snapshot: Snapshot) -> list[tuple[TaskRow, int]]:
 
 
 def waiting_untold(snapshot: Snapshot, alerts: Iterable[Alert]) -> list[tuple[TaskRow, int]]:
-    """The same without those of which one of these alerts says already that they can never start."""
+    """The same without tasks of which an alert already says that they can never start."""
     told = {alert.task_id for alert in alerts if alert.kind == "infeasible"}
     said = {(row.name, row.why) for row in waiting(snapshot) if row.task_id in told}
     return [(row, number) for row, number in waiting_alike(snapshot) if (row.name, row.why) not in said]
 
 
 def waiting_line(row: TaskRow, number: int = 1) -> str:
-    """Why a task waits: "train waits for 1 GPU. Both GPUs are busy: …"; "× 3 " stands before it for three alike."""
+    """Why a task waits: "train waits for 1 GPU. Both GPUs are busy: …"; with "× 3 " before it for three alike tasks."""
     why = wording.plain(row.why) or f"waits for {wording.demand(row.demand)}"
     name = _subject(row)
     said = why if why.startswith(name) else f"{name}: {why}" if row.why else f"{name} {why}"
@@ -195,7 +195,7 @@ def waiting_line(row: TaskRow, number: int = 1) -> str:
 
 
 def why_words(row: TaskRow) -> str:
-    """What a row has still to say of why it waits or failed: not its name, its cell and what it asks for once more.
+    """The part of a task's reason that its row does not show elsewhere: without name, cell and demand.
 
     "Both GPUs are busy: …" of "train (cell [3] line 8) waits for 1 GPU. Both GPUs are busy: …".
     """
@@ -211,12 +211,12 @@ def why_words(row: TaskRow) -> str:
 
 
 def _subject(row: TaskRow) -> str:
-    """A task's name as its reason names it; what makes an actor is named for the class."""
+    """A task's name as its reason has it; an actor's constructor has the name of the class."""
     return wording.plain(row.name.removesuffix(".__init__"))
 
 
 def state_word(state: str) -> str:
-    """A state of the machine's vocabulary as a person says it."""
+    """The word of people for a state."""
     if state in RUNNING:
         return "running"
     if state in ENDED:
@@ -225,12 +225,12 @@ def state_word(state: str) -> str:
 
 
 def started(row: TaskRow, now: float) -> str:
-    """When a task began to run, by this machine's clock; "" of one that has not."""
+    """When a task began to run, by this machine's clock; "" if it has not begun."""
     return "" if row.started_at is None else wording.clock(row.started_at, now)
 
 
 def took(row: TaskRow, now: float) -> str:
-    """How long a task ran, or has run, how far it is and how long the rest takes; "waits 5 s" of one that waits."""
+    """How long a task ran or has run, its progress and its remaining time; "waits 5 s" for a waiting task."""
     if row.started_at is not None and row.finished_at is not None:
         return wording.duration(row.finished_at - row.started_at)
     if row.started_at is not None:
@@ -249,7 +249,7 @@ def _how_far(row: TaskRow, seconds: float) -> list[str]:
 
 
 def device_state(row: DeviceRow) -> str:
-    """A sign and a word for whether a device can be had."""
+    """A sign and a word for a device's state."""
     if not row.offered:
         return "– not offered"
     if row.free_reason and not row.holders:
@@ -282,7 +282,7 @@ def _device_cells(row: DeviceRow, snapshot: Snapshot, named: Labels) -> tuple[st
 
 
 def device_memory(row: DeviceRow) -> str:
-    """ "12 GiB of 80 GiB, 83 %" where it was measured, the size where only that is known, "" where nothing is."""
+    """ "12 GiB of 80 GiB, 83 %" if it was measured; the size if only that is known; "" if nothing is."""
     metrics = row.metrics
     total = row.memory_bytes
     if metrics is None:
@@ -294,14 +294,14 @@ def device_memory(row: DeviceRow) -> str:
 
 
 def owner(snapshot: Snapshot, job: int) -> str:
-    """The notebook or script whose job this is, where it is not the one that the picture was made for; else ""."""
+    """The notebook or script of a job; "" for the job that the picture was made for."""
     if not snapshot.jobs or not job or job == snapshot.runtime.job:
         return ""
     return next((wording.plain(row.name) for row in snapshot.jobs if row.number == job), f"job {job}")
 
 
 def cell_words(row: TaskRow | ActorRow, snapshot: Snapshot) -> str:
-    """Where it was submitted: "[7] line 3", and in whose notebook if not in the reader's own."""
+    """Where a task was submitted: "[7] line 3", with the notebook if it is not the reader's own."""
     return " ".join(part for part in (owner(snapshot, row.job), wording.plain(row.cell)) if part)
 
 

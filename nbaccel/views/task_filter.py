@@ -1,4 +1,4 @@
-"""Which tasks are asked for: the engine filters all that it knows, since a picture holds only some of them."""
+"""A filter of tasks: the engine applies it to all tasks that it knows, because a picture holds only some of them."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class TaskFilter(msgspec.Struct, frozen=True):
 
 
 class FoundTasks(msgspec.Struct):
-    """The newest rows that pass, newest first, and how many pass in all."""
+    """The newest rows that pass the filter, newest first, and the number of all that pass."""
 
     rows: list[TaskRow] = []
     total: int = 0
 
 
 def find(rows: Iterable[TaskRow], wanted: TaskFilter) -> FoundTasks:
-    """What of these rows passes."""
+    """The rows that pass the filter."""
     passing = [row for row in rows if wanted.passes(row)]
     newest = heapq.nlargest(wanted.limit or len(passing), passing, key=lambda row: row.submitted_at or 0.0)
     return FoundTasks(newest, len(passing))

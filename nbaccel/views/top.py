@@ -1,4 +1,4 @@
-"""`nbaccel top`: the cockpit for people on ssh, the same snapshot as a live page in the terminal.
+"""`nbaccel top`: the cockpit for people on ssh, a live page of the snapshot in the terminal.
 
 ```
   each head ── pictures as they change ──► Heads (one thread for each) ──► page() ──► rich, redrawn once a second
@@ -24,7 +24,7 @@ BAR_CELLS = 10
 WAITING_SHOWN = 5
 ALERTS_SHOWN = 3
 WIDE = 110  # columns of a screen that has room for the devices' models
-_ORDER = ("running", "failed", "waiting", "cancelled", "finished")  # in which tasks matter
+_ORDER = ("running", "failed", "waiting", "cancelled", "finished")  # the order of importance of tasks
 _COLUMNS = ("Device", "Model", "In use", "Load", "Memory", "Held by")
 # Names of the terminal's own colours, so that the user's theme decides what they look like.
 _COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red")
@@ -34,7 +34,7 @@ Pictures = Callable[[SessionRecord], Iterator[Snapshot]]
 
 
 class Heads:
-    """The newest picture of every head; a head that ends leaves."""
+    """The newest picture of every head; a head that has ended is removed."""
 
     def __init__(self, pictures: Pictures) -> None:
         self._pictures = pictures
@@ -43,7 +43,7 @@ class Heads:
         self._changed = threading.Event()
 
     def watch(self, records: Sequence[SessionRecord]) -> None:
-        """Begin to watch those that are new."""
+        """Begin to watch new heads."""
         for record in records:
             if record.session not in self._watched:
                 self._watched.add(record.session)
@@ -55,7 +55,7 @@ class Heads:
                 self._newest[record.session] = picture
                 self._changed.set()
         except (ConnectionError, FileNotFoundError):
-            pass  # it ended, or had ended before it was asked
+            pass  # the head ended, or had ended before it was asked
         finally:
             self._newest.pop(record.session, None)
             self._watched.discard(record.session)
@@ -69,7 +69,7 @@ class Heads:
         return bool(self._watched)
 
     def wait(self, seconds: float) -> None:
-        """Until a picture changes, or the time is over."""
+        """Wait until a picture changes or the time is over."""
         self._changed.wait(seconds)
         self._changed.clear()
 
@@ -92,10 +92,10 @@ def watch(find: Find, pictures: Pictures, interval_s: float, console: Console | 
 
 
 def page(pictures: Sequence[Snapshot], now: float, size: ConsoleDimensions) -> Group:
-    """What one screen shows of these heads: devices first, then what waits, then as many tasks as there is room for."""
+    """One screen of these heads: devices first, then what waits, then as many tasks as there is room for."""
     parts: list[RenderableType] = []
     for picture in pictures:
-        picture.time = max(picture.time, now)  # ages grow between pictures
+        picture.time = max(picture.time, now)  # so that ages grow between pictures
         parts += _head(picture, size.width)
     used = sum(2 + _lines(part) for part in parts)
     room = max(3, (size.height - used) // max(1, len(pictures)) - 2)
@@ -127,7 +127,7 @@ def _head(picture: Snapshot, width: int) -> list[RenderableType]:
 
 
 def _line(words: str, style: str = "") -> Text:
-    """One line of the screen, cut at its edge."""
+    """One line of the screen, cut at the edge."""
     return Text(words, style=style, no_wrap=True, overflow="ellipsis")
 
 
@@ -174,7 +174,7 @@ def _device(row: DeviceRow, label: str, picture: Snapshot) -> list[RenderableTyp
 
 
 def _bar(row: DeviceRow) -> Text:
-    """Ten cells in the holders' colours; a hundredth of a device still shows."""
+    """Ten cells in the holders' colours; even a hundredth of a device is visible."""
     bar = Text()
     for number, holder in enumerate(row.holders):
         cells = max(1, round(holder.amount * BAR_CELLS))
@@ -188,7 +188,7 @@ def _place(row: TaskRow) -> int:
 
 
 def _tasks(picture: Snapshot, room: int) -> RenderableType:
-    """The tasks that run, failed, wait, and ended last, as far as there is room."""
+    """The running, failed, waiting and last ended tasks, as many as there is room for."""
     rows = sorted(picture.tasks, key=lambda row: (_place(row), -(row.submitted_at or 0)))
     shown = tables.tasks(picture, rows[:room])
     if not shown.rows:

@@ -4,7 +4,7 @@
   task::train                 the lanes of its worker and of its devices
     task:deserialize_arguments    task:execute    task:store_outputs        the lane of its worker
 ```
-A worker measures the phases and tells them with the task's end; before that a task has begun to execute and no more is
+A worker measures the phases and reports them with the task's end; before that, only the start of the execution is
 known.
 """
 
@@ -29,10 +29,10 @@ def of_task(
     facts: Mapping[str, Any],
     times: Sequence[float] = (),
 ) -> list[dict[str, Any]]:
-    """The events of one task; times are Unix seconds, `facts` are what a viewer shows beside its name.
+    """The events of one task. Times are Unix seconds; a viewer shows `facts` beside the name.
 
-    `times` are where its phases begin and end: of one that has raised in its code, there are two phases and three
-    times. Without them all of the task counts as its code.
+    `times` are the moments between which its phases lie: a task whose code raised has two phases and three times.
+    Without them the whole task counts as its code.
     """
     if times:
         start_s, end_s = min(start_s, times[0]), times[-1]

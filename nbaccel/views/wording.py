@@ -1,4 +1,4 @@
-"""How values of a snapshot are said in words: amounts, sizes, ages, names. Every view says them alike."""
+"""Words for the values of a snapshot: amounts, sizes, ages, names. Every view uses them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def age(seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """How long something ran: tenths of a second where that says more, "0.4 s"."""
+    """How long something ran, with tenths of a second for short times: "0.4 s"."""
     return f"{max(0.0, seconds):.1f} s" if seconds < 9.95 else age(seconds)
 
 
@@ -74,7 +74,7 @@ def cell(where: str) -> str:
 
 
 def short_id(id: str) -> str:
-    """A task's id as people read and type it: the tasks of one driver share the start, so their number is named."""
+    """A task's id as people read and type it. The tasks of one driver share its start, so it ends with their number."""
     number = int(id[24:40], 16) if len(id) == 48 else 1 << 63
     if number < 1 << 40:
         return f"{id[:4]}-{number}"

@@ -1,4 +1,4 @@
-"""What was: runs of tasks, readings of devices and who used them, in fixed memory however long it goes on.
+"""The history of a cluster: runs of tasks, readings and users of devices, in fixed memory however long it lives.
 
 ```
   an engine ── a run that ended, a reading ──► HistoryBook ──┬── kinds      exact numbers: function, cell, state

@@ -1,4 +1,4 @@
-"""Who used the devices, by function and by cell, and how long each device was held."""
+"""Accounts of device use, by function and by cell, and of how long each device was held."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 class _DeviceTime(msgspec.Struct):
-    """A device's account."""
+    """The account of one device."""
 
     since: float
     seconds: float = 0.0
@@ -25,14 +25,14 @@ class _DeviceTime(msgspec.Struct):
 
 
 class Accounts:
-    """Adds up what each run held, when it ends; those that go on are added when it is asked for."""
+    """Adds up what each run held: ended runs when they end, running ones when somebody asks."""
 
     def __init__(self, kinds: KindsOfRuns) -> None:
         self._kinds = kinds
         self._devices: dict[str, _DeviceTime] = {}
 
     def has_device(self, name: str, since: float) -> None:
-        """A device is there; until a run holds it, it is idle."""
+        """Add a device; it is idle until a run holds it."""
         known = self._devices.get(name)
         if known is not None:
             known.since = min(known.since, since)
@@ -40,7 +40,7 @@ class Accounts:
             self._devices[name] = _DeviceTime(since)
 
     def ended(self, kind: KindOfRuns, run: PastRun, ended: float, seq: int) -> None:
-        """A run is over."""
+        """Add a run that has ended."""
         seconds = max(ended - run.started, 0.0) if run.seconds is None else run.seconds
         kind.seconds += seconds
         kind.seq = seq
@@ -55,7 +55,7 @@ class Accounts:
                 held.seq = seq
 
     def answer(self, now: float, since: int, running: Sequence[PastRun], seq: int, most_bytes: int) -> AccountingAnswer:
-        """The rows that changed since then, or that go on changing, as many as fit."""
+        """The rows that have changed since `since` or still change, as many as fit."""
         functions = self._rows(lambda one: (one.function, 0), now, since, running)
         cells = self._rows(lambda one: (one.cell, one.job), now, since, running)
         devices, known_s, held_s = self._device_rows(now, since, running)
@@ -135,7 +135,7 @@ def _rounded(row: AccountRow) -> AccountRow:
 
 
 def _fitting(rows: list[R], room: int) -> tuple[list[R], int, int]:
-    """The first rows, as many as there is room for; the room that is left, and how many rows are left out."""
+    """(the first rows that there is room for, the remaining room, the number of rows left out)."""
     for number, row in enumerate(rows):
         room -= len(msgspec.json.encode(row)) + 1
         if room < 0:

@@ -1,4 +1,4 @@
-"""The history of one cluster: an engine writes down what ended and what was measured, and asks for what a view wants.
+"""The history of one cluster: an engine records ended runs and measurements, and gets the answers that a view wants.
 
 Example::
 
@@ -49,7 +49,7 @@ class HistoryBook:
     # ---- what happens
 
     def ended(self, run: PastRun) -> None:
-        """A run is over."""
+        """Record a run that has ended."""
         ended = run.started if run.ended is None else run.ended
         kind = self._kind(run)
         lanes = self._lanes_of(run)
@@ -65,16 +65,16 @@ class HistoryBook:
             self._runs.add(RunBar(lane, kind.index, run.started, end, run.number, shade, waited, self._seq, self._seq))
 
     def ended_waiting(self, submitted: float, ended: float) -> None:
-        """A task is over that has never begun."""
+        """Record a task that ended without having begun."""
         if ended - submitted >= SHORTEST_WAIT_S:
             self._waits.add(submitted, ended)
 
     def has_device(self, lane: str, since: float) -> None:
-        """A device is there; until a run holds it, it is idle."""
+        """Add a device; it is idle until a run holds it."""
         self._accounts.has_device(lane, since)
 
     def measured(self, now: float, readings: Sequence[DeviceLoad]) -> None:
-        """The devices were measured."""
+        """Record a measurement of devices."""
         self._readings.add(now, readings)
 
     def _kind(self, run: PastRun) -> KindOfRuns:
@@ -95,7 +95,7 @@ class HistoryBook:
         return self._readings.answer(now, since)
 
     def accounting(self, now: float, since: int = 0, running: Iterable[PastRun] = ()) -> AccountingAnswer:
-        """Who used the devices; `running` are the runs that go on."""
+        """Who used the devices; `running` are the runs that have not ended."""
         since = since if since <= self._seq else 0
         answer = self._accounts.answer(now, since, list(running), self._seq, MOST_FIRST_BYTES)
         answer.pause_s = _pause(answer)
@@ -109,7 +109,7 @@ class HistoryBook:
         running: Iterable[PastRun] = (),
         waiting: Sequence[float] = (),
     ) -> RunsAnswer:
-        """The runs between two moments; `waiting` are the beginnings of the waits that go on."""
+        """The runs between two moments; `waiting` are the starts of waits that have not ended."""
         start, end = window
         since = since if 0 < since <= self._seq else 0
         grain_s = max(end - start, 0.001) / PIXELS
@@ -140,7 +140,7 @@ class HistoryBook:
         return bars
 
     def _fit(self, answer: RunsAnswer, seen: list[RunBar]) -> None:
-        """Put the bars in, merged until the answer is small enough."""
+        """Add the bars, merged until the answer is small enough."""
         most = most_bytes = MOST_FIRST_BYTES if answer.whole else LATER_BYTES_PER_S
         while True:
             seen, answer.grain_s = fitting(seen, most, answer.grain_s)
@@ -152,7 +152,7 @@ class HistoryBook:
             most = max(int(len(seen) * min(most_bytes / size_bytes, 0.9)), 1)
 
     def _name(self, answer: RunsAnswer) -> None:
-        """Say what the bars refer to."""
+        """Add the kinds to which the bars refer."""
         shown = [*answer.ended, *answer.running]
         kinds = sorted({bar[0] for lane in shown for bar in lane.bars})
         rows = [self._kinds.rows[index] for index in kinds]

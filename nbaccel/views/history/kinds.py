@@ -1,4 +1,4 @@
-"""Exact numbers of all runs, by function, cell, job and how they ended, however many there are."""
+"""Exact numbers of all runs by function, cell, job and ending, however many there are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Key = tuple[str, str, int, str]
 
 
 class KindOfRuns(msgspec.Struct):
-    """RunBars of one function, from one cell of one job, that ended alike."""
+    """The runs of one function, from one cell of one job, with the same ending."""
 
     index: int
     function: str
@@ -27,14 +27,14 @@ class KindOfRuns(msgspec.Struct):
 
 
 class KindsOfRuns:
-    """The table of kinds; it is never longer than `MOST_KINDS` and `MOST_FUNCTIONS` with a few more."""
+    """The table of kinds: at most `MOST_KINDS`, plus `MOST_FUNCTIONS` and a few more."""
 
     def __init__(self) -> None:
         self.rows: list[KindOfRuns] = []
         self._by_key: dict[Key, KindOfRuns] = {}
 
     def of(self, function: str, cell: str, job: int, state: str) -> KindOfRuns:
-        """The kind that such a run counts for: its own, or where too many are known, one of several cells."""
+        """The kind of a run: its own, or a kind of several cells if too many are known."""
         known = self._by_key.get((function, cell, job, state))
         if known is not None:
             return known

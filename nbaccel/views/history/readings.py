@@ -1,4 +1,4 @@
-"""Two minutes of each device's load, memory and power, a step for each two seconds."""
+"""The last two minutes of each device's load, memory and power, in steps of two seconds."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Readings:
         self._watts = 100.0  # the top of the scale of power
 
     def add(self, now: float, readings: Sequence[DeviceLoad]) -> None:
-        """What was measured now; the last of a step counts."""
+        """Add a measurement; the last one of a step counts."""
         self._turn(int((now - self._origin) / STEP_S))
         for reading in readings:
             row = self._rows.get(reading.device)
@@ -53,7 +53,7 @@ class Readings:
             row[2][at] = _level(reading.power_watts, self._watts)
 
     def _turn(self, step: int) -> None:
-        """A new step begins: what stood in its place two minutes ago is over."""
+        """Begin a new step, in the place of the step of two minutes ago."""
         for passed in range(max(self._step + 1, step - STEPS + 1), step + 1):
             for row in self._rows.values():
                 for values in row:
@@ -61,14 +61,14 @@ class Readings:
         self._step = max(self._step, step)
 
     def _rescale(self, watts: float) -> None:
-        """Power has no known top: the scale grows by doubling, and what was kept with it."""
+        """Double the scale of power, which has no known maximum, and adapt the stored values."""
         while watts > self._watts:
             self._watts *= 2
             for _, _, power in self._rows.values():
                 power[:] = bytes(value if value == UNKNOWN else value // 2 for value in power)
 
     def answer(self, now: float, since: int) -> ReadingsAnswer:
-        """The steps from `since` on that are over. Of many devices there are fewer, each for several that were kept."""
+        """The finished steps from `since` on. With many devices there are fewer steps, each for several stored ones."""
         self._turn(int((now - self._origin) / STEP_S))
         devices = list(self._rows)
         stride = 1
@@ -93,7 +93,7 @@ class Readings:
         )
 
     def _letter(self, values: bytearray, step: int, stride: int) -> str:
-        """The highest of the steps that one letter stands for."""
+        """The letter for several steps: that of the highest value."""
         known = [
             value
             for at in range(step * stride, (step + 1) * stride)
@@ -103,7 +103,7 @@ class Readings:
 
 
 def _common_start(names: Sequence[str]) -> str:
-    """What all names begin with: the first and the last in their order differ the most."""
+    """The common prefix of all names: that of the first and the last one in sorted order."""
     first, last = min(names, default=""), max(names, default="")
     same = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
     return "".join(letter for letter, _ in same)

@@ -1,4 +1,4 @@
-"""One run, as an engine tells the history of it."""
+"""One run, as an engine reports it to the history."""
 
 from __future__ import annotations
 

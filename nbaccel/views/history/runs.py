@@ -1,10 +1,10 @@
-"""When which device ran what: bars in fixed memory. The older they are, the wider the grain in which short ones merge.
+"""The runs of each device over time, as bars in fixed memory: the older a bar, the wider the grain in which it merges.
 
 ```
   a run ──► level 0, grain 10 ms ── full: the older half ──► level 1, 80 ms ──► level 2, 640 ms ──► level 3, widening
 ```
-RunBars of one kind in one lane that are shorter than a grain and begin in the same one are one bar, which says how
-many they are. No run is ever left out: the numbers of all bars add up to all runs.
+Runs of one kind in one lane that are shorter than a grain and begin in the same grain become one bar with their number.
+No run is left out: the numbers of all bars add up to the number of all runs.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class RunBar(msgspec.Struct):
     shade: int = 0
     waited: float = 0.0
     first_seq: int = 0  # the number of the first of its runs, in the order in which they ended
-    seq: int = 0  # and of the last
-    mixed: bool = False  # its runs are of several kinds, the longest of them of `kind`
+    seq: int = 0  # the number of the last of its runs
+    mixed: bool = False  # its runs have several kinds; `kind` is that of the longest run
 
 
 class RunBars:
@@ -47,14 +47,14 @@ class RunBars:
         self._levels: list[dict[BarKey, RunBar]] = [{} for _ in range(LEVELS)]
         self._wide = 0
         self._sealed = 0
-        self._has_mixed = False  # the last level tells kinds apart no more
+        self._has_mixed = False  # the last level no longer keeps kinds apart
 
     def add(self, bar: RunBar) -> None:
-        """A run has ended."""
+        """Add the bar of a run that has ended."""
         self._put(0, bar)
 
     def seal(self, seq: int) -> None:
-        """All has been told: runs that end from now on begin new bars, for as long as they are new."""
+        """Close the bars that were sent up to `seq`: runs that end from now on begin new bars at the first level."""
         self._sealed = seq
 
     def __iter__(self) -> Iterator[RunBar]:
@@ -78,7 +78,7 @@ class RunBars:
             self._put(at + 1, level.pop(key))
 
     def _widen(self) -> None:
-        """The last level is full: its grain doubles until half of it is free."""
+        """Merge the full last level: its grain grows until half of the level is free."""
         bars, self.grains[-1] = fitting(
             self._levels[-1].values(), MOST_OF_A_LEVEL // 2, self.grains[-1], mixed=self._has_mixed
         )
@@ -91,7 +91,7 @@ class RunBars:
 
 
 def fitting(bars: Iterable[RunBar], most: int, grain_s: float, *, mixed: bool = False) -> tuple[list[RunBar], float]:
-    """The bars, merged so far that there are at most so many, and the grain that this took.
+    """The bars, merged until there are at most `most`, and the grain that this took.
 
     Where a wider grain hardly helps, since kinds alternate, neighbours of several kinds become one bar with the kind of
     the longest of them. There is at least one bar for each lane.
@@ -109,7 +109,7 @@ def fitting(bars: Iterable[RunBar], most: int, grain_s: float, *, mixed: bool = 
 
 
 def merged(bars: Iterable[RunBar], grain_s: float, mixed: bool = False) -> list[RunBar]:
-    """Copies of the bars, in which those that are alike and shorter than this grain are one; `mixed`: alike or not."""
+    """Copies of the bars, where alike bars shorter than the grain are merged; with `mixed`, bars of all kinds."""
     found: dict[BarKey, RunBar] = {}
     for number, bar in enumerate(bars, 1):
         _join(found, copy(bar), grain_s, number, mixed=mixed)
@@ -119,7 +119,7 @@ def merged(bars: Iterable[RunBar], grain_s: float, mixed: bool = False) -> list[
 def _join(
     known: dict[BarKey, RunBar], bar: RunBar, grain_s: float, wide: int, sealed: int = 0, *, mixed: bool = False
 ) -> None:
-    """Put a bar beside the others, or into the one that it is alike with."""
+    """Add a bar, or merge it into an alike one."""
     if bar.end - bar.start >= grain_s:
         known[bar.lane, bar.kind, -wide] = bar
         return

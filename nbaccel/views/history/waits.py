@@ -1,4 +1,4 @@
-"""How many tasks waited when: means over steps of time, whose number is fixed and whose width grows."""
+"""The number of waiting tasks over time: means over a fixed number of steps, whose width grows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FIRST_STEP_S = 0.5
 
 
 class Waits:
-    """Adds up waits, each in constant time; sums are made when they are asked for."""
+    """Adds each wait in constant time; sums are computed when somebody asks."""
 
     def __init__(self) -> None:
         self.origin: float | None = None
@@ -19,7 +19,7 @@ class Waits:
         self._parts = [0.0] * (STEPS + 1)  # of waits that begin or end inside of a step, their share of it
 
     def add(self, began: float, ended: float, number: int = 1) -> None:
-        """So many tasks waited from here to there."""
+        """Add tasks that waited from `began` to `ended`."""
         if self.origin is None:
             self.origin = began
         self._reach(max(began, ended))
@@ -27,7 +27,7 @@ class Waits:
         self._change(self._levels, self._parts, ended, -number)
 
     def means(self, waiting: Sequence[float], now: float) -> list[float]:
-        """The mean number in each step up to now; `waiting` are the beginnings of waits that go on."""
+        """The mean number in each step up to now; `waiting` are the starts of waits that have not ended."""
         if self.origin is None:
             if not waiting:
                 return []
@@ -48,7 +48,7 @@ class Waits:
         parts[at] += by * max(at + 1 - place, 0.0)
 
     def _reach(self, time: float) -> None:
-        """Widen the steps until they hold this time: two neighbours become one."""
+        """Widen the steps until they include this time: two neighbours become one."""
         while time >= (self.origin or 0.0) + STEPS * self.step_s:
             before = list(accumulate(self._levels))  # the number at each step's beginning
             means = [level + part for level, part in zip(before, self._parts, strict=True)]
