@@ -1,11 +1,11 @@
-"""What nbaccel runs inside Ray's workers: the standard library and ray only, since a node may have nothing else.
+"""The code that nbaccel runs inside Ray's workers. It uses the standard library and ray only: a node may lack all else.
 
 ```
   a task's process    wrapping (around the user's code) ─► reporting (a thread, batches) ─┐
   one small actor     collector  ◄────────────────────────────────────────────────────────┘  asked by the driver
   one for each node   node_agent (device metrics, ends of log files)                         asked by the driver
 ```
-It travels with the job's search path on one machine, and with the runtime environment to others.
+On one machine the job's search path brings it to the workers, on other machines the runtime environment does.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def received_actor(inner: ray.actor.ActorHandle) -> object:
 
 
 def received_refs(inner: list[ray.ObjectRef]) -> object:
-    """Unpickle what a task with num_returns="dynamic" returns: its refs are those of `received_ref`."""
+    """Unpickle the result of a task with num_returns="dynamic"; its refs come from `received_ref`."""
     room = nbaccel_here()
     return ray.DynamicObjectRefGenerator(inner) if room is None else room.wrapped_refs(inner)
 
 
 def let_refs_be_received() -> None:
-    """Ray makes the value of num_returns="dynamic" itself: from this worker it travels as nbaccel's."""
+    """Have this worker pickle the value of num_returns="dynamic", which Ray itself makes, as nbaccel's."""
     worker = ray._private.worker.global_worker
     if worker.mode == ray.WORKER_MODE:
         context = worker.get_serialization_context()  # which makes Ray register its own way first
@@ -53,7 +53,7 @@ def _inner_refs(generator: ray.DynamicObjectRefGenerator) -> list[ray.ObjectRef]
 def nbaccel_here() -> ModuleType | None:
     """The Ray engine of this process's nbaccel; None on a node that has only Ray.
 
-    Raises RuntimeError when it is another version than the driver's.
+    Raises RuntimeError if its version is not the driver's.
     """
     if not _rooms:
         _rooms.append(_found())

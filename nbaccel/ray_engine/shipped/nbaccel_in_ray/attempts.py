@@ -1,12 +1,12 @@
-"""A task with several choices: a small task without a CPU owns the attempts, and the user's code begins only once.
+"""A task with several choices: a small task without a CPU owns the attempts, and the user's code starts only once.
 
 ```
   driver ─► supervise ─┬─► attempt at the first choice ──┐  claims: the first to write one key of Ray's store runs,
                        │  (it is busy: after a while)    ├─ whoever comes later ends without having run anything
                        └─► attempt at the next choice ───┘
 ```
-Which attempt begins is decided where it begins, so a choice that becomes free while another is about to start can
-never make the code run twice. An attempt that raised one of the named exceptions is followed by the next choice, in a
+The attempts themselves decide which of them begins, so a choice that becomes free while another is about to start
+cannot make the code run twice. After an attempt that raised one of the named exceptions, the next choice is tried in a
 new round.
 """
 
@@ -22,43 +22,43 @@ from ray.experimental import internal_kv
 
 from nbaccel_in_ray.reporting import NAMESPACE, Note, first_line, reporter
 
-Answer = Any  # what Ray's `.remote` gives: a ref, several of them, or a stream
+Answer = Any  # what Ray's `.remote` returns: a ref, several refs, or a stream
 
-LOOK_EVERY_S = 0.25  # whether one of several attempts has begun
-NEXT_JOINS_S = 2.0  # so much later than the one before: choices are tried in order
-STARTS_WITHIN_S = 15.0  # what is free begins within this, though Ray has to start a process for it
+LOOK_EVERY_S = 0.25  # the interval of checks whether one of several attempts has begun
+NEXT_JOINS_S = 2.0  # the delay of each further choice: choices are tried in order
+STARTS_WITHIN_S = 15.0  # a free choice begins within this, even if Ray has to start a process
 
 
 class PassedOver(Exception):
-    """Another attempt of the task has begun; its supervisor has stopped to listen to this one."""
+    """Another attempt of the task has begun; the supervisor no longer waits for this one."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """The right of one attempt to run the code, and what the task's record will say of it."""
+    """The right of one attempt to run the code, with the facts about it for the task's record."""
 
     key: bytes
     mine: bytes
-    task_id: str  # of the supervisor, which is the one that the user knows; "" for an actor
+    task_id: str  # of the supervisor, the task that the user knows; "" for an actor
     choice: str = ""
     why: str = ""
     demand: dict[str, float] = field(default_factory=dict)
     round: int = 0  # how many choices have failed before
-    on: tuple[type[BaseException], ...] = ()  # of an actor: what its constructor may raise for the next choice
+    on: tuple[type[BaseException], ...] = ()  # of an actor: the constructor's errors that the next choice follows
 
     def raised(self, error: BaseException) -> None:
-        """An actor's constructor has raised: leave word for who decides, since Ray keeps the error's text only."""
+        """Store an error of an actor's constructor for the code that decides: Ray keeps the error's text only."""
         if self.on and isinstance(error, self.on):
             internal_kv._internal_kv_put(self.key + b":raised", first_line(error).encode(), namespace=NAMESPACE)
 
     def won(self) -> bool:
-        """Whether this attempt runs; also when Ray runs it again since its worker has died."""
+        """Whether this attempt may run; also true when Ray repeats it because its worker died."""
         if not internal_kv._internal_kv_put(self.key, self.mine, overwrite=False, namespace=NAMESPACE):
             return True  # Ray answers whether the key was there already
         return bool(internal_kv._internal_kv_get(self.key, namespace=NAMESPACE) == self.mine)
 
     def facts(self, note: Note) -> Note:
-        """For the note of the attempt, which stands for the task that the user knows."""
+        """The facts for the note of this attempt, which stands for the task that the user knows."""
         facts = {"choice": self.choice, "choice_why": self.why, "demand": self.demand}
         if not self.task_id:
             return facts  # of an actor
@@ -72,18 +72,18 @@ class Claim:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One choice: Ray's remote function, the options to call it with, and in words which choice it is."""
+    """One choice: Ray's remote function, its options, and the choice in words."""
 
     function: Any
     options: dict[str, object]
     demand: dict[str, float]
     choice: str = ""
-    why: str = ""  # when it is the first: those before it can never be met
+    why: str = ""  # for the first attempt: why the choices before it can never be met
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a supervisor is given."""
+    """The choices of a supervisor, and when it takes the next one."""
 
     attempts: tuple[Attempt, ...]
     after_s: float | None  # the next choice joins when the ones before have been busy for so long; None: never
@@ -106,7 +106,7 @@ class Rounds:
         self._failed = 0
 
     def winners(self) -> Iterator[tuple[Answer, bool]]:
-        """(what `.remote` gave for the attempt that has begun, whether another choice is left), round by round."""
+        """For each round: (what `.remote` returned for the attempt that has begun, whether another choice is left)."""
         _wait_for_arguments(self._args, self._kwargs)
         first = 0
         try:
@@ -118,7 +118,7 @@ class Rounds:
             self._clear()
 
     def failed(self, error: BaseException) -> bool:
-        """Whether the next choice answers this error; it is remembered as the reason."""
+        """Whether the next choice follows this error; then the error is remembered as the reason."""
         cause = getattr(error, "cause", None) or error
         if not self._plan.on or not isinstance(cause, self._plan.on):
             return False
@@ -127,7 +127,7 @@ class Rounds:
         return True
 
     def _round(self, first: int) -> tuple[int, Answer]:
-        """(which attempt has begun, its answer); the others are called off."""
+        """Run one round: (the number of the attempt that has begun, its answer). The others are cancelled."""
         key = f"nbaccel:begins:{self._task_id}:{self._run}:{first}".encode()
         racing: dict[int, Answer] = {}
         began = time.monotonic()
@@ -153,16 +153,16 @@ class Rounds:
         return _one(attempt.function.options(**attempt.options).remote(claim, *self._args, **self._kwargs))
 
     def _patience_s(self, number: int, first: int) -> float | None:
-        """How long the attempts that are out are waited for before the next joins; None: without end."""
+        """How long to wait for the submitted attempts before the next one joins; None: forever."""
         if number + 1 == len(self._plan.attempts) or self._plan.after_s is None:
             return None
         return self._plan.after_s if number == first else NEXT_JOINS_S
 
     def _begun(self, key: bytes, racing: dict[int, Answer], patience_s: float | None) -> int | None:
-        """The attempt that has begun; None when the patience is over."""
+        """Wait for the attempt that begins; None when the patience is over."""
         if len(racing) == 1 and patience_s is None:
             (only,) = racing
-            return only  # nobody competes: its end will tell
+            return only  # without a competitor there is nothing to decide
         deadline = None if patience_s is None else time.monotonic() + patience_s
         ended: int | None = None
         while True:
@@ -170,7 +170,7 @@ class Rounds:
             if found is not None:
                 return int(found)
             if ended is not None:
-                return ended  # its process could not be made, say: its error is the user's
+                return ended  # its process could not start, for example: the user gets its error
             left = LOOK_EVERY_S if deadline is None else min(LOOK_EVERY_S, deadline - time.monotonic())
             if left <= 0:
                 return None
@@ -179,7 +179,7 @@ class Rounds:
             ended = refs[done[0]] if done else None
 
     def _clear(self) -> None:
-        """Nothing of the task goes on. A key is taken away only when nobody is left who could win it a second time."""
+        """Cancel all attempts. A key is removed only when no attempt is left that could win it a second time."""
         for key, answers in self._raced.items():
             for answer in answers:
                 _call_off(answer)
@@ -189,7 +189,7 @@ class Rounds:
 
 
 def supervise(plan: Plan, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
-    """Return what the task returns, at the first choice that can be had; runs in a task that holds no CPU."""
+    """Return the task's result at the first choice that can start; runs in a task that holds no CPU."""
     rounds = Rounds(plan, args, kwargs)
     for answer, another in rounds.winners():
         try:
@@ -201,7 +201,7 @@ def supervise(plan: Plan, args: tuple[object, ...], kwargs: dict[str, object]) -
 
 
 def supervise_stream(plan: Plan, args: tuple[object, ...], kwargs: dict[str, object]) -> Iterator[object]:
-    """The same for a generator. One that has yielded is not begun again: its consumer gets the error."""
+    """The same for a generator. A generator that has yielded is not started again: its consumer gets the error."""
     rounds = Rounds(plan, args, kwargs)
     for answer, another in rounds.winners():
         begun = False
@@ -217,19 +217,19 @@ def supervise_stream(plan: Plan, args: tuple[object, ...], kwargs: dict[str, obj
 
 
 def refuse(sentence: str, *unused: object) -> None:
-    """A task that can never run where `infeasible="raise"` was asked: its error in its place, and in every view."""
+    """Raise the error of a task that can never run, if `infeasible="raise"` is set; views show it too."""
     error = ray.exceptions.TaskUnschedulableError(sentence)
     reporter.ended(reporter.began(ray.get_runtime_context().get_task_name(), "task", (), ""), error)
     raise error
 
 
 def _one(answer: Answer) -> object:
-    """Attempts return one value or a stream."""
+    """The ref or the stream of an attempt, which returns one value or a stream."""
     return answer[0] if isinstance(answer, list) else answer
 
 
 def _call_off(answer: Answer) -> None:
-    """Cancel an attempt that goes on. Ray's process may crash when a task is cancelled at the moment of its end."""
+    """Cancel an attempt unless it has ended: Ray's process may crash when a task is cancelled at its end."""
     if not ray.wait([_end_of(answer)], timeout=0, fetch_local=False)[0]:
         ray.cancel(answer)
 
@@ -240,7 +240,7 @@ def _end_of(answer: Answer) -> object:
 
 
 def _wait_for_arguments(args: tuple[object, ...], kwargs: dict[str, object]) -> None:
-    """A choice is busy only when everything else is there."""
+    """Wait for the arguments first: a choice counts as busy only when all else is there."""
     refs = list({value for value in (*args, *kwargs.values()) if isinstance(value, ray.ObjectRef)})
     if refs:
         ray.wait(refs, num_returns=len(refs), fetch_local=False)

@@ -1,4 +1,4 @@
-"""The small actor that gathers the reports of a job's tasks; it exists only once somebody watches or asks."""
+"""The small actor that collects the reports of a job's tasks; it is created when somebody first watches or asks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_BRIEFS: Briefs = ([], b"")
 
 
 class Collector:
-    """Tasks by id, the latest attempt of each, numbered by their last change; short ones as they came, many in one."""
+    """The latest attempt of each task, numbered by its last change; short tasks stay packed in batches."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, Note] = {}
@@ -26,11 +26,11 @@ class Collector:
         self._seq = 0
         self._changed: asyncio.Event | None = None
         self._open: set[str] = set()  # tasks that have not ended
-        self._briefs: deque[tuple[int, Note, Briefs]] = deque()  # their number, where, what
+        self._briefs: deque[tuple[int, Note, Briefs]] = deque()  # (number, process, packed tasks)
         self._brief_rows = 0
 
     async def report(self, where: Note, batch: list[Note], briefs: Briefs = NO_BRIEFS) -> None:
-        """Take what a process says of the tasks that it runs or has submitted."""
+        """Take a process's notes of the tasks that it runs or has submitted."""
         for note in batch:
             self._take(note, where if "started_at" in note else {})
         if briefs[1]:
@@ -40,7 +40,7 @@ class Collector:
             self._changed = None
 
     def _take_briefs(self, where: Note, briefs: Briefs) -> None:
-        """Unopened, but where one of them is a task of which something is known already."""
+        """Store a batch of short tasks packed, unless one of them is a task that is known already."""
         if any(row[2] or row[0].hex() in self._open for row in BRIEF.iter_unpack(briefs[1])):  # also of later attempts
             for note in expanded(briefs, where):
                 self._take(note, where)
@@ -57,7 +57,7 @@ class Collector:
         self._seq += 1
         known = self._tasks.pop(note["task_id"], {})
         if "started_at" in note and known.get("attempt", 0) < note["attempt"]:
-            if "ended_at" in known:  # that was another attempt: a task ends once
+            if "ended_at" in known:  # the end of an earlier attempt: a task is counted once
                 self._ended[known.get("end", "FINISHED")] -= 1
             for name in ("ended_at", "error", "end", "progress"):
                 known.pop(name, None)
@@ -69,7 +69,7 @@ class Collector:
             self._forget_one()
 
     def _forget_one(self) -> None:
-        """The task that changed longest ago, rather one that has ended."""
+        """Forget the task that changed longest ago, an ended one if there is any."""
         for task_id, note in self._tasks.items():
             if "ended_at" in note:
                 del self._tasks[task_id]
@@ -79,9 +79,9 @@ class Collector:
         self._open.discard(oldest)
 
     async def since(self, seq: int, wait_s: float) -> tuple[int, list[Note], dict[str, int], list[tuple[Note, Briefs]]]:
-        """(seq, what has changed after `seq`, number of ended tasks by state, short tasks that are over).
+        """(seq, notes that changed after `seq`, number of ended tasks by state, packed short tasks).
 
-        Waits so long for a first change.
+        Waits up to `wait_s` for a first change.
         """
         if self._seq <= seq and wait_s > 0:
             if self._changed is None:

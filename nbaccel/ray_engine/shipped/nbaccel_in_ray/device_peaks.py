@@ -1,4 +1,4 @@
-"""The most device memory that a task had, by the word of its framework: read with nbaccel's own reader where it is."""
+"""A task's peak of device memory, as its framework reports it; nbaccel's reader reads it if the node has nbaccel."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ FRAMEWORKS = ("torch", "cupy", "jax")
 
 
 def began() -> None:
-    """Count from here, in a process that has used devices before."""
+    """Reset the peak, in a process that has used devices before."""
     known = reader()
     if known is not None:
         known.begin()
 
 
 def peak_bytes() -> int | None:
-    """None: unknown, since no framework that tells has opened a device, or the node has no nbaccel."""
+    """The peak in bytes; None if no framework that reports it has opened a device, or the node has no nbaccel."""
     known = reader()
     if known is None:
         return None
@@ -26,9 +26,9 @@ def peak_bytes() -> int | None:
 
 
 def reader() -> Any:
-    """The module nbaccel.device_memory; None where nothing is known.
+    """The module nbaccel.device_memory; None if it cannot report anything.
 
-    Looked for only where a framework is loaded: importing it for nothing would cost every task.
+    It is imported only if a framework is loaded: a useless import would cost every task.
     """
     if not any(name in sys.modules for name in FRAMEWORKS):
         return None

@@ -1,11 +1,11 @@
 """Lets a cancel reach a task that sleeps or waits.
 
-Ray notes the interrupt, and Python raises KeyboardInterrupt before its next step: after the sleep, or never where a
-lock is waited for. Python also writes each signal that it has noted into a pipe. A thread that reads there gets the
-main thread out of its system call with a signal that does nothing.
+Ray notes the interrupt, and Python raises KeyboardInterrupt before its next step: after the sleep, or never if the code
+waits for a lock. Python also writes each noted signal into a pipe. A thread that reads the pipe interrupts the main
+thread's system call with a signal that does nothing.
 
-A program that a shell script has started with `&` ignores SIGINT, and so does all that it starts: Ray's interrupt would
-be lost without a word. A task's process is nobody's foreground, so it never needs to.
+A program that a shell script has started with `&` ignores SIGINT, and so do its children: Ray's interrupt would be lost
+silently. A task's process is never in the foreground of a terminal, so it does not need to ignore SIGINT.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PAUSES_S = (0.0, 0.05, 0.2, 1.0)  # the main thread may enter its system call j
 
 
 def install() -> None:
-    """In a process whose main thread runs tasks; not where the program uses these signals itself."""
+    """Install this in a process whose main thread runs tasks, unless the program uses these signals itself."""
     if threading.current_thread() is not threading.main_thread():
         return
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

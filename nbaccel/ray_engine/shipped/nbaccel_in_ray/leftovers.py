@@ -1,7 +1,7 @@
-"""Device memory that a task leaves in a process that others will use: noted, told under its cell, and given back.
+"""Device memory that a task leaves in a process that others will use: it is noted, reported and given back.
 
-Only for tasks on devices whose process goes on (max_calls=0 or more than one); by default Ray ends it after each of
-them. The frameworks in the process are asked when the user's code is over. What they cannot tell stays unknown.
+This is only for tasks on devices whose process goes on (max_calls=0 or more than one); by default Ray ends the process
+after each. The frameworks in the process are asked when the user's code has ended. What they cannot tell is unknown.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from nbaccel_in_ray import device_peaks
 
 WITHOUT_END = 1 << 30  # a number of calls that no process reaches; Ray counts, so that one can be told to stop
 DEFAULT_THRESHOLD_BYTES = 256 << 20
-THRESHOLD_SHARE = 0.02  # of the devices' memory: what drivers and libraries keep grows with the device
+THRESHOLD_SHARE = 0.02  # of the devices' memory: drivers and libraries keep more on larger devices
 DEEPEST = 3
 
 Note = dict[str, Any]
 
 
 def judge(note: Note, threshold: int | None, passed: tuple[object, ...], error: BaseException | None) -> None:
-    """Look at what is held now that the code has ended; `passed`: its arguments and its result, which live on a little.
+    """Judge what is held after the code has ended; `passed` are its arguments and result, which live a little longer.
 
     `threshold`: bytes, None for 256 MiB or 2 % of the devices' memory if that is more.
     """
@@ -31,7 +31,7 @@ def judge(note: Note, threshold: int | None, passed: tuple[object, ...], error: 
     if reader is None:
         return
     if error is not None:
-        traceback.clear_frames(error.__traceback__)  # its values would count as left behind
+        traceback.clear_frames(error.__traceback__)  # the values in its frames would count as left behind
     if threshold is None:
         threshold = max(DEFAULT_THRESHOLD_BYTES, int(THRESHOLD_SHARE * (reader.total_bytes() or 0)))
     kept = reader.measure(threshold + _on_devices(passed)).held_bytes
@@ -55,20 +55,20 @@ def _size(count: int) -> str:
 
 
 def end_process_after_task() -> bool:
-    """Let Ray end this process after the task that runs, as after the last of `max_calls`; whether it will."""
+    """Have Ray end this process after the running task, as after the last of `max_calls`. Returns whether it will."""
     manager = ray._private.worker.global_worker.function_actor_manager
     try:
         with manager.lock:
             for id, info in list(manager._function_execution_info.items()):
                 if info.max_calls:
                     manager._num_task_executions[id] = info.max_calls - 1
-    except AttributeError:  # another Ray than the one that was looked at
+    except AttributeError:  # another version of Ray than the one this was written for
         return False
     return True
 
 
 def _on_devices(values: object, deep: int = 0) -> int:
-    """Bytes of arrays on devices among some values, and in lists, tuples and dicts of them."""
+    """The bytes of device arrays among these values, and in lists, tuples and dicts of them."""
     if isinstance(values, dict):
         values = tuple(values.values())
     if isinstance(values, (list, tuple)):

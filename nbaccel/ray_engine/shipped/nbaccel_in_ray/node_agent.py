@@ -13,10 +13,10 @@ _MARKS = (":task_name:", ":actor_name:", ":job_id:")  # whose lines follow, for 
 
 
 class NodeAgent:
-    """Answers questions on the machine that it lives on; keeps nothing."""
+    """Answers questions about its machine; it has no state."""
 
     def devices(self) -> list[Sample]:
-        """One record for each NVIDIA device, as snapshot rows need them; [] where there is none."""
+        """One record for each NVIDIA device, as snapshot rows need them; [] without one."""
         try:
             from ray._private.thirdparty import pynvml
 
@@ -29,7 +29,7 @@ class NodeAgent:
             pynvml.nvmlShutdown()
 
     def log_tail(self, session_dir: str, worker_id: str, lines: int) -> str:
-        """The last lines that a worker has printed; of all workers when `worker_id` is empty."""
+        """The last lines that a worker has printed, or all workers if `worker_id` is empty."""
         pattern = os.path.join(session_dir, "logs", f"worker-{worker_id or '*'}*.[oe][ur][tr]")
         found: list[str] = []
         for path in sorted(glob.glob(pattern)):
@@ -41,7 +41,7 @@ class NodeAgent:
 
 
 def _last_frame(line: str) -> str:
-    """What a line that draws over itself, as a progress bar does, shows last."""
+    """The last text of a line that redraws itself, such as a progress bar."""
     return line.rstrip("\r").rpartition("\r")[2]
 
 

@@ -1,4 +1,4 @@
-"""Which objects there are on Ray: each of its processes knows those that it refers to; the nodes ask their own."""
+"""The objects on Ray: each Ray process knows the objects to which it refers, and each node asks its processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OF_ACTOR = slice(8, 24)  # where a call's id names the actor
 
 
 def objects(but_of: list[bytes]) -> list[Row]:
-    """A row for each object, of what all processes say of it, but for results of these actors.
+    """A row for each object, joined from the answers of all processes; results of these actors are left out.
 
     Raises ImportError where grpc is missing.
     """
@@ -32,7 +32,7 @@ def objects(but_of: list[bytes]) -> list[Row]:
 
 
 def locations(refs: list[ray.ObjectRef]) -> list[Row]:
-    """Where each object lies; what Ray cannot look up lies on no node."""
+    """The nodes of each object; none for an object that Ray cannot look up."""
     from ray.experimental import get_object_locations
 
     found = get_object_locations(refs)
@@ -100,7 +100,7 @@ def _place(object_id: bytes, size: int | None) -> str:
 
 
 def _reference_type(ref: Any) -> str:
-    """By Ray's names."""
+    """The kind of a reference, by Ray's name."""
     if ref.pinned_in_memory:
         return "PINNED_IN_MEMORY"
     if ref.submitted_task_ref_count > 0:

@@ -1,6 +1,6 @@
-"""When the phases of tasks began and ended, by Ray's own measure.
+"""When the phases of tasks began and ended, as Ray measures them.
 
-Each worker tells Ray's head once a second what it has measured: of a task that has just ended nothing is known yet.
+Each worker sends its measurements to Ray's head once a second, so a task that has just ended has none yet.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _NANOSECOND = 1e-9
 
 
 def phases() -> dict[str, list[float]]:
-    """For the last attempt of each task: Unix seconds of where its phases begin, and of the last one's end."""
+    """For the last attempt of each task: the Unix seconds at which its phases begin, and the end of the last one."""
     found = sorted(ray._private.state.state._get_all_task_events(), key=lambda each: each.attempt_number)
     return {each.task_id.hex(): times(each.profile_events.events) for each in found}
 
 
 def times(events: Iterable[Any]) -> list[float]:
-    """The same of one attempt: the phases that it came to, [] where none is told yet."""
+    """The same for one attempt: the phases that it reached, [] if none is known yet."""
     told = {event.event_name: event for event in events}
     there = []
     for phase in _PHASES:

@@ -1,12 +1,12 @@
-"""Whose lines these are: a worker's stdout and stderr name the task at the start of a line, where it is another one.
+"""Marks the lines of a worker's stdout and stderr with the task that printed them, whenever the task changes.
 
 ```
   print ─► Stream ─► ":task_name:train task=<id>" + the line ─► the worker's log file ─► Ray's log monitor ─► driver
 ```
-Ray's log monitor cuts a worker's lines wherever a line names a task, and tells the driver that name with each batch;
-lines that name tasks are not shown. Behind the name stands the task's id here, so that the driver finds the cell. Ray
-names a task itself when it begins: the id is added to that in passing, so that what a library prints past Python has
-an owner too.
+Ray's log monitor splits a worker's lines at each line that names a task, and sends the name to the driver with each
+batch; lines that name tasks are not shown. Here the task's id follows the name, so that the driver finds the cell. Ray
+itself names a task when it begins: the id is added to this line too, so that output of a library past Python has an
+owner as well.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ReportedOutput:
-    """Stands where sys.stdout or sys.stderr stood; what is not about writing goes to that.
+    """Replaces sys.stdout or sys.stderr; everything except writing goes to the original stream.
 
     `reporter` has the notes of the tasks that run here, `core` (Ray's) knows which of them the thread runs.
     """
@@ -51,7 +51,7 @@ class ReportedOutput:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write what ends lines, with the name of the task in front where it is another one than before.
+        """Write whole lines, after the name of the task if it is another one than before.
 
         Tasks that run at the same time are never mixed in a line, and Ray's log monitor never sees a part of one.
         """
@@ -74,7 +74,7 @@ class ReportedOutput:
             self.write(text)
 
     def flush(self) -> None:
-        """Show what has not ended its line, such as a bar; but not while several tasks print."""
+        """Show unfinished lines, such as a bar, unless several tasks print."""
         with self._lock:
             if self._held and not self._reporter.several_run():
                 for speaker in list(self._held):
@@ -91,24 +91,24 @@ class ReportedOutput:
         self._whole = text.endswith("\n")
 
     def _end_of_line(self) -> str:
-        """What another has begun and not ended."""
+        """A newline if the last line is unfinished, otherwise ""."""
         return "" if self._whole else "\n"
 
     def _rays_mark(self, text: str) -> None:
-        """Ray says which task begins."""
+        """Add the task's id to Ray's line that names a task."""
         self._named = task_id = _known(self._core.get_current_task_id())
         named = f"{text.rstrip()}{ID_MARK}{task_id}\n" if task_id else text
         self._put(f"{self._end_of_line()}{named}")
 
     def name_now(self) -> None:
-        """Before anything was printed: who prints past Python is known from here on."""
+        """Name the task before it prints, so that output past Python has an owner."""
         task_id = _known(self._core.get_current_task_id())
         with self._lock:
             if task_id:
                 self._pass_on("", task_id)
 
     def ended(self, note: Note) -> None:
-        """Nothing more comes from this task: what it has not ended with a newline is shown as a line."""
+        """Show the unfinished line of a task that has ended, as a line."""
         if not self._held:
             return
         with self._lock:
@@ -117,7 +117,7 @@ class ReportedOutput:
                 self._pass_on(f"{rest}\n", id_of(note))
 
     def _speaker(self) -> str:
-        """The id of the task that prints; looked up once for each, since a print is several writes."""
+        """The id of the printing task. It is looked up once for each task, because one print makes several writes."""
         task_id = self._core.get_current_task_id()
         current = task_id.binary()
         if current == self._looked_up[0]:
@@ -129,12 +129,12 @@ class ReportedOutput:
         return self._looked_up[1]
 
     def _name(self) -> str:
-        """As Ray names tasks."""
+        """The name of the running task, as Ray writes it."""
         name = self._core.get_current_task_name() or ""
         return " ".join(name.replace("()", "").split())
 
     def after_fork(self) -> None:
-        """Another thread of the parent may have been writing."""
+        """Replace the lock, which another thread of the parent may have held."""
         self._lock = threading.RLock()
 
 
@@ -142,7 +142,7 @@ streams: list[ReportedOutput] = []
 
 
 def install(reporter: Reporter) -> None:
-    """From now on this process's lines name their tasks; `reporter` knows which run here."""
+    """Name the tasks in this process's lines from now on; `reporter` knows the running tasks."""
     worker = ray._private.worker.global_worker
     if streams or worker.mode != ray.WORKER_MODE:
         return
@@ -155,11 +155,11 @@ def install(reporter: Reporter) -> None:
 
 
 def id_of(note: Note) -> str:
-    """The task that the user knows: an attempt stands for its supervisor."""
+    """The id of the task that the user knows: for an attempt, that of its supervisor."""
     return note.get("stands_for") or str(note["task_id"].hex())
 
 
 def _known(task_id: ray.TaskID) -> str:
-    """The id in words; "" where no task runs, as in a thread that a task has started."""
+    """The id as text; "" if no task runs, as in a thread that a task has started."""
     found = str(task_id.hex())
     return "" if found == _NOBODY else found

@@ -1,10 +1,10 @@
-"""What tasks tell of themselves: noted in their process, sent in batches by a thread, and only when somebody watches.
+"""Reports about tasks: noted in their process, and sent in batches by a thread, only while somebody watches.
 
-A note costs a few microseconds. The thread sleeps while nothing runs. While something runs it looks every two seconds
-for the sign that somebody watches (one key in Ray's own store); then it sends what runs and the latest of what has run.
+A note costs a few microseconds. The thread sleeps while no task runs. While a task runs, it looks every two seconds for
+the sign that somebody watches (a key in Ray's own store); then it sends the running and the latest ended tasks.
 
-Tasks that were over before anything was said of them, and of which nothing else is to be said, travel as 48 bytes each,
-and wait for half a second, in a flood for 1.5 s: all of them cost one small message. See `expanded`.
+A task that ended before its first report, and of which nothing else is known, travels as 48 bytes. Such tasks wait for
+half a second, in a flood for 1.5 s, and then cost one small message together. See `expanded`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from nbaccel_in_ray import interrupting, printing
 NAMESPACE = "nbaccel"
 LOOK_EVERY_S = 2.0
 SEND_EVERY_S = 0.1
-SHORT_S = 0.05  # a task without devices is spoken of when it has run so long, or is over
+SHORT_S = 0.05  # a task without devices is reported when it has run so long, or has ended
 BRIEFS_EVERY_S = 0.5
-FLOOD = 100  # so many that wait are a flood
+FLOOD = 100  # this many waiting notes are a flood
 FLOOD_EVERY_S = 1.5
 QUIET_S = 0.5
 LONGEST_SAYING_S = 0.5  # a task never waits longer for its report
-UNSAID_S = 30.0  # so long an idle process looks whether somebody watches, if it has something to say
+UNSAID_S = 30.0  # an idle process with unsent notes looks for watchers so long
 MOST_KEPT = 2_000  # ended tasks of one process that a late watcher can still learn of
 END_TIMEOUT_S = 1.0
 
@@ -40,7 +40,7 @@ Kind = tuple[str, str, str]  # a task's name, kind and choice
 Briefs = tuple[list[Kind], bytes]  # the kinds, and a row for each task
 BRIEF = struct.Struct("<24sIIdd")  # task id, number of its kind, attempt, started and ended (Unix seconds)
 _TOLD_AT_ONCE = ("devices", "progress", "ended_at")
-# How a cancel ends what runs.
+# The errors with which a cancelled task ends.
 _OF_CANCELS = ("TaskCancelledError", "RayTaskError(TaskCancelledError)", "CancelledError", "KeyboardInterrupt")
 _FIELDS_OF_BRIEF = 7  # of a note: task_id, attempt, name, kind, started_at, choice, ended_at
 
@@ -61,7 +61,7 @@ class Reporter:
     def __init__(self) -> None:
         self._running: dict[int, Note] = {}
         self._ids: set[object] = set()  # of the tasks that run
-        self._news: deque[Note] = deque(maxlen=MOST_KEPT)  # what was not sent yet
+        self._news: deque[Note] = deque(maxlen=MOST_KEPT)  # notes that were not sent yet
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._idle = False
@@ -72,7 +72,7 @@ class Reporter:
         self._worked_at = 0.0
         self._ended_at = 0.0
         self._in_ray = threading.Lock()
-        self._is_urgent = False  # among the news is more than short tasks that are over
+        self._is_urgent = False  # the news have more than short ended tasks
         self._here: Note = {}
         self._lives_on = False  # an actor holds its devices between its calls: a late watcher must learn of it
         self.creation: Note | None = None
@@ -80,7 +80,7 @@ class Reporter:
     # ---- notes, taken by the threads that run tasks
 
     def began(self, name: str, kind: str, families: tuple[str, ...], choice: str) -> Note:
-        """A task starts here; returns its note."""
+        """Note the start of a task in this process; returns the note."""
         core = ray._private.worker.global_worker.core_worker
         note: Note = {
             "task_id": core.get_current_task_id(),
@@ -103,7 +103,7 @@ class Reporter:
         return note
 
     def ended(self, note: Note, error: BaseException | None = None) -> None:
-        """The task of this note has ended."""
+        """Note the end of a task."""
         note["ended_at"] = time.time()
         if error is not None:
             note["error"] = first_line(error)
@@ -125,14 +125,14 @@ class Reporter:
             self._wake.set()
 
     def submitted(self, note: Note) -> None:
-        """A task of this process has submitted another."""
+        """Note that a task of this process has submitted another one."""
         self._news.append(note)
         self._is_urgent = True
         if self._thread is None or self._idle:
             self._start()
 
     def current(self) -> Note | None:
-        """The note of the running task; of its actor where the code runs in a thread that the actor has started."""
+        """The note of the running task; in a thread that an actor has started, the note of the actor."""
         task_id = current_task_id()
         for note in list(self._running.values()):
             if note["task_id"] == task_id:
@@ -140,11 +140,11 @@ class Reporter:
         return self.creation
 
     def is_inside_one(self) -> bool:
-        """Whether the code that asks is a part of a task that has a note."""
+        """Whether the calling code is a part of a task that has a note."""
         return bool(self._ids) and current_task_id() in self._ids
 
     def speaking(self) -> Note | None:
-        """The note of the task that prints here; in a thread of its own too, where it is the only one that runs."""
+        """The note of the task that prints here; also in a thread of the task, if it is the only running one."""
         running = list(self._running.values())
         return self.current() or (running[0] if len(running) == 1 else None)
 
@@ -153,7 +153,7 @@ class Reporter:
         return len(self._running) > 1
 
     def progress(self, done: float, total: float) -> None:
-        """How far the running task is."""
+        """Note the progress of the running task."""
         note = self.current()
         if note is not None:
             note["progress"] = (done, total)
@@ -175,18 +175,18 @@ class Reporter:
         self._worked_at = time.monotonic()
         while True:
             watched = self._say()
-            time.sleep(SEND_EVERY_S if watched else LOOK_EVERY_S)  # also when idle: waking for each short task is dear
+            time.sleep(SEND_EVERY_S if watched else LOOK_EVERY_S)  # also when idle: waking for every short task is dear
             if self._running:
                 self._worked_at = time.monotonic()
             elif not self._lives_on and not (watched and self._news):
                 self._sleep()
 
     def _say(self) -> bool:
-        """Look whether somebody watches, and send what is new; whether somebody does.
+        """Look whether somebody watches, and send new notes if so. Returns whether somebody watches.
 
-        Ray takes an actor's process down as soon as its last handle goes, usually right after a call, and crashes where
-        a thread then speaks to it. It waits for calls that run, and these wait for us. In between we keep quiet until
-        the actor seems to live on.
+        Ray ends an actor's process as soon as its last handle goes, usually right after a call, and crashes if a thread
+        then talks to Ray. Ray waits for running calls, and these wait for us. Between calls we are silent until the
+        actor seems to live on.
         """
         with self._in_ray:
             if self._lives_on and not self._running and time.monotonic() < self._ended_at + QUIET_S:
@@ -195,12 +195,12 @@ class Reporter:
                 watched = self._look()
                 if watched:
                     self._send()
-            except Exception:  # the cluster ends, or the collector has: reports are never worth a task
+            except Exception:  # the cluster or the collector has ended: a report must never cost a task
                 watched, self._collector = False, None
         return watched
 
     def _sleep(self) -> None:
-        """Until the next task starts; while something is unsaid, not for long, since somebody may begin to watch."""
+        """Sleep until the next task starts; only briefly while notes are unsent: somebody may begin to watch."""
         self._idle = True
         if not self._running:
             may_be_asked = self._news and time.monotonic() < self._worked_at + UNSAID_S
@@ -223,7 +223,7 @@ class Reporter:
         return self._collector is not None
 
     def _send(self, *, everything: bool = False) -> Any:
-        """Ray's ref of the collector's answer; None when there is nothing to say yet."""
+        """Send the notes that are due; returns Ray's ref of the collector's answer, None if none is due."""
         now = time.time()
         born_before = now if everything else now - SHORT_S
         running = [note for note in list(self._running.values()) if "sent" not in note and "ended_at" not in note]
@@ -233,7 +233,7 @@ class Reporter:
         can_wait = now - self._sent_at < rest_s and waiting < 3 * MOST_KEPT // 4
         if can_wait and not (notes or self._is_urgent or everything):
             return None
-        self._is_urgent = False  # before the news are read: what comes in between is then urgent next time
+        self._is_urgent = False  # before the news are read: a note that comes in between is urgent next time
         briefs, young = [], []
         while self._news:
             note = self._news.popleft()
@@ -250,7 +250,7 @@ class Reporter:
         batch = []
         for note in notes.values():
             if "ended_at" not in note and "started_at" in note:
-                note["sent"] = True  # before it is copied: an end that comes in between is then sent by itself
+                note["sent"] = True  # before the copy: an end that comes in between is then sent separately
             plain = {name: _plain(value) for name, value in list(note.items()) if name != "sent"}
             plain["task_id"] = plain.pop("stands_for", plain["task_id"])
             batch.append(plain)
@@ -269,7 +269,7 @@ class Reporter:
 
     def flush(self) -> None:
         """Send now and wait: this process is about to end."""
-        self._looked_at = -LOOK_EVERY_S  # there is no later time to look
+        self._looked_at = -LOOK_EVERY_S  # look even if the last look was just now
         try:
             if self._look():
                 sent = self._send(everything=True)
@@ -280,17 +280,17 @@ class Reporter:
 
 
 def _is_brief(note: Note) -> bool:
-    """Whether it is over and has nothing to say but that."""
+    """Whether a task has ended and its note has nothing else to report."""
     return "ended_at" in note and len(note) == _FIELDS_OF_BRIEF
 
 
 def _is_told(note: Note, born_before: float) -> bool:
-    """Whether it is time to speak of a task: the next moment may be its end."""
+    """Whether to report a task now; otherwise it may end before its first report."""
     return any(name in note for name in _TOLD_AT_ONCE) or note.get("started_at", 0.0) <= born_before
 
 
 def packed(notes: list[Note]) -> Briefs:
-    """Notes of tasks that were over when they were first spoken of."""
+    """Pack the notes of tasks that ended before their first report."""
     kinds: dict[Kind, int] = {}
     rows = []
     for note in notes:
@@ -301,7 +301,7 @@ def packed(notes: list[Note]) -> Briefs:
 
 
 def expanded(briefs: Briefs, where: Note) -> Iterator[Note]:
-    """The notes that were packed, as the collector keeps others."""
+    """Unpack notes into the form in which the collector keeps others."""
     kinds, rows = briefs
     for id, number, attempt, started_at, ended_at in BRIEF.iter_unpack(rows):
         name, kind, choice = kinds[number]

@@ -1,7 +1,7 @@
-"""The function that the user wants called in a worker before a task or an actor: Ray has such hooks of whole jobs only.
+"""The setup function that a user wants called in a worker before a task or an actor; Ray has this for whole jobs only.
 
-It travels in a variable of the runtime environment, and what it raises is the error of each task of the worker. Ray
-calls those of jobs itself, and would end the worker without saying what they have raised.
+It travels in a variable of the runtime environment, and an exception of it is the error of each task of the worker. Ray
+calls a job's hook itself, and would end the worker without reporting the exception.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def packed(hook: Any) -> str:
 
 
 def guarded(hook: Any) -> Callable[[], None]:
-    """A job's hook for Ray to call: what it raises becomes the error of each task of the worker.
+    """A job's hook for Ray to call: its exception becomes the error of each task of the worker.
 
     It travels by value, since Ray calls it before it knows where this package lies.
     """
@@ -51,7 +51,7 @@ def guarded(hook: Any) -> Callable[[], None]:
 
 
 def error() -> RuntimeEnvSetupError | None:
-    """Call the hook, once for each process; what its tasks are to raise."""
+    """Call the hook, once for each process; returns the error that the process's tasks must raise, or None."""
     if not _error and FAILED in os.environ:
         _error.append(RuntimeEnvSetupError(os.environ[FAILED]))
     if not _error:
@@ -60,7 +60,7 @@ def error() -> RuntimeEnvSetupError | None:
 
 
 def fail(sentence: str) -> None:
-    """A hook for an environment that could not be made."""
+    """The hook of an environment that could not be created: it raises the error."""
     raise RuntimeEnvSetupError(sentence)
 
 

@@ -1,4 +1,4 @@
-"""Ray's own tables as plain records: asked directly, or by a task where the driver comes through Ray Client."""
+"""Ray's own tables as plain records: asked directly, or by a task if the driver uses Ray Client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MIRRORED = re.compile("node_[0-9a-f]{56}")  # types that Ray's monitor makes up
 
 
 def tables() -> dict[str, Any]:
-    """Nodes, what of each is free, actors, workers that live, placement groups, jobs."""
+    """Nodes with their free resources, actors, living workers, placement groups, jobs."""
     state = ray._private.state
     return {
         "nodes": ray.nodes(),
@@ -27,7 +27,7 @@ def tables() -> dict[str, Any]:
 
 
 def autoscaler() -> Row:
-    """What Ray tells of the cluster's autoscaler.
+    """What Ray reports about the cluster's autoscaler.
 
     groups   the kinds of nodes that it may add, with `name`, `resources`, `labels` and `max_count`; None: not told
     scales   whether there is one at all
@@ -42,14 +42,14 @@ def autoscaler() -> Row:
 
 
 def kinds_of_the_first(report: Row) -> list[str]:
-    """Kinds of nodes in the status of Ray's first autoscaler: those that run, that start, and that did not start."""
+    """The kinds of nodes in the status of Ray's first autoscaler: running, starting, and failed to start."""
     counted = [kind for part in ("active_nodes", "idle_nodes", "pending_launches") for kind in report.get(part) or {}]
     listed = [row[1] for part in ("pending_nodes", "failed_nodes") for row in report.get(part) or []]
     return [*counted, *listed, *(report.get("node_type_mapping") or {}).values()]
 
 
 def request_resources(num_cpus: int | None, bundles: list[Row] | None, labels: list[Row] | None) -> None:
-    """Tell Ray's autoscaler for what there is to be room."""
+    """Tell Ray's autoscaler which demands need room."""
     from ray.autoscaler.sdk import request_resources as ask
 
     ask(num_cpus=num_cpus, bundles=bundles, bundle_label_selectors=labels)
@@ -65,7 +65,7 @@ def _group(config: Any) -> Row:
 
 
 def _kinds_of_the_second() -> list[str]:
-    """Kinds of nodes by the word of Ray's second autoscaler, which writes no status of the first's kind."""
+    """The kinds of nodes of Ray's second autoscaler, which writes no status like the first one's."""
     from ray.autoscaler.v2 import sdk
     from ray.autoscaler.v2.utils import is_autoscaler_v2
 
@@ -76,14 +76,14 @@ def _kinds_of_the_second() -> list[str]:
 
 
 def kinds_of_the_second(status: Any) -> list[str]:
-    """The same of the second's status."""
+    """The kinds of nodes in the status of Ray's second autoscaler."""
     parts = ("active_nodes", "idle_nodes", "pending_launches", "pending_nodes", "failed_launches", "failed_nodes")
     found = [each.ray_node_type_name for part in parts for each in getattr(status, part)]
     return [name for name in found if name]
 
 
 def _actor(row: Row) -> Row:
-    """Without the parts that only Ray's own code can read."""
+    """An actor's record without the parts that only Ray's own code can read."""
     plain = {name: value for name, value in row.items() if name != "DeathCause"}
     plain["why"] = _words(row.get("DeathCause"))
     plain["out_of_scope"] = _is_out_of_scope(row.get("DeathCause"))
@@ -92,7 +92,7 @@ def _actor(row: Row) -> Row:
 
 
 def _is_out_of_scope(cause: Any) -> bool:
-    """Whether the actor has ended since nobody held a handle of it any more, after all of its calls."""
+    """Whether the actor ended because its last handle was dropped and all of its calls were done."""
     if cause is None or cause.WhichOneof("context") != "actor_died_error_context":
         return False
     context = cause.actor_died_error_context
@@ -111,6 +111,6 @@ def _words(cause: Any) -> str:
 
 
 def _pid(row: Row) -> int | None:
-    """Ray writes a worker's pid into the names of its log files only."""
+    """The pid of a worker, which Ray writes only into the names of log files."""
     pid = row.get("stderr_file", "").rpartition("-")[2].removesuffix(".err")
     return int(pid) if pid.isdigit() else None

@@ -1,4 +1,4 @@
-"""Around the user's code: a note at its start and end. What is wrapped keeps its kind, which Ray inspects."""
+"""Wraps the user's code to note its start and end. The wrapper keeps the kind of the code, which Ray inspects."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from nbaccel_in_ray import device_peaks, leftovers, let_refs_be_received, setup_
 from nbaccel_in_ray.reporting import Note, devices_here, reporter
 
 _WHERE = "_nbaccel_where"
-Code = Callable[..., Any]  # the user's, or what stands in its place
+Code = Callable[..., Any]  # the user's code, or its wrapper
 
 let_refs_be_received()
 
 
 class AttemptClaim(Protocol):
-    """Of one attempt of several; see attempts."""
+    """The claim of one attempt among several; see attempts."""
 
     def check(self) -> None: ...
     def facts(self, note: Note) -> Note: ...
@@ -34,23 +34,23 @@ class AttemptClaim(Protocol):
 
 @dataclass(frozen=True)
 class CodeDescription:
-    """What is known of a piece of code before it runs."""
+    """The facts about a piece of code before it runs."""
 
     name: str
     kind: str = "task"  # "task", "actor creation", "actor call"
-    families: tuple[str, ...] = ()  # of accelerators that it asks for
+    families: tuple[str, ...] = ()  # the accelerator families that it asks for
     choice: str = ""  # the words of the fallback that was taken
     last_of_process: bool = False  # Ray ends the process after it
     leak_threshold: int | None = None  # bytes that it may leave on its devices; see leftovers
 
     @property
     def leaves_process(self) -> bool:
-        """Whether others will run in the process of this code, on devices that it may have left full."""
+        """Whether others will run in this code's process, on devices whose memory the code may have left full."""
         return self.kind == "task" and bool(self.families) and not self.last_of_process
 
 
 class noted:
-    """Note the start and the end of the block. (A function under `contextmanager` would cost five times as much.)"""
+    """Notes the start and the end of a block. (A function under `contextmanager` would cost five times as much.)"""
 
     __slots__ = ("_about", "_claim", "_note", "passed")
 
@@ -58,12 +58,12 @@ class noted:
         self._about = about
         self._claim = claim
         self._note: Note | None = None
-        self.passed: tuple[object, ...] = ()  # what lives on after the code: its arguments and result
+        self.passed: tuple[object, ...] = ()  # objects that outlive the code: its arguments and result
 
     def __enter__(self) -> noted:
         about = self._about
         if about.kind == "actor call" and reporter.is_inside_one():
-            return self  # a method that another one calls is a part of that call
+            return self  # a method that another method calls is a part of that call
         families = () if about.kind == "actor call" else about.families  # its actor's note has them
         self._note = reporter.began(about.name, about.kind, families, about.choice)
         if self._claim is not None:
@@ -79,7 +79,7 @@ class noted:
         if self._note is None:
             return
         if isinstance(error, GeneratorExit):
-            error = None  # nobody reads on: the generator ends early, and well
+            error = None  # the reader has stopped: the generator ends early, without a failure
         if error is not None:
             _mark(error, self._about, self._note)
         if "devices" in self._note and (peak := device_peaks.peak_bytes()) is not None:
@@ -93,9 +93,9 @@ class noted:
 
 
 def _mark(error: BaseException, about: CodeDescription, note: Note) -> None:
-    """Let the exception say where it was raised, and how: of chained exceptions and of groups Ray keeps less.
+    """Store in the exception where and how it was raised: Ray keeps less of chained exceptions and of groups.
 
-    The driver takes this off again.
+    The driver removes this again.
     """
     _let_travel(error)
     if hasattr(error, "__dict__"):
@@ -109,7 +109,7 @@ def _mark(error: BaseException, about: CodeDescription, note: Note) -> None:
 
 
 def _let_travel(error: BaseException) -> None:
-    """Pickle makes an exception anew with its `args`, which is not what an `__init__` of the user's may want."""
+    """Let exceptions be unpickled without `__init__`: pickle passes `args`, which a user's `__init__` may refuse."""
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
             _let_travel(inner)
@@ -120,12 +120,12 @@ def _let_travel(error: BaseException) -> None:
 
 
 def _as_it_is(error: BaseException) -> Any:
-    """What remakes an exception without its `__init__`."""
+    """The reduction that creates an exception without its `__init__`."""
     return copyreg.__newobj__, (type(error), *error.args), error.__dict__  # type: ignore[attr-defined]
 
 
 def wrap(code: Code, about: CodeDescription) -> Code:
-    """The same function with notes: plain, generator, async or async generator, as it was."""
+    """Wrap a function with notes; the wrapper has the same kind: plain, generator, async or async generator."""
     if inspect.isasyncgenfunction(code):
         wrapped = _async_generator(code, about)
     elif inspect.iscoroutinefunction(code):
@@ -142,7 +142,7 @@ def wrap(code: Code, about: CodeDescription) -> Code:
 
 
 def attempt(code: Code, about: CodeDescription) -> Code:
-    """A remote function behind a claim (see attempts), its first argument: it runs only where the claim is won."""
+    """Wrap a remote function; its first argument is a claim (see attempts), and it runs only if the claim is won."""
     if inspect.isgeneratorfunction(code):
 
         def stream(claim: AttemptClaim, *args: object, **kwargs: object) -> object:
@@ -169,14 +169,14 @@ def attempt(code: Code, about: CodeDescription) -> Code:
 
 
 def _called_as(wrapper: Code, code: Code) -> Code:
-    """With the name of the user's function, but a signature of its own."""
+    """Give a wrapper the name of the user's function, but its own signature."""
     functools.update_wrapper(wrapper, code)
     del wrapper.__wrapped__  # type: ignore[attr-defined]
     return wrapper
 
 
 def _anything(*args: object, **kwargs: object) -> None:
-    """Has the signature that takes everything."""
+    """A function whose signature accepts all arguments."""
 
 
 def _plain(code: Code, about: CodeDescription) -> Code:
@@ -196,7 +196,7 @@ def _plain(code: Code, about: CodeDescription) -> Code:
 
 
 def _is_cancelled() -> bool:
-    """Ray interrupts no call of an actor that has threads or one main thread: it lets the code ask."""
+    """Whether the call was cancelled: Ray does not interrupt an actor's threads or main thread, so the code asks."""
     return bool(ray._private.worker.global_worker.is_canceled)
 
 
@@ -240,10 +240,10 @@ def _async_generator(code: Code, about: CodeDescription) -> Code:
 def wrap_class(
     cls: type, families: tuple[str, ...], choice: str, marks: dict[str, dict[str, object]], *, claimed: bool = False
 ) -> type:
-    """A subclass of an actor's class whose constructor and methods are noted.
+    """A subclass of an actor's class that notes its constructor and methods.
 
     `marks` has the attributes by which Ray knows a method's options, by the method's name. `claimed`: the constructor
-    takes a claim before its own arguments and runs only where that is won.
+    takes a claim before its own arguments and runs only if the claim is won.
     """
     members: dict[str, object] = {
         "__module__": cls.__module__,
@@ -264,7 +264,7 @@ def wrap_class(
 
 
 def _constructor(cls: type, about: CodeDescription) -> Code:
-    """As a coroutine where the class's own is one: Ray awaits it."""
+    """Wrap a constructor; the wrapper is a coroutine if the class's own is one, and Ray awaits it."""
 
     async def construct_in_loop(self: object, *args: object, **kwargs: object) -> None:
         with noted(about):
@@ -303,7 +303,7 @@ def _claimed_constructor(cls: type, about: CodeDescription) -> Code:
 
 
 def refusing(cls: type) -> type:
-    """A class with the methods of this one that can never be made: its constructor takes the sentence that says why."""
+    """A class with the same methods whose constructor always fails; the constructor takes the reason."""
 
     def construct(self: object, sentence: str) -> None:
         raise ActorUnschedulableError(sentence)
@@ -312,7 +312,7 @@ def refusing(cls: type) -> type:
 
 
 def _as_itself(method: Code) -> Code:
-    """Ray unwraps methods before it reads their options; this one is to be read as it is, with its own signature."""
+    """Keep Ray from unwrapping this method before it reads the options and the signature."""
     method.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]
     del method.__wrapped__  # type: ignore[attr-defined]
     return method
