@@ -1,4 +1,4 @@
-"""The classes by which a framework extends a gang. They are Ray Train's, and libraries derive from them.
+"""The classes by which a framework extends a gang. They have Ray Train's names, and libraries derive from them.
 
 A framework of ours needs only `train_func_context`, which runs around the function in each worker. `Backend`'s methods
 run in the driver and reach the workers by `worker_group.execute`.

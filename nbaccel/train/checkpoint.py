@@ -29,7 +29,7 @@ _OLD_NAMES = {
 
 
 class _OldNames(type):
-    """Names of former versions are told where they went."""
+    """Tells the users of old names what replaced them."""
 
     def __getattr__(cls, name: str) -> NoReturn:
         raise AttributeError(_where_it_went(name) or f"type object {cls.__name__!r} has no attribute {name!r}")
@@ -67,7 +67,7 @@ class Checkpoint(metaclass=_OldNames):
 
     @contextmanager
     def as_directory(self) -> Iterator[str]:
-        """The folder, to read from. Raises FileNotFoundError when it is gone."""
+        """Give the folder for reading. Raises FileNotFoundError when it is gone."""
         yield self._folder()
 
     def _folder(self) -> str:
@@ -143,7 +143,7 @@ class Checkpoint(metaclass=_OldNames):
 
 
 def _new_folder() -> str:
-    """A temporary folder: in a run that run's own, where what a crash has left is removed."""
+    """A temporary folder; inside a run it belongs to the run, which removes what a crash has left."""
     from nbaccel.train import session
 
     if session.is_there():

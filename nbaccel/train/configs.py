@@ -160,7 +160,7 @@ _GONE = {
 
 
 def _of_kind(config: RunConfig, name: str, kind: type) -> None:
-    """None means the default; another class of this name (Ray's own, for instance) is refused."""
+    """Check the class: None means the default; another class of the same name (such as Ray's own) is refused."""
     given = getattr(config, name)
     if given is None:
         setattr(config, name, kind())

@@ -1,4 +1,4 @@
-"""Decides what happens in a run: events in, orders out. No clock, thread, process or file.
+"""Decides what happens in a run: takes events, gives orders. It has no clock, thread, process or file.
 
 ```
              GangReady        Failed, Died               all have ended
@@ -6,8 +6,8 @@
      │  NoPlace, StopPressed      all returned or stopped                        ▲
      └───────────────────────────────────────────────────────────────────────────┘
 ```
-The caller carries out the orders and tells what came of them. Time comes in as `now`, seconds of one clock; "later" is
-the order WakeRunAt, whose answer is RunTimePassed. Stop is a ladder: each StopPressed goes one step further.
+The caller carries out the orders and reports their results as events. Time comes in as `now`, in seconds of one clock;
+to wait is the order WakeRunAt, whose answer is RunTimePassed. Stop is a ladder: each StopPressed goes one step further.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class GangReady:
 
 @dataclass(frozen=True, slots=True)
 class NoPlace:
-    """The gang can never be placed, or what a run needs besides its workers has failed."""
+    """The gang can never be placed, or something else that the run needs has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """The process of this rank is gone."""
+    """The process of this rank has ended."""
 
     rank: int
     at: float
@@ -98,7 +98,7 @@ class StartGang:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Every rank has brought its part of this report's checkpoint."""
+    """Commit this report's checkpoint: every rank has brought its part."""
 
     report: int
 
@@ -129,7 +129,7 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class TakeDown:
-    """End what is left of the gang and give back its resources."""
+    """End the remaining workers of the gang and give back its resources."""
 
 
 class RunOutcome(Enum):
@@ -173,7 +173,7 @@ class _Files:
 
 @dataclass(slots=True)
 class _Gang:
-    """What is known of the workers of one gang, by rank."""
+    """The state of the workers of one gang, by rank."""
 
     size: int = 0
     reports: dict[int, int] = field(default_factory=dict)  # the last report of each
@@ -194,7 +194,7 @@ class _Gang:
 
 
 class Controller:
-    """The state of one run; `handle` is all that there is to it."""
+    """The state of one run. All input goes through `handle`."""
 
     def __init__(self, max_failures: int = 0) -> None:
         self.phase = Phase.PLACING
@@ -219,7 +219,7 @@ class Controller:
         return self.phase is Phase.ENDED
 
     def handle(self, event: Event, now: float) -> list[Order]:
-        """What follows from an event. An event that cannot follow what happened before changes nothing."""
+        """Return the orders that follow from an event. An event that is impossible in this state changes nothing."""
         if self.has_ended:
             return []
         orders = self._react(event, now)
@@ -265,7 +265,7 @@ class Controller:
             return []
         gang.reports[rank] = report
         self._last_report, self._still_was_said = now, False
-        if has_files and report > gang.committed:  # a part of a silent rank may come after the checkpoint was complete
+        if has_files and report > gang.committed:  # the part of a silent rank may arrive after the commit
             gang.files.setdefault(report, _Files(now))
         return self._commits(now)
 
@@ -286,7 +286,7 @@ class Controller:
         if rank in gang.killed:
             return []
         orders: list[Order] = []
-        if where is gang.failed:  # others that wait for it in a collective operation learn of it by its death
+        if where is gang.failed:  # ranks that wait for it in a collective operation notice its death
             gang.killed.add(rank)
             orders.append(Kill((rank,)))
         if self.phase is Phase.RUNNING:
@@ -317,7 +317,7 @@ class Controller:
     # ---- checkpoints
 
     def _commits(self, now: float) -> list[Order]:
-        """Those that are complete, in order; each only after all before it."""
+        """Commit the complete checkpoints in order; none before an earlier one."""
         orders: list[Order] = []
         for report in sorted(self._gang.files):
             if self._lacking(report, now):
@@ -328,7 +328,7 @@ class Controller:
         return orders
 
     def _lacking(self, report: int, now: float) -> tuple[int, ...]:
-        """The ranks that may still bring a part. Those that have ended by themselves bring none any more."""
+        """The ranks that may still bring a part. A rank that has ended by itself brings none."""
         gang = self._gang
         late = [rank for rank in range(gang.size) if gang.reports.get(rank, -1) < report]
         late = [rank for rank in late if rank not in gang.returned | gang.stopped]
@@ -417,7 +417,7 @@ class Controller:
         return self._conclude()
 
     def _conclude(self) -> list[Order]:
-        """All workers have ended: well, as asked, or after a failure that may be made good."""
+        """Finish or restart the run, once all workers have returned, were stopped, or have failed."""
         gang = self._gang
         self._deadlines.clear()
         first = self._first_failure()
@@ -434,7 +434,7 @@ class Controller:
         return [TakeDown(), Say("restarting", (first,)), StartGang(self.number)]
 
     def _first_failure(self) -> int | None:
-        """Whose failure is the cause. A process that died by itself comes before those who lost it; then the clock."""
+        """The rank that failed first; a process that died by itself comes before ranks that lost it."""
         gang = self._gang
         died = {rank: at for rank, at in gang.died.items() if rank not in gang.killed}
         found = died or gang.failed

@@ -59,7 +59,7 @@ class SessionMisuseError(RayTrainError, RuntimeError):
 
 
 class StopTraining(BaseException):
-    """Raised inside `report` when the run was asked to stop: `finally` blocks run, `except Exception` lets it pass."""
+    """Raised in `report` when the run was asked to stop: `finally` blocks run, `except Exception` lets it pass."""
 
 
 def outside(name: str) -> SessionMisuseError:

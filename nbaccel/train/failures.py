@@ -1,4 +1,4 @@
-"""The words of what goes wrong in a run: short, once, and with what to do."""
+"""The messages about failures of a run: short, once, and with what to do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINES = 8
 
 
 def cause_of(error: BaseException) -> BaseException:
-    """What the user's code raised; of a worker that died, the error that says so."""
+    """The exception of the user's code; for a worker that died, the error that says so."""
     return error.cause if isinstance(error, exceptions.RayTaskError) and error.cause is not None else error
 
 
@@ -56,7 +56,7 @@ def _heading(first: int, errors: Mapping[int, BaseException], said: LastWords | 
 
 
 def _devices(error: BaseException) -> str:
-    """Where it ran, as far as the engine says it."""
+    """The devices of a worker, as far as the engine knows them."""
     ids = getattr(error, "device_ids", None) or {}
     found = [f"{name} {', '.join(each)}" for name, each in ids.items() if each]
     pid = getattr(error, "pid", None)
@@ -69,7 +69,7 @@ def _message(text: str) -> list[str]:
 
 
 def first_line(error: BaseException | None) -> str:
-    """What a view has room for."""
+    """The first line of an error, short enough for a view."""
     text = str(error) if error is not None else ""
     return text.splitlines()[0][:300] if text else ""
 
@@ -89,7 +89,7 @@ def restarting(name: str, rank: int, errors: Mapping[int, BaseException], record
 
 
 def about_ranks(name: str, order: Say, standing: Sequence[str]) -> str:
-    """A sentence about ranks that keep the others waiting, or may."""
+    """A sentence about ranks that keep, or may keep, the others waiting."""
     who = [
         f"rank {rank} {words}" if words else f"rank {rank} does not say where it is"
         for rank, words in zip(order.ranks, standing, strict=True)
@@ -121,7 +121,7 @@ def not_shared(folder: str, hosts: Sequence[Any]) -> str:
 
 
 def of_the_run(name: str, error: BaseException) -> TrainingFailedError:
-    """What a failure outside of the workers becomes."""
+    """The error of a run that failed outside of its workers."""
     if isinstance(error, TrainingFailedError):
         return error
     if isinstance(error, OSError):

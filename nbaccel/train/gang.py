@@ -93,7 +93,7 @@ class Gang:
         return self._group.ready()
 
     def why_it_waits(self) -> tuple[str, bool]:
-        """(a sentence, whether it can never be placed)."""
+        """Why the gang waits: (a sentence, whether it can never be placed)."""
         found = nbaccel.explain(self._group)
         return found.sentence, found.ever is False
 
@@ -157,7 +157,7 @@ def _options(scaling: ScalingConfig) -> dict[str, Any]:
 
 
 class WorkerGroup:
-    """What a `Backend` gets: Ray Train's small interface of a gang."""
+    """The gang as a `Backend` sees it, with Ray Train's small interface."""
 
     def __init__(self, gang: Gang, scaling: ScalingConfig) -> None:
         self._gang = gang
@@ -170,7 +170,7 @@ class WorkerGroup:
         return [self._gang.execute(rank, function, args, kwargs) for rank in range(len(self))]
 
     def execute(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Any]:
-        """Run it in every worker; the results by rank."""
+        """Run a function in every worker; returns the results by rank."""
         return nbaccel.get(self.execute_async(function, *args, **kwargs))
 
     def execute_single_async(self, rank: int, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

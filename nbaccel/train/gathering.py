@@ -1,4 +1,4 @@
-"""How a gang comes together: resources, processes, ranks, devices, and what a framework wants before the function.
+"""Brings a gang together: resources, processes, ranks, devices, and a framework's own preparations.
 
 ```
   placement group + actors ─► facts of each ─► seats ─► prepare ─► (a backend's on_start) ─► gang_ready
@@ -36,7 +36,7 @@ Kinds = dict[tuple[str, str, str], str]  # (node id, resource, device id) -> "re
 
 
 class GangListener(Protocol):
-    """Who learns how it went, in the run's thread."""
+    """The object that learns the outcome, in the run's thread."""
 
     def gang_ready(self, gang: Gang) -> None: ...
 
@@ -48,7 +48,7 @@ class GangListener(Protocol):
 
 
 class Gathering:
-    """Of one gang; everything but the backend's own methods happens in the run's thread."""
+    """The gathering of one gang. All of it but the backend's own methods runs in the run's thread."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Gathering:
         return as_many_as_fit(self._scaling, nodes)
 
     def _look_later(self) -> None:
-        """A gang that is not placed at once may have to wait for ever: the engine knows."""
+        """Ask the engine later why the gang waits, because a gang that is not placed at once may wait forever."""
         placed = self._gang.placed()
         timer = threading.Timer(_LOOK_S, lambda: self._inbox.put(lambda: self._look(placed)))
         timer.daemon = True
@@ -106,7 +106,7 @@ class Gathering:
             self._told.gang_waits(sentence)
 
     def _when_all(self, refs: list[Any], told: Callable[[list[Any]], None]) -> None:
-        """Once all are there: their values. One that fails is the failure of its worker, whatever the others do."""
+        """Call `told` with all values once they are there. A ref that fails is the failure of its worker."""
         values: list[Any] = [None] * len(refs)
         left = set(range(len(refs)))
         before_workers = len(refs) - self._gang.size
@@ -160,7 +160,7 @@ class Gathering:
         )
 
     def _prepared(self) -> None:
-        """All ranks have their seats. A framework's own methods may take long, so they run beside this thread."""
+        """Run the backend's methods, once all ranks have seats; they may take long, so they have a thread."""
         kind = self._backend.backend_cls
         if not (_overrides(kind, "on_start") or _overrides(kind, "on_training_start")):
             self._told.gang_ready(self._gang)

@@ -1,4 +1,4 @@
-"""What a run's thread waits for: refs that become ready, what other threads want, and a time."""
+"""The events that a run's thread waits for: refs that become ready, calls from other threads, and a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Happened = Callable[[], None]
 
 
 class Inbox:
-    """Whatever happens is a function that the run's own thread calls, one after the other."""
+    """Every event is a function; the run's own thread calls them one after the other."""
 
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[Happened] = queue.SimpleQueue()
@@ -23,14 +23,14 @@ class Inbox:
         self._is_closed = False
 
     def put(self, happened: Happened) -> None:
-        """For any thread."""
+        """Add an event, from any thread."""
         if not self._is_closed:
             self._queue.put(happened)
         if self._is_closed:  # meanwhile: whoever closes may not have seen it
             self._drop_all()
 
     def next(self, until: float | None) -> Happened | None:
-        """What happens next; None when the time (of the monotonic clock) comes first."""
+        """Wait for the next event; None if the time (of the monotonic clock) comes first."""
         timeout = None if until is None else max(0.0, until - time.monotonic())
         try:
             return self._queue.get(timeout=timeout)
@@ -38,7 +38,7 @@ class Inbox:
             return None
 
     def when(self, ref: Any, told: Callable[[Future[Any]], None], still: Callable[[], bool]) -> None:
-        """Call `told` once the ref is ready, if it is `still` of interest then."""
+        """Call `told` once the ref is ready, if `still` is true then."""
 
         number = next(self._numbers)
         self._waiting[number] = (told, still)
@@ -50,10 +50,10 @@ class Inbox:
             told(future)
 
     def close(self) -> None:
-        """Nothing of what is still to come matters any more.
+        """Drop all events, those to come as well.
 
-        What has come and was not looked at is let go, for it holds errors, whose frames hold refs: views that show the
-        ended run would keep the objects.
+        Waiting events are dropped because they hold errors, whose frames hold refs: a view that shows the ended run
+        would keep the objects.
         """
         self._is_closed = True
         self._waiting.clear()

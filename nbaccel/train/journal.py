@@ -1,4 +1,4 @@
-"""The journal of a run: one append-only file of JSON lines, from which a run is read again.
+"""The journal of a run: one append-only file of JSON lines, from which the run can be read again.
 
 ```
   {"v": 1, "run": "mnist", "started": 1795…}            a run begins
@@ -9,9 +9,8 @@
   {"failure": "rank 1: ValueError: …"}
   {"end": "finished" | "stopped" | "failed", "error": ""}
 ```
-Names of folders are relative, and nothing is pickled: a run that was moved is a run still. A line that was cut off by a
-crash is as if it had never been written. Reports are flushed to the operating system; a checkpoint and the end are
-brought to the disk.
+Names of folders are relative, and nothing is pickled, so a run's folder can be moved. A line that a crash has cut is
+ignored. Reports are flushed to the operating system; a checkpoint and the end are synced to the disk.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ VERSION = 1
 
 @dataclass(slots=True)
 class Past:
-    """What a journal says.
+    """The content of a journal.
 
     reports   those of the lowest rank, {"report": n, "time": seconds, "metrics": {…}}, in order, without those that a
               restart has made again
@@ -55,12 +54,12 @@ class Past:
 
     @property
     def next_report(self) -> int:
-        """The number of the first report of a gang that goes on from here."""
+        """The number of the first report of a gang that continues from here."""
         return self.kept[-1].report + 1 if self.kept else 0
 
 
 def read(folder: str | Path) -> Past | None:
-    """What the journal in this folder says; None when there is none. Without one whole line its `name` is empty.
+    """Read the journal in this folder; None if there is none. Without one whole line its `name` is empty.
 
     Raises ValueError for a journal of a later version.
     """
@@ -76,7 +75,7 @@ def read(folder: str | Path) -> Past | None:
 
 
 def _whole_lines(data: bytes) -> Iterator[tuple[dict[str, Any], int]]:
-    """Lines up to the first one that is cut or damaged: what follows cannot be trusted."""
+    """The lines before the first cut or damaged one; later lines cannot be trusted."""
     start = 0
     while (end := data.find(b"\n", start)) >= 0:
         try:
@@ -118,7 +117,7 @@ class Journal:
     """The open journal of a run, for its driver; one thread writes."""
 
     def __init__(self, folder: str | Path, past: Past | None = None) -> None:
-        """Go on with a journal that was read as `past`; what a crash has left of a line is cut off."""
+        """Continue a journal that was read as `past`; the rest of a line that a crash has cut is removed."""
         self._file = open(Path(folder) / FILE, "ab", buffering=0)  # noqa: SIM115
         whole = past.length if past is not None else 0
         if self._file.tell() > whole:
@@ -128,7 +127,7 @@ class Journal:
         self._write({"v": VERSION, "run": name, "started": time.time()}, safe=True)
 
     def gang(self, number: int, first: int, after: str, ranks: list[dict[str, Any]]) -> None:
-        """A gang stands; its first report has the number `first`."""
+        """Write that a gang stands; its first report has the number `first`."""
         self._write({"gang": number, "first": first, "after": after, "ranks": ranks, "time": time.time()})
 
     def report(self, number: int, rank: int, metrics: Mapping[str, Any]) -> None:
@@ -151,7 +150,7 @@ class Journal:
         self._file.close()
 
     def _write(self, line: Mapping[str, Any], *, safe: bool = False) -> None:
-        """Append a line. Raises OSError when the disk is full; what was written of the line is taken back."""
+        """Append a line. Raises OSError when the disk is full; a partly written line is removed."""
         data = json.dumps(line).encode() + b"\n"
         end = self._file.seek(0, os.SEEK_END)
         try:

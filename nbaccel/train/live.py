@@ -1,4 +1,4 @@
-"""Shows a run to whoever looks: its picture is published, and drawn under its cell, when it has changed.
+"""Shows a run to all viewers: publishes its picture, and draws it under its cell, when it has changed.
 
 ```
   the run's thread ──► RunFacts ──► draw ──┬── publish("run", …) ──► pictures of the cluster
@@ -27,7 +27,7 @@ _ended: list[str] = []  # their ids, oldest first
 
 
 class Live:
-    """For the thread of one run. `asked` is called from another one with what somebody asks of the run: "stop"."""
+    """The views of one run, for the run's thread. `asked` is called in another thread with a request such as "stop"."""
 
     def __init__(
         self,
@@ -45,11 +45,11 @@ class Live:
         self._shown_at = float("-inf")
 
     def picture(self) -> RunSnapshot:
-        """Of now; for any thread, which may see a report of which the other half is still to come."""
+        """The current picture, for any thread; it may show a report that is only half noted."""
         return draw(self.facts, list(self._kept()), self._config)
 
     def changed(self) -> None:
-        """Something has happened that may show."""
+        """Show the run soon, because something has happened."""
         if self.due is None:
             self.due = max(time.monotonic(), self._shown_at + 1 / PICTURES_PER_S)
 
@@ -58,7 +58,7 @@ class Live:
             self.show()
 
     def show(self) -> None:
-        """Show the picture of now, if it says anything that the last one did not."""
+        """Show the current picture, if it differs from the last one."""
         self.due = None
         picture = self.picture()
         encoded = msgspec.json.encode(picture)
@@ -72,7 +72,7 @@ class Live:
             pass  # the cluster has ended, of which the run learns in another way
 
     def end(self, how: str, why: str) -> None:
-        """Show how it ended, for as long as this process lives and few others have ended since."""
+        """Show how the run ended, while this process lives and few other runs have ended since."""
         self.facts.ended(how, why, time.time())
         self.show()
         _ended.append(self.facts.id)

@@ -64,7 +64,7 @@ class LocalSession:
         return False
 
     def connected(self, backend: str) -> None:
-        """There is one rank, which nothing connects."""
+        """Do nothing: there is only one rank to connect."""
 
     def say(self, sentence: str) -> None:
         say("train", sentence)
@@ -73,7 +73,7 @@ class LocalSession:
 def run_here(
     open_run: OpenRun, function: Callable[..., Any], config: Any, run_config: RunConfig, backend: BackendConfig
 ) -> Result:
-    """Run the function in this thread. What it raises is raised as it is, with this process's own frames."""
+    """Run the function in this thread. Its exceptions are raised unchanged, with this process's own frames."""
     records = Records(open_run, run_config)
     facts = RunFacts(
         f"run-{secrets.token_hex(6)}", open_run.name, open_run.folder, time.time(), epochs=epochs_of(config)

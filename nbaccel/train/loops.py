@@ -1,4 +1,4 @@
-"""The training function: what it may look like, how it is called, and what its name is."""
+"""The training function: its allowed signatures, its call, and its name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 
 def check(function: Any) -> None:
-    """Raises ValueError for what cannot be called with nothing or with the config, as Ray Train does."""
+    """Raises ValueError if the function cannot be called without arguments or with the config, as Ray Train does."""
     if not callable(function):
         raise ValueError(f"train_loop_per_worker must be a function, not {function!r}.")
     required = _required(function)
@@ -36,6 +36,6 @@ def _required(function: Callable[..., Any]) -> list[str]:
 
 
 def name_of(function: Any) -> str:
-    """A name that a folder may have."""
+    """The function's name, in a form that a folder may have."""
     name = getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", "train")
     return "".join(each if each.isalnum() or each in "-_" else "_" for each in str(name)).strip("_") or "train"

@@ -5,10 +5,10 @@
        ◄── when to stop ──┘          ◄── stop() ─┘
   ranks ── meet("barrier/1", value) ──► all of them get what rank 0 gave
 ```
-A rank sends a report and goes on; before its next one it reads the answer to the last. So there is never more than one
-on its way, no rank waits for another, and *all ranks stop after the same report*: when the driver asks to stop while
-report m is the latest that any rank has sent, the answer to every later one says "stop after m + 2". Nobody can have
-called report m + 2 yet, since that needs the answer to m + 1.
+A rank sends a report and goes on; before its next one it reads the answer to the last. A rank never has more than one
+report on its way, no rank waits for another, and *all ranks stop after the same report*: when the driver asks to stop
+while report m is the latest that any rank has sent, the answer to every later one says "stop after m + 2". No rank can
+have called report m + 2 yet, because that needs the answer to m + 1.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Mailbox:
         self._meetings.clear()
 
     async def put(self, gang: int, rank: int, kind: str, number: int, contents: Any) -> int | None:
-        """Leave a message for the driver; returns the report after which to stop, None without one."""
+        """Leave a message for the driver; returns the number of the report after which to stop, or None."""
         if gang != self._gang:
             return None
         if kind == "report":
@@ -52,7 +52,7 @@ class Mailbox:
         return self._stop_after
 
     async def take(self, gang: int, max_wait_s: float) -> Sequence[Message]:
-        """The messages since the last time, waiting so long for one."""
+        """The messages since the last call; waits up to a timeout for one."""
         if not self._messages and max_wait_s:
             self._news.clear()
             try:
@@ -65,12 +65,12 @@ class Mailbox:
         return taken
 
     async def stop(self, gang: int) -> None:
-        """All ranks are to stop after the same report, as soon as that can be."""
+        """Have all ranks stop after the same report, as soon as possible."""
         if gang == self._gang and self._stop_after is None:
             self._stop_after = self._latest + 2
 
     async def meet(self, gang: int, name: str, rank: int, value: Any) -> Any:
-        """Wait until all ranks have called this by the same name; returns what rank 0 gave."""
+        """Wait until all ranks have called this with the same name; returns rank 0's value."""
         if gang != self._gang:
             return None
         meeting = self._meetings.setdefault(name, _Meeting())

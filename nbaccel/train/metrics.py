@@ -15,7 +15,7 @@ _LARGEST_TEXT = 10_000  # characters of one text; a metric is drawn and kept in 
 
 
 def plain(metrics: Any) -> Metrics:
-    """The metrics as plain data. Raises ValueError for what is no dict with texts as keys, and for other values."""
+    """The metrics as plain data. Raises ValueError unless they are a dict with texts as keys and allowed values."""
     if not isinstance(metrics, Mapping):
         raise ValueError(f"train.report() takes a dict of metrics, not {type(metrics).__name__}.")
     return {_key(key): _plain(str(key), value) for key, value in metrics.items()}
@@ -40,7 +40,7 @@ def _plain(path: str, value: Any) -> Any:
 
 
 def _number(path: str, value: Any) -> Any:
-    """A scalar of numpy's or torch's, told by what it can do, so that neither has to be imported."""
+    """The number in a scalar of numpy or torch, recognised by its methods, so that neither has to be imported."""
     item = getattr(value, "item", None)
     if callable(item) and getattr(value, "size", None) is not None:
         count = value.size if isinstance(value.size, int) else getattr(value, "numel", lambda: 0)()

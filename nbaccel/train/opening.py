@@ -1,4 +1,4 @@
-"""Begins a run or goes on with one: which folder, what its journal says, and the lock that keeps others out.
+"""Begins or continues a run: chooses the folder, reads its journal, and takes the lock that keeps others out.
 
 ```
   no folder of this name           ──► begin
@@ -41,7 +41,7 @@ class OpenRun:
 
 
 def open_run(config: RunConfig, default_name: str) -> OpenRun:
-    """Open the run that the config names. Raises ControllerError when it cannot be written, or is under way."""
+    """Open the run that the config names. Raises ControllerError if it cannot be written or is under way."""
     assert config.storage_path is not None
     wanted = config.name or default_name
     name, past = _choose(Path(config.storage_path), wanted, bool(config.resume))
@@ -96,7 +96,7 @@ def _how_it_begins(wanted: str, name: str, past: Past, folder: Path) -> str:
 
 
 def read_run(path: str | os.PathLike[str]) -> Past:
-    """A run's journal, with the checkpoints that are there. Raises FileNotFoundError for a folder that holds no run."""
+    """A run's journal, with the existing checkpoints. Raises FileNotFoundError for a folder that holds no run."""
     past = journal.read(os.fspath(path))
     if past is None:
         raise FileNotFoundError(f"{os.fspath(path)} holds no training run of nbaccel: it has no {journal.FILE}.")

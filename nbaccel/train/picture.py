@@ -1,7 +1,7 @@
-"""What views are shown of a run: facts that the run's thread notes, and a pure function that draws them.
+"""The picture of a run for views: facts that the run's thread notes, and a pure function that draws them.
 
-Curves stay small while a run goes: when a curve has too many points, of each four the lowest and the highest stay, so
-that no peak is lost, and what it costs does not grow with the length of the run.
+Curves stay small while a run goes on: when a curve has too many points, the lowest and highest of each four stay, so
+that no peak is lost and the cost does not grow with the length of the run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Point = tuple[int, float]
 
 @dataclass(slots=True)
 class RunFacts:
-    """What is known of a run; the run's thread alone writes it."""
+    """The facts of a run; only the run's thread writes them."""
 
     id: str
     name: str
@@ -60,7 +60,7 @@ class RunFacts:
         self.state = "restarting" if self.failures else "waiting"
 
     def gang_stands(self, seats: Sequence[Seat], first_report: int) -> None:
-        """Its function begins; what was reported after the checkpoint from which it goes on is reported again."""
+        """Note that a gang begins; reports after the checkpoint from which it continues are made again."""
         several = len({seat.facts.address for seat in seats}) > 1
         self.ranks = {
             seat.rank: RankDot(
@@ -78,7 +78,7 @@ class RunFacts:
         self.epoch_times.clear()
 
     def happened(self, event: ct.Event) -> None:
-        """An event that the controller was told."""
+        """Note an event that the controller has handled."""
         match event:
             case ct.Reported(rank, report) if rank in self.ranks:
                 self.ranks[rank].report = report
@@ -96,7 +96,7 @@ class RunFacts:
             self.ranks[rank].state = state
 
     def reported(self, number: int, metrics: Mapping[str, Any], now: float) -> None:
-        """The metrics of rank 0."""
+        """Note the metrics of a report of rank 0."""
         self.metrics = metrics
         self.reports = max(self.reports, number + 1)
         for name, value in numbers(metrics).items():
@@ -119,7 +119,7 @@ class RunFacts:
 
 
 def numbers(metrics: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
-    """Those metrics that a curve can be drawn of; "eval/loss" for one inside another. Epochs are no measurement."""
+    """The metrics that can be drawn as curves; a nested one is "eval/loss". Epochs are left out."""
     found: dict[str, float] = {}
     for name, value in metrics.items():
         if isinstance(value, Mapping):
@@ -144,7 +144,7 @@ def _before(points: Sequence[Point], first: int) -> list[Point]:
 
 
 def epochs_of(config: Any) -> int | None:
-    """How many epochs a training function's config names; None where it names none."""
+    """The number of epochs that a training function's config names, or None."""
     if not isinstance(config, Mapping):
         return None
     found = (config.get(name) for name in _EPOCHS)
@@ -182,7 +182,7 @@ def draw(facts: RunFacts, kept: Sequence[Kept], config: CheckpointConfig) -> Run
 
 
 def draw_result(result: Result) -> RunSnapshot:
-    """What is left of a run; how long it took and who its workers were is not."""
+    """The picture of a run from its Result, which has neither its duration nor its workers."""
     facts = RunFacts("", os.path.basename(result.path), result.path, 0.0)
     for number, metrics in enumerate(result.history):
         facts.reported(number, metrics, 0.0)
@@ -220,7 +220,7 @@ def _short(value: Any) -> Any:
 
 
 def _epochs(facts: RunFacts) -> tuple[float | None, float | None, float | None]:
-    """The last epoch, how many are done, and how many seconds are left, as far as the pace of those before tells."""
+    """The last epoch, the number of epochs done, and the seconds left at the pace so far."""
     if not facts.epoch_times:
         return None, None, None
     epoch, now = facts.epoch_times[-1]

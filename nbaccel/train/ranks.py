@@ -1,9 +1,9 @@
-"""Which worker gets which rank, and which devices it sees. Pure: facts of the workers in, places out.
+"""Decides which worker gets which rank, and which devices it sees. Pure: takes facts of the workers, returns seats.
 
-Ranks as Ray Train gives them: workers of one node follow each other, nodes in the order in which they first appear, and
-inside of a node the lowest device comes first; workers without a device keep the order in which they were made. Two
-things are ours. The driver's node comes first if it holds a worker. And devices are in numeric order, or that of the
-node's own table, never in that of their names as texts, in which "10" comes before "2".
+Ranks are as in Ray Train: workers of one node follow each other, nodes are in the order in which they first appear,
+and inside of a node the lowest device comes first; workers without a device keep the order in which they were made. Two
+rules are ours. The driver's node comes first if it holds a worker. Devices are in numeric order, or in that of the
+node's own table, never in the order of their names as texts, in which "10" comes before "2".
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a worker says of itself.
+    """The facts that a worker reports about itself.
 
     node_id, address, host  its node's id and IP address, its machine's name
     device_ids              by resource, as get_accelerator_ids(): only what was assigned, {"GPU": ["2", "3"]}
@@ -78,7 +78,7 @@ def seats(facts: Sequence[Facts], positions: Positions, *, driver_node: str = ""
 
 
 def _lowest(facts: Facts, positions: Positions) -> tuple[Any, ...]:
-    """By the lowest device of the worker; all alike without one."""
+    """A sort key: the lowest device of the worker; equal for all workers without one."""
     keys = [
         _device_key(facts.node_id, resource, id, positions)
         for resource, ids in sorted(facts.device_ids.items())
@@ -114,7 +114,7 @@ def _with_devices(seat: Seat, all_seats: Sequence[Seat], positions: Positions, s
 
 
 def _entries(seat: Seat, variable: str, resource: str) -> list[tuple[str, str]]:
-    """(device id, what the variable calls it); [] where the variable does not name exactly the worker's devices."""
+    """Pairs (device id, its entry in the variable); [] unless the variable names exactly the worker's devices."""
     ids = list(seat.facts.device_ids.get(resource, ()))
     entries = [entry for entry in seat.facts.variables.get(variable, "").split(",") if entry]
     return list(zip(ids, entries, strict=True)) if len(ids) == len(entries) else []
@@ -127,9 +127,7 @@ def _union(here: Sequence[Seat], variable: str, resource: str, positions: Positi
 
 
 def _by_inherited(facts: Facts, resource: str, ids: Sequence[str]) -> list[int]:
-    """Where the variable was left as the user set it: the devices are where it names them, else where their numbers
-    say.
-    """
+    """The positions of devices if the variable is still the user's: as it names them, otherwise by their numbers."""
     for variable, family in facts.families.items():
         entries = facts.variables.get(variable, "").split(",")
         if family == resource and all(id in entries for id in ids):

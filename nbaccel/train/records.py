@@ -1,4 +1,4 @@
-"""What a run keeps while it goes: reports, checkpoints, the journal's lines, and who is called back."""
+"""The records of a run: reports, checkpoints, the journal's lines, and the user's callbacks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nbaccel.train.retention import Kept
 
 
 class Records:
-    """For the thread of one run."""
+    """The records of one run, for the run's thread."""
 
     def __init__(self, open_run: OpenRun, config: RunConfig) -> None:
         self.past = open_run.past
@@ -34,7 +34,7 @@ class Records:
         return self.past.reports[-1]["metrics"] if self.past.reports else None
 
     def latest_path(self) -> str:
-        """The checkpoint to go on from; "" without one."""
+        """The checkpoint to continue from; "" without one."""
         return os.path.join(self.folder, self.past.kept[-1].folder) if self.past.kept else self._open.begin_from
 
     def latest_name(self) -> str:
@@ -43,7 +43,7 @@ class Records:
     # ---- a gang
 
     def gang_begins(self, size: int) -> None:
-        """It starts behind the latest checkpoint: reports after that one are made again."""
+        """Note a new gang, which starts after the latest checkpoint: later reports are made again."""
         self._size = size
         self.first_report = self.past.next_report
         self._reported.clear()
@@ -67,7 +67,7 @@ class Records:
             self.past.reports.append({"report": number, "time": None, "metrics": metrics})
 
     def commit(self, number: int) -> None:
-        """All parts of a checkpoint are there: it becomes one, and those that are too many go. Raises OSError."""
+        """Commit a checkpoint whose parts are all there, and delete surplus ones. Raises OSError."""
         by_rank = self._reported.get(number, {})
         metrics = by_rank[min(by_rank)] if by_rank else {}
         folder = storage.commit(self.folder, number)
@@ -87,7 +87,7 @@ class Records:
     # ---- who is called back
 
     def call_after_report(self, number: int) -> None:
-        """Once all ranks have sent this report."""
+        """Call the user's callbacks, once all ranks have sent this report."""
         by_rank = self._reported.get(number, {})
         if len(by_rank) < self._size:
             return
@@ -104,7 +104,7 @@ class Records:
     # ---- the end
 
     def close(self, how: str, error: Exception | None, return_value: Any) -> Result:
-        """Write the end and let go of the folder; what the run has left."""
+        """Write the end and unlock the folder; returns the run's Result."""
         self.past.ended = how
         self.past.error = str(error) if error is not None else ""
         try:

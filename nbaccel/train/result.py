@@ -97,7 +97,7 @@ class Result:
         return ", ".join(lines) + ")"
 
     def picture(self) -> RunSnapshot:
-        """What views draw of it: the last metrics, curves of all of them, the path and the checkpoints."""
+        """The picture for views: the last metrics, curves of all of them, the path and the checkpoints."""
         from nbaccel.train.picture import draw_result
 
         return draw_result(self)

@@ -1,4 +1,4 @@
-"""Which checkpoints stay: the rule of CheckpointConfig, without a file."""
+"""Decides which checkpoints stay, by the rule of CheckpointConfig, without touching a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Kept:
 
 
 def to_delete(kept: Sequence[Kept], config: CheckpointConfig) -> list[Kept]:
-    """Those that have to go, oldest first; the latest is never among them (Ray Train's rule)."""
+    """The checkpoints to delete, oldest first; never the latest one (Ray Train's rule)."""
     if config.num_to_keep is None or len(kept) <= config.num_to_keep:
         return []
     latest = max(kept, key=lambda each: each.report)
@@ -35,12 +35,12 @@ def to_delete(kept: Sequence[Kept], config: CheckpointConfig) -> list[Kept]:
 
 
 def best(kept: Sequence[Kept], config: CheckpointConfig) -> Kept | None:
-    """The best by score, the latest without a score; None of none."""
+    """The best checkpoint by score, or the latest one without scores; None if there is none."""
     return max(kept, key=lambda each: rank_of(each, config), default=None)
 
 
 def rank_of(kept: Kept, config: CheckpointConfig) -> tuple[bool, float, int]:
-    """Higher is better: has a score, the score in the direction that counts, how late."""
+    """A sort key, higher is better: whether there is a score, the score in its direction, the report's number."""
     if config.checkpoint_score_attribute is None:
         return False, 0.0, kept.report
     score = score_of(kept.metrics, config.checkpoint_score_attribute)
@@ -50,7 +50,7 @@ def rank_of(kept: Kept, config: CheckpointConfig) -> tuple[bool, float, int]:
 
 
 def score_of(metrics: dict[str, Any], name: str) -> float | None:
-    """A metric as a number; "eval/loss" also looks into a nested dict. None where it is missing, NaN or no number."""
+    """A metric as a number; "eval/loss" also looks into a nested dict. None if it is missing, NaN or no number."""
     value: Any = metrics.get(name)
     if value is None and "/" in name:
         value = metrics

@@ -1,4 +1,4 @@
-"""A run under way: the thread that carries out what the controller orders, and the handle that users hold.
+"""A run under way: the thread that carries out the controller's orders, and the handle that users hold.
 
 ```
   mailbox, refs of the workers, stop(), a clock ──events──► Controller ──orders──► gang, journal, folder, callbacks
@@ -94,7 +94,7 @@ class Run:
         self._inbox.put(lambda: self._tell(ct.StopPressed()))
 
     def _was_asked(self, what: str) -> None:
-        """From a view; a thread of the engine's."""
+        """Handle a request from a view; called in a thread of the engine."""
         if what == "stop":
             self.stop()
 
@@ -104,11 +104,11 @@ class Run:
 
     @property
     def metrics(self) -> dict[str, Any] | None:
-        """Those of the last report so far."""
+        """The metrics of the last report so far."""
         return self._records.last_metrics
 
     def result(self, timeout: float | None = None) -> Result:
-        """Wait for the run's end; its Result. Raises TrainingFailedError, and TimeoutError after `timeout` seconds."""
+        """Wait for the run; returns its Result. Raises TrainingFailedError, or TimeoutError after `timeout` seconds."""
         if not interruptible.until(self._ended.wait, timeout):
             raise TimeoutError(f"The run {self.name} goes on after {timeout:g} s.")
         self._thread.join()  # it has nothing more to do, and what it refers to goes with it
@@ -118,7 +118,7 @@ class Run:
         return self._result
 
     def wait_with_ladder(self) -> Result:
-        """As `result`, and every KeyboardInterrupt (Ctrl-C, the Stop button) goes a step down the ladder instead of
+        """Like `result`, but every KeyboardInterrupt (Ctrl-C, the Stop button) goes one step down the ladder instead of
         ending the wait.
         """
         while True:
@@ -133,7 +133,7 @@ class Run:
         return f"Run({self.name!r}, {'running' if self.running else 'ended'}, path={self.path!r})"
 
     def _ipython_display_(self) -> None:
-        """Under the cell that shows it: the picture, which goes on changing with the run."""
+        """Show the picture under the cell; it changes with the run."""
         sinks.installed.show_run(self._live.picture(), repr(self))
 
     # ---- the thread
@@ -215,7 +215,7 @@ class Run:
         self._live.facts.gang_begins(self._gang.size)
 
     def gang_ready(self, gang: Gang) -> None:
-        """All ranks have their seats: the function begins."""
+        """Begin the function: all ranks have their seats."""
         self._records.gang_stands(self._controller.number, gang.seats)
         self._live.facts.gang_stands(gang.seats, self._records.first_report)
         self._tell(ct.GangReady(gang.size))
@@ -224,17 +224,17 @@ class Run:
         self._ask_for_news()
 
     def gang_waits(self, sentence: str) -> None:
-        """There is no place for it at present."""
+        """Tell the user that there is no place for the gang at present."""
         self._live.facts.waits(sentence)
         say("train", f"{self.name} waits for its workers: {sentence}")
 
     def no_place(self, error: BaseException) -> None:
-        """There is no place for the gang, now or ever."""
+        """Tell the controller that the run can have no gang; `error` says why."""
         self._no_place = error
         self._tell(ct.NoPlace())
 
     def worker_failed(self, rank: int, error: BaseException) -> None:
-        """A worker's exception, or its process's death."""
+        """Tell the controller of a worker's exception or death."""
         words = self._last_words.get(rank)
         self._errors[rank] = error.with_traceback(None)  # of this process: how we waited for it
         at = words.at if words is not None else time.time()
@@ -242,7 +242,7 @@ class Run:
         self._tell(ct.Died(rank, at) if has_died else ct.Failed(rank, at))
 
     def _when(self, ref: Any, told: Callable[[Future[Any]], None]) -> None:
-        """Once the ref is ready, unless its gang is over by then."""
+        """Call `told` once the ref is ready, unless its gang has ended by then."""
         gang = self._gang
         self._inbox.when(ref, told, lambda: gang is self._gang and gang is not None)
 
@@ -284,7 +284,7 @@ class Run:
                 say("train", f"{self.name}: {contents}")
 
     def _function_ended(self, rank: int, future: Future[Any]) -> None:
-        """A rank is through: what it has sent before is read first."""
+        """Handle the end of a rank's function, after all messages that it has sent before."""
         ref = self._mailbox.take.remote(self._controller.number, 0)
         self._when(ref, lambda news: self._settle_rank(rank, future, news))
 
@@ -370,13 +370,13 @@ class Run:
         self._ended.set()
 
     def _end_mailbox(self) -> None:
-        """First it answers what it was asked, so that nothing is left to fail."""
+        """End the mailbox after its open answers, so that no question fails."""
         answers = [self._mailbox.begin.remote(-1, 0, 0), *([self._asked] if self._asked is not None else [])]
         nbaccel.wait(answers, num_returns=len(answers), timeout=_LAST_ANSWER_S)
         nbaccel.kill(self._mailbox)
 
     def _fell(self, error: BaseException) -> None:
-        """Something outside of the controller's events went wrong: the disk, a callback, the cluster's end."""
+        """End the run after an error outside of the controller's events: the disk, a callback, the cluster's end."""
         wrapped = failures.of_the_run(self.name, error)
         try:
             self._take_down()

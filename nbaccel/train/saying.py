@@ -1,4 +1,4 @@
-"""Sentences about a run for whoever watches: the notebook's or the terminal's way of showing notices."""
+"""Shows sentences about a run as notices, in the notebook or in the terminal."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from nbaccel.views import sinks
 
 
 def say(kind: str, sentence: str) -> None:
-    """One sentence, shown once, where the engines' own notices are shown."""
+    """Show a sentence once, where the engines' own notices are shown."""
     sinks.installed.notice(sinks.Notice(kind, sentence))

@@ -35,7 +35,7 @@ class ScalingConfig:
     trainer_resources     deprecated, as in Ray: nbaccel's controller needs none. A given value warns; one that is not
                           zero is reserved beside the workers
 
-    Raises ValueError for what cannot be meant.
+    Raises ValueError for values that make no sense.
 
     >>> ScalingConfig(num_workers=8, use_gpu=True, resources_per_worker={"CPU": 4, "GPU": 0.5}).total_resources
     {'CPU': 32, 'GPU': 4.0}
@@ -97,7 +97,7 @@ class ScalingConfig:
             self._check_slice()
 
     def _check_slice(self) -> None:
-        """Ray's conditions for several TPU hosts, and then ours."""
+        """Check Ray's conditions for several TPU hosts, then ours."""
         for name in ("topology", "accelerator_type"):
             if not getattr(self, name):
                 raise ValueError(f"ScalingConfig needs `{name}` when use_tpu=True and num_workers > 1.")
@@ -137,7 +137,7 @@ class ScalingConfig:
 
     @property
     def _resources_per_worker_not_none(self) -> Resources:
-        """Of each worker; an accelerator type is a trace of a resource, as in Ray."""
+        """The resources of each worker; an accelerator type adds a trace of a resource, as in Ray."""
         if self.resources_per_worker is None:
             asked: Resources = {} if self.use_gpu or self.use_tpu else {"CPU": 1}
         else:
@@ -151,12 +151,12 @@ class ScalingConfig:
 
     @property
     def _trainer_resources_not_none(self) -> Resources:
-        """Of our controller: nothing, unless something was asked for it."""
+        """The resources of the controller: none, unless the user asks for some."""
         return {name: amount for name, amount in (self.trainer_resources or {}).items() if amount}
 
     @property
     def total_resources(self) -> Resources:
-        """What the whole gang holds, with `max_workers` workers; `trainer_resources` count as well."""
+        """The resources of the whole gang, with `max_workers` workers; `trainer_resources` count as well."""
         total = dict(self._trainer_resources_not_none)
         for name, amount in self._resources_per_worker_not_none.items():
             total[name] = total.get(name, 0) + amount * self.max_workers
@@ -176,17 +176,17 @@ class ScalingConfig:
 
     @property
     def additional_resources_per_worker(self) -> Resources:
-        """All but CPU and GPU."""
+        """The resources of each worker except CPU and GPU."""
         asked = self._resources_per_worker_not_none
         return {name: amount for name, amount in asked.items() if name not in ("CPU", "GPU")}
 
     def bundles(self, num_workers: int) -> list[Resources]:
-        """What the gang's placement group reserves: a bundle for each worker, then one for `trainer_resources`."""
+        """The bundles of the gang's placement group: one for each worker, then one for `trainer_resources`."""
         extra = self._trainer_resources_not_none
         return [self._resources_per_worker_not_none for _ in range(num_workers)] + ([extra] if extra else [])
 
     def labels(self, num_workers: int) -> list[dict[str, str]] | None:
-        """The label selector of each of those bundles; None where there is no condition."""
+        """The label selector of each of these bundles; None without a condition."""
         if self.label_selector is None:
             return None
         given = self.label_selector
@@ -196,7 +196,7 @@ class ScalingConfig:
     # ---- how it looks
 
     def __eq__(self, other: object) -> bool:
-        """As in Ray: the same bundles in the same way."""
+        """Equal if the bundles and their placement are the same, as in Ray."""
         if not isinstance(other, type(self)):
             return False
         return self._shape() == other._shape()
@@ -207,7 +207,7 @@ class ScalingConfig:
         return self.bundles(self.max_workers), self.num_workers, self.placement_strategy, self.label_selector
 
     def _given(self) -> dict[str, Any]:
-        """The fields that are not as they are by default."""
+        """The fields that differ from their defaults."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {field.name: values[field.name] for field in fields(self) if values[field.name] != field.default}
 

@@ -45,12 +45,12 @@ class Session(Protocol):
     def latest_checkpoint(self) -> Checkpoint | None: ...
 
     def meet(self, kind: str, value: Any) -> Any:
-        """Wait until all ranks have called this as often for this kind; returns what rank 0 gave."""
+        """Wait until all ranks have called this equally often for this kind; returns rank 0's value."""
 
     def stop_requested(self) -> bool: ...
 
     def connected(self, backend: str) -> None:
-        """Views of the run show which backend connects the ranks."""
+        """Tell the run's views which backend connects the ranks."""
 
     def say(self, sentence: str) -> None:
         """Tell the user something, once."""
@@ -60,7 +60,7 @@ _session: Session | None = None
 
 
 def enter(session: Session | None) -> None:
-    """Make this the process's session; None: the function has ended."""
+    """Set the session of this process; None when the function has ended."""
     global _session
     _session = session
 

@@ -1,7 +1,7 @@
-"""Signals to the ranks of a gang: an interrupt, and the question where each of them stands.
+"""Sends signals to the ranks of a gang: an interrupt, and the question where each function stands.
 
-A worker answers the question with faulthandler, which writes the stack of its main thread into a file from within the
-signal: also while C code runs and keeps the interpreter's lock.
+A worker answers the question with faulthandler, which writes the stack of the main thread into a file inside the signal
+handler, even while C code runs and holds the interpreter's lock.
 
 ```
   driver ── WHERE ──► worker: stack ──► file ──► driver       on another machine a small task there does both
@@ -38,7 +38,7 @@ _WAITS_IN = {
 
 
 def stack_file(run_folder: str, rank: int) -> Path:
-    """Where a worker writes its stack."""
+    """The file into which a worker writes its stack."""
     return Path(run_folder) / f".where-{rank}"
 
 
@@ -48,7 +48,7 @@ def interrupt(seats: Sequence[Seat]) -> None:
 
 
 def where(run_folder: str, seats: Sequence[Seat]) -> list[str]:
-    """The stack of each of these workers' functions, innermost frame first; "" of one that does not answer."""
+    """The stack of each of these workers' functions, innermost frame first; "" for one that does not answer."""
     paths = {seat.facts.pid: stack_file(run_folder, seat.rank) for seat in seats}
     return _everywhere([seat.facts for seat in seats], partial(_stack_in, paths))
 
@@ -91,7 +91,7 @@ def _stack_in(paths: dict[int, Path], pid: int) -> str:
 
 
 def _text_after(path: Path, start: int) -> str:
-    """What is written to the file from here on, once its last line is whole."""
+    """The text that is written to the file from this position on, once its last line is whole."""
     deadline = time.monotonic() + _PATIENCE_S
     text = ""
     while time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""The folder of a run, and how a checkpoint gets into it whole or not at all.
+"""The folder of a run; a checkpoint gets into it whole or not at all.
 
 ```
   <storage_path>/<name>/run.jsonl                        the journal
@@ -6,8 +6,8 @@
                        /.checkpoint_000007.part/…        ranks put their files here
                        /checkpoint_000007/…              … and the driver renames it when all have
 ```
-A rank copies its files, or moves them where it was told that nobody needs them afterwards. Never a hard link: a
-program that writes its file again in place would change the checkpoint.
+A rank copies its files, or moves them if nobody needs them afterwards. It never makes hard links: a program that writes
+its file again in place would change the checkpoint.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def part_name(report: int) -> str:
 
 
 def bring(source: str, run_folder: str, report: int, *, move: bool = False) -> int:
-    """Put a rank's files beside those of others, to be committed later; returns how many bytes.
+    """Put a rank's files beside those of others, to be committed later; returns the number of bytes.
 
-    Raises ValueError when another rank has brought a file of the same name, OSError when the disk is full.
+    Raises ValueError if another rank has brought a file of the same name, OSError if the disk is full.
     """
     part = Path(run_folder) / part_name(report)
     size = 0
@@ -87,19 +87,19 @@ def _put(file: Path, target: Path, *, move: bool) -> None:
 
 
 def commit(run_folder: str, report: int) -> str:
-    """Give the part its name; returns the name. Raises OSError."""
+    """Rename the finished part to its final name; returns the name. Raises OSError."""
     name = folder_name(report)
     os.rename(Path(run_folder) / part_name(report), Path(run_folder) / name)
     return name
 
 
 def delete(run_folder: str, folder: str) -> None:
-    """Remove a checkpoint; what cannot be removed stays for the next start."""
+    """Remove a checkpoint; files that cannot be removed stay for the next start."""
     shutil.rmtree(Path(run_folder) / folder, ignore_errors=True)
 
 
 def clear_parts(run_folder: str) -> None:
-    """Remove what ranks of a gang that is over have brought and nobody has committed, and their other traces."""
+    """Remove the uncommitted parts of a gang that has ended, and the other traces of its ranks."""
     for name in os.listdir(run_folder):
         if _PART.fullmatch(name):
             shutil.rmtree(Path(run_folder) / name, ignore_errors=True)
@@ -108,10 +108,10 @@ def clear_parts(run_folder: str) -> None:
 
 
 def settle(run_folder: str, past: journal.Past) -> None:
-    """Make the journal's word and the folders agree, after a crash or a move.
+    """Make the journal and the folders agree, after a crash or a move.
 
-    A checkpoint whose folder is gone is forgotten. A folder that was renamed while its line was not written is whole,
-    and is taken up with the metrics of its report. One that was given up is removed.
+    A checkpoint whose folder is gone is forgotten. A folder that was renamed but has no line in the journal is whole,
+    and is added with the metrics of its report. A folder that was given up is removed.
     """
     clear_parts(run_folder)
     present = {name: int(found[1]) for name in os.listdir(run_folder) if (found := _FOLDER.fullmatch(name))}
@@ -127,7 +127,7 @@ def settle(run_folder: str, past: journal.Past) -> None:
 
 
 class RunLock:
-    """The sign that a run is under way: a lock of the kernel's, which ends with the process."""
+    """The sign that a run is under way: a lock of the kernel, which ends with the process."""
 
     def __init__(self, run_folder: str) -> None:
         """Raises BlockingIOError when another run holds it; `holder()` says who."""

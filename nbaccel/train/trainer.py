@@ -127,7 +127,7 @@ class DataParallelTrainer:
             )
 
     def _take_up(self, opened: Any) -> None:
-        """Let a run without checkpoints of its own start from `resume_from_checkpoint`."""
+        """Let a run without its own checkpoints start from `resume_from_checkpoint`."""
         if self._resume_from is not None:
             opened.begin_from = self._resume_from.path
 

@@ -1,4 +1,4 @@
-"""What runs in a worker: an actor whose main thread runs the training function, and the rank's session.
+"""The code in a worker: an actor whose main thread runs the training function, and the rank's session.
 
 The function runs in the main thread, where signals, asyncio.run() and profilers work. Reports are pushed to the
 mailbox; nothing is polled.
@@ -36,7 +36,7 @@ _FRAMES = 6  # of the user's own code that an error shows
 
 @dataclass(slots=True)
 class Assignment:
-    """What a worker needs to know to run as a rank."""
+    """The facts that a worker needs to run as a rank."""
 
     gang: int
     seat: Seat
@@ -52,7 +52,7 @@ class Assignment:
 
 @dataclass(slots=True)
 class LastWords:
-    """How a function ended that raised; it reaches the driver before the exception does."""
+    """The end of a function that raised; it reaches the driver before the exception does."""
 
     at: float
     report: int
@@ -125,20 +125,20 @@ class RankSession:
         nbaccel.get(self._mailbox.put.remote(gang, rank, kind, self.next_report, words))
 
     def send_last(self, kind: str, contents: Any) -> None:
-        """The last message of this rank; all others are with the mailbox when this returns."""
+        """Send the last message of this rank; the mailbox has all messages when this returns."""
         self._read_answer()
         gang, rank = self.assignment.gang, self.seat.rank
         nbaccel.get(self._mailbox.put.remote(gang, rank, kind, self.next_report, contents))
 
 
 class TrainWorker:
-    """The actor. Its calls come one after the other: `facts`, then what a backend executes, then `run`."""
+    """The actor of a worker. Its calls follow each other: `facts`, then those of a backend, then `run`."""
 
     def __init__(self) -> None:
         self._session: RankSession | None = None
 
     def facts(self, run_folder: str, probe: str) -> Facts:
-        """Who this worker is. The file `probe` in the run's folder shows the driver that both see one disk."""
+        """The facts of this worker. The file `probe` in the run's folder shows the driver that both see one disk."""
         context = nbaccel.get_runtime_context()
         ids = {name: list(found) for name, found in context.get_accelerator_ids().items() if found}
         families = {
@@ -158,11 +158,11 @@ class TrainWorker:
         )
 
     def execute(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run something before or after the training function, for a backend."""
+        """Run a function of a backend, before or after the training function."""
         return function(*args, **kwargs)
 
     def prepare(self, assignment: Assignment, mailbox: Any) -> None:
-        """Take the seat: the environment says it, and the session knows it."""
+        """Take the seat: set the environment and create the session."""
         seat = assignment.seat
         os.environ.update(seat.variables)
         self._session = RankSession(assignment, mailbox)
@@ -213,9 +213,9 @@ def _without_tensors(value: Any) -> Any:
 
 @contextmanager
 def _signals(session_: RankSession) -> Iterator[None]:
-    """SIGINT ends the function; the signal of `signalling` writes down where it stands, also while C code runs.
+    """Handle signals: SIGINT ends the function; that of `signalling` writes its stack, even while C code runs.
 
-    Ray blocks SIGINT in its workers' main thread, where the function runs: it is let through meanwhile.
+    Ray blocks SIGINT in its workers' main thread, where the function runs; it is unblocked meanwhile.
     """
 
     def interrupted(number: int, frame: Any) -> None:
@@ -251,7 +251,7 @@ def _last_words(error: BaseException, next_report: int) -> LastWords:
 
 
 def _own_frames(error: BaseException) -> list[str]:
-    """The frames of the user's code, innermost last: those in a library only where there are no others."""
+    """The frames of the user's code, innermost last; frames of libraries only if there are no others."""
     frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith(_OUR_FILES)]
     own = [each for each in frames if "site-packages" not in each.filename and "lib/python" not in each.filename]
     lines = []

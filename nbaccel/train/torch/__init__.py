@@ -1,6 +1,6 @@
 """PyTorch in a gang: process groups, devices, models and data loaders. Names of `ray.train.torch` 2.60.
 
-Importing this loads no torch: the workers do, and a driver that never touches a tensor need not.
+Importing this loads no torch: the workers load it, and a driver without tensors does not need it.
 """
 
 import importlib

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """What torch calls a family of devices.
+    """The names that torch has for a family of devices.
 
     needs   a module that has to be imported first, and which build of torch has it
     """

@@ -96,7 +96,7 @@ def _batches(loader: DataLoader[Any]) -> dict[str, Any]:
 
 
 class _Sampler(DistributedSampler[Any]):
-    """Counts its passes until somebody says which epoch it is."""
+    """A sampler that counts its passes until the program sets the epoch."""
 
     def __init__(self, dataset: Any, num_replicas: int, rank: int, *, shuffle: bool) -> None:
         super().__init__(dataset, num_replicas, rank, shuffle=shuffle)
@@ -115,7 +115,7 @@ class _Sampler(DistributedSampler[Any]):
 
 
 class _Prepared(DataLoader[Any]):
-    """The loader itself, with another way to iterate."""
+    """The loader itself, with its own way to iterate."""
 
     def __init__(self, loader: DataLoader[Any], device: torch.device | None, auto_transfer: bool) -> None:
         self.__dict__.update(loader.__dict__)
@@ -128,7 +128,7 @@ class _Prepared(DataLoader[Any]):
 
 
 def _moved(batch: Any, device: torch.device, non_blocking: bool) -> Any:
-    """A batch with all that can move on the device; containers keep their type."""
+    """The batch, with its tensors on the device; containers keep their type."""
     if hasattr(batch, "to"):
         return batch.to(device, non_blocking=non_blocking)
     if isinstance(batch, Mapping):

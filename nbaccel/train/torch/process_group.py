@@ -24,7 +24,7 @@ _JOIN_S = 60.0
 
 @contextmanager
 def around(backend: str | None, timeout_s: int) -> Iterator[None]:
-    """With a process group inside. With num_workers=0 there is none: the function is alone."""
+    """Surround the function with a process group. With num_workers=0 there is none, because the function is alone."""
     here = session.current("TorchTrainer")
     if not here.seat.facts.node_id:
         yield
@@ -44,13 +44,13 @@ def around(backend: str | None, timeout_s: int) -> Iterator[None]:
 
 
 def _threads() -> int:
-    """As many as the worker has CPUs, as torchrun and Ray have it; one without a whole one."""
+    """The number of threads: the CPUs of the worker, as with torchrun and Ray; one for less than a whole CPU."""
     held = nbaccel.get_runtime_context().get_assigned_resources().get("CPU", 0)
     return max(1, int(held))
 
 
 def _join(torch: Any, here: session.Session, choice: WorkerDevices, backend: str | None, timeout_s: int) -> Any:
-    """Join the process group; returns rank 0's store, which lives as long as somebody holds it."""
+    """Join the process group; returns rank 0's store, which lives while a reference to it exists."""
     if not torch.distributed.is_available():
         raise RuntimeError(f"torch {torch.__version__} is built without torch.distributed: install another build.")
     seat = here.seat
@@ -79,7 +79,7 @@ def _join(torch: Any, here: session.Session, choice: WorkerDevices, backend: str
 
 
 def _give_way_to_the_programs_own(distributed: Any) -> None:
-    """A second init_process_group() is an error of torch's: the function's own first call replaces our group."""
+    """Let the function's own first init_process_group() replace our group: torch refuses a second one."""
     begin = distributed.init_process_group
 
     @functools.wraps(begin)
@@ -92,7 +92,7 @@ def _give_way_to_the_programs_own(distributed: Any) -> None:
 
 
 def _set_variables(here: session.Session, choice: WorkerDevices, host: str, port: int) -> None:
-    """The whole set of torchrun's, as its documentation lists it, and Accelerate's device."""
+    """Set all variables of torchrun, as its documentation lists them, and Accelerate's device."""
     seat = here.seat
     values: dict[str, Any] = {
         "RANK": seat.rank,
