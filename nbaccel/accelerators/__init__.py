@@ -1,11 +1,11 @@
-"""Accelerators: which are here, which a node offers, and the environment that gives them to a task.
+"""Accelerators: detects them, decides which a node offers, and sets the environment that gives them to a task.
 
     Machine (seam) ──► detect ──► Detection ──► resolve_resources ──► NodeDevices ──► environment_for ──► variables
                           │           │                                    │
                      VENDORS table  report (people read it)            Sampler (utilisation, memory, …)
 
-Adding a vendor: copy the module of one that is like it, answer the questions of `vendor.Vendor`, and add the row to
-`table.VENDORS`. Nothing here decides who gets which device; a vendor's library is loaded when its devices are asked.
+To add a vendor, copy the module of a similar one, fill in the fields of `vendor.Vendor`, and add the row to
+`table.VENDORS`. Nothing here decides who gets which device. A vendor's library is loaded when its devices are read.
 """
 
 from nbaccel.accelerators.assigning import environment_for, hidden_environment, named_by_user, variable_of

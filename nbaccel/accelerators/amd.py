@@ -53,7 +53,7 @@ SMALLEST_DISCRETE_BYTES = 2 * _GIB
 
 
 def type_of(name: str) -> str | None:
-    """The accelerator type in a model's name, e.g. "AMD Instinct MI300X" (cards are typed by their PCI id)."""
+    """The accelerator type in a model's name, e.g. "AMD Instinct MI300X" (a card's type comes from its PCI id)."""
     wanted = re.search(r"MI\d+[A-Z]*|HD-7900", name)
     if wanted is None:
         return None
@@ -84,7 +84,7 @@ def probe(machine: Machine, pci: Sequence[PciDevice], say: Say) -> Finding:
 
 
 def _from_topology(machine: Machine) -> list[Device]:
-    """GPUs in the order in which ROCm counts them: its nodes with compute units that this process may read."""
+    """The GPUs in ROCm's order: its nodes with compute units that this process may read."""
     devices: list[Device] = []
     for folder in machine.list_path(f"{_NODES}/[0-9]*"):
         facts = _properties(machine.read(f"{folder}/properties"))
@@ -140,7 +140,7 @@ def _card(
 
 
 def _from_cards(machine: Machine, pci: Sequence[PciDevice]) -> list[Device]:
-    """Graphics cards that the amdgpu driver holds, where the kernel has no compute topology."""
+    """The graphics cards of the amdgpu driver, for kernels without a compute topology."""
     devices: list[Device] = []
     for one in of_maker(pci, _MAKER, display=True):
         folder = f"/sys/bus/pci/devices/{one.address}"
@@ -209,7 +209,7 @@ def _nothing(machine: Machine, pci: Sequence[PciDevice], finding: Finding) -> Fi
 
 
 def filters(environ: Mapping[str, str]) -> list[Filter]:
-    """ROCr's list first; then HIP's, which counts what ROCr left. CUDA's counts only when neither is set."""
+    """ROCr's list first, then HIP's, which counts what ROCr left; CUDA's counts only if neither is set."""
     rocr, hip = parse_list(VARIABLE, environ), parse_list("HIP_VISIBLE_DEVICES", environ)
     if rocr is None and hip is None:
         hip = parse_list("CUDA_VISIBLE_DEVICES", environ)

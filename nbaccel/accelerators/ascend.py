@@ -1,7 +1,7 @@
 """Huawei Ascend NPUs, through `npu-smi`, else the runtime's Python binding `acl`, else /dev/davinci*.
 
-Odd about this vendor: a card may carry two chips, each a device; the runtime numbers chips one after the other, and
-wants its list in rising order.
+Peculiar to this vendor: a card may have two chips, each a device; the runtime numbers chips one after the other, and
+needs its list in rising order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TOOL_TIMEOUT_S = 8.0
 
 @dataclass(slots=True)
 class Chip:
-    """A row pair of `npu-smi info`; what the table leaves out is None."""
+    """The two rows of a chip in `npu-smi info`; a fact that the table lacks is None."""
 
     card: int
     chip: int

@@ -11,7 +11,7 @@ from nbaccel.accelerators.visibility import switched_off
 
 
 class OffersDevices(Protocol):
-    """What a node offers, by resource (`NodeDevices`)."""
+    """The devices that a node offers, by resource (`NodeDevices`)."""
 
     @property
     def devices(self) -> Mapping[str, Sequence[Device]]: ...
@@ -40,10 +40,10 @@ def environment_for(devices: Sequence[Device], environ: Mapping[str, str], *, no
 
 
 def named_by_user(devices: Sequence[Device], value: str) -> tuple[list[str], str]:
-    """The ids and the variable's text of a task whose runtime_env sets the variable of these devices itself.
+    """The ids and the variable's text for a task whose runtime_env itself sets the variable of these devices.
 
     As in Ray, the user's list stands for the node's devices: the device at place 1 of the node is its entry 1. A list
-    that is too short for one of the devices counts as a whole.
+    that is too short for one of the devices is used as a whole.
 
     >>> named_by_user(node.devices["GPU"][:1], "2,3")
     (['2'], '2')
@@ -63,9 +63,9 @@ def variable_of(device: Device) -> str:
 
 
 def hidden_environment(node: OffersDevices, environ: Mapping[str, str]) -> Environment:
-    """The variables that hide every device of each family that the node offers (`init(hide_unassigned=True)`).
+    """The variables that hide all devices of each family that the node offers (`init(hide_unassigned=True)`).
 
-    GPUs are hidden also where the node offers none of those it has (`init(num_gpus=0)`).
+    GPUs are hidden even if the node offers none of its own (`init(num_gpus=0)`).
     """
     hidden: Environment = {}
     offered = [device.vendor for devices in node.devices.values() for device in devices]

@@ -1,10 +1,10 @@
-"""Finding every accelerator of a machine: cheap signs first, then only those vendors are asked, all at once.
+"""Finds every accelerator of a machine: looks for cheap signs first, then asks the vendors with signs, all at once.
 
     signs (files, a few ms, in the caller's thread) ──none──► "not found, looked for …"
        └──some──► probe in a thread of its own ──► Finding, or "unknown: … has not answered for 10 s"
 
-A node begins as soon as what it offers is known: vendors whose GPUs it would not offer are not waited for. A probe may
-hang in a driver for ever. Its thread is left behind; this is meant to run in a process that can be lost.
+A node begins as soon as the devices that it offers are known; it does not wait for vendors whose GPUs it would not
+offer. A probe may hang in a driver forever. Its thread is abandoned, so this belongs in a process that may be lost.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ DEADLINE_VARIABLE = "NBACCEL_DETECTION_TIMEOUT_S"
 class Detection:
     """All findings of a machine, in the order of VENDORS.
 
-    gpu_vendor  whose devices are offered as `GPU`; None when there is nothing to offer
-    simulated   the text that made this machine up, or None
+    gpu_vendor  the vendor whose devices are offered as `GPU`; None when there is nothing to offer
+    simulated   the text that describes this simulated machine, or None
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Detection:
 
 
 def evidence(machine: Machine) -> list[str]:
-    """Vendors that there is something to ask about; empty means that `detect` answers at once, from files alone."""
+    """The vendors with signs on this machine; empty means that `detect` answers at once, from files alone."""
     if machine.environ.get(SIMULATE_VARIABLE):
         return []
     pci = scan_pci(machine)
@@ -73,11 +73,10 @@ def evidence(machine: Machine) -> list[str]:
 def detect(
     machine: Machine, *, gpu_vendor: str | None = None, simulate: str | None = None, deadline_s: float | None = None
 ) -> Detection:
-    """Find all devices of this machine, or make them up (`simulate=`, else NBACCEL_SIMULATE, e.g. "nvidia:4xA100").
+    """Find all devices of this machine, or simulate them (`simulate=`, else NBACCEL_SIMULATE, e.g. "nvidia:4xA100").
 
     Vendors that have not answered after `deadline_s` (else NBACCEL_DETECTION_TIMEOUT_S, else 10) are unknown. Raises
-    ValueError for a `gpu_vendor`, a simulation or a time that means nothing; everything else that goes wrong becomes a
-    reason in its finding.
+    ValueError for an invalid `gpu_vendor`, simulation or time; every other failure becomes a reason in a finding.
 
     >>> detect(RealMachine(), simulate="amd:2xMI300X").devices[1].type
     'AMD-Instinct-MI300X-OAM'
@@ -89,7 +88,7 @@ def detect(
 def detections(
     machine: Machine, *, gpu_vendor: str | None = None, simulate: str | None = None, deadline_s: float | None = None
 ) -> Iterator[Detection]:
-    """As `detect`, in one step or two: what a node that begins must know, and then the rest, if there is any."""
+    """Like `detect`, in one step or two: first the findings that a node needs to begin, then the rest, if any."""
     wanted = simulate if simulate is not None else machine.environ.get(SIMULATE_VARIABLE)
     if wanted:
         yield _settled(Detection(simulated_findings(wanted), simulated=wanted), machine.environ, gpu_vendor)
@@ -103,7 +102,7 @@ def detections(
 
 
 def _settled(detection: Detection, environ: Mapping[str, str], gpu_vendor: str | None) -> Detection:
-    """With the vendor of `GPU`, and with what a node offers by itself marked."""
+    """Set the vendor of `GPU`, and mark the devices that a node offers by default."""
     detection.gpu_vendor = choose_gpu_vendor(detection, environ, gpu_vendor)
     for one in detection.findings:
         _mark_offered(one, detection.gpu_vendor, environ)
@@ -111,7 +110,7 @@ def _settled(detection: Detection, environ: Mapping[str, str], gpu_vendor: str |
 
 
 def _can_begin(answers: Mapping[str, Finding], environ: Mapping[str, str], gpu_vendor: str | None) -> bool:
-    """Is everything known that a node would offer? Of GPUs it offers one vendor's: the first that has some."""
+    """Whether all devices that a node would offer are known. It offers the GPUs of one vendor, the first with any."""
     if any(vendor.name not in answers for vendor in VENDORS if vendor not in GPU_VENDORS):
         return False
     if gpu_vendor is not None:
@@ -125,7 +124,7 @@ def _can_begin(answers: Mapping[str, Finding], environ: Mapping[str, str], gpu_v
 
 
 def usual_deadline_s(environ: Mapping[str, str]) -> float:
-    """How long the devices may take to answer; drivers of large machines can need more than the usual time."""
+    """How long the devices may take to answer; drivers of large machines may need more than the default."""
     text = environ.get(DEADLINE_VARIABLE)
     if not text:
         return DEADLINE_S
@@ -141,7 +140,7 @@ def usual_deadline_s(environ: Mapping[str, str]) -> float:
 
 
 def unknown_detection(reason: str, *, gpu_vendor: str | None = None) -> Detection:
-    """A detection for when the asking process itself gives no answer, e.g. "the prober has not answered for 11 s"."""
+    """The detection if the asking process itself gives no answer, e.g. "the prober has not answered for 11 s"."""
     late = f"unknown: {reason.removesuffix('.')}"
     findings = [vendor.finding(reason=f"{late}.", errors=[late], asked=True, late=True) for vendor in VENDORS]
     return Detection(findings, gpu_vendor=None if gpu_vendor is None else _gpu_vendor_named(gpu_vendor))
@@ -172,7 +171,7 @@ class _Inquiry:
             self._came.notify_all()
 
     def wait(self, enough: Callable[[Mapping[str, Finding]], bool]) -> bool:
-        """Until all have answered or their time is over; True when what came was `enough`, and some have not."""
+        """Wait until all have answered or the time is over; True if the answers were `enough` before all had come."""
         with self._came:
             while len(self._answers) < len(VENDORS):
                 if enough(self._answers):
@@ -182,7 +181,7 @@ class _Inquiry:
         return False
 
     def findings(self, *, late: bool) -> list[Finding]:
-        """In the order of VENDORS; those that have not answered are `late`, or were not waited for."""
+        """The findings in the order of VENDORS; a vendor without an answer is `late`, or was not waited for."""
         with self._came:
             answers = dict(self._answers)
         for name, question in self._asked.items():
@@ -192,7 +191,7 @@ class _Inquiry:
 
 
 class _Question:
-    """One vendor's probe on its way, and the call that it is in."""
+    """One vendor's running probe, and the call that it is in."""
 
     def __init__(
         self, vendor: Vendor, machine: Machine, pci: Sequence[PciDevice], then: Callable[[Finding], None]
@@ -222,14 +221,14 @@ class _Question:
         return self.vendor.finding(reason=f"{late}.", errors=[late], advice=advice, asked=True, late=True)
 
     def not_awaited(self) -> Finding:
-        """Its devices would not be offered: the node begins without its answer."""
+        """The finding of a vendor whose devices would not be offered, so that the node begins without its answer."""
         return self.vendor.finding(reason="it is being asked; a node does not wait for GPUs that it will not offer.")
 
 
 def choose_gpu_vendor(detection: Detection, environ: Mapping[str, str], wanted: str | None = None) -> str | None:
-    """Whose devices are `GPU` here: the one asked for, else the first with a discrete device that may be used.
+    """The vendor whose devices are `GPU`: the requested one, else the first with a usable discrete device.
 
-    Where no such device was found a visible-devices variable that the user has set tells which make is meant.
+    If there is no such device, a visible-devices variable that the user has set names the vendor.
     """
     if wanted is not None:
         return _gpu_vendor_named(wanted)
@@ -260,7 +259,7 @@ def _has_discrete(devices: Sequence[Device]) -> bool:
 
 
 def usable_devices(vendor: Vendor, selection: Selection, gpu_vendor: str | None) -> list[Device]:
-    """The selected devices that a node can offer; integrated ones only where there is nothing better of the vendor."""
+    """The selected devices that a node can offer; integrated ones only if the vendor has no others."""
     if vendor in GPU_VENDORS and vendor.name != gpu_vendor:
         return []
     able = [device for device in selection.devices if device.unavailable is None]

@@ -1,6 +1,6 @@
 """Intel Gaudi (Habana) processors, through sysfs, else `hl-smi`, else the framework when this process has loaded it.
 
-Odd about this vendor: the variable takes module ids, the place on the baseboard, which are not the numbers of
+Peculiar to this vendor: the variable takes module ids, the place on the baseboard, which are not the numbers of
 /dev/accel/accel*; on current drivers sysfs and hl-smi both tell them.
 """
 
@@ -37,7 +37,7 @@ def signs(machine: Machine, pci: Sequence[PciDevice]) -> list[str]:
 
 
 def _folders(machine: Machine) -> list[str]:
-    """sysfs folders of Gaudi processors; the class "accel" belongs to several makers."""
+    """The sysfs folders of Gaudi processors; devices of several makers have the class "accel"."""
     accel = [path for path in machine.list_path("/sys/class/accel/accel*") if re.search(r"/accel\d+$", path)]
     ours = [path for path in accel if machine.read(f"{path}/device/vendor") == _MAKER]
     return ours or machine.list_path("/sys/class/habanalabs/hl[0-9]")
@@ -65,7 +65,7 @@ def probe(machine: Machine, pci: Sequence[PciDevice], say: Say) -> Finding:
 
 
 def _from_sysfs(machine: Machine) -> list[Device]:
-    """Processors that know their module id (drivers since 2024)."""
+    """The processors whose driver tells their module id (drivers since 2024)."""
     devices = []
     for folder in _folders(machine):
         module = machine.read(f"{folder}/device/module_id")
@@ -99,7 +99,7 @@ def _from_tool(text: str) -> list[Device]:
 
 
 def _from_framework(machine: Machine, errors: list[str]) -> list[Device]:
-    """As the framework counts them, in a process that has it running; it is never loaded for this."""
+    """The processors as a framework counts them, if this process has loaded it; it is never loaded for this."""
     hpu = machine.loaded_module("habana_frameworks.torch.hpu")
     if hpu is None:
         return []

@@ -1,6 +1,6 @@
 """Intel GPUs, through /dev/dri and sysfs, with names from dpctl when it is installed.
 
-Odd about this vendor: two variables filter one after the other. ZE_AFFINITY_MASK decides what Level Zero shows at
+Peculiar to this vendor: two variables filter one after the other. ZE_AFFINITY_MASK decides what Level Zero shows at
 all, ONEAPI_DEVICE_SELECTOR picks from that, in a small language of its own. A task gets the second, with physical
 numbers, and the first unset. Level Zero counts discrete cards before the integrated GPU.
 """
@@ -50,7 +50,7 @@ def type_of(name: str) -> str | None:
 
 
 def signs(machine: Machine, pci: Sequence[PciDevice]) -> list[str]:
-    """Only a display device of this maker: /dev/dri alone may be anybody's."""
+    """The signs of this vendor: display devices of this maker, since /dev/dri alone may belong to any maker."""
     return [f"PCI device {one.address}" for one in of_maker(pci, _MAKER, display=True)]
 
 
@@ -101,7 +101,7 @@ def _closed(machine: Machine, node: str) -> str | None:
 
 
 def _names_from_dpctl(machine: Machine, errors: list[str]) -> list[str]:
-    """Names in Level Zero's order; only where no variable has taken devices away from dpctl itself."""
+    """The names in Level Zero's order, unless a variable hides devices from dpctl itself."""
     if _MASK in machine.environ or VARIABLE in machine.environ:
         return []
     try:
@@ -124,7 +124,7 @@ def _no_driver(machine: Machine, pci: Sequence[PciDevice], finding: Finding) -> 
 
 
 def filters(environ: Mapping[str, str]) -> list[Filter]:
-    """Level Zero's mask first, then the selector, which counts what the mask left."""
+    """The filters: Level Zero's mask first, then the selector, which counts what the mask left."""
     return [one for one in (_mask(environ), _selector(environ)) if one is not None]
 
 
@@ -140,7 +140,7 @@ def _mask(environ: Mapping[str, str]) -> Filter | None:
 def _whole_cards(
     variable: str, value: str, picks: Sequence[str], problems: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Entries without their tile ("0.1" is tile 1 of card 0), each card once."""
+    """The entries without their tile ("0.1" is tile 1 of card 0), each card once."""
     cards = tuple(dict.fromkeys(pick.partition(".")[0] for pick in picks))
     notes = list(problems)
     if any("." in pick for pick in picks):
@@ -173,7 +173,7 @@ def _term(term: str) -> tuple[str, str]:
 
 
 def _entries(terms: Sequence[tuple[str, str]], value: str, problems: list[str]) -> list[str] | None:
-    """Level Zero GPUs that the terms name; None means all of them."""
+    """The Level Zero GPUs that the terms name; None means all of them."""
     named: list[str] = []
     for backend, devices in terms:
         if backend not in ("level_zero", "*", "ext_oneapi_level_zero"):

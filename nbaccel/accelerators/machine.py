@@ -1,4 +1,4 @@
-"""The real machine behind the seam: programs, files, modules, environment, each with a bound on time and size."""
+"""The real machine behind the `Machine` protocol: programs, files and modules, each with a bound on time and size."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ LARGEST_FILE_BYTES = 1 << 20
 class RealMachine:
     """This computer, or a tree of files that stands for its /sys, /proc and /dev (`root=`).
 
-    Paths are always given and returned as the machine would name them; `root` appears in none. Where it is not given,
-    NBACCEL_MACHINE_ROOT says it: the processes of a head that is tried out on another machine's tree.
+    Paths are always given and returned as the machine would name them, without `root`. By default NBACCEL_MACHINE_ROOT
+    names it, for the processes of a head that is tested with the files of another machine.
     """
 
     def __init__(self, root: str | None = None, environ: Mapping[str, str] | None = None) -> None:

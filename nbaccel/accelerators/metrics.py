@@ -1,6 +1,6 @@
-"""How full, busy and hot each device is, and who uses its memory; what a vendor does not tell is None with a reason.
+"""Metrics of each device: memory, load, heat, and processes. A fact that a vendor does not tell is None with a reason.
 
-`Sampler` keeps what it opened (NVML, counters) between samples. Its calls may block in a driver, so it belongs in a
+`Sampler` keeps its handles (NVML, counters) between samples. Its calls may block in a driver, so it belongs in a
 process that may be lost, and runs only while somebody looks. Memory is bytes in use, never the load of the memory bus.
 """
 
@@ -30,7 +30,7 @@ class DeviceReading:
 
     processes   (pid, bytes of device memory or None) of every process that uses the device
     reasons     why a field is None, for each that is
-    lost        why the device has to be taken for gone, or None
+    lost        why the device counts as lost, or None
     sampled_at  seconds since 1970
     """
 
@@ -61,14 +61,14 @@ class DeviceReading:
 
 
 def nothing_known(reason: str, *, lost: str | None = None) -> DeviceReading:
-    """Metrics of a device that tells nothing."""
+    """The metrics of a device that tells nothing."""
     metrics = DeviceReading(lost=lost)
     metrics.explain_missing(reason)
     return metrics
 
 
 class MetricsReader(Protocol):
-    """What a sampler asks of one vendor; `read` answers for each device in the order given and raises nothing."""
+    """The reader of one vendor's metrics; `read` answers for each device in the given order and raises nothing."""
 
     def read(self, devices: Sequence[Device]) -> list[DeviceReading]: ...
 
@@ -76,7 +76,7 @@ class MetricsReader(Protocol):
 
 
 class Silent:
-    """For vendors whose numbers only the process that holds the device can get."""
+    """The reader for vendors whose numbers are visible only to the process that holds the device."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
@@ -89,7 +89,7 @@ class Silent:
 
 
 class Sampler:
-    """Measures devices again and again; close it to give back what it holds.
+    """Measures devices repeatedly; close it to release its handles.
 
     >>> with Sampler(machine) as sampler:
     ...     sampler.sample(devices)[0].memory_used_bytes
@@ -109,7 +109,7 @@ class Sampler:
         self.close()
 
     def sample(self, devices: Sequence[Device]) -> list[DeviceReading]:
-        """Metrics in the order of `devices`; one vendor's trouble leaves the others alone."""
+        """Return metrics in the order of `devices`; a failure of one vendor does not affect the others."""
         answers: dict[int, DeviceReading] = {}
         for vendor in dict.fromkeys(device.vendor for device in devices):
             positions = [at for at, device in enumerate(devices) if device.vendor == vendor]

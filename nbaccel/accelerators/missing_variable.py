@@ -1,4 +1,4 @@
-"""What to say to a program that reads a make's variable where devices of that make are not given out."""
+"""A hint for a program that reads the variable of a make whose devices the node does not give out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _EXAMPLES = {"amd": "amd:2xMI300X", "intel": "intel:2xMax-1550", "nvidia": "2xA1
 
 
 def hint(variable: object, environ: Mapping[str, str] | None = None) -> str:
-    """A sentence for the KeyError of `os.environ["ROCR_VISIBLE_DEVICES"]`; "" where it is no make's of GPUs.
+    """A sentence for the KeyError of `os.environ["ROCR_VISIBLE_DEVICES"]`; "" for a variable of no GPU make.
 
     A make's other variables, such as HIP_VISIBLE_DEVICES, which Ray sets for AMD, are unset in tasks: the hint names
     the one that is set, and says by `environ`, the task's environment, whether it is.

@@ -1,7 +1,7 @@
 """AWS Neuron cores, through `neuron-ls`.
 
-Odd about this vendor: what a task gets is a core, not a device; cores are numbered through all devices of the
-machine, and the visible-cores variable takes ranges ("0-3").
+Peculiar to this vendor: a task gets cores, not devices; cores are numbered across all devices of the machine, and
+the visible-cores variable takes ranges ("0-3").
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def probe(machine: Machine, pci: Sequence[PciDevice], say: Say) -> Finding:
 
 
 def _cores_of(chip: Mapping[str, Any]) -> tuple[int, int, int | None, str | None]:
-    """Number, cores, memory of one core and PCI address of a device."""
+    """A device's number, its cores, the memory of one core, and its PCI address."""
     cores = int(chip["nc_count"])
     memory = chip.get("memory_size")
     return int(chip["neuron_device"]), cores, int(memory) // cores if memory and cores else None, chip.get("bdf")

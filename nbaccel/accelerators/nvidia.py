@@ -1,6 +1,6 @@
 """NVIDIA GPUs, through NVML.
 
-Odd about this vendor: a card in MIG mode is not usable itself, its instances are; and CUDA numbers cards by speed
+Peculiar to this vendor: a card in MIG mode is not usable itself, its instances are; and CUDA numbers cards by speed
 unless CUDA_DEVICE_ORDER says PCI_BUS_ID, while NVML numbers them by bus, so on a machine with mixed cards an index
 means two different cards. There UUIDs are passed, and an index that the user has preset stays exactly as it was.
 """
@@ -207,7 +207,7 @@ def filters(environ: Mapping[str, str]) -> list[Filter]:
 
 
 def matches(device: Device, entry: str) -> bool:
-    """Does an entry (index, UUID or the beginning of one) mean this card, or the card that it is an instance of?"""
+    """Whether an entry (index, UUID or the beginning of one) names this card, or the card of this instance."""
     if entry.isdecimal():
         return device.ordinal == int(entry)
     if entry.startswith("MIG-"):
@@ -218,7 +218,7 @@ def matches(device: Device, entry: str) -> bool:
 
 
 def indexes_are_ambiguous(devices: Sequence[Device], environ: Mapping[str, str]) -> bool:
-    """Would CUDA number these cards in another order than NVML does?"""
+    """Whether CUDA would number these cards in another order than NVML."""
     if environ.get("CUDA_DEVICE_ORDER", "").strip().upper() == "PCI_BUS_ID":
         return False
     return len({device.name.partition(" MIG ")[0] for device in devices if device.ordinal is not None}) > 1
@@ -227,7 +227,7 @@ def indexes_are_ambiguous(devices: Sequence[Device], environ: Mapping[str, str])
 def pinned(
     found: Sequence[Device], selected: Sequence[Device], environ: Mapping[str, str]
 ) -> tuple[list[Device], list[str]]:
-    """The selected devices with the text that CUDA will take for them, and what had to be said about it.
+    """The selected devices with the text that names them to CUDA, and notes for the user.
 
     On mixed cards without CUDA_DEVICE_ORDER, an index that the user preset means "CUDA's nth fastest": it is passed on
     as it stands, and which card that is stays unknown. Devices that nobody named by index get their UUIDs.

@@ -14,7 +14,7 @@ _CARD_ONLY = ("utilisation_percent", "temperature_celsius", "power_watts")
 
 
 class NvmlReader:
-    """One NVML session; a handle is asked for once for each device, and again after it has failed."""
+    """One NVML session; it gets a handle once for each device, and again after a failure."""
 
     def __init__(self, machine: Machine) -> None:
         self._nvml: Any = machine.import_module("pynvml")
@@ -83,7 +83,7 @@ class NvmlReader:
                 metrics.lost = f"the GPU has fallen off the bus (NVML: {error}); see dmesg for Xid 79."
 
     def _memory(self, handle: Any, metrics: DeviceReading) -> int:
-        """Used bytes without what the driver reserves for itself, where the driver can tell them apart."""
+        """The used bytes, without the driver's own reserve if the driver can tell them apart."""
         try:
             memory = self._nvml.nvmlDeviceGetMemoryInfo(handle, version=self._nvml.nvmlMemory_v2)
         except (self._nvml.NVMLError_FunctionNotFound, self._nvml.NVMLError_NotSupported):
@@ -92,7 +92,7 @@ class NvmlReader:
         return int(memory.used)
 
     def _processes(self, handle: Any) -> list[tuple[int, int | None]]:
-        """Processes with a compute or a graphics context, each once, as this process's pid namespace numbers them."""
+        """The processes with a compute or a graphics context, each once, with pids of this process's namespace."""
         found: dict[int, int | None] = {}
         nvml = self._nvml
         running = list(nvml.nvmlDeviceGetComputeRunningProcesses(handle))

@@ -1,7 +1,7 @@
-"""What a node offers: the devices found, cut by the visible-devices variables, filled up with logical ones when asked.
+"""Computes what a node offers: the found devices, limited by visible-devices variables, plus requested logical ones.
 
-Quantities are logical, so a node may be given more devices than it has. It may never be given more than a
-visible-devices variable allows, since that is a user's word on which devices this work may touch.
+Quantities are logical, so a node may offer more devices than it has. It may never offer more than a visible-devices
+variable allows, because with it the user decides which devices this work may touch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST_DEVICES = 10_000
 
 @dataclass(slots=True)
 class NodeDevices:
-    """The devices of a node by resource, in the order of their `index`, and what follows from them.
+    """The devices of a node by resource, in the order of their `index`, and the facts that follow from them.
 
     resources  further resources: `accelerator_type:<T>` for each type present, and a TPU slice's own
     labels     node labels, e.g. {"ray.io/accelerator-type": "A100"}
@@ -40,7 +40,7 @@ class NodeDevices:
 
     @property
     def quantities(self) -> dict[str, float]:
-        """All that the node offers because of its devices: {"GPU": 2.0, "accelerator_type:A100": 1.0}."""
+        """All resources that the node offers because of its devices: {"GPU": 2.0, "accelerator_type:A100": 1.0}."""
         counts = {resource: float(len(devices)) for resource, devices in self.devices.items() if devices}
         return {**counts, **self.resources}
 
@@ -67,7 +67,7 @@ def resolve_resources(
     gpu_vendor: str | None = None,
     environ: Mapping[str, str],
 ) -> NodeDevices:
-    """Settle which devices a node offers. None (or a resource left out) means: what was found.
+    """Decide which devices a node offers. None (or a missing resource) means: all that were found.
 
     Raises ValueError for a quantity that is not a whole number from 0 up, or more than a visible variable allows.
 
@@ -89,7 +89,7 @@ def resolve_resources(
 
 @dataclass(slots=True, frozen=True)
 class _Wish:
-    """A quantity as the user wrote it; None when nothing was written."""
+    """A quantity as the user wrote it; None if the user wrote none."""
 
     written: str
     quantity: float | None
@@ -131,7 +131,7 @@ def _offer(node: NodeDevices, detection: Detection, vendor: Vendor, environ: Map
 
 
 def _logical(vendor: Vendor, found: Sequence[Device], usable: Sequence[Device], count: int) -> list[Device]:
-    """Devices that are only counted; their numbers continue those of the devices found."""
+    """Logical devices, which are only counted; their numbers continue those of the found devices."""
     first = max((device.ordinal + 1 for device in (*found, *usable) if device.ordinal is not None), default=0)
     return [vendor.logical(str(number), number) for number in range(first, first + max(0, count))]
 
@@ -149,7 +149,7 @@ def _too_many(wish: _Wish, vendor: Vendor, selection: Selection, usable: Sequenc
 
 
 def _describe(node: NodeDevices, detection: Detection) -> None:
-    """Types as resources and labels, and what a TPU host tells about its slice."""
+    """Add the types as resources and labels, and the facts of a TPU host about its slice."""
     offered = [device for devices in node.devices.values() for device in devices]
     types = list(dict.fromkeys(device.type for device in offered if device.type))
     node.resources |= {TYPE_PREFIX + kind: 1.0 for kind in types}

@@ -1,4 +1,4 @@
-"""The PCI bus as the kernel shows it: who made the cards, whether or not a driver took them."""
+"""The PCI bus as the kernel shows it: the makers of the cards, with or without a driver."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def scan_pci(machine: Machine) -> list[PciDevice]:
 
 
 def of_maker(devices: Sequence[PciDevice], vendor_id: str, *, display: bool = False) -> list[PciDevice]:
-    """The devices of one maker; with `display`, only those that show pictures or compute like such a card."""
+    """The devices of one maker; with `display`, only graphics cards and cards that compute like them."""
     return [one for one in devices if one.vendor == vendor_id and (one.is_display or not display)]
 
 
 def in_container(machine: Machine) -> bool:
-    """Does this look like a container? Then a missing device is most often one that was not passed in."""
+    """Whether this looks like a container; there, a missing device most often was not passed in."""
     if machine.exists("/.dockerenv") or machine.exists("/run/.containerenv"):
         return True
     return "KUBERNETES_SERVICE_HOST" in machine.environ

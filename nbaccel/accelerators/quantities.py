@@ -12,7 +12,7 @@ _FAMILY = {vendor.resource: "GPU" if vendor.resource == "GPU" else vendor.family
 
 
 def check_quantity(resource: str, quantity: float) -> None:
-    """Raise ValueError unless a task may ask for this much of an accelerator resource; others are not looked at.
+    """Raise ValueError unless a task may ask for this quantity of an accelerator; other resources pass unchecked.
 
     >>> check_quantity("GPU", 0.5)
     >>> check_quantity("TPU", 3)

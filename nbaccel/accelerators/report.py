@@ -1,4 +1,4 @@
-"""What people read about a detection: rows of devices, a sentence for each family, and what to type next.
+"""The report of a detection for people: rows of devices, a sentence for each family, and what to type next.
 
 The first part is pure: records in, records and text out. `devices()` and `doctor()` at the end ask this machine and
 render with them.
@@ -28,7 +28,7 @@ _MIB = 1 << 20
 
 @dataclass(slots=True, frozen=True)
 class FoundDevice:
-    """A device and why it is not offered, or what else there is to say of it."""
+    """A device, with the reason why it is not offered or another note."""
 
     device: Device
     note: str
@@ -42,7 +42,7 @@ class FoundDevice:
 
 @dataclass(slots=True, frozen=True)
 class FamilyReport:
-    """One family in words: what was found or why not, and what would change that."""
+    """One family in words: what was found, or why nothing was found and what would change that."""
 
     vendor: str
     family: str
@@ -59,7 +59,7 @@ class FamilyReport:
 
 @dataclass(slots=True, frozen=True)
 class MachineReport:
-    """All that there is to say about the accelerators of a machine."""
+    """The whole report about the accelerators of a machine."""
 
     devices: tuple[FoundDevice, ...]
     families: tuple[FamilyReport, ...]
@@ -71,8 +71,8 @@ def describe(
 ) -> MachineReport:
     """Turn a detection into rows and sentences.
 
-    held     by `Device.lease_key`, who holds the device: "held by notebook analysis.ipynb, pid 4711"
-    metrics  by `Device.lease_key`, a sample, for the memory that processes use
+    held     the holder of each device, by `Device.lease_key`: "held by notebook analysis.ipynb, pid 4711"
+    metrics  a sample by `Device.lease_key`, for the memory that processes use
     """
     rows = [
         FoundDevice(device, _note(detection, finding, device, held or {}, metrics or {}))
@@ -117,7 +117,7 @@ def _why_not_offered(detection: Detection, finding: Finding, device: Device) -> 
 
 
 def unoffered(detection: Detection, node: NodeDevices) -> Iterator[tuple[Device, str]]:
-    """The devices found that a node does not offer, each with the reason."""
+    """The found devices that a node does not offer, each with the reason."""
     has = {_identity(device) for devices in node.devices.values() for device in devices}
     for finding in detection.findings:
         for device in finding.devices:
@@ -128,7 +128,7 @@ def unoffered(detection: Detection, node: NodeDevices) -> Iterator[tuple[Device,
 
 
 def absent(detection: Detection, node: NodeDevices) -> dict[str, str]:
-    """By resource, why a node has less of it than there are signs of: "NVIDIA GPU 0, 2: hidden by CUDA_…=1"."""
+    """By resource, why a node offers fewer devices than there are signs of: "NVIDIA GPU 0, 2: hidden by CUDA_…=1"."""
     texts: dict[str, list[str]] = {}
     for finding in detection.findings:
         if finding.asked and not finding.devices:
@@ -142,12 +142,12 @@ def absent(detection: Detection, node: NodeDevices) -> dict[str, str]:
 
 
 def _identity(device: Device) -> tuple[str, int | None, str | None]:
-    """What a device keeps when a node renames it after the user's own list; instances of a card share its number."""
+    """The identity of a device, which stays when a node renames it; the MIG instances of a card share its number."""
     return device.vendor, device.ordinal, device.uuid if device.profile else None
 
 
 def _users(metrics: DeviceReading) -> str:
-    """The processes that have memory on a device, for those who wonder why it is full."""
+    """The processes that use a device's memory, to explain why it is full."""
     if metrics.lost:
         return metrics.lost
     known = [f"pid {pid} uses {_size(used) or 'an unknown amount'}" for pid, used in metrics.processes or []]
@@ -172,7 +172,7 @@ def _family(detection: Detection, finding: Finding) -> FamilyReport:
 
 
 def _sentence(detection: Detection, finding: Finding, offered: Sequence[Device]) -> str:
-    """What was found, in words; where there is nothing, the reason."""
+    """The finding in words, or the reason why nothing was found."""
     if not finding.devices:
         return f"{finding.family}: {finding.reason}"
     names = ", ".join(dict.fromkeys(device.name for device in finding.devices))
@@ -227,7 +227,7 @@ def as_text(report: MachineReport, log_errors: Sequence[str] = (), around: Seque
 
 
 def _verdict(families: Sequence[FamilyReport]) -> str:
-    """What it comes to: "2 GPUs can be used."."""
+    """The verdict: "2 GPUs can be used."."""
     offered: dict[str, int] = {}
     for family in families:
         if family.offered:
@@ -245,7 +245,7 @@ def _verdict(families: Sequence[FamilyReport]) -> str:
 
 
 def _family_sentences(families: Sequence[FamilyReport]) -> Iterator[str]:
-    """One for each family; where one was found, those without any sign of them share a line."""
+    """One sentence for each family; if one was found, the families without signs share a line."""
     without_sign = [family for family in families if not (family.found or family.asked or family.errors)]
     fold = len(without_sign) > 1 and any(family.found for family in families)
     for family in families:
@@ -281,7 +281,7 @@ def doctor(
     held: Held | None = None,
     log_errors: Sequence[str] = (),
 ) -> str:
-    """All about this machine's accelerators in plain lines: found, not found and why, used by whom, what to do next."""
+    """A report on this machine's accelerators in plain lines: found or why not, used by whom, what to do next."""
     is_this_one = machine is None and "NBACCEL_MACHINE_ROOT" not in os.environ  # whose devices our torch would see
     looked_at = machine or RealMachine()
     around = [] if simulate else surroundings.look(looked_at, sys.executable if is_this_one else None)

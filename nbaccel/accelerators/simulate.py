@@ -1,7 +1,7 @@
-"""A machine that seems to have accelerators: "nvidia:4xA100", "amd:2xMI300X,tpu:4", for learning, demos and tests.
+"""Simulates a machine with accelerators: "nvidia:4xA100", "amd:2xMI300X,tpu:4", for learning, demos and tests.
 
-Only the findings are made up. Everything after them, variables, assigning, scheduling and views, is the path of
-real devices; each device is marked SIMULATED. Real hardware is not asked.
+Only the findings are simulated. Variables, assigning, scheduling and views then work as with real devices; each
+device is marked SIMULATED. Real hardware is not asked.
 
     list    ::= "none" | group { "," group }
     group   ::= vendor ":" count [ "x" model ] [ ":" MIG profile ]
@@ -33,7 +33,7 @@ GRAMMAR = (
 
 @dataclass(slots=True, frozen=True)
 class Model:
-    """What a device of this model says of itself."""
+    """The facts about a device of this model."""
 
     name: str
     memory_bytes: int | None
@@ -87,7 +87,7 @@ _USUAL = {"nvidia": "A100", "amd": "MI300X", "intel": "MAX-1550"}
 
 
 def simulated_findings(text: str) -> list[Finding]:
-    """Findings of the machine that `text` describes, in the order of VENDORS. Raises ValueError with the grammar."""
+    """The findings of the machine in `text`, in the order of VENDORS. Raises ValueError with the grammar."""
     devices: dict[str, list[Device]] = {vendor.name: [] for vendor in VENDORS}
     if text.strip().lower() == "none":
         return [_finding(vendor, [], text) for vendor in VENDORS]
@@ -119,7 +119,7 @@ def _groups(text: str) -> Iterator[tuple[Vendor, int, Model, str | None, int]]:
 
 
 def _model(vendor: Vendor, word: str | None) -> Model:
-    """A model that is known, or one of that name with an unknown memory."""
+    """A known model, or one of this name with unknown memory."""
     known = MODELS[vendor.name]
     wanted = (word or _USUAL.get(vendor.name, "")).upper()
     if wanted in known:
@@ -139,7 +139,7 @@ def _shown(vendor: Vendor, model: Model) -> str:
 
 
 def _instances(vendor: Vendor, model: Model, card: int, count: int, profile: str, memory_gb: int) -> list[Device]:
-    """MIG instances, all of one card."""
+    """The MIG instances of one card."""
     whole = _device(vendor, model, card)
     uuids = [f"MIG-51a00000-0000-4000-8000-{card:06x}{position:06x}" for position in range(count)]
     name, memory_bytes = f"{whole.name} MIG {profile}", memory_gb * _GIB

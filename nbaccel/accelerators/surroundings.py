@@ -1,6 +1,6 @@
-"""What around the devices makes work on them fail: the driver, CUDA, torch, and what a container leaves of the machine.
+"""Checks what may make work on devices fail: the driver, CUDA, torch, and the limits of a container.
 
-Each fact is a line; what will hurt has a second one, with what to do. What cannot be found out is left out.
+Each fact is a line; a problem has a second line with what to do. A fact that cannot be found out is left out.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ FEW_PROCESSES = 100  # that may still be started: one task with a data loader ca
 
 @dataclass(slots=True, frozen=True)
 class Fact:
-    """One line, and what to do about it where it will hurt."""
+    """One line; if it is a problem, also what to do."""
 
     text: str
     advice: str = ""
 
 
 def look(machine: Machine, python: str | None = sys.executable) -> list[Fact]:
-    """All facts of this machine; `python` is the interpreter whose torch is asked, None for none."""
+    """All facts of this machine; `python` is the interpreter whose torch is checked, or None."""
     has_driver = machine.exists(_DRIVER)
     facts = [*(_nvidia(machine) if has_driver else ()), *_container(machine)]
     if has_driver and python is not None:
@@ -58,7 +58,7 @@ def _nvidia(machine: Machine) -> Iterator[Fact]:
 
 
 def _torch(machine: Machine, python: str) -> Iterator[Fact]:
-    """torch in a process of its own: loading it takes seconds, and a broken driver may hang it."""
+    """Check torch in its own process: loading it takes seconds, and a broken driver may hang it."""
     asked = machine.run([python, "-c", _TORCH], _TORCH_S)
     parts = asked.stdout.strip().split("|")
     if asked.returncode is None:
@@ -94,7 +94,7 @@ def _container(machine: Machine) -> Iterator[Fact]:
 
 
 def _number(machine: Machine, *paths: str) -> int | None:
-    """Of the first file that has one."""
+    """The number in the first file that has one."""
     texts = [(machine.read(path) or "").strip() for path in paths]
     return next((int(text) for text in texts if text.isdecimal()), None)
 

@@ -1,4 +1,4 @@
-"""Metrics that the kernel's drivers show as files: AMD and Intel GPUs, AWS Neuron cores."""
+"""Metrics from files of kernel drivers: AMD and Intel GPUs, AWS Neuron cores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _folder(device: Device) -> str:
 
 
 def _gone(machine: Machine, device: Device) -> DeviceReading | None:
-    """What to say of a card whose folder is not there any more, or None while it is."""
+    """A sentence about a card whose folder has gone; None while the folder exists."""
     if device.address is not None and machine.exists(_folder(device)):
         return None
     said = (
@@ -38,7 +38,7 @@ def _gone(machine: Machine, device: Device) -> DeviceReading | None:
 
 
 class AmdReader:
-    """Files of the amdgpu driver; memory of processes from the compute driver."""
+    """Reads files of the amdgpu driver, and the memory of processes from the compute driver."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -82,7 +82,7 @@ class AmdReader:
 
 
 class IntelReader:
-    """Files of the i915 and xe drivers; power from how fast the energy counter grows between two samples."""
+    """Reads files of the i915 and xe drivers; power is the growth of the energy counter between two samples."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -121,7 +121,7 @@ class IntelReader:
 
 
 class NeuronReader:
-    """Files of the Neuron driver; a core's memory is what is placed in its share of the device's."""
+    """Reads files of the Neuron driver; a core's memory is the part used of its share of the device's memory."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine

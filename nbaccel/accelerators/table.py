@@ -1,4 +1,4 @@
-"""The table of vendors; its order is that of asking, and the first with a discrete card gives `GPU`."""
+"""The table of vendors. They are asked in this order, and the first one with a discrete card gives `GPU`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ALIASES = {"cuda": "nvidia", "rocm": "amd", "xpu": "intel", "habana": "gaudi", 
 
 
 def vendor_of(name: str) -> Vendor:
-    """The vendor with this name. Raises ValueError that lists the names there are.
+    """The vendor with this name. Raises ValueError with the list of known names.
 
     >>> vendor_of("amd").variable
     'ROCR_VISIBLE_DEVICES'
@@ -38,6 +38,6 @@ def vendor_of(name: str) -> Vendor:
 
 
 def vendor_for_resource(resource: str) -> Vendor | None:
-    """The vendor that alone stands behind a resource; None for `GPU`, which several offer, and for other resources."""
+    """The only vendor of a resource; None for `GPU`, which several offer, and for resources without a vendor."""
     found = [vendor for vendor in VENDORS if vendor.resource == resource]
     return found[0] if len(found) == 1 else None

@@ -1,4 +1,4 @@
-"""Metrics that only a vendor's command line tells: Intel Gaudi (`hl-smi`) and Huawei Ascend (`npu-smi`)."""
+"""Metrics that only a vendor's command-line tool gives: Intel Gaudi (`hl-smi`) and Huawei Ascend (`npu-smi`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GAUDI_QUERY = "module_id,utilization.aip,memory.used,memory.total,temperature.a
 
 
 class GaudiReader:
-    """One `hl-smi` for all processors."""
+    """Reads all processors with one call of `hl-smi`."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -47,7 +47,7 @@ class GaudiReader:
 
 
 class AscendReader:
-    """One `npu-smi info` for all chips."""
+    """Reads all chips with one call of `npu-smi info`."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine

@@ -1,6 +1,6 @@
 """Google TPU chips, through /dev/accel* or /dev/vfio, each with its PCI maker verified.
 
-Odd about this vendor: other makers' drivers also own /dev/accel*, so the maker is always asked for; a part of a
+Peculiar to this vendor: other makers' drivers also own /dev/accel*, so the maker is always checked; a part of a
 host's chips needs bounds beside the list of chips; and only 1, 2, 4 or 8 chips form a shape. The type comes from GKE's
 environment, else from the PCI id, else from the machine's metadata server.
 """
@@ -44,7 +44,7 @@ def signs(machine: Machine, pci: Sequence[PciDevice]) -> list[str]:
 
 
 def chips(machine: Machine) -> list[str]:
-    """Device files of Google's chips: the maker is read through sysfs for every one."""
+    """The device files of Google's chips; sysfs tells the maker of each."""
     accel = [path for path in machine.list_path("/dev/accel[0-9]*") if _maker_of_accel(machine, path) == _MAKER]
     return accel or [path for path in machine.list_path("/dev/vfio/[0-9]*") if _address_in_group(machine, path)]
 
@@ -93,7 +93,7 @@ def _chip(machine: Machine, ordinal: int, path: str, kind: str | None) -> Device
 
 @dataclass(slots=True, frozen=True)
 class Slice:
-    """What this host is a part of; each fact is None where nobody tells it."""
+    """The slice of which this host is a part; an unknown fact is None."""
 
     type: str | None
     pod_type: str | None
@@ -111,7 +111,7 @@ class Slice:
         return {key: value for key, value in facts.items() if value}
 
     def resources(self) -> dict[str, float]:
-        """One of the slice's name on each of its hosts, and one of its head on the first."""
+        """The slice's resources: one with its name on each host, and one for its head on the first host."""
         found = {self.name: 1.0} if self.name and self.worker is not None else {}
         if self.worker == "0" and self.pod_type and self.name:
             found[f"TPU-{self.pod_type}-head"] = 1.0
@@ -119,7 +119,7 @@ class Slice:
 
 
 def read_slice(machine: Machine, typed_by_pci: str | None) -> Slice:
-    """From GKE's environment; the metadata server is asked only on a machine that GKE did not set up."""
+    """Read the slice from GKE's environment, or, on a machine without GKE, from the metadata server."""
     environ = machine.environ
     accelerator = environ.get("TPU_ACCELERATOR_TYPE")
     if accelerator is None:
@@ -151,7 +151,7 @@ def matches(device: Device, entry: str) -> bool:
 
 
 def assign(devices: Sequence[Device], environ: Mapping[str, str], node_device_count: int) -> Environment:
-    """The chips, sorted, and bounds for 1 and 2 of them.
+    """The variables for these chips: the chips, sorted, and bounds for 1 and 2 of them.
 
     A task with all chips of a host needs neither list nor bounds, and libtpu finds the host's own shape best by itself.
     A lone chip is always named: its shape is known.

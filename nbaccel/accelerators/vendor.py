@@ -1,9 +1,9 @@
-"""The words of this room: what a machine, a device, a finding and a vendor are.
+"""The types of this room: machine, device, finding and vendor.
 
     Machine ──asked by──► Vendor.probe ──gives──► Finding ──holds──► Device, Device, …
 
-A vendor module answers the same questions as every other one by filling one `Vendor` row. It reaches the machine only
-through the `Machine` seam, so that tests and a simulated machine replace that and nothing else.
+Every vendor module fills one `Vendor` row, and so answers the same questions. It reaches the machine only through the
+`Machine` protocol, so that tests and a simulated machine replace nothing else.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Environment = dict[str, str | None]
 
 @dataclass(slots=True, frozen=True)
 class Completed:
-    """What a command printed before it ended, or why it did not run (`returncode` is None then)."""
+    """The output of a command, or why it did not run (`returncode` is None then)."""
 
     stdout: str
     stderr: str
@@ -30,14 +30,14 @@ class Completed:
         return self.returncode == 0
 
     def complaint(self) -> str:
-        """The last line that says something about the failure."""
+        """The last line of the output that has content."""
         lines = [line.strip() for line in (self.stderr or self.stdout).splitlines() if line.strip()]
         ending = "it did not end" if self.returncode is None else f"exit status {self.returncode}"
         return f"{lines[-1]} ({ending})" if lines else ending
 
 
 class Machine(Protocol):
-    """The one way in which this room reaches the world."""
+    """The machine as this room sees it; the room has no other access to it."""
 
     @property
     def environ(self) -> Mapping[str, str]: ...
@@ -54,23 +54,23 @@ class Machine(Protocol):
     def exists(self, path: str) -> bool: ...
 
     def may_open(self, path: str) -> bool:
-        """Can this user read from and write to the device file?"""
+        """Whether this user can read from and write to the device file."""
 
     def resolve(self, path: str) -> str:
-        """Where a link leads."""
+        """The target of a link."""
 
     def import_module(self, name: str) -> Any:
         """Import a vendor's library. Raises ImportError when it is not installed."""
 
     def loaded_module(self, name: str) -> Any | None:
-        """A module that this process has imported already, or None."""
+        """A module if this process has already imported it, else None."""
 
     def fetch(self, url: str, headers: Mapping[str, str], timeout_s: float) -> str | None:
-        """The text behind an address of this machine's own metadata server, or None."""
+        """The text at an address of this machine's metadata server, or None."""
 
 
 class DeviceKind(Enum):
-    """Whether a device is there (REAL), only counted (LOGICAL), or shown for practice (SIMULATED)."""
+    """Whether a device exists (REAL), is only counted (LOGICAL), or is simulated for practice (SIMULATED)."""
 
     REAL = "real"
     LOGICAL = "logical"
@@ -79,7 +79,7 @@ class DeviceKind(Enum):
 
 @dataclass(slots=True, frozen=True)
 class Device:
-    """One thing that a task can be given: a card, a MIG instance, a core, a chip.
+    """A device that a task can get: a card, a MIG instance, a core or a chip.
 
     id             what `get_accelerator_ids()` shows inside a task
     index          position among the node's devices of this resource
@@ -124,15 +124,15 @@ class Device:
 
     @property
     def lease_key(self) -> str:
-        """A name for the piece of hardware that every process on this machine would give it."""
+        """A name for the hardware that is the same in every process on this machine."""
         return self.uuid or f"{self.vendor}-{self.address or 'device'}-{self.id}"
 
 
 @dataclass(slots=True)
 class Finding:
-    """What one vendor's probe found, and where there is nothing, why.
+    """The devices that one vendor's probe found, or why it found none.
 
-    `devices` holds everything found, also what a variable hides; `offered` on each says what the node offers.
+    `devices` holds all found devices, even hidden ones; `offered` of each says whether the node offers it.
     """
 
     vendor: str
@@ -159,7 +159,7 @@ class Finding:
 
 @dataclass(slots=True, frozen=True)
 class Filter:
-    """One variable's word on which devices a process may use.
+    """The devices that a process may use according to one variable.
 
     picks     entries in the order they stand, None when the variable lets everything through
     drops     entries it takes away from what is left
@@ -193,7 +193,7 @@ class PciDevice:
 def keep(
     found: Sequence[Device], selected: Sequence[Device], environ: Mapping[str, str]
 ) -> tuple[list[Device], list[str]]:
-    """The rule of most vendors: a device goes by the number by which it was found."""
+    """Keep the devices unchanged, as most vendors do: a device keeps the number by which it was found."""
     return list(selected), []
 
 
@@ -240,19 +240,19 @@ class Vendor:
     pin: Callable[[Sequence[Device], Sequence[Device], Mapping[str, str]], tuple[list[Device], list[str]]] = keep
 
     def finding(self, **facts: Any) -> Finding:
-        """An empty finding of this vendor."""
+        """Make an empty finding of this vendor."""
         given = {"looked_for": list(self.looked_for), **facts}
         return Finding(self.name, self.family, self.resource, **given)
 
     def device(self, ordinal: int, **facts: Any) -> Device:
-        """A device of this vendor known by its number."""
+        """Make a device of this vendor from its number."""
         given = {"id": str(ordinal), "visible_value": str(ordinal), "name": self.family, **facts}
         return Device(
             index=ordinal, vendor=self.name, family=self.family, resource=self.resource, ordinal=ordinal, **given
         )
 
     def logical(self, id: str, index: int) -> Device:
-        """A device that is counted but not there."""
+        """Make a logical device, which is counted but does not exist."""
         name = f"logical {self.family}"
         named = Device(id, index, self.name, self.family, self.resource, name=name, type=self.only_type)
         return replace(named, kind=DeviceKind.LOGICAL, visible_value=id, ordinal=int(id) if id.isdecimal() else None)

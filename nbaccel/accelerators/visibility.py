@@ -1,8 +1,8 @@
-"""Visible-devices variables: what they say, and which devices are left when they have had their say.
+"""Visible-devices variables: reads them, and selects the devices that they leave.
 
-A list is read as the vendors' runtimes read it: it ends at the first entry that means nothing to them. What was cut off
-is said in a sentence, since the runtime itself says nothing. When no device was found at all the entries themselves are
-taken as devices, as opaque names, because quantities are logical.
+A list is read as the vendors' runtimes read it: it ends at the first invalid entry. A sentence names the entries that
+were cut off, because the runtime itself says nothing. If no device was found at all, the entries themselves count as
+devices with opaque names, because quantities are logical.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def parse_list(variable: str, environ: Mapping[str, str], *, ranges: bool = Fals
 
 
 def split_entries(variable: str, text: str, *, ranges: bool = False, prefix: str = "") -> tuple[list[str], list[str]]:
-    """The entries up to the first that means nothing, and sentences about what was left out."""
+    """The entries before the first invalid one, and sentences about those left out."""
     picks: list[str] = []
     problems: list[str] = []
     for raw in text.split(","):
@@ -75,9 +75,9 @@ def _meaningless(variable: str, text: str, entry: str) -> str:
 
 @dataclass(slots=True)
 class Selection:
-    """What the variables leave.
+    """The devices that the variables leave.
 
-    restricted  do they name devices at all? Then nothing can be added to `devices`.
+    restricted  whether they name devices at all; then nothing can be added to `devices`
     problems    sentences about entries that were cut off
     """
 
@@ -87,7 +87,7 @@ class Selection:
     filters: list[Filter] = field(default_factory=list)
 
     def words(self) -> str | None:
-        """The variables as they would be typed, or None when they let everything through."""
+        """The variables as a user would type them, or None when they hide nothing."""
         return " with ".join(str(one) for one in self.filters) if self.restricted else None
 
 
@@ -147,7 +147,7 @@ def _unknown_entry(vendor: Vendor, devices: Sequence[Device], one: Filter, entry
 def _apply_to_names(
     vendor: Vendor, left: list[Device], one: Filter, problems: list[str], *, first: bool
 ) -> list[Device]:
-    """The same for a machine without such devices: entries become logical devices."""
+    """Apply the variables on a machine without such devices: entries become logical devices."""
     if one.picks is None:
         return [device for device in left if device.id not in one.drops]
     if first:
@@ -166,6 +166,6 @@ def renumbered(devices: Sequence[Device]) -> list[Device]:
 
 
 def switched_off(vendor: Vendor, environ: Mapping[str, str]) -> bool:
-    """Has the user asked to leave this vendor's variables alone?"""
+    """Whether the user has asked to leave this vendor's variables alone."""
     names = [f"{prefix}{name}" for name in vendor.noset for prefix in ("RAY_EXPERIMENTAL_NOSET_", "NBACCEL_NOSET_")]
     return any(environ.get(name, "").strip().lower() in ("1", "true", "yes", "on") for name in names)
