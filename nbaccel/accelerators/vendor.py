@@ -30,7 +30,7 @@ class Completed:
         return self.returncode == 0
 
     def complaint(self) -> str:
-        """The last line of the output that has content."""
+        """The last line of text in the output, and how the command ended."""
         lines = [line.strip() for line in (self.stderr or self.stdout).splitlines() if line.strip()]
         ending = "it did not end" if self.returncode is None else f"exit status {self.returncode}"
         return f"{lines[-1]} ({ending})" if lines else ending
