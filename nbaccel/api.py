@@ -272,7 +272,7 @@ def _check_timeout(timeout: Any) -> None:
         return
     if not is_number(timeout):
         raise TypeError(f"timeout must be a number of seconds, not {timeout!r}.")
-    if not timeout >= 0:  # nan too, which would wait for ever
+    if not timeout >= 0:  # nan too, which would wait forever
         raise ValueError(f"The 'timeout' argument must be nonnegative. Received {timeout}")
 
 

@@ -44,7 +44,7 @@ class Control:
     wait: Callable[[int], None]
     pictures: Callable[[SessionRecord], Iterator[Snapshot]]
     notes: Callable[[SessionRecord], Sequence[str]] = lambda record: ()
-    holder: Callable[[str], str] = lambda key: ""  # of a real device, whoever's head it is
+    holder: Callable[[str], str] = lambda key: ""  # of a real device, for every head
     tasks: Callable[[SessionRecord, TaskFilter], FoundTasks] = lambda record, wanted: FoundTasks()
 
 
@@ -358,7 +358,7 @@ def _wrapped(text: str) -> str:
 def _print(*parts: str | tables.Table) -> None:
     from rich.console import Console
 
-    # A pipe has no width: rich would fold every row at 80 columns and break what reads them.
+    # A pipe has no width: rich would fold every row at 80 columns and break programs that read them.
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
     for part in parts:
         if isinstance(part, tables.Table) and not sys.stdout.isatty():

@@ -39,7 +39,7 @@ _RAYS_OWN = {
     "plasma_directory", "ray_client_server_port", "redis_address", "redis_max_memory", "redis_password",
     "redis_port", "redis_username", "temp_dir", "worker_port_list",
 }  # fmt: skip
-_ONE_CPU = {"num_cpus": 1, "num_gpus": 0}  # where nothing is said
+_ONE_CPU = {"num_cpus": 1, "num_gpus": 0}  # by default
 _WAIT_S = 0.02
 
 

@@ -39,7 +39,7 @@ class _Framework(NamedTuple):
     name: str
     module: str
     read: Callable[[Any], Reading | None]  # None: it has opened no device
-    give_back: Callable[[Any], None]  # what it keeps without need
+    give_back: Callable[[Any], None]  # the memory that it keeps without need
     forget_peak: Callable[[Any], None]
     total: Callable[[Any], int | None]  # of the memory of the devices that it sees
     cause: str
@@ -60,7 +60,7 @@ def measure(threshold_bytes: int = DEFAULT_THRESHOLD_BYTES) -> MemoryReport:
     report = _report()
     if report.held_bytes is None or report.held_bytes <= threshold_bytes:
         return report
-    gc.collect()  # cycles hold tensors until somebody looks
+    gc.collect()  # cycles hold tensors until the collector runs
     for framework, module in _loaded():
         try:
             if framework.read(module) is not None:

@@ -136,7 +136,7 @@ class LocalModules:
             try:
                 time = os.stat(path).st_mtime
             except OSError:
-                continue  # it is gone: the loaded one goes on
+                continue  # the file is gone: the loaded module stays in use
             changed |= self._times.setdefault(path, time) != time
             self._times[path] = time
         return changed

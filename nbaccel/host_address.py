@@ -4,7 +4,7 @@ import functools
 import socket
 
 LOOPBACK = "127.0.0.1"
-_SOMEWHERE = "192.0.2.1:80"  # an address for documentation: it is routed, and nobody is there
+_SOMEWHERE = "192.0.2.1:80"  # an address for documentation: it is routed, but no host has it
 
 
 @functools.cache

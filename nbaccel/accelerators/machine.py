@@ -13,7 +13,7 @@ from typing import Any
 
 from nbaccel.accelerators.vendor import Completed
 
-# Every file read here is a line or a short list in /sys, /proc or /dev; more than this is somebody's mistake.
+# Every file read here is a line or a short list in /sys, /proc or /dev; a larger file is a mistake.
 LARGEST_FILE_BYTES = 1 << 20
 
 

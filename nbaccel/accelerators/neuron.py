@@ -91,7 +91,7 @@ VENDOR = Vendor(
     resource="neuron_cores",
     things="cores",
     variable=VARIABLE,
-    # A number of cores beside a list of cores is a second wish about the same thing.
+    # A number of cores beside a list of cores would ask for cores twice.
     unset=("NEURON_RT_NUM_CORES",),
     noset=(VARIABLE,),
     fractions=False,

@@ -118,7 +118,7 @@ def _offer(node: NodeDevices, detection: Detection, vendor: Vendor, environ: Map
     selection = select(vendor, found, environ)
     usable = usable_devices(vendor, selection, node.gpu_vendor or VENDORS[0].name)
     if asked is None:
-        # Names in a variable are no devices: only what was found is offered by itself.
+        # Names in a variable are no devices: by default only found devices are offered.
         usable = usable if found else []
     elif selection.restricted and asked > len(usable):
         raise ValueError(_too_many(wish, vendor, selection, usable))

@@ -282,7 +282,7 @@ def doctor(
     log_errors: Sequence[str] = (),
 ) -> str:
     """A report on this machine's accelerators in plain lines: found or why not, used by whom, what to do next."""
-    is_this_one = machine is None and "NBACCEL_MACHINE_ROOT" not in os.environ  # whose devices our torch would see
+    is_this_one = machine is None and "NBACCEL_MACHINE_ROOT" not in os.environ  # our torch sees these devices
     looked_at = machine or RealMachine()
     around = [] if simulate else surroundings.look(looked_at, sys.executable if is_this_one else None)
     return as_text(_of_now(looked_at, simulate, held), log_errors, around)

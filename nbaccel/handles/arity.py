@@ -11,7 +11,7 @@ import msgspec
 _POSITIONAL_ONLY, _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 _VAR_POSITIONAL, _VAR_KEYWORD = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 _KINDS = (_POSITIONAL_ONLY, _POSITIONAL, _VAR_POSITIONAL, inspect.Parameter.KEYWORD_ONLY, _VAR_KEYWORD)
-Parameters = tuple[tuple[str, int, bool], ...]  # name, kind, whether it has a default: what a handle can take along
+Parameters = tuple[tuple[str, int, bool], ...]  # name, kind, whether it has a default: facts that a handle can carry
 
 
 class Arity(msgspec.Struct, frozen=True):

@@ -33,5 +33,5 @@ class CodeFacts:
     attempt: int = 0
     reconstructed: bool = False
     placement_group_id: str | None = None
-    captures: bool = False  # what it submits runs in its placement group too
+    captures: bool = False  # its own submissions run in its placement group too
     is_worker: bool = False

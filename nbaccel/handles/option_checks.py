@@ -29,7 +29,7 @@ _STRATEGY_CLASSES = {
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """` Did you mean num_gpus?`, or "" if no known word is similar."""
-    import difflib  # only where something is wrong: it takes 1 ms to load
+    import difflib  # only for an error: the module takes 1 ms to load
 
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f" Did you mean {close[0]}?" if close else ""

@@ -185,7 +185,7 @@ class ObjectRefGenerator:
         self._inner = inner
         self._taken = 0
         self._finished = False
-        self._awaited = False  # somebody has asked for its end
+        self._awaited = False  # a caller has asked for its end
 
     def __iter__(self) -> Iterator[ObjectRef[Any]]:
         return self

@@ -32,7 +32,7 @@ LOCK_PATIENCE_S = 0.05  # a holder of the lock needs about 0.1 ms; longer means 
 _LOCK_PAUSE_S = 0.002
 _MOST_BYTES = 65_536
 _MOST_FILES = 4_096  # that are looked through: more is a flood
-_MOST_NAMES_TAKEN = 4  # by other users, of those that are ours by right
+_MOST_NAMES_TAKEN = 4  # of our file names, by other users
 _MOST_PID = 1 << 22  # PID_MAX_LIMIT of the kernel
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:-]{0,99}")
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -43,7 +43,7 @@ class LeaseRecord(msgspec.Struct, frozen=True):
     """One holder of a device, or of a part of it. The bounds are those of what is read: anybody may have written it."""
 
     pid: Annotated[int, Meta(ge=1, le=_MOST_PID)]
-    started: Annotated[int, Meta(ge=0)]  # clock ticks from boot to its start, which tells it from a later one
+    started: Annotated[int, Meta(ge=0)]  # clock ticks from boot to its start; tells it from a later process
     boot_id: str
     token: str  # tells two heads of one process apart
     amount: Annotated[int, Meta(ge=1, le=UNIT)]  # in 1/10_000 of the device

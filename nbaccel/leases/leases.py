@@ -56,7 +56,7 @@ class Leases:
         self.problem: str | None = None
         self._held: dict[str, int] = {}
         self._since: dict[str, float] = {}
-        self._unwritten: set[str] = set()  # devices whose record does not say what we hold
+        self._unwritten: set[str] = set()  # devices whose record is not up to date
         pid = os.getpid()
         self._self = LeaseRecord(
             pid, _start_of(pid) or 0, proc.boot_id(), secrets.token_hex(8), 0, 0.0, owner_pid, title
@@ -216,7 +216,7 @@ def _is_alive(holder: LeaseRecord) -> bool:
         os.kill(holder.pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:  # another user's process: it is there
+    except PermissionError:  # another user's process: it exists
         pass
     started = _start_of(holder.pid)
     return started is None or started == holder.started

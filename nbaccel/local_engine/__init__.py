@@ -34,7 +34,7 @@ def start(options: InitOptions) -> Driver:
         started = launch.embedded(options)
         try:
             from nbaccel.local_engine.driver import engine as driver  # while the head boots
-        except BaseException:  # a Ctrl-C in the middle of it: nobody would ever use this head
+        except BaseException:  # a Ctrl-C during the start: nobody would ever use this head
             launch.discard(started.process, started.config)
             raise
         return driver.take_over(started, options)

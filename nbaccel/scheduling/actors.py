@@ -370,7 +370,7 @@ class ActorTable:
     def _restart(self, actor: ActorRecord, keep: Hold | None, why: str, now: float) -> None:
         """Run the constructor again, on the same devices if they still exist."""
         actor.restarts += 1
-        if actor.state is not RESTARTING or not actor.creation.over:  # else it was told when we stopped the process
+        if actor.state is not RESTARTING or not actor.creation.over:  # else it was reported when we stopped the process
             self._move(actor, RESTARTING, now, why)
         self._unsend(actor, why, now)
         old = actor.creation

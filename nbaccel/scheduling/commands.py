@@ -29,7 +29,7 @@ class StartWorker(msgspec.Struct):
     worker_id: bytes
     node_id: bytes
     pool: WorkerPool | None  # None: a spare that may serve any fork pool of its zygote
-    zygote: str = ""  # of a spare; else the pool says it
+    zygote: str = ""  # of a spare; else the pool has it
 
 
 class SendTask(msgspec.Struct):
@@ -101,7 +101,7 @@ class GroupChanged(msgspec.Struct):
     group_id: bytes
     state: str
     bundle_nodes: list[bytes] = []
-    never: str = ""  # why it can never be placed, where that is an error
+    never: str = ""  # why it can never be placed, if that is an error
 
 
 class Warn(msgspec.Struct):
@@ -112,7 +112,7 @@ class Warn(msgspec.Struct):
 
     job: int
     kind: str  # "infeasible", "deadlock", "kept" (until a person ends a holder) or "waiting"
-    task_id: bytes | None  # names the line: the task that it was first said of
+    task_id: bytes | None  # names the line: the first task that it was about
     message: str
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nbaccel.scheduling.explain import Explainer
 
 EndActor = Callable[["ActorRecord", str, float, Failure], None]
-Way = tuple[Hold, int, str]  # what was taken, which choice that is, and why
+Way = tuple[Hold, int, str]  # the demand that was taken, its choice, and why
 
 
 class Dispatcher:
@@ -172,7 +172,7 @@ class Dispatcher:
         due = record.waiting_since + self._notice_s
         self._timers.at(due if due > now else now + self._notice_s, self._notice, shape)
         if not any(ask.places for ask in shape.asks) and not self._explainer.waits_for_group(shape):
-            return  # told at once
+            return  # reported at once
         for first in self._tasks.longest_waiting(shape).values():
             if first.waiting_since + self._notice_s <= now:
                 self._tell_waiting(shape, first, now)

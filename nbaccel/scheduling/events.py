@@ -118,7 +118,7 @@ class AssignmentRefused(msgspec.Struct):
     task_id: bytes
     resource: str
     index: int
-    free: int  # what is left of the device for us
+    free: int  # the part of the device that is left for us
     holder: str  # "notebook analysis.ipynb, pid 4711"
 
 
@@ -187,7 +187,7 @@ class GroupAsked(msgspec.Struct):
     job: int
     detached: bool = False
     bundle_labels: list[tuple[tuple[str, str], ...]] | None = None
-    refuse_infeasible: bool = False  # who asks is told at `ready` when it can never be placed
+    refuse_infeasible: bool = False  # the asker learns at `ready` that it can never be placed
     soft_node: bytes = b""  # looked at first
 
 

@@ -32,7 +32,7 @@ class TaskExplanation(msgspec.Struct):
     fits_now: bool = False
     ever: bool = True
     resource: str = ""  # the first of `resources`
-    resources: list[str] = []  # those that there is too little of
+    resources: list[str] = []  # resources of which there is too little
     fragmented: bool = False
     deadlock: bool = False  # all holders wait for others, and nobody runs for whom they could wait
     kept: bool = False  # none of the holders gives back by itself, but a person can end some of them

@@ -27,7 +27,7 @@ class GroupRecord(msgspec.Struct, eq=False):
     places: dict[int, Place] = {}
     never: bool | None = None  # whether no place could ever be found; None: not asked, since it may fit at once
     told: bool = False  # that it can never be placed
-    refused: str = ""  # why not, where that is an error
+    refused: str = ""  # why not, if that is an error
     story: Story = ()
 
     def __str__(self) -> str:
@@ -163,7 +163,7 @@ class _BundleSearch:
         self._allowed = {i: {place.node_id for place in cluster.eligible(group.choice(i))} for i in missing}
 
     def run(self) -> dict[int, Hold] | None:
-        if self._strategy == "PACK":  # one node for all, where there is one that holds them
+        if self._strategy == "PACK":  # one node for all, if one can hold them
             self._strategy = "STRICT_PACK"
             if self._place(0):
                 return self._taken

@@ -28,7 +28,7 @@ class HolderFact(msgspec.Struct):
     for_life: bool = False  # an actor or a group: not given back by itself
     detached: bool = False  # an actor that lives without a handle
     blocked: bool = False  # its code waits for others
-    ending: bool = False  # its work is over: what it held comes back when its process has gone
+    ending: bool = False  # its work is over: its hold comes back when its process has gone
 
 
 def busy(reason: str, holders: Iterable[HolderFact], elsewhere: list[str], now: float | None) -> str:

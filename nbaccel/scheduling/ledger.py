@@ -53,7 +53,7 @@ class LedgerDevice(msgspec.Struct, eq=False):
 
     spec: DeviceSpec
     amount: int
-    limit: int  # what other heads leave us of it, held by us or not
+    limit: int  # the part that other heads leave us, held by us or not
     used: int = 0
     reason: str = ""  # why `limit` is below `amount`
     base: LedgerDevice | None = None  # of a slice: the node's device
@@ -137,7 +137,7 @@ class Place(msgspec.Struct, eq=False):
     absent: dict[str, str] = {}  # resource -> why the node does not offer what its machine has
     holds: dict[Hold, None] = {}
     refused: dict[str, dict[PlaceableChoice, None]] = {}  # resource -> who must wait for some of it
-    demoted: dict[PlaceableChoice, None] = {}  # whose order of places goes stale when we give back
+    demoted: dict[PlaceableChoice, None] = {}  # their order of places is stale after we give back
 
     @staticmethod
     def of(spec: NodeSpec, order: int) -> Place:

@@ -16,7 +16,7 @@ from nbaccel.scheduling.timers import Timers
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
 SHORT_S = 0.001  # a function whose calls take less on average is sent ahead
-LONG_S = 0.005  # a worker whose task runs longer gives back what it was sent ahead
+LONG_S = 0.005  # a worker whose task runs longer gives back tasks sent ahead
 LEARNING = 0.25  # weight of the newest duration in the average
 MAX_WINDOW = 16
 MAX_FUNCTIONS = 10_000
@@ -264,7 +264,7 @@ class Loans:
         if worker.blocked > 1 or worker.hold is None or worker.state is STOPPING:
             return
         if worker.actor is not None:
-            return  # it keeps for life what it asked for, as in Ray
+            return  # it keeps its demand for life, as in Ray
         self._cluster.lend_cpu(worker.hold)
         if worker.queue and worker.queue[0].state == RUNNING:
             self._tasks.move(worker.queue[0], IN_GET, now)

@@ -17,8 +17,8 @@ class Feasibility(msgspec.Struct):
     fits_now: bool
     ever: bool
     reason: str  # "" when it fits now
-    resources: list[str] = []  # those that there is too little of
-    places: list[Place] = []  # those that could ever meet it
+    resources: list[str] = []  # resources of which there is too little
+    places: list[Place] = []  # places that could ever meet it
     fragmented: bool = False  # enough of it is free in sum, but not on one device
 
     @property

@@ -260,7 +260,7 @@ class Scheduler(Queries):
         if worker.state not in (BUSY, IDLE):
             story = worker.story
             raise IllegalEvent("WorkerSpoiled", str(worker), worker.state.name, story, "It has run no plain task.")
-        self._workers.stop(worker, event.why, now)  # what it was sent goes back, unstarted, when the process is gone
+        self._workers.stop(worker, event.why, now)  # its unstarted tasks go back when the process is gone
 
     def _worker_died(self, event: ev.WorkerDied, now: float) -> None:
         worker = self._workers.known("WorkerDied", event.worker_id)

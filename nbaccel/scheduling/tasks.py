@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from nbaccel.scheduling.workers import PoolRecord, WorkerRecord
 
 KEEP_ENDED = 1000  # records of ended tasks that can still be asked for
-KEEP_FAILED = 200  # of those that failed before them
+KEEP_FAILED = 200  # of tasks that failed before them
 MAX_SHAPES = 1024  # beyond this, shapes in which nobody waits are forgotten
 MAX_DEPTH = 64  # tasks that are nested deeper wait in the lines of this depth
 MAX_LOOKED_AT = 64  # of a line, when those that wait longest are looked for
@@ -57,7 +57,7 @@ class TaskRecord(msgspec.Struct, eq=False):
     missing: set[bytes] | None = None
     choice: int = 0
     choice_why: str = ""
-    fell_because: str = ""  # what the choices before this one raised
+    fell_because: str = ""  # the errors of the choices before this one
     attempt: int = 0
     failed_starts: int = 0
     cancelled: bool = False
@@ -96,7 +96,7 @@ class Shape(msgspec.Struct, eq=False):
     size: int = 0  # of the line, less those that were cancelled in it
     loans: int = 0  # workers that run tasks of this shape
     notice_armed: bool = False
-    told: dict[str, SaidLine] = {}  # cell -> what was said under it
+    told: dict[str, SaidLine] = {}  # cell -> the notice under it
     fallback_armed: float = -1.0
 
     def first(self) -> TaskRecord | None:

@@ -73,7 +73,7 @@ class ActorTerms(msgspec.Struct, frozen=True, array_like=True):
     name: str = ""
     namespace: str = ""
     detached: bool = False
-    running: Pairs | None = None  # what the actor holds once it is placed; None: all that it asked for
+    running: Pairs | None = None  # the actor's hold once it is placed; None: its whole demand
     max_restarts: int = 0
     max_task_retries: int = 0  # of its calls, where they do not say
     max_concurrency: int = 1
@@ -101,7 +101,7 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
     fallback_on: bytes = b""  # pickled tuple of error types that the next choice answers
     fresh: bool = False  # needs a process that never ran user code
     max_calls: int = 0  # the worker is retired after so many calls of this function; 0: never
-    max_retries: int | None = 0  # for a dead worker, or UNLIMITED; None: as the actor says
+    max_retries: int | None = 0  # for a dead worker, or UNLIMITED; None: the actor's value
     retry_exceptions: bytes | bool = False  # pickled tuple of types
     environment: str = ""  # hash of runtime_env, "" for the job's own
     runtime_env: bytes = b"{}"  # JSON
@@ -115,7 +115,7 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
     concurrency_group: str = ""
     hide_unassigned: bool | None = None  # None: as init() says
     backpressure: int | None = None  # a stream may be so many items ahead of its reader; None: without limit
-    capture: bool = False  # what it submits runs in its placement group
+    capture: bool = False  # its submissions run in its placement group
     # What only the head knows: whatever a client writes here, `of_job` writes over.
     number: int = 0  # the head's number for these terms, by which workers know them
     job: int = 0

@@ -64,7 +64,7 @@ class WorkerRecord(msgspec.Struct, eq=False):
     queue: deque[TaskRecord] = msgspec.field(default_factory=deque)
     hold: Hold | None = None
     leased: bool = False  # a task was sent with the hold: the head may have leased its devices
-    shape: Shape | None = None  # whose tasks it runs
+    shape: Shape | None = None  # the job whose tasks it runs
     actor: ActorRecord | None = None
     bound: Bound = UNBOUND
     calls: dict[bytes, int] = {}

@@ -128,7 +128,7 @@ class Checkpoint(metaclass=_OldNames):
             return _torch().load(folder / "state.pt", map_location="cpu", weights_only=True)
         raise FileNotFoundError(f"{self.path} has no state.json and no state.pt: Checkpoint.save() has not written it.")
 
-    # ---- what it is not
+    # ---- operations that it does not have
 
     def __fspath__(self) -> str:
         raise TypeError(

@@ -23,7 +23,7 @@ EARLY_S = 10.0  # after this it is said that a rank has returned while others go
 STILL_S = 60.0  # a run that has reported and then says nothing for so long is asked where it stands
 
 
-# ---- what happened
+# ---- events
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class RunTimePassed:
 Event = GangReady | NoPlace | Reported | Returned | Stopped | Failed | Died | StopPressed | RunTimePassed
 
 
-# ---- what is to be done
+# ---- orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class RunOutcome(Enum):
 @dataclass(frozen=True, slots=True)
 class Finish:
     outcome: RunOutcome
-    first_rank: int = -1  # whose failure came first; -1 when no worker is to blame
+    first_rank: int = -1  # the rank that failed first; -1 when no worker is to blame
 
 
 @dataclass(frozen=True, slots=True)

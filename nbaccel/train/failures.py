@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nbaccel.train.records import Records
     from nbaccel.train.worker import LastWords
 
-_LONGEST_MESSAGE = 1_000  # characters of what the user's exception says
+_LONGEST_MESSAGE = 1_000  # characters of the user's exception
 _LINES = 8
 
 

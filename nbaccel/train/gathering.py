@@ -30,7 +30,7 @@ from nbaccel.train.records import Records
 from nbaccel.train.scaling import ScalingConfig
 from nbaccel.train.worker import Assignment
 
-_LOOK_S = 0.2  # after so long a gang that is not placed is explained
+_LOOK_S = 0.2  # a gang that is not placed after so long is explained
 
 Kinds = dict[tuple[str, str, str], str]  # (node id, resource, device id) -> "real", "logical" or "simulated"
 

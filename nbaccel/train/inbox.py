@@ -26,7 +26,7 @@ class Inbox:
         """Add an event, from any thread."""
         if not self._is_closed:
             self._queue.put(happened)
-        if self._is_closed:  # meanwhile: whoever closes may not have seen it
+        if self._is_closed:  # meanwhile: the closing thread may not have seen it
             self._drop_all()
 
     def next(self, until: float | None) -> Happened | None:

@@ -37,7 +37,7 @@ class Live:
         asked: Callable[[str], object] = lambda what: None,
     ) -> None:
         self.facts = facts
-        self.due: float | None = None  # on the monotonic clock: when to show what has changed
+        self.due: float | None = None  # on the monotonic clock: when to show the changes
         self._kept = kept
         self._config = config
         self._asked = asked

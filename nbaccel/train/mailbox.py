@@ -36,7 +36,7 @@ class Mailbox:
         """A gang of so many ranks starts; its first report has the number `first`."""
         self._gang, self._size, self._latest, self._stop_after = gang, size, first - 1, None
         self._messages.clear()
-        self._news.set()  # whoever asks for news of the gang before gets none
+        self._news.set()  # a question for news of the earlier gang gets none
         for meeting in self._meetings.values():
             meeting.dissolve()
         self._meetings.clear()

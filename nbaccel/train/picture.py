@@ -25,7 +25,7 @@ MOST_POINTS = 100  # of a curve
 MOST_CURVES = 6
 MOST_RANKS = 64
 MOST_TICKS = 40
-_EPOCHS = ("epochs", "num_epochs", "max_epochs", "n_epochs", "num_train_epochs")  # what people call it
+_EPOCHS = ("epochs", "num_epochs", "max_epochs", "n_epochs", "num_train_epochs")  # its name for people
 _LONGEST_TEXT = 200
 
 Point = tuple[int, float]
@@ -53,7 +53,7 @@ class RunFacts:
     counts_from_zero: bool = False  # its epochs
     failures: int = 0
 
-    # ---- what happens
+    # ---- events
 
     def gang_begins(self, size: int) -> None:
         self.ranks = {rank: RankDot(rank) for rank in range(size)}

@@ -39,7 +39,7 @@ from nbaccel.views import sinks
 from nbaccel.waits import interruptible
 
 _TAKE_S = 30.0  # one question to the mailbox waits so long for news
-_LAST_ANSWER_S = 5.0  # a mailbox that does not answer for so long is ended as it is
+_LAST_ANSWER_S = 5.0  # a mailbox that does not answer for so long is killed
 
 
 class Run:
@@ -85,7 +85,7 @@ class Run:
         self._no_place: BaseException | None = None
         self._thread = threading.Thread(target=self._main, name=f"nbaccel-train-{self.name}", daemon=True)
 
-    # ---- what users may do; any thread may call these
+    # ---- methods for users; any thread may call these
 
     def stop(self) -> None:
         """Ask the run to end, one step of the ladder for each call: after the same report in all ranks, then with

@@ -61,7 +61,7 @@ class ScalingConfig:
         if self.trainer_resources is not None:
             warnings.warn(_TRAINER_RESOURCES, DeprecationWarning, stacklevel=3)
 
-    # ---- what may be given
+    # ---- checks of the arguments
 
     def _check_counts(self) -> None:
         count = self.num_workers
@@ -121,7 +121,7 @@ class ScalingConfig:
                 f"{self.max_workers} workers."
             )
 
-    # ---- what follows from it
+    # ---- derived values
 
     @property
     def elasticity_enabled(self) -> bool:

@@ -35,7 +35,7 @@ class ActorPool:
     def __init__(self, actors: Iterable[Any]) -> None:
         self._idle = deque(actors)
         self._all = list(self._idle)
-        self._open: dict[_Submission, None] = {}  # all whose result was not taken, in the order of submission
+        self._open: dict[_Submission, None] = {}  # refs whose result was not taken, in the order of submission
         self._waiting: deque[_Submission] = deque()
         self._running: dict[Any, _Submission] = {}  # by the ref that is waited for
 

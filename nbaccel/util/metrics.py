@@ -90,7 +90,7 @@ class Outbox:
         self._window_began = now() - SEND_EVERY_S
         self._sent_in_window = 0
         self._due = False  # a sending is agreed upon
-        self._last: Any = None  # the ref of the collector's answer to what was sent last
+        self._last: Any = None  # the ref of the collector's answer to the last message
         self._collector: tuple[Any, Any] = None, None  # the engine it belongs to, its handle
 
     def record(self, metric: "Metric", tags: Tags, change: Any) -> None:

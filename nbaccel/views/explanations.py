@@ -20,7 +20,7 @@ class Verdict(Enum):
     NEVER = "never"  # with the nodes there are it can never start
     ADDABLE = "addable"  # not with the nodes there are, but the autoscaler could add one
     BROKEN = "broken"  # it would start, but `verify` failed on the device
-    UNKNOWN = "unknown"  # the engine cannot tell
+    UNKNOWN = "unknown"  # the engine does not know
 
 
 class Blocker(msgspec.Struct, frozen=True):

@@ -75,7 +75,7 @@ class Observer:
             raise ConnectionError("The head closed the connection.")
         try:
             answer: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
-        except (ValueError, RecursionError):  # what msgspec raises for bytes that are no JSON
+        except (ValueError, RecursionError):  # msgspec raises this for bytes that are no JSON
             raise ConnectionError("The head's answer is no line of JSON.") from None
         return answer
 
@@ -147,7 +147,7 @@ def stop(record: SessionRecord, *, force: bool = False, timeout_s: float = 5.0) 
     if force:
         os.kill(record.pid, signal.SIGKILL)
         gone = _gone(record, timeout_s)
-        sessions.find()  # clears away what it left
+        sessions.find()  # removes the files that it left
         return gone
     return False
 

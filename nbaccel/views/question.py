@@ -20,7 +20,7 @@ import msgspec
 
 A = TypeVar("A")  # the answer
 _NIL = msgspec.msgpack.encode(None)
-P = TypeVar("P")  # what the head knows of the asker
+P = TypeVar("P")  # the head's record of the asker
 
 
 class Question(msgspec.Struct, Generic[A], tag_field="ask", omit_defaults=True):

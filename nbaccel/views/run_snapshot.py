@@ -34,7 +34,7 @@ class RankDot(msgspec.Struct, omit_defaults=True):
     state: str = "waiting"
     pid: int | None = None
     devices: dict[str, list[str]] = {}
-    node: str = ""  # its address, where the gang has several nodes
+    node: str = ""  # its address, if the gang has several nodes
     report: int | None = None  # the last one
 
 
@@ -62,12 +62,12 @@ class RunSnapshot(msgspec.Struct, omit_defaults=True):
     started_at: float = 0.0
     ended_at: float | None = None
     backend: str = ""  # that connects the ranks: "nccl"
-    each: dict[str, float] = {}  # what a worker asks for
+    each: dict[str, float] = {}  # the demand of each worker
     ranks: list[RankDot] = []
     reports: int = 0
     metrics: dict[str, float | int | str | bool] = {}  # of the last report
     curves: list[Curve] = []
-    checkpoints: list[CheckpointTick] = []  # those that are kept
+    checkpoints: list[CheckpointTick] = []  # the kept ones
     load: str = ""  # the line that loads the best checkpoint
     epoch: float | None = None  # the one that was reported last
     epochs: int | None = None  # how many there will be

@@ -72,7 +72,7 @@ def withdraw(session: str) -> None:
     try:
         (directory() / f"{_PREFIX}{session}.json").unlink(missing_ok=True)
     except OSError:
-        pass  # a read-only disk: it could not be written either, or whoever looks next finds it stale
+        pass  # a read-only disk: it could not be written either, or the next reader finds it stale
 
 
 def find() -> list[SessionRecord]:
@@ -97,7 +97,7 @@ def _read(path: Path) -> SessionRecord | None:
     """Read a record that belongs to this user and only they can read; any other file is ignored."""
     try:
         return msgspec.json.decode(plain_files.read(path, _MOST_BYTES, private=True), type=SessionRecord)
-    except (OSError, ValueError, RecursionError):  # what msgspec raises for bytes that are no JSON of ours
+    except (OSError, ValueError, RecursionError):  # msgspec raises this for bytes that are no JSON of ours
         return None
 
 

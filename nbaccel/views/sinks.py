@@ -84,7 +84,7 @@ class Sinks:
 
     def __init__(self) -> None:
         self._said: set[tuple[str, bytes]] = set()  # (kind, task that names the line)
-        self._runs: dict[str, tuple[str, float]] = {}  # by id: its state, and when a line was said
+        self._runs: dict[str, tuple[str, float]] = {}  # by id: its state, and when a line was printed
         self._bar_is_open = False  # the terminal's cursor is at the end of a bar
 
     def lines(self, message: Printed) -> None:

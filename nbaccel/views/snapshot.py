@@ -47,7 +47,7 @@ class DeviceRow(msgspec.Struct):
     node_id: str
     resource: str  # "GPU", "TPU", ...
     index: int  # its place in the node's list
-    id: str  # what get_accelerator_ids() shows for it
+    id: str  # its id in get_accelerator_ids()
     vendor: str  # "nvidia"
     family: str  # "NVIDIA GPU"
     kind: str  # "real", "logical" or "simulated"
@@ -58,7 +58,7 @@ class DeviceRow(msgspec.Struct):
     profile: str | None = None
     offered: bool = True
     memory_bytes: int | None = None
-    free: float = 1.0  # what could be assigned now
+    free: float = 1.0  # the part that could be assigned now
     free_reason: str = ""  # why less than all that is not held here is free: "held by notebook b.ipynb, pid 4711"
     holders: list[Holder] = []
     metrics: DeviceMetrics | None = None
@@ -105,7 +105,7 @@ class TaskRow(msgspec.Struct):
     choice_why: str = ""
     attempt: int = 0
     peak_memory_bytes: int | None = None
-    hint: str = ""  # what would use the devices better
+    hint: str = ""  # how to use the devices better
     progress: tuple[float, float] | None = None
     function: str = ""  # the function's, class's or method's own name, whatever the task is called
     error_type: str = ""  # of a failed one, Ray's word: TASK_EXECUTION_EXCEPTION, WORKER_DIED, TASK_CANCELLED, ...

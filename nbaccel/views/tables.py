@@ -16,7 +16,7 @@ from nbaccel.views.snapshot import ActorRow, Alert, DeviceRow, Holder, Snapshot,
 
 RUNNING = frozenset({"RUNNING", "RUNNING_IN_RAY_GET", "RUNNING_IN_RAY_WAIT", "SUBMITTED_TO_WORKER"})
 ENDED = frozenset({"FINISHED", "FAILED", "CANCELLED"})
-STATE_WORDS = ("running", "waiting", "failed", "cancelled", "finished")  # as people say them, in this order
+STATE_WORDS = ("running", "waiting", "failed", "cancelled", "finished")  # people's words for states, in this order
 NO_TASK = "No task yet. A remote function that is called makes one: f.remote()"
 NO_DEVICE = "This counts two logical ones: nbaccel.init(num_gpus=2)"
 NO_ACTOR = "No actor. A remote class that is called makes one: Counter.remote()"
@@ -30,7 +30,7 @@ class Table:
     title: str
     columns: tuple[str, ...]
     rows: Sequence[tuple[str, ...]] = ()
-    empty: str = ""  # what to say when there is no row
+    empty: str = ""  # the text when there is no row
 
 
 def devices(snapshot: Snapshot, *, everything: bool = False) -> Table:

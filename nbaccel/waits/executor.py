@@ -66,7 +66,7 @@ class Executor(futures.Executor):
         self._pending: set[_TaskFuture] = set()
         self._closed = False
         if options:
-            api.remote(**options)(_check)  # a wrong option is told here, not at the first submit
+            api.remote(**options)(_check)  # a wrong option raises here, not at the first submit
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> futures.Future[Any]:
         """Run `function(*args, **kwargs)` as a task and return its future. Raises RuntimeError after shutdown()."""

@@ -64,7 +64,7 @@ def _unfinished_tasks(things: list[Any]) -> int:
     engine = engines.running()
     refs = [thing for thing in things if isinstance(thing, ObjectRef)]
     if refs and engine is not None:
-        with suppress(RayError, OSError):  # a head that has gone: what was waited for is over as well
+        with suppress(RayError, OSError):  # a head that has gone: the awaited values are lost as well
             over = {id(ref) for ref in engine.wait(refs, len(refs), 0.0, False)[0]}
             things = [thing for thing in things if id(thing) not in over]
     return len({thing.task_id().binary() for thing in things})

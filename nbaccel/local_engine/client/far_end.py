@@ -15,7 +15,7 @@ class FarEnd:
 
     name: str  # "the head"
     decode: Decode  # its frames
-    error: type[Exception]  # what those get who wait for an answer when it has gone
+    error: type[Exception]  # the error of pending questions when the far end has gone
 
 
 HEAD = FarEnd("the head", wire.decode_to_client, exceptions.HeadDiedError)

@@ -31,5 +31,5 @@ class GarbageCollector:
             gc.collect()
         finally:
             self._busy = False
-            self._link.flush()  # what was let go of goes before the answer
+            self._link.flush()  # the released refs are sent before the answer
             self._link.say(told(GarbageCollected()))

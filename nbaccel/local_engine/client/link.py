@@ -31,7 +31,7 @@ A = TypeVar("A")
 READ_BYTES = 1 << 18
 BATCH = 2_000  # messages in one frame
 FULL = 50_000  # waiting messages past which a sender is held back
-LAZY_S = 0.002  # releases may wait so long for company
+LAZY_S = 0.002  # releases may wait so long for other messages
 IDLE_S = 0.1  # small releases so long: waking the writer costs more than they free
 WHOLE_BYTES = 4096  # of a frame that a unix socket takes whole or not at all
 
@@ -57,9 +57,9 @@ class Link:
         self._next_request = 1
         self._question_lock = threading.Lock()
         self.receivers: dict[type, Callable[[Any], None]] = {wire.Answer: self._answered, wire.Refused: self._refused}
-        self.before_write: Callable[[], None] | None = None  # appends what has gathered elsewhere (releases)
+        self.before_write: Callable[[], None] | None = None  # appends messages gathered elsewhere (releases)
         self.life = LinkLife.OPEN
-        self.lost: str | None = None  # why nothing can be said any more
+        self.lost: str | None = None  # why no message can be sent any more
         self._threads: list[threading.Thread] = []
 
     def start(self, name: str, *, read: bool = True) -> None:
@@ -157,7 +157,7 @@ class Link:
         try:
             return self._kick.get(timeout=IDLE_S)
         except Empty:
-            self._writer = Writer.SLEEPS  # before the look: what comes after it will wake us
+            self._writer = Writer.SLEEPS  # before the check: a later message wakes us
         self.flush()
         return self._kick.get()
 

@@ -42,7 +42,7 @@ class PendingCalls:
         actor_id = method.handle._actor_id_bytes
         self._change(actor_id, 1)
 
-        def answered(id: bytes, keep: ObjectRef[Any] = ref) -> None:  # kept, or nobody would be told of the result
+        def answered(id: bytes, keep: ObjectRef[Any] = ref) -> None:  # kept, or nobody would learn of the result
             self._change(actor_id, -1)
 
         if self._values.when_ready([ref._id], answered):

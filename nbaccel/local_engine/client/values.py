@@ -35,12 +35,12 @@ class Values:
         self._known: dict[bytes, wire.Value] = {}  # inline ones
         self._arrived: dict[bytes, Range] = {}  # for a get that has not taken them yet
         self._ready: set[bytes] = set()  # there, but only in the arena: to be asked for
-        self._coming: set[bytes] = set()  # the head will say so by itself: results of tasks submitted here
+        self._coming: set[bytes] = set()  # the head sends these by itself: results of tasks submitted here
         self._asked: set[bytes] = set()
         self._asked_ready: set[bytes] = set()
         self._for_value: dict[bytes, list[Callback]] = {}
         self._for_ready: dict[bytes, list[Callback]] = {}
-        self._lost: wire.Value | None = None  # the head has gone: what every wait ends with
+        self._lost: wire.Value | None = None  # the head has gone: the error of every wait
         self._raised: set[bytes] = set()  # stored in the arena, and an error
         self._ranges: weakref.WeakValueDictionary[bytes, Range] = weakref.WeakValueDictionary()
         holdings.on_released = self._released
@@ -220,7 +220,7 @@ class Values:
             if range is None:
                 return None
             self._ready.add(id)
-            self._arrived.pop(id, None)  # from here on it lives for as long as what is made of it
+            self._arrived.pop(id, None)  # from here on it lives as long as the objects made from it
             return (wire.RAISED if id in self._raised else wire.OK), range
 
     def payload_of(self, id: bytes, value: wire.Value) -> tuple[int, Any]:

@@ -55,7 +55,7 @@ class Driver(Client):
         self.options = options
         self._environment = environment_spec.spelled_out(options.runtime_env)
         self.news: News | None = None
-        self._is_shut_out = False  # the head has ended our connection, and goes on without us
+        self._is_shut_out = False  # the head has ended our connection and lives on
         self._head_process = head
         self._pid = os.getpid()
         self._ended = False
@@ -109,7 +109,7 @@ class Driver(Client):
         self.values.lose_all(failures.failed("HeadDiedError", message))
         self.streams.lose_all()
         if is_gone:  # a shared head that lives serves others
-            process.kill_marked(MARK, self.welcome.session)  # what its workers had started; they die with it
+            process.kill_marked(MARK, self.welcome.session)  # processes that its workers had started; they die with it
             self._remove_rest()
 
     def _last_words(self) -> str:
@@ -131,7 +131,7 @@ class Driver(Client):
         if self.news is not None:
             self.news.stop_watching()
             self.news.greeted(END_TIMEOUT_S)
-        self.holdings.drain()  # the head hears of what ended before: errors that nobody has asked for
+        self.holdings.drain()  # the head learns of refs that have ended, and so of unread errors
         self.link.say(wire.Bye(stop_head=self.embedded))
         self.link.flush()
         if self.news is not None and not self._is_shut_out:  # such a head has heard no goodbye to answer
@@ -282,7 +282,7 @@ def start_daemon(
     if said != "ready":
         launch.discard(process, config)
         raise ValueError(said or f"The head ended at once ({_words(process.returncode)}).")
-    process.returncode = 0  # it is nobody's child to wait for: it goes on without us
+    process.returncode = 0  # it is not our child to wait for: it lives on without us
     for record in sessions.find():
         if record.session == config.session:
             return record

@@ -132,7 +132,7 @@ def start(config: Config, fds: list[int]) -> subprocess.Popen[bytes]:
         with os.fdopen(write, "wb") as pipe:
             pipe.write(msgspec.json.encode(config))
     except BrokenPipeError:
-        pass  # it ended at once: whoever waits for its first word is told
+        pass  # it ended at once: the reader of its first message learns of it
     return process
 
 

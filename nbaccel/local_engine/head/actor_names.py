@@ -24,7 +24,7 @@ class ActorNames:
         settled: Callable[[bytes], None],
     ) -> None:
         self._actors = actors
-        self._free_unheld = free_unheld  # lets go of actors whose last handle has gone
+        self._free_unheld = free_unheld  # ends actors whose last handle has gone
         self._settled = settled
         self._taken: dict[_Key, bytes] = {}  # -> actor
         self._reserved: dict[bytes, tuple[_Key, int]] = {}  # actor to come -> (its name, who makes it)
@@ -78,7 +78,7 @@ class ActorNames:
         alive = [(n, s) for (s, n), id in self._taken.items() if id in self._actors]
         return [(n, s) for n, s in alive if asked.namespace is None or s == asked.namespace]
 
-    # ---- what happens to actors and to those who make them
+    # ---- events of actors and of their creators
 
     def came(self, actor_id: bytes) -> None:
         """An actor was submitted, perhaps one with a reserved name."""

@@ -42,7 +42,7 @@ class Actors:
         self._objects = objects
         self._tell = tell
         self._unpin = unpin  # lets go of a constructor's arguments
-        self._lived = lived  # is told of an actor that no longer is where it lived
+        self._lived = lived  # called with an actor that has left its worker
         self.by_id: dict[bytes, ActorEntry] = {}
         self.names = ActorNames(self.by_id, free_unheld=free_unheld, settled=settled)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 1.0
 # A pipe of 64 KiB has 16 pages, and a text that does not fit into the rest of a page begins a new one: it takes no more
-# once it holds half of what it could.
+# once it is half full.
 FULL_BYTES = 1 << 15
 
 
@@ -34,7 +34,7 @@ FULL_BYTES = 1 << 15
 class _BlockedPipe:
     worker: WorkerProcess
     fd: int  # of the pipe
-    task: Any = None  # the one whose CPU is lent
+    task: Any = None  # the worker whose CPU is lent
 
 
 class BlockedPrints:

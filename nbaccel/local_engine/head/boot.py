@@ -32,7 +32,7 @@ class Config(msgspec.Struct):
     token: str = ""
     title: str = ""
     preload: list[str] = []
-    ready_fd: int = -1  # a daemon says here that it is ready, or why not
+    ready_fd: int = -1  # a daemon writes here that it is ready, or why not
 
     @property
     def leak_threshold(self) -> int | None:

@@ -28,7 +28,7 @@ from nbaccel.views.history.run import PastRun, lane_of
 from nbaccel.views.history.runs import FIRST_GRAIN_S
 from nbaccel.views.question import Row
 
-MOST_WAITING = 10_000  # whose beginnings are looked up for an answer
+MOST_WAITING = 10_000  # their starts are looked up for an answer
 CANCELLED = "TASK_CANCELLED"
 Offered = Callable[[], Iterator[tuple[str, str, str]]]  # node, resource and id of each device
 
@@ -65,7 +65,7 @@ class ClusterHistory:
         self._short: _Short | None = None
         self.book = HistoryBook(began_at)
 
-    # ---- what ends
+    # ---- ends
 
     def ended(self, task: Task) -> None:
         """A task is over: it returned, or failed for good."""
@@ -141,7 +141,7 @@ class ClusterHistory:
         ]
         self.book.measured(self._now(), readings)
 
-    # ---- what is asked
+    # ---- questions
 
     def answers(self) -> list[Row[Any]]:
         """The rows of a table of questions."""

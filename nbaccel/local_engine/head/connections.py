@@ -15,7 +15,7 @@ from nbaccel.local_engine.wire.framing import Unreadable
 Send = Callable[[Peer, Any], None]  # has a message written to a peer, with the next flush
 Handler = Callable[[Peer, Any], None]
 Failed = Callable[[Peer, Any, Exception], None]  # tells a sender that its message failed
-Handlers = Mapping[str, Mapping[type, Handler]]  # what each role may say, and who hears it
+Handlers = Mapping[str, Mapping[type, Handler]]  # the messages of each role, with their handlers
 
 
 class Connections:
@@ -27,7 +27,7 @@ class Connections:
         self._count = 0
         self.peers: dict[int, Peer] = {}
         self._touched: set[Peer] = set()
-        self.hear: Callable[[Peer, list[Any]], None] = lambda peer, messages: None  # what has been read
+        self.hear: Callable[[Peer, list[Any]], None] = lambda peer, messages: None  # the bytes that were read
         self.on_end: Callable[[Peer], None] = lambda peer: None
         self.on_written: dict[str, Callable[[Peer], None]] = {}  # role -> called when nothing waits any more
 
@@ -83,7 +83,7 @@ class Connections:
         """Write as much as the socket takes. Returns False if a message cannot be encoded."""
         try:
             peer.write()
-        except Exception:  # text with half a character, a number beyond 64 bits: whoever waits for it hears the end
+        except Exception:  # text with half a character, a number beyond 64 bits: the asker gets an error
             self._note(f"what was to be said to a {peer.role} cannot be written:\n{traceback.format_exc()}")
             return False
         return True
@@ -122,7 +122,7 @@ class Hearing:
         note: Note,
     ) -> None:
         self._handlers = handlers
-        self._failed = failed  # of the messages whose sender awaits an answer: how it hears of the failure
+        self._failed = failed  # for messages whose sender awaits an answer: sends it the failure
         self._expel = expel
         self._note = note
 
@@ -148,7 +148,7 @@ class Hearing:
             return False
         try:
             answer(peer, message, error)
-        except Exception:  # not even that: what it said makes no sense
+        except Exception:  # not even that: its message makes no sense
             self._note(f"its failure cannot be told either:\n{traceback.format_exc()}")
             return False
         return True

@@ -45,7 +45,7 @@ class Decisions:
         events = self._events
         events.append(event)
         if self._deciding:
-            return  # something that we do on the scheduler's order has happened: it is told when the order is done
+            return  # an event of an order that we carry out: the scheduler gets it when the order is done
         self._deciding = True
         try:
             while events:

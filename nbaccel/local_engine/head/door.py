@@ -31,7 +31,7 @@ from nbaccel.views.observer_lines import ErrorLine
 MOST_BYTES = framing.MOST_BYTES_BEFORE_TOKEN
 MOST_NEWCOMERS = 512
 PATIENCE_S = 10.0
-PAUSE_S = 0.2  # where descriptors are short: those of others may come free
+PAUSE_S = 0.2  # when descriptors are short: others may free theirs
 BACKLOG = 512
 _SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _FRAME, _LINE = "frame", "line"
@@ -148,7 +148,7 @@ class Door:
             newcomer.dialect = newcomer.dialect or _FRAME  # it is a driver that waits for its head
             self._refuse(newcomer, why)
 
-    # ---- what they say
+    # ---- messages
 
     def _readable(self, newcomer: _Newcomer) -> None:
         data = newcomer.peer.receive(MOST_BYTES)
@@ -207,7 +207,7 @@ class Door:
         """Compare in constant time, as bytes, because compare_digest accepts only ASCII text."""
         return isinstance(said, str) and hmac.compare_digest(said.encode(), self._token.encode())
 
-    # ---- who goes
+    # ---- departures
 
     def _refuse(self, newcomer: _Newcomer, why: str) -> None:
         """Say why in the newcomer's dialect, if it is known, and close."""
@@ -251,5 +251,5 @@ def _say_last(sock: socket.socket, words: bytes | bytearray) -> None:
         if words:
             sock.send(words, socket.MSG_DONTWAIT)
     except OSError:
-        pass  # it has gone, or does not read
+        pass  # the peer has gone, or does not read
     sock.close()

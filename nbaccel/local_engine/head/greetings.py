@@ -102,4 +102,4 @@ class Greetings:
         try:  # the arena's descriptor goes with the first bytes; an empty socket takes them whole
             socket.send_fds(peer.sock, [wire.frame([welcome])], [self._arena_fd])
         except OSError:
-            pass  # the driver has gone; reading tells
+            pass  # the driver has gone; reading will show it

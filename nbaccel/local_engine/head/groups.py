@@ -32,7 +32,7 @@ class Group(Generic[Owner]):
     spec: GroupAsked
     namespace: str
     state: str = "PENDING"
-    never: str = ""  # why it can never be placed, where that is an error
+    never: str = ""  # why it can never be placed, if that is an error
     nodes: list[bytes] = field(default_factory=list)  # of the bundles, when they were last placed
     waiting: list[tuple[bytes, Owner, wire.Value]] = field(default_factory=list)  # to be given when it is placed
 
@@ -107,7 +107,7 @@ class Groups(Generic[Owner]):
         hopeless = record is not None and record.never is True
         return _row(group_id, group, "INFEASIBLE" if hopeless else SCHEDULING_STATES[group.state])
 
-    # ---- what the scheduler says
+    # ---- orders of the scheduler
 
     def changed(self, command: GroupChanged) -> None:
         group = self._by_id.get(command.group_id)

@@ -144,7 +144,7 @@ class Head:
             try:
                 os.write(self.config.ready_fd, (problem or "ready").encode())
             except BrokenPipeError:
-                pass  # whoever started us has gone
+                pass  # the process that started us has gone
             os.close(self.config.ready_fd)
             self.config.ready_fd = -1
 
@@ -190,7 +190,7 @@ class Head:
                 break
             self.poll.at(time.monotonic() + 0.01, lambda: None)
             self.poll.once()
-        process.kill_marked(MARK, self.config.session)  # what tasks had put into sessions of their own
+        process.kill_marked(MARK, self.config.session)  # processes that tasks had put into sessions of their own
         sessions.withdraw(self.config.session)
         shutil.rmtree(self.config.directory, ignore_errors=True)
         os._exit(0)  # sockets close, the zygote and the helpers see it and leave

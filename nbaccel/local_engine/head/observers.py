@@ -48,7 +48,7 @@ class _Observer:
     wants_picture: bool = False  # they have
     obeying: bool = False
     goes_on: bool = False  # in the loop's next pass
-    has_ended: bool = False  # it says no more, and takes its last answers
+    has_ended: bool = False  # it sends no more, and takes its last answers
 
 
 class Observers:
@@ -128,7 +128,7 @@ class Observers:
                 self._go_on_later(observer)
         except Unreadable as error:
             self._expel(observer, str(error))
-        except Exception as error:  # whatever one observer's line brings about is its own end, and nobody else's
+        except Exception as error:  # a failure of one observer's line ends that observer only
             self._note(f"the line of an observer failed:\n{traceback.format_exc()}")
             self._expel(observer, f"The head could not answer: {type(error).__name__}: {error}")
         finally:

@@ -43,7 +43,7 @@ Ending = tuple[int | None, int | None, int | None]  # of a process: pid, exit co
 UNKNOWN_ENDING: Ending = (None, None, None)
 
 
-# ---- what a task's entry says once it is over
+# ---- the entry of a task that has ended
 
 
 def note_done(entry: TaskEntry, done: wire.Done, now: float) -> None:

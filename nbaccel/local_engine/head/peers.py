@@ -42,7 +42,7 @@ class Peer:
         self.out: list[Any] = []
         self.pending = bytearray()
         self.closed = False
-        self.left = False  # it has said goodbye: what it held is let go, and nothing it still says counts
+        self.left = False  # it has said goodbye: its objects are released, its later messages ignored
         self.job = 0
         self.templates: dict[int, Any] = {}  # the client's numbers -> Terms
         self.defined: set[int] = set()  # the head's numbers that this worker knows
@@ -80,7 +80,7 @@ class Peer:
             except BlockingIOError:
                 return False
             except OSError:
-                self.pending.clear()  # the other side is gone; its end is noticed by reading
+                self.pending.clear()  # the other side is gone; reading will show it
                 return True
             if done == len(self.pending):
                 self.pending = bytearray()

@@ -34,7 +34,7 @@ class Poll:
         self._epoll = select.epoll()
         self._readers: dict[int, Callable[[], None]] = {}
         self._writers: dict[int, Callable[[], None]] = {}
-        self._paused: set[int] = set()  # of the readers: only their end is told
+        self._paused: set[int] = set()  # of the readers: only their end is reported
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
 

@@ -53,7 +53,7 @@ class TaskEntry(msgspec.Struct):
     error_was_read: bool = False  # or told
     items: int = 0  # of its stream, that its reader was sent
     consumed: int = 0  # of them, that the reader has taken
-    stream_over: bool = False  # its reader was told of the end
+    stream_over: bool = False  # its reader knows the end
     is_made_again: bool = False  # its results were lost with their node after it had returned
     progress: tuple[float, float] | None = None
     peak_memory: int | None = None  # bytes of device memory, the most that it held
@@ -102,7 +102,7 @@ class WorkerProcess(msgspec.Struct):
     used: bool = False
     running: str = ""
     running_actor: bytes = b""
-    last_done_at: float | None = None  # Unix seconds: what it was sent ahead began then
+    last_done_at: float | None = None  # Unix seconds: a task sent ahead began then
     held: list[Any] = []  # SendTasks that wait for arguments to come back from disk
     keeps: wire.Submit | None = None  # the first of them: those of its arguments that are in the arena stay there
     refused: dict[bytes, str] = {}  # arguments that cannot come back, and why

@@ -114,7 +114,7 @@ class Role:
                 self._loop.want_write(self._sock, self.write)
                 return
             except OSError:
-                return  # it has died; reading will tell
+                return  # it has died; reading will show it
             del self._waiting[0]
 
     def _readable(self) -> None:
@@ -132,7 +132,7 @@ class Role:
                 return
             try:
                 self._on_report(self._decode(body))
-            except Exception:  # whatever one helper says is its own end, and nobody else's
+            except Exception:  # a failure of one helper's message ends that helper only
                 self._note(f"a report of the {self._name} process failed:\n{traceback.format_exc()}")
                 self._died()
                 return

@@ -36,7 +36,7 @@ class SpoiledWorkers:
         name, why = said.name, said.why
         worker = peer.worker
         if worker is None:
-            return  # a driver, which is nobody's to end
+            return  # a driver, which the head must not end
         self._tell(WorkerSpoiled(worker.worker_id, f"{name} has {why}"))
         told = (worker.setup_job, name, why)
         if told in self._told:

@@ -37,4 +37,4 @@ def lighter_imports() -> Iterator[None]:
             os.environ["PYTHONPATH"] = before
         for name in _NAMES:
             if str(getattr(sys.modules.get(name), "__file__", "")).startswith(folder):
-                del sys.modules[name]  # whoever asks for it later gets the package itself
+                del sys.modules[name]  # a later import gets the package itself

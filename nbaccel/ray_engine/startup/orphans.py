@@ -31,7 +31,7 @@ def begin() -> subprocess.Popen[bytes] | None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # whoever kills the notebook's group does not kill it too
+        start_new_session=True,  # a signal to the notebook's group does not kill it too
     )
 
 
@@ -111,7 +111,7 @@ def main(words: list[str]) -> None:
     driver, raylet, *agents = [(int(words[i]), float(words[i + 1])) for i in range(0, len(words), 2)]
     _wait_for_end(driver)
     if not _gone_within([raylet], RAYLET_ENDS_S):
-        return  # somebody else keeps it
+        return  # another process keeps it
     _send(agents, signal.SIGTERM)
     if not _gone_within(agents, AGENTS_END_S):
         _send(agents, signal.SIGKILL)

@@ -134,7 +134,7 @@ def show_token(address: str) -> None:
     except AuthenticationError as error:
         raise ConnectionError(addresses.why_not_joined(address, error)) from error
     except (RayError, RuntimeError):
-        pass  # Ray's own attempt says what else is wrong
+        pass  # Ray's own attempt reports other errors
 
 
 def _start_keywords(options: InitOptions) -> Keywords:

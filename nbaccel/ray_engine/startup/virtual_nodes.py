@@ -38,7 +38,7 @@ class RayNodes:
     def _started(self, given: dict[str, Any]) -> str:
         node = starting.patiently(
             lambda: self._cluster.add_node(**given),
-            lambda: None,  # what has started of the node ends with this process
+            lambda: None,  # started processes of the node end with this process
         )
         self._nodes[node.node_id] = node
         return str(node.node_id)

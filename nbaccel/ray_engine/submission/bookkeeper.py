@@ -15,7 +15,7 @@ from nbaccel.ray_engine.submission.handle_maker import HandleMaker
 from nbaccel.ray_engine.submission.submissions import CallFacts, Submissions
 from nbaccel.scheduling.terms import TaskKind
 
-Announce = Callable[[bytes, CallFacts, bytes | None], None]  # a task's id, what it is, its actor's id
+Announce = Callable[[bytes, CallFacts, bytes | None], None]  # a task's id, its kind, its actor's id
 
 
 class Bookkeeper:

@@ -16,7 +16,7 @@ from nbaccel.handles.options import ResourceOptions
 from nbaccel.scheduling.terms import TaskKind
 
 MOST_KEPT = 5_000
-MOST_PARENTS = 20_000  # tasks whose cell is known, for what they print
+MOST_PARENTS = 20_000  # tasks whose cell is known, for their output
 
 
 # The arguments of `note`, and the time of the call.
@@ -31,7 +31,7 @@ class CallFacts(msgspec.Struct, frozen=True):
     demand: dict[str, float] = {}
     choice: str = ""  # the words of the fallback that was taken
     choice_why: str = ""
-    held: dict[str, float] = {}  # of an actor: what it holds once it is placed
+    held: dict[str, float] = {}  # of an actor: its resources once it is placed
     options: ResourceOptions | None = None  # what was asked, with the choice that was taken; None of a call
 
 

@@ -132,7 +132,7 @@ class Deciding:
     def _run(self) -> None:
         try:
             self._settled.set_result(self._decide())
-        except BaseException as error:  # whoever uses the handle is told
+        except BaseException as error:  # users of the handle get the error
             self._settled.set_exception(error)
 
     def _decide(self) -> SettledChoice:

@@ -15,7 +15,7 @@ def enable_reproducibility(seed: int = 0) -> None:
     """
     import torch
 
-    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # what cuBLAS needs to be deterministic; see torch's notes
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # cuBLAS needs this to be deterministic; see torch's notes
     random.seed(seed)
     torch.manual_seed(seed)
     if torch.cuda.is_available():

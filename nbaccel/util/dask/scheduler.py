@@ -48,7 +48,7 @@ def ray_dask_get(
     nodes = convert_legacy_graph(dict(written))
     refs = _submitted(nodes, _options_by_key(written), everywhere, hooks)
     wanted = {key: refs[key] for key in flatten([keys])}
-    del refs  # what lies between is let go of as soon as its last reader has ended
+    del refs  # intermediate values are released when their last reader has ended
     hooks.call("ray_postsubmit_all", list(wanted.values()), nodes)
     if ray_persist:
         found = wanted

@@ -59,7 +59,7 @@ class AccountRow(msgspec.Struct):
 
     name: str
     job: int
-    runs: int  # with those that are under way
+    runs: int  # including the running ones
     failed: int
     running: int
     seconds: float  # of all runs, added up
@@ -84,7 +84,7 @@ class AccountingAnswer(msgspec.Struct):
     time: float
     functions: list[AccountRow]
     cells: list[AccountRow]
-    devices: list[DeviceAccount]  # those that were held least first
+    devices: list[DeviceAccount]  # the least held ones first
     known_seconds: float  # of all devices, since they were known
     held_seconds: float  # of it
     left_out: int  # rows that did not fit
@@ -106,7 +106,7 @@ class ReadingsAnswer(msgspec.Struct):
     steps: int  # of each device
     power_watts: float
     prefix: str  # of the names of all lanes
-    devices: list[str]  # what follows in each
+    devices: list[str]  # the format of each
     utilisation: str
     memory: str
     power: str

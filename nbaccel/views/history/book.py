@@ -24,7 +24,7 @@ from nbaccel.views.history.waits import Waits
 
 WITHOUT_DEVICE = "cpu"
 MOST_LANES = 4_096
-PIXELS = 900  # of a lane's width: what is narrower than one is merged
+PIXELS = 900  # of a lane's width: narrower bars are merged
 MOST_FIRST_BYTES = 31_000  # of an answer: with its frame it stays below 32 KB
 LATER_BYTES_PER_S = 1_900  # of the next ones, which come after as many seconds as they have of these
 MOST_RUNNING = 100  # bars of runs that are under way, and of one lane and kind that are told apart
@@ -46,7 +46,7 @@ class HistoryBook:
         self._accounts = Accounts(self._kinds)
         self._lanes: dict[str, int] = {}  # -> number
 
-    # ---- what happens
+    # ---- events
 
     def ended(self, run: PastRun) -> None:
         """Record a run that has ended."""
@@ -88,7 +88,7 @@ class HistoryBook:
             name = WITHOUT_DEVICE
         return self._lanes.setdefault(name, len(self._lanes))
 
-    # ---- what is asked
+    # ---- questions
 
     def readings(self, now: float, since: int = 0) -> ReadingsAnswer:
         """Load, memory and power of the last two minutes."""

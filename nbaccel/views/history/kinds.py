@@ -6,7 +6,7 @@ import msgspec
 
 MOST_KINDS = 2_000
 MOST_FUNCTIONS = 1_000  # beyond the kinds with cells: each function keeps its own numbers
-ELSEWHERE = "other cells"  # what is not told apart any more
+ELSEWHERE = "other cells"  # cells that are no longer kept apart
 OTHERS = "other functions"
 
 Key = tuple[str, str, int, str]

@@ -20,7 +20,7 @@ class PastRun(msgspec.Struct, frozen=True):
     is_task: bool = True  # an actor's life is none
     number: int = 1  # of runs that this stands for: alike ones that came one after the other within one grain
     seconds: float | None = None  # of all of them, where they are several
-    holds: bool = True  # what it has is its own: a call uses what its actor holds
+    holds: bool = True  # it holds devices itself: a call uses its actor's
 
 
 def lane_of(node_id: str, resource: str, id: str) -> str:

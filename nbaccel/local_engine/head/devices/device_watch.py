@@ -128,7 +128,7 @@ class DeviceWatch:
         else:
             self._look(devices, lambda seen: then())
 
-    # ---- what came
+    # ---- measurements
 
     def measured(self, report: prober.Measured) -> None:
         """Take one sample of all devices."""

@@ -75,7 +75,7 @@ class IdleHolds:
     def _judge(
         self, devices: Sequence[Device], holders: Sequence[list[Holder]], seen: Sequence[DeviceReading] | None
     ) -> None:
-        if seen is None:  # no answer in time says nothing
+        if seen is None:  # no answer in time: nothing is known
             return
         alerts = {}
         for device, held_by, reading in zip(devices, holders, seen, strict=False):

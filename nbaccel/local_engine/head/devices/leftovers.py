@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from nbaccel.scheduling.commands import SendTask
     from nbaccel.scheduling.scheduler import Scheduler
 
-THRESHOLD_SHARE = 0.02  # of a device's memory: what drivers and libraries keep grows with the device
-CONTEXT_BYTES = 768 << 20  # a driver's context for a process; from outside nothing tells it from the task's own memory
+THRESHOLD_SHARE = 0.02  # of a device's memory: drivers and libraries keep more on larger devices
+CONTEXT_BYTES = 768 << 20  # a driver's context for a process; from outside it looks like the task's own memory
 LITTLE_SHARE = 0.25  # a whole device that was used to no more than this could have been shared
 MOST_HINTS = 1_000
 Then = Callable[[str], None]  # called with why the worker must end, "" when it may go on
@@ -53,8 +53,8 @@ class Leftovers:
         self._look = look
         self._scheduler = scheduler
         self._audience = audience
-        self._threshold_bytes = threshold_bytes  # None: what is usual for such devices
-        self._before: dict[bytes, dict[str, Before]] = {}  # worker -> device -> what it was like
+        self._threshold_bytes = threshold_bytes  # None: the default for such devices
+        self._before: dict[bytes, dict[str, Before]] = {}  # worker -> device -> its state before
         self._hinted: set[bytes] = set()
 
     # --- before ---------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ class Leftovers:
         elif done.memory >= 0:
             then(self._verdict(task, entry, worker, devices, done.memory, done.memory_why))
         elif not (real := self._nodes.assigned_real(node_id, hold.devices)):
-            then("")  # made up or only counted: no memory stands behind it
+            then("")  # simulated or only counted: it has no memory
         elif self._shared(node_id, real, record):
             self._unknown(entry, "several tasks share the device, and nothing tells whose memory it is", then)
         else:

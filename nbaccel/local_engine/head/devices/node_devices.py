@@ -51,7 +51,7 @@ class NodeSetup:
         self._note = note
         self._arena_bytes = arena_bytes
         self._known = known  # the node has joined
-        self._refuse = refuse  # what the user asked for cannot be met
+        self._refuse = refuse  # the user's request cannot be met
         self._warn = warn  # kind and words of something that a person has to know
         self._machine = accelerators.RealMachine()
         self._deadline_s = 0.0

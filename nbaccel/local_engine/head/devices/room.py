@@ -97,7 +97,7 @@ class DeviceRoom:
         if self.watch.wanted:
             self.watch.begin()
 
-    # ---- what the prober says
+    # ---- messages of the prober
 
     def _reported(self, report: Any) -> None:
         if type(report) is prober.Measured:

@@ -27,7 +27,7 @@ class ObjectRecord(msgspec.Struct):
     spilled: str = ""  # the file that holds it
     spilling: bool = False
     kept: int = 0  # tasks that are about to be sent need it in the arena
-    nodes: set[bytes] | None = None  # that have its bytes; None where it cannot be lost
+    nodes: set[bytes] | None = None  # nodes that have its bytes; None if it cannot be lost
     last_used: float = 0.0
 
 
@@ -50,9 +50,9 @@ class Objects:
         self.stored: dict[int, bytes] = {}  # arena offset -> object
         self.orphans: dict[int, dict[int, int]] = {}  # offset of a freed object -> who still maps it
         self._orphan_of: dict[bytes, int] = {}
-        self.held_by: dict[int, set[bytes]] = {}  # client -> what it holds (for its end)
+        self.held_by: dict[int, set[bytes]] = {}  # client -> the objects that it holds (for its end)
         self.freed = Freed()
-        self._unsure: dict[bytes, None] = {}  # may be held by nobody any more
+        self._unsure: dict[bytes, None] = {}  # objects that perhaps nobody holds any more
 
     # ---- coming into being
 
@@ -107,7 +107,7 @@ class Objects:
     def hold(self, id: bytes, client: int) -> None:
         record = self.records.get(id)
         if record is None:
-            return  # it has gone already: the reader will be told that it is lost
+            return  # it has gone already: the reader learns that it is lost
         if record.owner != client:
             if record.holders is None:
                 record.holders = set()

@@ -81,7 +81,7 @@ class Lineage:
         streams = entry.terms.num_returns == wire.STREAMING
         indices = range(1, entry.items + 1) if streams else range(entry.terms.returns)
         ids = {return_id(task.task_id, index) for index in indices}
-        if not streams:  # where items lie was noted as each of them came
+        if not streams:  # the places of items were noted as they arrived
             for id in ids:
                 self.placed(id, entry.node_id)
         records = self._objects.records

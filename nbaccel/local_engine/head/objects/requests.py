@@ -41,7 +41,7 @@ class ObjectRequests:
         self._store = store
         self._delivery = delivery
         self._send = send
-        self._read = read  # called with what somebody asks for, whose errors are then known
+        self._read = read  # called with requested objects; their errors then count as read
         self._placed = placed  # called with an object and the node where it was made
         self._pinned: dict[int, set[bytes]] = {}  # job -> refs that it pickled by hand
 

@@ -16,7 +16,7 @@ from nbaccel.local_engine.side_processes import mover
 
 GIB = 1 << 30
 NOBODY = -1
-FULL_PATIENCE_S = 10.0  # others may let go of what they use
+FULL_PATIENCE_S = 10.0  # others may release their objects
 Grant = Callable[[int, str], None]  # (offset or -1, why not)
 Refused = Callable[[str], None]
 
@@ -57,12 +57,12 @@ class Store:
         self._timers = timers
         self._objects = objects
         self._looks = looks
-        self._let_go = let_go  # called with what nobody holds any more
+        self._let_go = let_go  # called with objects that nobody holds any more
         self.arena = Arena(capacity)
         self._waiting: list[_Asked] = []
         self._returning: dict[bytes, list[tuple[Callable[[], None], Refused]]] = {}
         self._directory = os.path.join(directory, "spilled")
-        self._moving: dict[bytes, mover.Spill | mover.Restore] = {}  # what the mover has not reported
+        self._moving: dict[bytes, mover.Spill | mover.Restore] = {}  # moves that the mover has not reported
         self._mover = helpers.make("mover", "", decode=mover.decode_report, on_report=self.moved)
         self._mover.on_restart = self._move_again
         self.granted: dict[int, tuple[int, int]] = {}  # offset -> (client that has not filled it yet, its request)
@@ -253,7 +253,7 @@ class Store:
         for then, _refused in self._returning.pop(report.object_id, []):
             then()
 
-    # ---- what came free
+    # ---- freed memory
 
     def collect(self) -> None:
         """Give freed offsets back to the arena and remove freed files."""

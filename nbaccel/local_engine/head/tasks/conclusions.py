@@ -59,7 +59,7 @@ class Conclusions:
         self._unread_errors = unread_errors
         self._endings = endings  # of dead workers
         self._tell = tell
-        self._ended = ended  # is told of each task that is over
+        self._ended = ended  # called with each task that is over
         self._ready: list[bytes] = []
 
     def take_ready(self) -> list[bytes]:

@@ -55,7 +55,7 @@ def _asked(node: Row) -> Any:
 def _enter(found: dict[bytes, Row], ref: Any, worker: Any) -> None:
     row = found.setdefault(ref.object_id, _blank(ref.object_id.hex()))
     status = _status(ref)
-    if status != "NIL":  # said by its owner
+    if status != "NIL":  # by its owner
         row["task_status"] = status
         row |= {"type": _kind(worker), "pid": worker.pid, "ip": worker.ip_address, "attempt_number": ref.attempt_number}
     if ref.object_size > 0 or row["object_size"] is None:
