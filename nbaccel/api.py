@@ -473,6 +473,13 @@ def head_tasks(record: Any, wanted: TaskFilter) -> FoundTasks:
     return observing.tasks(record, wanted)
 
 
+def end_work(record: Any, kind: str, id: str) -> None:
+    """Cancel a "task" of a head, or end an "actor", by its hex id. Raises ConnectionError."""
+    from nbaccel.views import observing
+
+    observing.end(record, kind, id)
+
+
 def head_notes(record: Any) -> list[str]:
     """The last lines of a head's own log. Raises ConnectionError."""
     from nbaccel.views import observing

@@ -46,6 +46,7 @@ class Control:
     notes: Callable[[SessionRecord], Sequence[str]] = lambda record: ()
     holder: Callable[[str], str] = lambda key: ""  # of a real device, for every head
     tasks: Callable[[SessionRecord, TaskFilter], FoundTasks] = lambda record, wanted: FoundTasks()
+    end: Callable[[SessionRecord, str, str], None] = lambda record, kind, id: None  # a "task" or an "actor", by its id
 
 
 def real_control() -> Control:
@@ -63,6 +64,7 @@ def real_control() -> Control:
         api.head_notes,
         api.device_holder,
         api.head_tasks,
+        api.end_work,
     )
 
 
@@ -285,12 +287,12 @@ def _last_notes(control: Control) -> list[str]:
 @click.option("--interval", "interval_s", type=click.FloatRange(min=0.2), default=1.0, help="Seconds between drawings.")
 @click.pass_obj
 def top(control: Control, interval_s: float) -> None:
-    """Watch devices and tasks; Ctrl-C ends the watching and nothing else."""
+    """Watch devices, tasks and actors; ? lists the keys. Leaving with q or Ctrl-C ends nothing else."""
     from nbaccel.views import top as page
 
     if not control.find():
         raise click.ClickException(NOTHING_RUNS)
-    if not page.watch(control.find, control.pictures, interval_s):
+    if not page.watch(control.find, control.pictures, interval_s, tasks=control.tasks, end=control.end):
         click.echo("No head runs any more.", err=True)
 
 

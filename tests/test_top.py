@@ -13,6 +13,7 @@ from rich.console import Console
 
 from nbaccel.views import top
 from nbaccel.views.snapshot import PublishedRow, Snapshot, TaskRow
+from nbaccel.views.top_keys import HELP, SORTS, Endable, TopView
 
 
 def _drawn(pictures: list[Snapshot], now: float = 0.0, height: int = 40, width: int = 140) -> str:
@@ -98,3 +99,76 @@ def test_a_training_run_has_a_line(busy_snapshot: Snapshot) -> None:
     }
     busy_snapshot.published = [PublishedRow("run", "run-1", record, 0.0)]
     assert "● mnist running" in _drawn([busy_snapshot]) and "3 reports" in _drawn([busy_snapshot])
+
+
+def test_sixty_four_devices_are_a_line_each_and_leave_room_for_tasks(busy_snapshot: Snapshot) -> None:
+    free = msgspec.structs.replace(busy_snapshot.devices[0], holders=[], metrics=None)
+    busy_snapshot.devices += [msgspec.structs.replace(free, id=str(number)) for number in range(2, 64)]
+    whole = _drawn([busy_snapshot], height=150).splitlines()
+    assert sum(line.startswith("GPU ") for line in whole) == 64
+    lines = _drawn([busy_snapshot], height=40).splitlines()
+    assert len(lines) <= 40 and any("train" in line for line in lines[20:])
+    assert [line.rstrip() for line in lines if "more devices" in line] == ["44 more devices, 44 free (PgUp, PgDn)"]
+
+
+def _page(picture: Snapshot, view: TopView, found: dict[str, list[TaskRow]] | None = None) -> str:
+    console = Console(file=io.StringIO(), width=140, height=40)
+    console.print(top.page([picture], 0.0, console.size, view, found))
+    file: Any = console.file
+    return str(file.getvalue())
+
+
+def test_page_down_shows_the_other_devices(busy_snapshot: Snapshot) -> None:
+    free = msgspec.structs.replace(busy_snapshot.devices[0], holders=[])
+    busy_snapshot.devices += [msgspec.structs.replace(free, id=str(number)) for number in range(2, 64)]
+    text = _page(busy_snapshot, TopView(first_device=1000))
+    assert "GPU 63" in text and "GPU 0 " not in text
+
+
+def test_tasks_and_actors_on_the_page_can_be_chosen_in_their_order(busy_snapshot: Snapshot) -> None:
+    view = TopView()
+    text = _page(busy_snapshot, view)
+    tasks = [row.task_id for row in busy_snapshot.tasks]
+    actors = [row.actor_id for row in busy_snapshot.actors if row.state != "DEAD"]
+    assert sorted(row.id for row in view.rows if row.kind == "task") == sorted(tasks)
+    assert [row.id for row in view.rows if row.kind == "actor"] == actors
+    assert text.rstrip().splitlines()[-1].startswith("q quit")
+
+
+def test_sorts_and_what_the_filter_found(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.tasks = [
+        TaskRow("t1", "b", "task", "RUNNING", submitted_at=1.0, started_at=1.0),
+        TaskRow("t2", "a", "task", "FINISHED", submitted_at=2.0, started_at=2.0, finished_at=99.0),
+        TaskRow("t3", "c", "task", "PENDING_NODE_ASSIGNMENT", submitted_at=3.0),
+    ]
+    busy_snapshot.time = 50.0
+    order = {}
+    for sort in SORTS:
+        view = TopView(sort=sort)
+        _page(busy_snapshot, view)
+        order[sort] = [row.id for row in view.rows if row.kind == "task"]
+    assert order == {
+        "state": ["t1", "t3", "t2"],
+        "newest": ["t3", "t2", "t1"],
+        "longest": ["t2", "t1", "t3"],
+        "name": ["t2", "t1", "t3"],
+    }
+    found = {busy_snapshot.runtime.session: [TaskRow("t9", "older", "task", "FINISHED")]}
+    assert "older" in _page(busy_snapshot, TopView(text="older"), found)
+
+
+def test_help_lists_every_key(busy_snapshot: Snapshot) -> None:
+    text = _page(busy_snapshot, TopView(mode="help"))
+    assert all(key in text for key, _ in HELP) and "GPU 0" not in text
+
+
+@pytest.mark.parametrize(("error", "said"), [(None, "Cancelled x."), (ConnectionError("gone"), "x goes on: gone")])
+def test_what_became_of_an_order_is_said(busy_snapshot: Snapshot, error: Exception | None, said: str) -> None:
+    def end(record: Any, kind: str, id: str) -> None:
+        assert (record, kind, id) == ("record", "task", "t1")
+        if error is not None:
+            raise error
+
+    newest: Any = {"s": ("record", busy_snapshot)}
+    assert top._ended(Endable("s", "task", "t1", "x"), newest, end) == said
+    assert top._ended(Endable("other", "task", "t1", "x"), newest, end) == "Its head has ended meanwhile."

@@ -15,7 +15,9 @@ import msgspec
 from nbaccel.views import sessions
 from nbaccel.views.observer_lines import (
     AddNode,
+    CancelTask,
     DoneLine,
+    EndActor,
     FindTasks,
     NotesLine,
     ObserverLine,
@@ -120,6 +122,12 @@ def notes(record: SessionRecord) -> list[str]:
     """The last lines of a head's own log."""
     with connected(record) as observer:
         return observer.answer(ReadNotes(), NotesLine).notes
+
+
+def end(record: SessionRecord, kind: str, id: str) -> None:
+    """Cancel a "task", or end an "actor", by its hex id. Raises ConnectionError."""
+    with connected(record) as observer:
+        observer.answer(CancelTask(id) if kind == "task" else EndActor(id), DoneLine)
 
 
 def add_node(record: SessionRecord, options: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 ```
   each head ── pictures as they change ──► Heads (one thread for each) ──► page() ──► rich, redrawn once a second
+  terminal ─── keys ─────────────────────► TopView ────────────────────────┘
 ```
 """
 
@@ -9,8 +10,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
 from rich.console import Console, ConsoleDimensions, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -18,11 +20,15 @@ from rich.text import Text
 
 from nbaccel.views import device_labels, run_snapshot, tables, wording
 from nbaccel.views.sessions import SessionRecord
-from nbaccel.views.snapshot import DeviceRow, Snapshot, TaskRow
+from nbaccel.views.snapshot import ActorRow, DeviceRow, Snapshot, TaskRow
+from nbaccel.views.task_filter import FoundTasks, TaskFilter
+from nbaccel.views.top_keys import HELP, Endable, TerminalKeys, TopView
 
 BAR_CELLS = 10
 WAITING_SHOWN = 5
 ALERTS_SHOWN = 3
+ACTORS_SHOWN = 5
+MOST_FOUND = 200  # tasks that pass the filter: more than a screen holds
 WIDE = 110  # columns of a screen that has room for the devices' models
 _ORDER = ("running", "failed", "waiting", "cancelled", "finished")  # the order of importance of tasks
 _COLUMNS = ("Device", "Model", "In use", "Load", "Memory", "Held by")
@@ -31,6 +37,8 @@ _COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red")
 
 Find = Callable[[], Sequence[SessionRecord]]
 Pictures = Callable[[SessionRecord], Iterator[Snapshot]]
+FindTasks = Callable[[SessionRecord, TaskFilter], FoundTasks]
+End = Callable[[SessionRecord, str, str], None]  # ends a "task" or an "actor" by its id
 
 
 class Heads:
@@ -38,7 +46,7 @@ class Heads:
 
     def __init__(self, pictures: Pictures) -> None:
         self._pictures = pictures
-        self._newest: dict[str, Snapshot] = {}
+        self._newest: dict[str, tuple[SessionRecord, Snapshot]] = {}
         self._watched: set[str] = set()
         self._changed = threading.Event()
 
@@ -52,7 +60,7 @@ class Heads:
     def _follow(self, record: SessionRecord) -> None:
         try:
             for picture in self._pictures(record):
-                self._newest[record.session] = picture
+                self._newest[record.session] = record, picture
                 self._changed.set()
         except (ConnectionError, FileNotFoundError):
             pass  # the head ended, or had ended before it was asked
@@ -61,8 +69,13 @@ class Heads:
             self._watched.discard(record.session)
             self._changed.set()
 
-    def newest(self) -> list[Snapshot]:
-        return list(self._newest.values())
+    def newest(self) -> dict[str, tuple[SessionRecord, Snapshot]]:
+        """Each head with its newest picture, by session."""
+        return dict(self._newest)
+
+    def wake(self) -> None:
+        """Let `wait` come back now."""
+        self._changed.set()
 
     @property
     def watching(self) -> bool:
@@ -74,33 +87,102 @@ class Heads:
         self._changed.clear()
 
 
-def watch(find: Find, pictures: Pictures, interval_s: float, console: Console | None = None) -> bool:
-    """Show the page until Ctrl-C (True) or until the last head has ended (False)."""
+def watch(
+    find: Find,
+    pictures: Pictures,
+    interval_s: float,
+    console: Console | None = None,
+    *,
+    tasks: FindTasks = lambda record, wanted: FoundTasks(),
+    end: End = lambda record, kind, id: None,
+) -> bool:
+    """Show the page until the user leaves (True) or until the last head has ended (False)."""
     console = console or Console(highlight=False)
-    heads = Heads(pictures)
+    heads, view = Heads(pictures), TopView()
     heads.watch(find())
     heads.wait(5.0)
-    with Live(console=console, screen=console.is_terminal, auto_refresh=False) as live:
+    with (
+        TerminalKeys(heads.wake) as keys,
+        Live(console=console, screen=console.is_terminal, auto_refresh=False) as live,
+    ):
         try:
-            while heads.watching:
-                live.update(page(heads.newest(), time.time(), console.size), refresh=True)
+            while heads.watching and not view.over:
+                newest = heads.newest()
+                found = _found(newest, view.text, tasks)
+                shown = view if keys.can_read else None
+                drawn = page([picture for _, picture in newest.values()], time.time(), console.size, shown, found)
+                live.update(drawn, refresh=True)
                 heads.wait(interval_s)
+                for key in keys.take():
+                    wanted = view.press(key)
+                    if wanted is not None:
+                        view.said = _ended(wanted, heads.newest(), end)
                 heads.watch(find())
         except KeyboardInterrupt:
             return True
-    return False
+    return view.over
 
 
-def page(pictures: Sequence[Snapshot], now: float, size: ConsoleDimensions) -> Group:
-    """One screen of these heads: devices first, then what waits, then as many tasks as there is room for."""
+def _found(
+    newest: Mapping[str, tuple[SessionRecord, Snapshot]], text: str, tasks: FindTasks
+) -> dict[str, list[TaskRow]]:
+    """The tasks of each head that pass the filter, out of all that it knows; empty without a filter."""
+    found = {}
+    for session, (record, _) in newest.items() if text else ():
+        try:
+            found[session] = tasks(record, TaskFilter(text=text, limit=MOST_FOUND)).rows
+        except (ConnectionError, FileNotFoundError):
+            continue  # it has ended: the next page is without it
+    return found
+
+
+def _ended(wanted: Endable, newest: Mapping[str, tuple[SessionRecord, Snapshot]], end: End) -> str:
+    """End a task or an actor; what came of it."""
+    head = newest.get(wanted.session)
+    if head is None:
+        return "Its head has ended meanwhile."
+    try:
+        end(head[0], wanted.kind, wanted.id)
+    except (ConnectionError, FileNotFoundError, ValueError) as error:
+        return f"{wanted.words} goes on: {error}"
+    return f"{'Cancelled' if wanted.kind == 'task' else 'Ended'} {wanted.words}."
+
+
+def page(
+    pictures: Sequence[Snapshot],
+    now: float,
+    size: ConsoleDimensions,
+    view: TopView | None = None,
+    found: Mapping[str, list[TaskRow]] | None = None,
+) -> Group:
+    """What one screen shows of these heads: devices first, then what waits, then as many tasks as there is room for.
+
+    `view` is what the keys have asked for, None where no key can be read; `found` the tasks of each session that pass
+    its filter.
+    """
+    if view is not None and view.mode == "help":
+        return Group(*(Text(f"{key:10} {meaning}") for key, meaning in HELP), Text(), _line(view.footer(), "dim"))
     parts: list[RenderableType] = []
+    device_lines = max(3, size.height // 2 // max(1, len(pictures)))
     for picture in pictures:
-        picture.time = max(picture.time, now)  # so that ages grow between pictures
-        parts += _head(picture, size.width)
-    used = sum(2 + _lines(part) for part in parts)
+        picture.time = max(picture.time, now)  # ages grow between pictures
+        parts += _head(picture, size.width, device_lines, view.first_device if view is not None else 0)
+    footer = 0 if view is None else 1
+    used = sum(2 + _lines(part) for part in parts) + footer
     room = max(3, (size.height - used) // max(1, len(pictures)) - 2)
+    rows: list[Endable] = []
     for picture in pictures:
-        parts += [Text(), _tasks(picture, room)]
+        actors = _actors(picture, view)
+        tasks = _tasks_in_order(picture, view, (found or {}).get(picture.runtime.session))
+        tasks = tasks[: max(3, room - (len(actors) and len(actors) + 2))]
+        rows += [_endable_task(row, picture) for row in tasks] + [_endable_actor(row, picture) for row in actors]
+        chosen = view.chosen if view is not None else ""
+        parts += [Text(), _task_table(picture, tasks, chosen)]
+        if actors:
+            parts += [Text(), _actor_table(picture, actors, chosen)]
+    if view is not None:
+        view.rows = rows
+        parts += [_line(view.footer(), style="dim" if view.mode == "watch" else "bold")]
     return Group(*parts)
 
 
@@ -108,11 +190,11 @@ def _lines(part: RenderableType) -> int:
     return part.row_count if isinstance(part, Table) else 1
 
 
-def _head(picture: Snapshot, width: int) -> list[RenderableType]:
+def _head(picture: Snapshot, width: int, device_lines: int, first_device: int) -> list[RenderableType]:
     parts: list[RenderableType] = [
         _line(tables.first_line(picture), style="bold"),
         _line(f"{tables.headline(picture)}   {tables.resources(picture)}", style="dim"),
-        _devices(picture, width),
+        *_devices(picture, width, device_lines, first_device),
     ]
     parts += [
         _line(run_snapshot.one_line(run, picture.time))
@@ -137,10 +219,13 @@ def _waiting(row: TaskRow, number: int, now: float) -> str:
     return f"{many}{wording.plain(row.name)} waits{since}: {tables.why_words(row) or wording.demand(row.demand)}"
 
 
-def _devices(picture: Snapshot, width: int) -> RenderableType:
-    rows = [row for row in picture.devices if row.offered]
-    if not rows:
-        return Text(" ".join(["No accelerator.", *map(wording.plain, picture.found)]), style="dim")
+def _devices(picture: Snapshot, width: int, most: int, first: int) -> list[RenderableType]:
+    """A line for each device, as many as there is room for, and a line that counts the others."""
+    everything = [row for row in picture.devices if row.offered]
+    if not everything:
+        return [Text(" ".join(["No accelerator.", *map(wording.plain, picture.found)]), style="dim")]
+    first = min(first, max(0, len(everything) - most))
+    rows = everything[first : first + most]
     named = device_labels.labels(picture.devices)
     cells = [_device(row, named[row.node_id, row.resource, row.id], picture) for row in rows]
     measured = any(row.metrics is not None for row in rows)
@@ -152,7 +237,11 @@ def _devices(picture: Snapshot, width: int) -> RenderableType:
         table.add_column(_COLUMNS[place], no_wrap=True, overflow="ellipsis", ratio=1 if last else None)
     for row_cells in cells:
         table.add_row(*(row_cells[place] for place in shown))
-    return table
+    if len(rows) == len(everything):
+        return [table]
+    free = sum(not row.holders for row in everything[:first] + everything[first + most :])
+    others = f"{wording.count(len(everything) - len(rows), 'more device')}, {free} free (PgUp, PgDn)"
+    return [table, _line(others, style="dim")]
 
 
 def _device(row: DeviceRow, label: str, picture: Snapshot) -> list[RenderableType]:
@@ -187,13 +276,61 @@ def _place(row: TaskRow) -> int:
     return _ORDER.index(word) if word in _ORDER else len(_ORDER)
 
 
-def _tasks(picture: Snapshot, room: int) -> RenderableType:
-    """The running, failed, waiting and last ended tasks, as many as there is room for."""
-    rows = sorted(picture.tasks, key=lambda row: (_place(row), -(row.submitted_at or 0)))
-    shown = tables.tasks(picture, rows[:room])
+def _tasks_in_order(picture: Snapshot, view: TopView | None, found: list[TaskRow] | None) -> list[TaskRow]:
+    """The tasks that run, failed, wait, and ended last; or those that pass the filter, sorted as the user asked."""
+    rows = picture.tasks if found is None else found
+    by = view.sort if view is not None else "state"
+    if by == "newest":
+        return sorted(rows, key=lambda row: -(row.submitted_at or 0))
+    if by == "longest":
+        return sorted(rows, key=lambda row: -_seconds(row, picture.time))
+    if by == "name":
+        return sorted(rows, key=lambda row: (row.name, _place(row)))
+    return sorted(rows, key=lambda row: (_place(row), -(row.submitted_at or 0)))
+
+
+def _seconds(row: TaskRow, now: float) -> float:
+    """How long it has run, or ran; of one that has not begun, -1."""
+    return (row.finished_at or now) - row.started_at if row.started_at else -1.0
+
+
+def _actors(picture: Snapshot, view: TopView | None) -> list[ActorRow]:
+    """Living actors with the filter's text, those on devices first."""
+    text = view.text.lower() if view is not None else ""
+    alive = [row for row in picture.actors if row.state != "DEAD"]
+    passing = [row for row in alive if text in f"{row.class_name} {row.name} {row.actor_id} {row.cell}".lower()]
+    return sorted(passing, key=lambda row: not row.device_ids)[:ACTORS_SHOWN]
+
+
+def _endable_task(row: TaskRow, picture: Snapshot) -> Endable:
+    name = f"{wording.plain(row.name)} {wording.short_id(row.task_id)}"
+    return Endable(picture.runtime.session, "task", row.task_id, f"{name}{_of_notebook(row, picture)}")
+
+
+def _endable_actor(row: ActorRow, picture: Snapshot) -> Endable:
+    name = f"actor {wording.plain(row.class_name)} {row.actor_id[:12]}"
+    return Endable(picture.runtime.session, "actor", row.actor_id, f"{name}{_of_notebook(row, picture)}")
+
+
+def _of_notebook(row: TaskRow | ActorRow, picture: Snapshot) -> str:
+    """Whose it is, where several notebooks share the head."""
+    name = tables.owner(picture, row.job) if len(picture.jobs) > 1 else ""
+    return f" of {name}" if name else ""
+
+
+def _task_table(picture: Snapshot, rows: list[TaskRow], chosen: str) -> RenderableType:
+    return _table(tables.tasks(picture, rows), [row.task_id for row in rows], chosen)
+
+
+def _actor_table(picture: Snapshot, rows: list[ActorRow], chosen: str) -> RenderableType:
+    return _table(tables.actors(replace(picture, actors=rows)), [row.actor_id for row in rows], chosen)
+
+
+def _table(shown: tables.Table, ids: list[str], chosen: str) -> RenderableType:
     if not shown.rows:
         return Text(shown.empty, style="dim")
     table = Table(*shown.columns, box=None, pad_edge=False, header_style="dim")
-    for cells in shown.rows:
-        table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells))
+    for id, cells in zip(ids, shown.rows, strict=True):
+        style = "reverse" if id == chosen else ""
+        table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells), style=style)
     return table
