@@ -22,7 +22,7 @@ import msgspec
 
 from nbaccel import __version__
 from nbaccel.exceptions import RayError
-from nbaccel.views import tables, wording
+from nbaccel.views import run_snapshot, tables, wording
 from nbaccel.views.sessions import SessionRecord
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
@@ -348,7 +348,9 @@ def _status_parts(picture: Snapshot) -> list[str | tables.Table]:
     ]
     alerts = [f"attention: {wording.plain(alert.message)}" for alert in picture.alerts]
     head = [tables.first_line(picture), tables.headline(picture), tables.resources(picture)]
-    return [*(line for line in head if line), tables.devices(picture), *waiting, *alerts]
+    runs = run_snapshot.table(picture)
+    shown = [tables.devices(picture), *([runs] if runs.rows else [])]
+    return [*(line for line in head if line), *shown, *waiting, *alerts]
 
 
 def _wrapped(text: str) -> str:

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from nbaccel import cli
-from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.snapshot import PublishedRow, Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter, find
 from tests.census import Place
 
@@ -187,6 +187,15 @@ def test_status_shows_what_the_snapshot_says(machine: FakeMachine) -> None:
     assert done.exit_code == 0
     for part in ("head pid 4711", "GPU 0.5 of 2 free", "GPUActor (pid 52420, cell [3] line 14, 8 s)", "◌ infer"):
         assert part in done.output
+
+
+def test_status_has_a_row_for_each_training_run(machine: FakeMachine) -> None:
+    machine.add(11)
+    assert "Progress" not in machine.run("status").output
+    record = {"id": "r1", "name": "mnist", "path": "/runs/mnist", "state": "running", "started_at": 1.0, "reports": 3}
+    machine.picture.published = [PublishedRow("run", "run-1", record, 0.0)]
+    shown = machine.run("status").output
+    assert "Progress" in shown and "mnist" in shown and "3 reports" in shown
 
 
 def test_status_without_any_head_says_how_to_start_one(machine: FakeMachine) -> None:
