@@ -20,7 +20,7 @@ class Stat(NamedTuple):
     session: int
     start_ticks: int  # since boot: with the pid it names a process for good
     virtual_bytes: int
-    variables_end: int  # an address; 0 until the kernel has laid out the program's memory
+    code_end: int  # an address; 0 until the kernel has laid out the program's memory
 
     @property
     def has_ended(self) -> bool:
@@ -34,7 +34,7 @@ def stat(pid: int) -> Stat:
         fields = file.read().rpartition(")")[2].split()  # the name before it may contain spaces and parentheses
     if len(fields) < 49:
         raise ProcessLookupError(f"/proc/{pid}/stat is cut short: the process has just ended.")
-    return Stat(fields[0], *(int(fields[i]) for i in (1, 2, 3, 19, 20, 48)))
+    return Stat(fields[0], *(int(fields[i]) for i in (1, 2, 3, 19, 20, 24)))
 
 
 def environment(pid: int) -> list[bytes]:
@@ -44,15 +44,20 @@ def environment(pid: int) -> list[bytes]:
     laid out the new program's memory. This waits until that is done.
     """
     deadline = time.monotonic() + _PROGRAM_BEGINS_S
+    program = 0  # the address where its code ended at the last look: it names the program
     while True:
         with open(f"/proc/{pid}/environ", "rb") as file:
             content = file.read()
         if content or time.monotonic() > deadline:
             return content.split(b"\0")
         facts = stat(pid)
-        if not facts.virtual_bytes or facts.variables_end:
-            return []  # a kernel's thread, a zombie, or a program that was started without variables
-        time.sleep(0.001)
+        if not facts.virtual_bytes:
+            return []  # a kernel's thread, or a zombie
+        if program and facts.code_end == program:
+            return []  # the program stood before this reading and after it: it was started without variables
+        program = facts.code_end
+        if not program:
+            time.sleep(0.001)
 
 
 def name(pid: int, thread: int | None = None) -> str:
