@@ -2,7 +2,7 @@
 
 ```
   nbaccel/views/palette.json ──► nbaccel/notebook/cockpit/palette.js
-  nbaccel/notebook/cockpit/*.js ── in the order of imports, comments left out ──► nbaccel/notebook/static/cockpit.js
+  nbaccel/notebook/cockpit/*.js ── in the order of imports, squeezed ──► nbaccel/notebook/static/cockpit.js
 ```
 The output is committed, so that installing nbaccel needs no Node; `--check` (and a test) says when it is not what the
 sources make. The sources are one namespace once they are joined: a name that two files define at the top is refused.
@@ -16,6 +16,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from tools.squeezing import squeezed  # noqa: E402 - a script does not find the folder that it is in
+
 SOURCES = ROOT / "nbaccel" / "notebook" / "cockpit"
 JOINED = ROOT / "nbaccel" / "notebook" / "static" / "cockpit.js"
 PALETTE = ROOT / "nbaccel" / "views" / "palette.json"
@@ -26,11 +29,7 @@ HEADER = "// nbaccel's cockpit, joined from nbaccel/notebook/cockpit/ by tools/j
 
 _IMPORT = re.compile(r'^import .*?from "\./([\w.]+)";\n', re.MULTILINE)
 _TOP_NAME = re.compile(r"^(?:export )?(?:const|let|function|class) (\w+)", re.MULTILINE)
-_BLOCK_COMMENT = re.compile(r"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*\n", re.MULTILINE | re.DOTALL)
-_INLINE_TYPE = re.compile(r"/\*\* @\w+ (?:(?!\*/).)*\*/ ?")
-_LINE_COMMENT = re.compile(r"^[ \t]*//.*\n", re.MULTILINE)
-_INDENT = re.compile(r"^(?:  )+", re.MULTILINE)  # a tab instead of two spaces: less to send
-_TRAILING_COMMENT = re.compile(r"(?<=[;{]) // .*$", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?!default)(?:\{\};\n)?", re.MULTILINE)
 
 
 def palette() -> str:
@@ -69,12 +68,8 @@ def _in_order(folder: Path, name: str, done: list[str] | None = None) -> list[st
 
 
 def _stripped(text: str) -> str:
-    """Without imports, exports (but the entry's default) and comments, and with tabs for indentation."""
-    for pattern in (_IMPORT, _BLOCK_COMMENT, _LINE_COMMENT, _TRAILING_COMMENT, _INLINE_TYPE):
-        text = pattern.sub("", text)
-    text = re.sub(r"^export (?!default)(?:\{\};\n)?", "", text, flags=re.MULTILINE)
-    text = _INDENT.sub(lambda spaces: "\t" * (len(spaces[0]) // 2), text)
-    return re.sub(r"\n{2,}", "\n", text).lstrip("\n")
+    """Without imports, exports (but the entry's default), comments and spaces."""
+    return squeezed(_EXPORT.sub("", _IMPORT.sub("", text)))
 
 
 def main(arguments: list[str]) -> int:

@@ -5,26 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from nbaccel.views import palette
+from tools import join_cockpit as joining
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 SOURCES = ROOT / "nbaccel" / "notebook" / "cockpit"
-
-
-@pytest.fixture(scope="module")
-def joining() -> ModuleType:
-    spec = spec_from_file_location("join_cockpit", ROOT / "tools" / "join_cockpit.py")
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def run(*command: str) -> str:
@@ -34,25 +24,25 @@ def run(*command: str) -> str:
     return done.stdout
 
 
-def test_the_committed_file_is_what_the_sources_make(joining: ModuleType) -> None:
+def test_the_committed_file_is_what_the_sources_make() -> None:
     assert joining.JOINED.read_text() == joining.joined(), "run python tools/join_cockpit.py"
 
 
-def test_the_joined_file_is_small_and_asks_no_network(joining: ModuleType) -> None:
+def test_the_joined_file_is_small_and_asks_no_network() -> None:
     text = joining.JOINED.read_text()
     assert len(text.encode()) <= 90_000
     for word in ("https:", "fetch(", "WebSocket", "XMLHttpRequest", "innerHTML", "eval(", "import "):
         assert word not in text, word
 
 
-def test_two_files_may_not_define_the_same_name(joining: ModuleType, tmp_path: Path) -> None:
+def test_two_files_may_not_define_the_same_name(tmp_path: Path) -> None:
     (tmp_path / "one.js").write_text("export const size = 1;\n")
     (tmp_path / "widget.js").write_text('import { size } from "./one.js";\nconst size = 2;\n')
     with pytest.raises(ValueError, match=r"size is defined in one\.js and in widget\.js"):
         joining.joined(tmp_path)
 
 
-def test_every_source_is_part_of_it_and_small(joining: ModuleType) -> None:
+def test_every_source_is_part_of_it_and_small() -> None:
     used = set(joining._in_order(SOURCES, joining.ENTRY))
     assert {path.name for path in SOURCES.glob("*.js")} - used == {"types.js"}  # types alone: nothing to run
     for path in SOURCES.glob("*.js"):
@@ -68,7 +58,7 @@ def test_names_have_the_same_hue_and_ids_the_same_shade_in_both_languages() -> N
     assert said.strip().split(",") == [str(palette.number_of(each)) for each in texts]
 
 
-def test_the_palette_of_the_page_is_pythons(joining: ModuleType) -> None:
+def test_the_palette_of_the_page_is_pythons() -> None:
     assert joining.COLOURS.read_text() == joining.palette(), "run python tools/join_cockpit.py"
 
 
@@ -78,7 +68,7 @@ def test_the_view_model_passes_its_tests_in_node() -> None:
     assert "# fail 0" in run("node", "--test", "--test-reporter=tap")
 
 
-def test_the_joined_file_is_a_module_with_a_widget(joining: ModuleType, tmp_path: Path) -> None:
+def test_the_joined_file_is_a_module_with_a_widget(tmp_path: Path) -> None:
     if shutil.which("node") is None:
         pytest.skip("no node here; the committed file needs none")
     module = tmp_path / "cockpit.mjs"

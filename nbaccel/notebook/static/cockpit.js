@@ -1,1470 +1,1470 @@
 // nbaccel's cockpit, joined from nbaccel/notebook/cockpit/ by tools/join_cockpit.py. Change it there.
-const TASKS = '.scroll[aria-label="Tasks"]';
-function watchSight(root, state, redraw) {
-	const scrolled = (event) => {
-		const region = (event.target);
-		if (!region.matches?.(TASKS)) return;
-		state.scrolled = { ...state.scrolled, top: region.scrollTop, height: region.clientHeight };
-		redraw();
-	};
-	const moved = (event) => {
-		const over = event.type === "pointerover" && Boolean((event.target).closest?.(`${TASKS} tbody`));
-		if (over === Boolean(state.held)) return;
-		state.held = over ? state.order : null;
-		redraw();
-	};
-	root.addEventListener("scroll", scrolled, true);
-	root.addEventListener("pointerover", moved);
-	root.addEventListener("pointerleave", moved);
-	return () => {
-		root.removeEventListener("scroll", scrolled, true);
-		root.removeEventListener("pointerover", moved);
-		root.removeEventListener("pointerleave", moved);
-	};
+const TASKS='.scroll[aria-label="Tasks"]';
+function watchSight(root,state,redraw){
+const scrolled=(event)=>{
+const region=(event.target);
+if(!region.matches?.(TASKS))return;
+state.scrolled={...state.scrolled,top:region.scrollTop,height:region.clientHeight};
+redraw();
+};
+const moved=(event)=>{
+const over=event.type==="pointerover"&&Boolean((event.target).closest?.(`${TASKS} tbody`));
+if(over===Boolean(state.held))return;
+state.held=over?state.order:null;
+redraw();
+};
+root.addEventListener("scroll",scrolled,true);
+root.addEventListener("pointerover",moved);
+root.addEventListener("pointerleave",moved);
+return()=>{
+root.removeEventListener("scroll",scrolled,true);
+root.removeEventListener("pointerover",moved);
+root.removeEventListener("pointerleave",moved);
+};
 }
-function measure(root, state) {
-	const region = root.querySelector(TASKS);
-	const rows = region?.querySelectorAll("tr[data-task]");
-	if (!region || !rows?.length) return false;
-	const before = state.scrolled;
-	const first = (rows[0]).getBoundingClientRect();
-	const last = (rows[rows.length - 1]).getBoundingClientRect();
-	const row = (last.bottom - first.top) / rows.length;
-	const same = row < 8 || Math.abs(row - before.row) < 4;
-	state.scrolled = { top: region.scrollTop, height: Math.max(region.clientHeight, 100), row: same ? before.row : row };
-	return !same || Math.abs(state.scrolled.top - before.top) > 1;
+function measure(root,state){
+const region=root.querySelector(TASKS);
+const rows=region?.querySelectorAll("tr[data-task]");
+if(!region||!rows?.length)return false;
+const before=state.scrolled;
+const first=(rows[0]).getBoundingClientRect();
+const last=(rows[rows.length-1]).getBoundingClientRect();
+const row=(last.bottom-first.top)/rows.length;
+const same=row<8||Math.abs(row-before.row)<4;
+state.scrolled={top:region.scrollTop,height:Math.max(region.clientHeight,100),row:same?before.row:row};
+return!same||Math.abs(state.scrolled.top-before.top)>1;
 }
-const SIZES = ([
-	[2 ** 40, "TiB"],
-	[2 ** 30, "GiB"],
-	[2 ** 20, "MiB"],
-	[2 ** 10, "KiB"],
+const SIZES=([
+[2**40,"TiB"],
+[2**30,"GiB"],
+[2**20,"MiB"],
+[2**10,"KiB"]
 ]);
-const ENDED = new Set(["FINISHED", "FAILED", "CANCELLED"]);
-const RUNNING = new Set(["RUNNING", "RUNNING_IN_RAY_GET", "RUNNING_IN_RAY_WAIT", "SUBMITTED_TO_WORKER"]);
-function amount(quantity) {
-	return String(Math.round(quantity * 10000) / 10000);
+const ENDED=new Set(["FINISHED","FAILED","CANCELLED"]);
+const RUNNING=new Set(["RUNNING","RUNNING_IN_RAY_GET","RUNNING_IN_RAY_WAIT","SUBMITTED_TO_WORKER"]);
+function amount(quantity){
+return String(Math.round(quantity*10000)/10000);
 }
-function size(bytes) {
-	if (bytes == null) return "unknown";
-	for (const [unit, word] of SIZES) {
-		if (bytes >= unit) {
-			const value = bytes / unit;
-			return `${value >= 10 || Number.isInteger(value) ? Math.round(value) : value.toFixed(1)} ${word}`;
-		}
-	}
-	return `${bytes} B`;
+function size(bytes){
+if(bytes==null)return"unknown";
+for(const[unit,word]of SIZES){
+if(bytes>=unit){
+const value=bytes/unit;
+return`${value >= 10 || Number.isInteger(value) ? Math.round(value) : value.toFixed(1)} ${word}`;
 }
-function age(seconds) {
-	const whole = Math.max(0, Math.floor(seconds));
-	const two = (number) => String(number).padStart(2, "0");
-	if (whole < 60) return `${whole} s`;
-	if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
-	return `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
 }
-function duration(seconds) {
-	return seconds < 9.95 ? `${Math.max(0, seconds).toFixed(1)} s` : age(seconds);
+return`${bytes} B`;
 }
-function clock(time, now) {
-	const at = new Date(time * 1000);
-	const two = (number) => String(number).padStart(2, "0");
-	const [day, clockTime] = [`${two(at.getMonth() + 1)}-${two(at.getDate())}`, `${two(at.getHours())}:${two(at.getMinutes())}`];
-	return at.toDateString() === new Date(now * 1000).toDateString() ? `${clockTime}:${two(at.getSeconds())}` : `${day} ${clockTime}`;
+function age(seconds){
+const whole=Math.max(0,Math.floor(seconds));
+const two=(number)=>String(number).padStart(2,"0");
+if(whole<60)return`${whole} s`;
+if(whole<3600)return`${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
+return`${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
 }
-function plain(text) {
-	return (text ?? "").replace(
-		/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-		(char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-	);
+function duration(seconds){
+return seconds<9.95?`${Math.max(0, seconds).toFixed(1)} s`:age(seconds);
 }
-function count(number, noun) {
-	return number === 1 || noun.endsWith("s") ? `${number} ${noun}` : `${number} ${noun}s`;
+function clock(time,now){
+const at=new Date(time*1000);
+const two=(number)=>String(number).padStart(2,"0");
+const[day,clockTime]=[`${two(at.getMonth() + 1)}-${two(at.getDate())}`,`${two(at.getHours())}:${two(at.getMinutes())}`];
+return at.toDateString()===new Date(now*1000).toDateString()?`${clockTime}:${two(at.getSeconds())}`:`${day} ${clockTime}`;
 }
-function demandWords(demand) {
-	const parts = Object.entries(demand ?? {}).filter(([, quantity]) => quantity);
-	return parts.map(([name, quantity]) => `${amount(quantity)} ${plain(name)}`).join(", ") || "nothing";
+function plain(text){
+return(text??"").replace(
+/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+(char)=>`\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`
+);
 }
-function deviceWords(ids) {
-	return Object.entries(ids ?? {})
-		.filter(([, names]) => names.length)
-		.map(([name, names]) => `${plain(name)} ${names.map(plain).join(", ")}`)
-		.join("; ");
+function count(number,noun){
+return number===1||noun.endsWith("s")?`${number} ${noun}`:`${number} ${noun}s`;
 }
-function shortId(id) {
-	const numbered = id.length === 48 && id.startsWith("000000", 24);
-	if (numbered) return `${id.slice(0, 4)}-${parseInt(id.slice(30, 40), 16)}`;
-	return id.startsWith("f".repeat(16)) ? id.slice(16, 28) : id.slice(0, 12);
+function demandWords(demand){
+const parts=Object.entries(demand??{}).filter(([,quantity])=>quantity);
+return parts.map(([name,quantity])=>`${amount(quantity)} ${plain(name)}`).join(", ")||"nothing";
 }
-function stateWord(state) {
-	if (RUNNING.has(state)) return "running";
-	if (state.startsWith("PENDING")) return "waiting";
-	return state.toLowerCase().replaceAll("_", " ");
+function deviceWords(ids){
+return Object.entries(ids??{})
+.filter(([,names])=>names.length)
+.map(([name,names])=>`${plain(name)} ${names.map(plain).join(", ")}`)
+.join("; ");
 }
-function stateSign(word) {
-	return { running: "●", waiting: "◌", finished: "✓", failed: "✕", cancelled: "⊘", "ended with it": "–", alive: "●", dead: "✕" }[word] ?? "◌";
+function shortId(id){
+const numbered=id.length===48&&id.startsWith("000000",24);
+if(numbered)return`${id.slice(0, 4)}-${parseInt(id.slice(30, 40), 16)}`;
+return id.startsWith("f".repeat(16))?id.slice(16,28):id.slice(0,12);
 }
-function traceOf(snapshot, now) {
-	return (snapshot.tasks ?? []).flatMap((row) => eventsOf(row, now));
+function stateWord(state){
+if(RUNNING.has(state))return"running";
+if(state.startsWith("PENDING"))return"waiting";
+return state.toLowerCase().replaceAll("_"," ");
 }
-function eventsOf(row, now) {
-	const events = [];
-	const args = { task_id: row.task_id, cell: row.cell ?? "", state: row.state };
-	const event = (group, lane, from, to) => ({
-		cat: row.kind ?? "task", name: plain(row.name), ph: "X", pid: group, tid: lane, ts: from * 1e6, dur: Math.max(0, to - from) * 1e6, args,
-	});
-	if (row.submitted_at != null && row.finished_at == null && row.started_at == null) {
-		events.push(event("waiting", "waiting", row.submitted_at, now));
-	} else if (row.submitted_at != null && row.started_at != null) {
-		events.push(event("waiting", "waiting", row.submitted_at, row.started_at));
-	}
-	if (row.started_at == null) return events;
-	const end = row.finished_at ?? now;
-	if (row.pid) events.push(event("workers", `worker ${row.pid}`, row.started_at, end));
-	for (const [resource, ids] of Object.entries(row.device_ids ?? {})) {
-		for (const id of ids) events.push(event("devices", `${resource} ${id}`, row.started_at, end));
-	}
-	return events;
+function stateSign(word){
+return{running:"●",waiting:"◌",finished:"✓",failed:"✕",cancelled:"⊘","ended with it":"–",alive:"●",dead:"✕"}[word]??"◌";
 }
-const SVG = "http://www.w3.org/2000/svg";
-const DRAWN = Symbol("drawn");
-function h(tag, props = {}, ...children) {
-	const { key = "", ...rest } = props;
-	return { tag, key, props: rest, children: (children.flat().filter((each) => each || each === "")) };
+function traceOf(snapshot,now){
+return(snapshot.tasks??[]).flatMap((row)=>eventsOf(row,now));
 }
-function draw(parent, children) {
-	const old = ([...parent.childNodes]);
-	const keyed = new Map(old.filter((node) => keyOf(node)).map((node) => [keyOf(node), node]));
-	const plainOnes = old.filter((node) => !keyOf(node));
-	const kept = new Set();
-	let place = parent.firstChild;
-	for (const child of children) {
-		const node = matching(child, keyed, plainOnes) ?? created(child, parent);
-		kept.add(node);
-		update(node, child);
-		if (node === place) place = place.nextSibling;
-		else parent.insertBefore(node, place);
-	}
-	for (const node of old) if (!kept.has(node)) node.remove();
+function eventsOf(row,now){
+const events=[];
+const args={task_id:row.task_id,cell:row.cell??"",state:row.state};
+const event=(group,lane,from,to)=>({
+cat:row.kind??"task",name:plain(row.name),ph:"X",pid:group,tid:lane,ts:from*1e6,dur:Math.max(0,to-from)*1e6,args
+});
+if(row.submitted_at!=null&&row.finished_at==null&&row.started_at==null){
+events.push(event("waiting","waiting",row.submitted_at,now));
+}else if(row.submitted_at!=null&&row.started_at!=null){
+events.push(event("waiting","waiting",row.submitted_at,row.started_at));
 }
-function keyOf(node) {
-	return (node)[DRAWN]?.key ?? "";
+if(row.started_at==null)return events;
+const end=row.finished_at??now;
+if(row.pid)events.push(event("workers",`worker ${row.pid}`,row.started_at,end));
+for(const[resource,ids]of Object.entries(row.device_ids??{})){
+for(const id of ids)events.push(event("devices",`${resource} ${id}`,row.started_at,end));
 }
-function matching(child, keyed, others) {
-	const same = (node) =>
-		typeof child === "string" ? node.nodeType === 3 : (node)[DRAWN]?.tag === child.tag;
-	if (typeof child !== "string" && child.key) {
-		const node = keyed.get(child.key);
-		keyed.delete(child.key);
-		return node && same(node) ? node : undefined;
-	}
-	const index = others.findIndex(same);
-	return index < 0 ? undefined : others.splice(0, index + 1)[index];
+return events;
 }
-function created(child, parent) {
-	const page = parent.ownerDocument;
-	if (typeof child === "string") return page.createTextNode("");
-	const inSvg = child.tag === "svg" || parent.namespaceURI === SVG;
-	const element = inSvg ? page.createElementNS(SVG, child.tag) : page.createElement(child.tag);
-	(element)[DRAWN] = { tag: child.tag, key: child.key, props: {}, children: [] };
-	return element;
+const SVG="http://www.w3.org/2000/svg";
+const DRAWN=Symbol("drawn");
+function h(tag,props={},...children){
+const{key="",...rest}=props;
+return{tag,key,props:rest,children:(children.flat().filter((each)=>each||each===""))};
 }
-function update(node, child) {
-	if (typeof child === "string") {
-		if (node.nodeValue !== child) node.nodeValue = child;
-		return;
-	}
-	const element = (node);
-	const drawn = (element)[DRAWN];
-	if (drawn.shape === child) return;
-	const before = drawn.props;
-	for (const name of Object.keys(before)) if (!(name in child.props)) set(element, name, null);
-	for (const [name, value] of Object.entries(child.props)) if (before[name] !== value) set(element, name, value);
-	if ("value" in child.props && (element).value !== child.props.value) set(element, "value", child.props.value);
-	drawn.props = child.props;
-	drawn.shape = child;
-	if (child.children.length || element.firstChild) draw(element, child.children);
+function draw(parent,children){
+const old=([...parent.childNodes]);
+const keyed=new Map(old.filter((node)=>keyOf(node)).map((node)=>[keyOf(node),node]));
+const plainOnes=old.filter((node)=>!keyOf(node));
+const kept=new Set();
+let place=parent.firstChild;
+for(const child of children){
+const node=matching(child,keyed,plainOnes)??created(child,parent);
+kept.add(node);
+update(node,child);
+if(node===place)place=place.nextSibling;
+else parent.insertBefore(node,place);
 }
-function set(element, name, value) {
-	if (name === "value") (element).value = value ?? "";
-	else if (value == null || value === false) element.removeAttribute(name);
-	else if (name === "style") element.setAttribute("style", value);
-	else element.setAttribute(name, value === true ? "" : String(value));
+for(const node of old)if(!kept.has(node))node.remove();
 }
-function table(caption, columns, rows, more = {}) {
-	const heads = columns.map((column, index) => head(typeof column === "string" ? { name: column } : column, index, more.sort));
-	return h("div", { class: "scroll", key: caption, role: "region", "aria-label": caption, tabindex: "0" },
-		h("table", { "aria-rowcount": more.rows && more.rows + 1 }, h("caption", { class: "unseen" }, caption),
-			h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)));
+function keyOf(node){
+return(node)[DRAWN]?.key??"";
 }
-function head({ name, sort }, index, sorted) {
-	if (!sort) return h("th", { scope: "col", key: name || `c${index}` }, name || h("span", { class: "unseen" }, "Actions"));
-	const way = sorted?.column !== sort ? "none" : sorted.down ? "descending" : "ascending";
-	const arrow = { none: "", ascending: " ↑", descending: " ↓" }[way];
-	return h("th", { scope: "col", key: name, "aria-sort": way },
-		h("button", { type: "button", class: "sorts", "data-act": "sort", "data-column": sort }, name, h("span", { "aria-hidden": "true" }, arrow)));
+function matching(child,keyed,others){
+const same=(node)=>
+typeof child==="string"?node.nodeType===3:(node)[DRAWN]?.tag===child.tag;
+if(typeof child!=="string"&&child.key){
+const node=keyed.get(child.key);
+keyed.delete(child.key);
+return node&&same(node)?node:undefined;
 }
-function nameOf(name) {
-	return h("span", { class: "name cut", title: name }, name);
+const index=others.findIndex(same);
+return index<0?undefined:others.splice(0,index+1)[index];
 }
-function button(label, props) {
-	return h("button", { type: "button", ...props }, label);
+function created(child,parent){
+const page=parent.ownerDocument;
+if(typeof child==="string")return page.createTextNode("");
+const inSvg=child.tag==="svg"||parent.namespaceURI===SVG;
+const element=inSvg?page.createElementNS(SVG,child.tag):page.createElement(child.tag);
+(element)[DRAWN]={tag:child.tag,key:child.key,props:{},children:[]};
+return element;
 }
-const VERBS = { cancel: "Cancel", kill: "Kill" };
-function endButton(act, whom, label, state) {
-	const { id, name, owner } = whom;
-	const about = { "data-id": id, "data-name": name };
-	if (state.asked.has(id)) return button("asked…", { ...about, "aria-label": `${VERBS[act]} ${name} ${label}`, disabled: true });
-	if (!owner) return button(VERBS[act], { ...about, "data-act": act, "aria-label": `${VERBS[act]} ${name} ${label}` });
-	if (state.doubted !== id) {
-		return button(`${VERBS[act]}…`, { ...about, "data-act": "doubt", "data-owner": owner, "aria-label": `${VERBS[act]} ${name} ${label} of ${owner}` });
-	}
-	return h("span", { class: "ask nowrap" },
-		button("Keep", { ...about, "data-act": "keep", "aria-label": `Keep ${name} of ${owner}` }), " ",
-		button(`${VERBS[act]} it`, { ...about, "data-act": act, class: "urgent", "aria-label": `${VERBS[act]} ${name} of ${owner} all the same` }));
+function update(node,child){
+if(typeof child==="string"){
+if(node.nodeValue!==child)node.nodeValue=child;
+return;
 }
-function chip(text) {
-	return h("span", { class: "chip" }, text);
+const element=(node);
+const drawn=(element)[DRAWN];
+if(drawn.shape===child)return;
+const before=drawn.props;
+for(const name of Object.keys(before))if(!(name in child.props))set(element,name,null);
+for(const[name,value]of Object.entries(child.props))if(before[name]!==value)set(element,name,value);
+if("value"in child.props&&(element).value!==child.props.value)set(element,"value",child.props.value);
+drawn.props=child.props;
+drawn.shape=child;
+if(child.children.length||element.firstChild)draw(element,child.children);
 }
-function empty(text, code) {
-	return h("p", { class: "quiet empty", key: "empty" }, text, code && " ", code && h("code", {}, code));
+function set(element,name,value){
+if(name==="value")(element).value=value??"";
+else if(value==null||value===false)element.removeAttribute(name);
+else if(name==="style")element.setAttribute("style",value);
+else element.setAttribute(name,value===true?"":String(value));
 }
-function stateCell(sign, word, colour) {
-	const own = colour != null && (word === "running" || word === "alive") ? ` ink c${colour}` : "";
-	return h("td", { class: `nowrap state ${word}` }, h("span", { class: `sign${own}`, "aria-hidden": "true" }, sign), ` ${word}`);
+function table(caption,columns,rows,more={}){
+const heads=columns.map((column,index)=>head(typeof column==="string"?{name:column}:column,index,more.sort));
+return h("div",{class:"scroll",key:caption,role:"region","aria-label":caption,tabindex:"0"},
+h("table",{"aria-rowcount":more.rows&&more.rows+1},h("caption",{class:"unseen"},caption),
+h("thead",{},h("tr",{},heads)),h("tbody",{},rows)));
 }
-function cell(content, kind) {
-	return h("td", kind ? { class: kind } : {}, content);
+function head({name,sort},index,sorted){
+if(!sort)return h("th",{scope:"col",key:name||`c${index}`},name||h("span",{class:"unseen"},"Actions"));
+const way=sorted?.column!==sort?"none":sorted.down?"descending":"ascending";
+const arrow={none:"",ascending:" ↑",descending:" ↓"}[way];
+return h("th",{scope:"col",key:name,"aria-sort":way},
+h("button",{type:"button",class:"sorts","data-act":"sort","data-column":sort},name,h("span",{"aria-hidden":"true"},arrow)));
 }
-const PALETTE = {
-	hues: [
-		["#2f96e3", "#288dd6", "#1a83cc"],
-		["#da7360", "#ce6b59", "#c46250"],
-		["#05948b", "#008a82", "#269d94"],
-		["#af80c0", "#a578b5", "#9b6fac"],
-		["#899500", "#808c00", "#778200"],
-		["#7672c9", "#6e6abd", "#7f7cd1"],
-		["#317f40", "#3d884a", "#479153"],
-		["#9d5599", "#a35b9f", "#a962a4"],
-	],
-	failure: "#ec1c24",
-	attention: "#c77700",
-	waiting: "#808080",
-	grounds: ["#ffffff", "#212121"],
+function nameOf(name){
+return h("span",{class:"name cut",title:name},name);
+}
+function button(label,props){
+return h("button",{type:"button",...props},label);
+}
+const VERBS={cancel:"Cancel",kill:"Kill"};
+function endButton(act,whom,label,state){
+const{id,name,owner}=whom;
+const about={"data-id":id,"data-name":name};
+if(state.asked.has(id))return button("asked…",{...about,"aria-label":`${VERBS[act]} ${name} ${label}`,disabled:true});
+if(!owner)return button(VERBS[act],{...about,"data-act":act,"aria-label":`${VERBS[act]} ${name} ${label}`});
+if(state.doubted!==id){
+return button(`${VERBS[act]}…`,{...about,"data-act":"doubt","data-owner":owner,"aria-label":`${VERBS[act]} ${name} ${label} of ${owner}`});
+}
+return h("span",{class:"ask nowrap"},
+button("Keep",{...about,"data-act":"keep","aria-label":`Keep ${name} of ${owner}`})," ",
+button(`${VERBS[act]} it`,{...about,"data-act":act,class:"urgent","aria-label":`${VERBS[act]} ${name} of ${owner} all the same`}));
+}
+function chip(text){
+return h("span",{class:"chip"},text);
+}
+function empty(text,code){
+return h("p",{class:"quiet empty",key:"empty"},text,code&&" ",code&&h("code",{},code));
+}
+function stateCell(sign,word,colour){
+const own=colour!=null&&(word==="running"||word==="alive")?` ink c${colour}`:"";
+return h("td",{class:`nowrap state ${word}`},h("span",{class:`sign${own}`,"aria-hidden":"true"},sign),` ${word}`);
+}
+function cell(content,kind){
+return h("td",kind?{class:kind}:{},content);
+}
+const PALETTE={
+hues:[
+["#2f96e3","#288dd6","#1a83cc"],
+["#da7360","#ce6b59","#c46250"],
+["#05948b","#008a82","#269d94"],
+["#af80c0","#a578b5","#9b6fac"],
+["#899500","#808c00","#778200"],
+["#7672c9","#6e6abd","#7f7cd1"],
+["#317f40","#3d884a","#479153"],
+["#9d5599","#a35b9f","#a962a4"]
+],
+failure:"#ec1c24",
+attention:"#c77700",
+waiting:"#808080",
+grounds:["#ffffff","#212121"]
 };
-const HUES = PALETTE.hues.length;
-const SHADES = PALETTE.hues[0].length;
-function numberOf(text) {
-	let hash = 2166136261;
-	for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
-	return (hash ^ (hash >>> 15)) >>> 0;
-}
-function colourOf(snapshot, subject, id) {
-	const hue = snapshot.hues?.[subject] ?? numberOf(subject) % HUES;
-	return hue * SHADES + (id ? numberOf(id) % SHADES : 0);
-}
-function subjectOf(row) {
-	const whole = row.function || row.name;
-	return (row.kind ?? "task") === "task" ? whole : whole.split(".", 1)[0];
-}
-function colourRules(scope) {
-	return PALETTE.hues.flat().map((colour, number) => `${scope} .c${number}{background:${colour};fill:${colour};--c:${colour}}`).join("\n");
-}
-const LONG_ID = 20;
-function deviceLabels(rows) {
-	const kind = (row) => `${row.node_id ?? ""}/${row.resource}`;
-	const taken = new Set(rows.filter((row) => !row.parent).map((row) => `${kind(row)}/${row.id}`));
-	const cards = new Map();
-	const labels = new Map();
-	for (const row of rows) {
-		if (!row.parent) {
-			labels.set(row, `${plain(row.resource)} ${short(row.id)}`);
-			continue;
-		}
-		const key = `${kind(row)}/${row.parent}`;
-		const card = cards.get(key) ?? { number: firstFree(kind(row), taken), instances: 0 };
-		cards.set(key, card);
-		const profile = row.profile ? ` (${plain(row.profile)})` : "";
-		labels.set(row, `${plain(row.resource)} ${card.number} · MIG ${card.instances++}${profile}`);
-	}
-	return labels;
-}
-function firstFree(kind, taken) {
-	let number = 0;
-	while (taken.has(`${kind}/${number}`)) number += 1;
-	taken.add(`${kind}/${number}`);
-	return number;
-}
-function short(id) {
-	return plain(id).length > LONG_ID ? `${plain(id).slice(0, 12)}…` : plain(id);
-}
-function ownerOf(snapshot, row) {
-	if (!row.job || row.job === snapshot.runtime.job || !snapshot.jobs?.length) return "";
-	return plain(snapshot.jobs.find((job) => job.number === row.job)?.name ?? `job ${row.job}`);
-}
-function cellWords(snapshot, row) {
-	return [ownerOf(snapshot, row), plain(row.cell)].filter(Boolean).join(" ");
-}
-function depthOf(rows, start, end, now) {
-	const changes = new Map();
-	const change = (at, by) => changes.set(at, (changes.get(at) ?? 0) + by);
-	for (const row of rows) {
-		const from = row.submitted_at;
-		const until = row.started_at ?? row.finished_at ?? now;
-		if (from == null || until < start || from > end || until - from < 0.01) continue;
-		change(Math.max(0, from - start), 1);
-		change(Math.min(end, until) - start, -1);
-	}
-	let waiting = 0;
-	let most = 0;
-	const steps = [...changes].sort((a, b) => a[0] - b[0]).map(([at, by]) => {
-		waiting += by;
-		most = Math.max(most, waiting);
-		return { at, waiting };
-	});
-	return { steps, most };
-}
-const LAST_MINUTE = 60;
-const WHOLE_RUN = 0;
-const PIXELS = 900;
-const MOST_TRACKS = 6;
-function timelineOf(snapshot, window, now, range = null) {
-	const tasks = (snapshot.tasks ?? []).filter((row) => row.submitted_at != null || row.started_at != null);
-	const rows = [...tasks, ...holdingActors(snapshot)].map((row) => ({ ...row, cell: [plain(row.cell), ownerOf(snapshot, row)].filter(Boolean).join(" of ") }));
-	const first = rows.reduce((least, row) => Math.min(least, row.submitted_at ?? row.started_at ?? now), now - 1);
-	const start = range?.from ?? (window === WHOLE_RUN ? first : now - window);
-	const end = range?.to ?? now;
-	const lanes = lanesOf(snapshot, rows).map(({ key, label, rows }) => {
-		const coloured = rows.map((row) => ({ ...row, colour: colourOf(snapshot, subjectOf(row), row.actor_id || row.task_id) }));
-		return lane(key, label, coloured, { from: start, to: end }, now);
-	});
-	const shown = lanes.reduce((sum, each) => sum + each.bars.reduce((all, bar) => all + bar.number, 0), 0);
-	const words = `${count(shown, "task run")} on ${count(lanes.length, "lane")} in ${age(end - start)}`;
-	return { start, seconds: end - start, lanes, ticks: ticksOf(start, end, now), depth: depthOf(tasks, start, end, now), words };
-}
-function holdingActors(snapshot) {
-	return (snapshot.actors ?? [])
-		.filter((row) => row.state === "ALIVE" && row.since != null && Object.keys(row.device_ids ?? {}).length)
-		.map((row) => ({
-			task_id: row.actor_id, actor_id: row.actor_id, name: row.class_name, state: "ALIVE", started_at: row.since, device_ids: row.device_ids, cell: row.cell, job: row.job,
-		}));
-}
-function lanesOf(snapshot, rows) {
-	const devices = (snapshot.devices ?? []).filter((row) => row.offered !== false);
-	const labels = deviceLabels(snapshot.devices ?? []);
-	const several = new Set(devices.map((row) => row.node_id)).size > 1;
-	const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
-	const lanes = devices.map((device) => ({
-		key: `${device.node_id ?? ""}/${device.resource}/${device.id}`,
-		label: (several ? `${names.get(device.node_id ?? "") ?? ""} ` : "") + labels.get(device),
-		rows: rows.filter(
-			(row) =>
-				row.kind !== "actor creation" && // its actor's own row says it
-				(row.device_ids?.[device.resource] ?? []).includes(device.id) &&
-				(!several || !row.node_id || row.node_id === device.node_id),
-		),
-	}));
-	const rest = rows.filter((row) => !Object.values(row.device_ids ?? {}).some((ids) => ids.length));
-	const ran = rest.filter((row) => row.started_at != null);
-	if (ran.length) lanes.push({ key: "cpu", label: "CPU", rows: ran });
-	return lanes;
-}
-function lane(key, label, rows, range, now) {
-	const ordered = rows
-		.filter((row) => row.started_at != null && row.started_at < range.to && (row.finished_at ?? now) >= range.from)
-		.sort((a, b) => (a.started_at ?? 0) - (b.started_at ?? 0));
-	const ends = [];
-	const bars = merged(ordered.map((row) => barOf(row, trackFor(row, ends, now), range, now)), (range.to - range.from) / PIXELS);
-	return { key, label, tracks: Math.max(1, Math.min(ends.length, MOST_TRACKS)), bars };
-}
-function trackFor(row, ends, now) {
-	const from = row.started_at ?? now;
-	let track = ends.findIndex((end) => end <= from + 1e-6);
-	if (track < 0) track = ends.length < MOST_TRACKS ? ends.length : MOST_TRACKS - 1;
-	ends[track] = Math.max(ends[track] ?? 0, row.finished_at ?? now);
-	return track;
-}
-function barOf(row, track, range, now) {
-	const state = stateWord(row.state);
-	const [from, until] = [row.started_at ?? now, row.finished_at ?? now];
-	const waited = from - (row.submitted_at ?? from);
-	const took = row.finished_at == null ? age(until - from) : duration(until - from);
-	const words = [plain(row.name), state, took, row.cell && `cell ${row.cell}`, waited >= 1 && `waited ${age(waited)} before`].filter(Boolean).join(", ");
-	return {
-		key: row.task_id, track, number: 1, colour: row.colour, state, name: plain(row.name), words,
-		from: Math.max(0, from - range.from), to: Math.min(range.to, until) - range.from,
-	};
-}
-function merged(bars, pixel) {
-	const kept = [];
-	const last = new Map();
-	for (const bar of bars) {
-		const before = last.get(bar.track);
-		const alike = before?.name === bar.name && before.state === bar.state && bar.to - bar.from < pixel && before.narrow && bar.from - before.to < pixel;
-		const crowded = before && bar.track === MOST_TRACKS - 1 && bar.from < before.to - 1e-6;
-		if (alike || crowded) {
-			before.number += 1;
-			before.to = Math.max(before.to, bar.to);
-			before.words = crowded ? `${before.number} runs side by side, the first of ${before.name}` : `${before.number} × ${bar.name}, ${bar.state}`;
-			continue;
-		}
-		last.set(bar.track, Object.assign(bar, { narrow: bar.to - bar.from < pixel }));
-		kept.push(bar);
-	}
-	return kept;
-}
-function ticksOf(start, end, now) {
-	const steps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400];
-	const step = steps.find((each) => (end - start) / each <= 6) ?? 86400;
-	const ticks = [];
-	for (let ago = Math.ceil((now - end) / step - 1e-6) * step; ago <= now - start + 1e-6; ago += step) {
-		const label = ago < step / 2 ? "now" : `−${step < 1 ? duration(ago) : age(ago + 1e-6).replace(/ 00 (s|min)$/, "")}`;
-		ticks.push({ at: now - ago - start, label });
-	}
-	return ticks;
-}
-const WIDTH = 1000;
-const LABELS = 110;
-const LANES = WIDTH - LABELS - 10;
-const TRACK = 20;
-const GAP = 8;
-const DEPTH = 28;
-function drawTimeline(picture, state) {
-	const timeline = picture.timeline;
-	if (!timeline) return [];
-	const choice = (window, label) =>
-		button(label, { "data-act": "window", "data-window": window, "aria-pressed": String(!state.range && state.window === window) });
-	const zoom = (sign, by, label) =>
-		button(sign, { "data-act": "zoom", "data-by": by, "aria-label": label, title: label });
-	const tools = h("div", { class: "filters", key: "tools", role: "group", "aria-label": "Timeline" },
-		choice(LAST_MINUTE, "Last minute"), choice(WHOLE_RUN, "Whole run"), zoom("+", 0.5, "Zoom in"), zoom("−", 2, "Zoom out"),
-		state.range && button("Follow", { "data-act": "follow", title: "Show what happens now" }),
-		button("Save as Chrome trace", { "data-act": "trace" }));
-	const ran = timeline.lanes.some((lane) => lane.bars.length) || timeline.depth.most > 0;
-	const hint = h("p", { class: "quiet small", key: "hint" }, "Drag to look closer, Ctrl and the wheel or + and − to zoom, arrow keys to move, 0 for all.");
-	return ran || state.range ? [tools, lanes(timeline), hint] : [empty("No task has run yet. A remote function that is called makes one:", "f.remote()")];
-}
-function lanes(timeline) {
-	const scale = LANES / timeline.seconds;
-	const x = (seconds) => round(LABELS + seconds * scale);
-	let top = 4;
-	const drawn = timeline.lanes.map((lane) => {
-		const y = top;
-		const height = lane.tracks * TRACK;
-		top += height + GAP;
-		return h("g", { key: lane.key },
-			laneLabel(lane.label, y + height / 2),
-			h("line", { x1: LABELS, x2: WIDTH - 10, y1: y + height + GAP / 2, y2: y + height + GAP / 2, class: "rule" }),
-			lane.bars.map((bar) => barShape(bar, x, y)));
-	});
-	if (timeline.depth.most > 0) {
-		drawn.push(strip(timeline, x, top));
-		top += DEPTH + GAP;
-	}
-	const ticks = timeline.ticks.map((tick) => h("g", { key: tick.label },
-		h("line", { x1: x(tick.at), x2: x(tick.at), y1: 0, y2: top, class: "tick" }),
-		h("text", { x: x(tick.at), y: top + 12, class: "tick-label", "text-anchor": tick.label === "now" ? "end" : "middle" }, tick.label)));
-	return h("div", { class: "scroll", key: "lanes", tabindex: "0", role: "region", "aria-label": "Timeline" },
-		h("svg", { viewBox: `0 0 ${WIDTH} ${top + 18}`, role: "img", "aria-label": timeline.words, class: "timeline" }, ticks, drawn));
-}
-function laneLabel(label, y) {
-	const short = label.length > 16 ? `${label.slice(0, 15)}…` : label;
-	return h("text", { x: LABELS - 10, y, class: "lane", "text-anchor": "end", "dominant-baseline": "central" }, short, short !== label && h("title", {}, label));
-}
-function strip({ depth, seconds }, x, top) {
-	const y = (waiting) => round(top + DEPTH - (waiting / depth.most) * (DEPTH - 4));
-	const steps = depth.steps.map(({ at, waiting }) => `H${x(at)}V${y(waiting)}`).join("");
-	const words = `at most ${depth.most} waited`;
-	return h("g", { key: "depth" },
-		laneLabel("waiting", top + DEPTH / 2),
-		h("path", { class: "depth", d: `M${x(0)} ${y(0)}${steps}H${x(seconds)}V${y(0)}Z` }, h("title", {}, words)),
-		h("text", { x: LABELS + 4, y: top + 11, class: "tick-label" }, words));
-}
-function barShape(bar, x, y) {
-	const left = x(bar.from);
-	const width = Math.max(1.5, round(x(bar.to) - left));
-	const top = y + bar.track * TRACK;
-	const rect = h("rect", { x: left, y: top + 1, width, height: TRACK - 2, rx: 2, class: `run c${bar.colour} ${bar.state}` }, h("title", {}, bar.words));
-	const name = bar.state === "failed" ? `✕ ${bar.name}` : bar.name;
-	const fits = width > 8 * name.length + 8;
-	return h("g", { key: bar.key }, rect, fits && h("text", { x: left + 6, y: top + TRACK / 2, class: "bar-name", "dominant-baseline": "central" }, name));
-}
-function round(value) {
-	return Math.round(value * 10) / 10;
-}
-const LEAST_S = 0.05;
-const LEAST_DRAG_PX = 6;
-function zoomed({ from, to }, by, place = 0.5) {
-	const length = Math.max(LEAST_S, (to - from) * by);
-	const at = from + (to - from) * place;
-	return { from: at - length * place, to: at + length * (1 - place) };
-}
-function moved({ from, to }, share) {
-	const by = (to - from) * share;
-	return { from: from + by, to: to + by };
-}
-function keyed(key, range) {
-	if (key === "+" || key === "=") return { range: zoomed(range, 0.5) };
-	if (key === "-") return { range: zoomed(range, 2) };
-	if (key === "ArrowLeft") return { range: moved(range, -0.2) };
-	if (key === "ArrowRight") return { range: moved(range, 0.2) };
-	return key === "0" || key === "Home" ? { range: null } : null;
-}
-function watchZoom(root, state, shown, redraw) {
-	let began = null;
-	const svgOf = (event) => (event.target).closest?.("svg.timeline");
-	const placeOf = (svg, x) => {
-		const box = svg.getBoundingClientRect();
-		return Math.min(1, Math.max(0, (((x - box.left) / box.width) * WIDTH - LABELS) / LANES));
-	};
-	const wheel = (event) => {
-		const svg = svgOf(event);
-		if (!svg || !(event.ctrlKey || event.metaKey)) return;
-		event.preventDefault();
-		state.range = zoomed(shown(), event.deltaY > 0 ? 1.25 : 0.8, placeOf(svg, event.clientX));
-		redraw();
-	};
-	const pressed = (event) => {
-		const svg = svgOf(event);
-		began = svg && event.button === 0 ? { x: event.clientX, place: placeOf(svg, event.clientX) } : null;
-	};
-	const released = (event) => {
-		const svg = root.querySelector("svg.timeline");
-		if (!began || !svg || Math.abs(event.clientX - began.x) < LEAST_DRAG_PX) return void (began = null);
-		const [left, right] = [began.place, placeOf(svg, event.clientX)].sort((a, b) => a - b);
-		const { from, to } = shown();
-		const range = { from: from + (to - from) * left, to: from + (to - from) * right };
-		if (range.to - range.from >= LEAST_S) state.range = range;
-		began = null;
-		redraw();
-	};
-	const key = (event) => {
-		const onLanes = (event.target).matches?.('.scroll[aria-label="Timeline"]');
-		const done = onLanes && !event.ctrlKey && !event.metaKey ? keyed(event.key, shown()) : null;
-		if (!done) return;
-		state.range = done.range;
-		event.preventDefault();
-		redraw();
-	};
-	root.addEventListener("wheel", wheel, { passive: false });
-	root.addEventListener("pointerdown", pressed);
-	root.addEventListener("pointerup", released);
-	const end = () => {
-		root.removeEventListener("wheel", wheel);
-		root.removeEventListener("pointerdown", pressed);
-		root.removeEventListener("pointerup", released);
-	};
-	return { key, end };
-}
-const TAKEN_WITHIN_MS = 1500;
-const SAY_EVERY_MS = 5000;
-function actions(root, source, state, view) {
-	const waitingFor = new Map();
-	const say = speaker(state, view);
-	const order = (message, name) => {
-		state.doubted = "";
-		source.send(message);
-		state.asked.add(message.id);
-		clearTimeout(waitingFor.get(message.id));
-		waitingFor.set(message.id, setTimeout(() => {
-			say(`The kernel is busy and takes messages only between cells: ${name} is told when the running cell ends. To end the cell itself, use Stop.`);
-		}, TAKEN_WITHIN_MS));
-		view.redraw();
-	};
-	const acts = {
-		cancel: (data) => order({ say: "cancel", id: data.id }, `${data.name}`),
-		kill: (data) => order({ say: "kill", id: data.id }, `${data.name}`),
-		doubt(data) {
-			state.doubted = data.id ?? "";
-			say(`${data.name} belongs to ${data.owner}, not to this notebook.`);
-		},
-		sure: (data) => void (state.doubted = data.id ?? ""),
-		"cancel-many": (data) => order({ say: "cancel-many", id: data.id, function: data.function,
-			filter: { state: data.state, cell: data.cell, text: data.text } }, `${data.name}`),
-		keep() {
-			state.doubted = "";
-			say("");
-		},
-		logs(data) {
-			state.log = { id: data.id ?? "", name: data.name ?? "", text: "…" };
-			source.send({ say: "logs", id: data.id });
-		},
-		"close-log": () => void (state.log = null),
-		details: () => void (state.details = !state.details),
-		tab(data) {
-			state.tab = data.tab ?? "devices";
-			view.find();
-		},
-		window(data) {
-			state.window = Number(data.window);
-			state.range = null;
-		},
-		zoom: (data) => void (state.range = zoomed(state.shown, Number(data.by))),
-		follow: () => void (state.range = null),
-		"ask-more"() {
-			state.wide = true;
-			view.more();
-			view.find();
-		},
-		count(data) {
-			state.details = true;
-			state.tab = "tasks";
-			state.filter = { state: data.state === "ended with it" ? "" : (data.state ?? ""), cell: "", text: data.text ?? "" };
-			view.find();
-		},
-		sort(data) {
-			const column = data.column ?? "";
-			state.sort = { column, down: state.sort.column === column && !state.sort.down };
-			state.held = null;
-		},
-		group: (data) => void (state.open.delete(data.function ?? "") || state.open.add(data.function ?? "")),
-		tile: (data) => void (state.device = state.device === data.device ? "" : (data.device ?? "")),
-		trace: () => save(root.ownerDocument, JSON.stringify(traceOf(source.snapshot() ?? { runtime: { engine: "", version: "" } }, view.now()))),
-	};
-	const clicked = (event) => {
-		const target = ((event.target).closest?.("[data-act]"));
-		if (!target || target.hasAttribute("disabled")) return;
-		const act = target.dataset.act ?? "";
-		const isSecond = (event).detail > 1;
-		if (!isSecond || (!act.startsWith("cancel") && act !== "kill")) acts[act]?.(target.dataset);
-		view.redraw();
-	};
-	const typed = (event) => {
-		const field = (event.target);
-		const name = (field.dataset?.filter);
-		if (!name) return;
-		state.filter = { ...state.filter, [name]: field.value };
-		view.find();
-		view.redraw();
-	};
-	const zoom = watchZoom(root, state, () => state.shown, view.redraw);
-	const key = (event) => {
-		if (!root.contains((event.target))) return;
-		zoom.key(event);
-		pressed(event, root, acts, view);
-	};
-	const heard = source.listen((message) => {
-		if (message.say === "taken") {
-			clearTimeout(waitingFor.get(message.id));
-			waitingFor.delete(message.id);
-			say(message.words ?? "");
-		} else if (message.say === "found" && message.id === state.id) {
-			state.found = message.found;
-		} else if (message.say === "log" && state.log && state.log.id === message.id) {
-			state.log.text = String(message.text);
-		}
-		view.redraw();
-	});
-	const ends = [watchSight(root, state, view.redraw), zoom.end];
-	root.addEventListener("click", clicked);
-	root.addEventListener("input", typed);
-	const page = root.ownerDocument.defaultView;
-	page?.addEventListener("keydown", key, true);
-	return () => {
-		heard();
-		for (const end of ends) end();
-		for (const timer of waitingFor.values()) clearTimeout(timer);
-		root.removeEventListener("click", clicked);
-		root.removeEventListener("input", typed);
-		page?.removeEventListener("keydown", key, true);
-	};
-}
-function pressed(event, root, acts, view) {
-	const target = (event.target);
-	if (event.key === "Escape" && root.querySelector('[data-act="keep"]')) acts.keep({});
-	else if (event.key === "Escape" && root.querySelector(".log")) acts["close-log"]({});
-	else if (target.getAttribute("role") === "tab") {
-		const tabs = ([...root.querySelectorAll('[role="tab"]')]);
-		const at = tabs.indexOf(target);
-		const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
-		if (next !== undefined) {
-			const tab = tabs[(next + tabs.length) % tabs.length];
-			acts.tab(tab.dataset);
-			tab.focus();
-			event.preventDefault();
-		}
-	}
-	if (event.key !== "Tab") event.stopPropagation();
-	view.redraw();
-}
-function speaker(state, view) {
-	let last = 0;
-	let later;
-	return (words) => {
-		clearTimeout(later);
-		const wait = Math.max(0, last + SAY_EVERY_MS - Date.now());
-		later = setTimeout(() => {
-			last = Date.now();
-			state.said = words;
-			view.redraw();
-		}, state.said ? wait : 0);
-	};
-}
-function save(page, text) {
-	const link = page.createElement("a");
-	link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-	link.download = "nbaccel-trace.json";
-	link.click();
-	setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
-function kernelClock(wall = () => Date.now() / 1000) {
-	let ahead = 0;
-	return {
-		heard(time) {
-			ahead = Math.max(ahead, time - wall());
-		},
-		now: () => wall() + ahead,
-	};
-}
-const FIND_EVERY_MS = 1000;
-const FIND_RUNS_EVERY_MS = 5000;
-const FOUND_AT_FIRST = 200;
-const MOST_FOUND = 1000;
-function findKey({ filter, wide, tab }) {
-	if (tab === "timeline") return "timeline";
-	return filter.state || filter.cell || filter.text.trim() ? JSON.stringify([filter, wide]) : "";
-}
-function foundNow(state) {
-	const key = findKey(state);
-	return key && state.found?.key === key ? state.found : null;
-}
-function finder(source, state) {
-	let last = 0;
-	let asked = "";
-	let later;
-	const ask = () => {
-		clearTimeout(later);
-		later = undefined;
-		const key = state.details && (state.tab === "tasks" || state.tab === "timeline") ? findKey(state) : "";
-		if (!key) return;
-		last = Date.now();
-		asked = key;
-		const whole = key === "timeline";
-		const filter = whole ? { state: "", cell: "", text: "" } : state.filter;
-		source.send({ say: "find", id: state.id, key, filter, limit: whole || state.wide ? MOST_FOUND : FOUND_AT_FIRST });
-	};
-	const find = () => {
-		if (findKey(state) !== asked) ask();
-		else later ??= setTimeout(ask, Math.max(0, last + (asked === "timeline" ? FIND_RUNS_EVERY_MS : FIND_EVERY_MS) - Date.now()));
-	};
-	return { find, end: () => clearTimeout(later) };
-}
-const GROUPS = 8;
-function drawTiles(devices, state) {
-	return h("div", { key: "tiles" },
-		h("ul", { class: "tiles", "aria-label": "Devices" }, devices.map((device) => knownTile(device, state))),
-		h("p", { class: "quiet small", key: "holders" }, heldBy(devices)));
-}
-function knownTile(device, state) {
-	const chosen = device.key === state.device;
-	const words = tileWords(device);
-	const content = [words, chosen, device.holders.map((holder) => `${holder.colour}/${holder.fraction}`)].join("\n");
-	const known = state.rows.get(`tile ${device.key}`);
-	if (known?.content === content) return known.shape;
-	const shape = tile(device, words, chosen);
-	state.rows.set(`tile ${device.key}`, { content, shape });
-	return shape;
-}
-function tile(device, words, chosen) {
-	const number = device.label.replace(/^\S+ /, "");
-	const parts = device.holders.map((holder) => h("span", { class: `part c${holder.colour}`, style: `width:${100 * holder.fraction}%` }));
-	return h("li", { key: device.key },
-		h("button", { type: "button", class: "tile", "data-act": "tile", "data-device": device.key, "aria-expanded": String(chosen), "aria-label": words, title: words },
-			h("span", { class: "number" }, h("span", {}, number), h("span", { class: "quiet" }, device.utilisation?.text ?? "")),
-			h("span", { class: "bar" }, parts)));
-}
-function tileWords(device) {
-	const holders = device.holders.map((holder) => [holder.name, holder.part, holder.cell && `cell ${holder.cell}`, holder.owner].filter(Boolean).join(" "));
-	const facts = [device.utilisation?.text, device.memory?.text, device.facts, device.reason].filter(Boolean);
-	return `${[device.node, device.label].filter(Boolean).join(" ")}, ${device.state}${holders.length ? `: ${holders.join("; ")}` : ""}${facts.map((fact) => `, ${fact}`).join("")}`;
-}
-function heldBy(devices) {
-	const numbers = new Map();
-	for (const device of devices) for (const { name } of device.holders) numbers.set(name, (numbers.get(name) ?? 0) + 1);
-	const sorted = [...numbers].sort((a, b) => b[1] - a[1]);
-	const names = sorted.slice(0, GROUPS).map(([name, number]) => (number > 1 ? `${name} × ${number}` : name));
-	if (sorted.length > GROUPS) names.push(`and ${sorted.length - GROUPS} more`);
-	return names.length ? `Held by ${names.join(", ")}` : "Nobody holds one.";
-}
-const MOST_ROWS = 8;
-function drawDevices(picture, state) {
-	if (!picture.devices.length) {
-		return [empty(["No accelerator.", ...picture.found, "This counts two logical ones:"].join(" "), "nbaccel.init(num_gpus=2)")];
-	}
-	if (picture.devices.length <= MOST_ROWS) return [models(picture.devices), rows(picture.devices, picture, state)];
-	const chosen = picture.devices.filter((device) => device.key === state.device);
-	return [models(picture.devices), drawTiles(picture.devices, state), chosen.length > 0 && rows(chosen, picture, state)];
-}
-function models(devices) {
-	if (!sameModel(devices)) return null;
-	const [{ model, mark }] = devices;
-	return h("p", { class: "quiet small models", key: "models" }, `${devices.length} × ${model} `, mark && chip(mark));
-}
-function sameModel(devices) {
-	return devices.length > 1 && devices.every((device) => device.model === devices[0].model && device.mark === devices[0].mark);
-}
-function rows(devices, picture, state) {
-	const measured = devices.some((device) => device.utilisation || device.memory);
-	const several = devices.some((device) => device.node);
-	const said = sameModel(picture.devices);
-	const columns = ["Device", ...(several ? ["Node"] : []), picture.ended ? "State" : "In use", ...(measured ? ["Load and memory"] : []), ...(picture.ended ? [] : ["Held by"])];
-	return table("Devices", columns, devices.map((device) => row(device, { several, measured, said }, picture, state)));
-}
-function row(device, { several, measured, said }, picture, state) {
-	return h(
-		"tr",
-		{ key: device.key, "data-device": device.label },
-		h("th", { scope: "row", title: device.title || null }, h("span", { class: "label" }, device.label), !said && device.mark && chip(device.mark),
-			!said && h("span", { class: "quiet small model" }, device.model)),
-		several && h("td", { class: "quiet" }, device.node),
-		h("td", { class: "use" }, !picture.ended && useBar(device), h("span", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`)),
-		measured && h("td", { class: "load", title: device.facts }, meter("utilisation", device.label, device.utilisation), meter("memory", device.label, device.memory)),
-		!picture.ended && h("td", { class: "holders" }, holders(device, picture, state)),
-	);
-}
-function useBar(device) {
-	const parts = device.holders.map((holder) =>
-		h("span", { key: holder.key, class: `part c${holder.colour}`, style: `width:${100 * holder.fraction}%` }),
-	);
-	return h("div", { class: "bar", role: "img", "aria-label": `${device.label}: ${device.use}`, title: device.use }, parts);
-}
-function meter(what, label, value) {
-	if (!value) return h("div", { class: "measure quiet small" }, `${what} unknown`);
-	const percent = Math.min(100, Math.max(0, Math.round(value.percent)));
-	return h("div", { class: "measure" },
-		h("div", { class: "bar", role: "meter", "aria-label": `${label} ${what}`, "aria-valuemin": "0", "aria-valuemax": "100",
-			"aria-valuenow": percent, "aria-valuetext": value.text }, h("span", { class: "part", style: `width:${percent}%` })),
-		h("span", { class: "small" }, value.text));
-}
-function holders(device, picture, state) {
-	const list = device.holders.map((holder) => holderLine(holder, device, picture, state));
-	return [list.length > 0 && h("ul", {}, list), device.reason && h("span", { class: "quiet" }, device.reason)];
-}
-function holderLine(holder, device, picture, state) {
-	const where = [holder.cell && `cell ${holder.cell}`, holder.owner].filter(Boolean).join(" of ");
-	const facts = [holder.part, where, holder.age].filter(Boolean).join(" · ");
-	return h("li", { key: holder.key, title: holder.pid },
-		h("span", { class: `swatch c${holder.colour}`, "aria-hidden": "true" }),
-		h("span", { class: "who" }, nameOf(holder.name), h("span", { class: "quiet facts" }, facts)),
-		(holder.taskId || holder.actorId) && stop(holder, device, state));
-}
-function stop(holder, device, state) {
-	const act = holder.taskId ? "cancel" : "kill";
-	return endButton(act, { id: holder.taskId || holder.actorId, name: holder.name, owner: holder.owner }, `on ${device.label}`, state);
-}
-function cancelMany(label, id, filter, only, state) {
-	const whom = only ? ` ${only}` : "";
-	const about = { key: id, "data-id": id, "data-name": label + whom, "data-function": only, "data-state": filter.state, "data-cell": filter.cell, "data-text": filter.text };
-	if (state.doubted !== id) return button(`${label}…`, { ...about, "data-act": "sure", "aria-label": `${label}${whom}…` });
-	return h("span", { class: "ask nowrap", key: id }, button("Keep", { ...about, key: "keep", "data-act": "keep" }), " ",
-		button(label, { ...about, key: "do", "data-act": "cancel-many", class: "urgent", "aria-label": label + whom }));
-}
-const STATES = ["running", "waiting", "failed", "cancelled", "finished"];
-function taskCounts(snapshot) {
-	const counts = Object.fromEntries(STATES.map((state) => [state, 0]));
-	for (const [state, number] of Object.entries(snapshot.counts ?? {})) {
-		const word = stateWord(state);
-		counts[word] = (counts[word] ?? 0) + number;
-	}
-	return counts;
-}
-function waitingViews(snapshot, now) {
-	return (snapshot.tasks ?? [])
-		.filter((row) => stateWord(row.state) === "waiting")
-		.sort((a, b) => (a.submitted_at ?? 0) - (b.submitted_at ?? 0))
-		.map((row) => taskView(row, snapshot, now));
-}
-function taskViews(snapshot, filter, now) {
-	const text = filter.text.trim().toLowerCase();
-	const rows = (snapshot.tasks ?? []).filter((row) => passes(row, snapshot, filter, text));
-	return rows.map((row) => taskView(row, snapshot, now));
-}
-function passes(row, snapshot, filter, text) {
-	if (filter.state && stateWord(row.state) !== filter.state) return false;
-	if (filter.cell && cellOf(row, snapshot) !== filter.cell) return false;
-	if (!text) return true;
-	return [row.name, row.task_id, row.cell, whyOf(row, snapshot), deviceWords(row.device_ids)].some((each) =>
-		(each ?? "").toLowerCase().includes(text),
-	);
-}
-function cellOf(row, snapshot) {
-	return row.cell ? cellWords(snapshot, { job: row.job, cell: row.cell.split(" ")[0] }) : "";
-}
-function cellsOf(snapshot) {
-	const number = (cell) => Number(/\[(\d+)\]$/.exec(cell)?.[1] ?? 0);
-	const own = (cell) => (cell.startsWith("[") ? 0 : 1);
-	const cells = new Set((snapshot.tasks ?? []).map((row) => cellOf(row, snapshot)).filter(Boolean));
-	return [...cells].sort((a, b) => own(a) - own(b) || number(a) - number(b));
-}
-function whyOf(row, snapshot) {
-	return row.reason == null ? (row.why ?? "") : (snapshot.reasons?.[row.reason] ?? "");
-}
-function withoutSubject(why, row) {
-	const name = plain(row.name).replace(/\.__init__$/, "");
-	const cell = plain(row.cell);
-	if (!why.startsWith(name)) return why;
-	let rest = why.slice(name.length + 1);
-	if (cell && rest.startsWith(`(cell ${cell}`)) rest = rest.slice(rest.indexOf(") ") + 2);
-	if (rest.startsWith("waits for ")) return rest.includes(". ") ? rest.slice(rest.indexOf(". ") + 2) : rest;
-	return rest.startsWith("asks ") ? rest : why;
-}
-function taskView(row, snapshot, now) {
-	const state = stateWord(row.state);
-	const start = state === "waiting" ? row.submitted_at : (row.started_at ?? row.submitted_at);
-	const over = ENDED.has(row.state);
-	return {
-		id: row.task_id,
-		short: shortId(row.task_id),
-		name: plain(row.name),
-		sign: stateSign(state),
-		state,
-		devices: deviceWords(row.device_ids),
-		pid: row.pid ? String(row.pid) : "",
-		cell: cellWords(snapshot, row),
-		owner: ownerOf(snapshot, row),
-		age: start == null ? "" : age((row.finished_at ?? now) - start),
-		started: row.started_at == null ? "" : clock(row.started_at, now),
-		took: tookWords(row, state, now),
-		subject: plain(subjectOf(row)),
-		colour: colourOf(snapshot, subjectOf(row), row.actor_id || row.task_id),
-		keys: { submitted: row.submitted_at ?? 0, started: row.started_at ?? Infinity, took: row.started_at == null ? -1 : (row.finished_at ?? now) - row.started_at },
-		peak: row.peak_memory_bytes == null ? "" : size(row.peak_memory_bytes),
-		why: [row.choice ? `runs as ${plain(row.choice)}` : "", withoutSubject(plain(whyOf(row, snapshot)), row)].filter(Boolean).join(": "),
-		asks: Object.keys(row.demand ?? {}).length ? demandWords(row.demand) : "",
-		cancellable: !over && row.state !== "ENDED_WITH_IT",
-	};
-}
-function tookWords(row, state, now) {
-	if (row.started_at == null) return state === "waiting" && row.submitted_at != null ? `waits ${age(now - row.submitted_at)}` : "";
-	const seconds = (row.finished_at ?? now) - row.started_at;
-	if (row.finished_at != null) return duration(seconds);
-	const [done, total] = row.progress ?? [0, 0];
-	if (!total) return age(seconds);
-	const left = done > 0 && done < total ? `${age((seconds * (total - done)) / done)} left` : "";
-	return [age(seconds), `${Math.round((100 * done) / total)} %`, left].filter(Boolean).join(" · ");
-}
-function actorViews(snapshot, now) {
-	return (snapshot.actors ?? []).map((row) => actorView(row, snapshot, now));
-}
-function actorView(row, snapshot, now) {
-	const state = row.state === "PENDING_CREATION" ? "waiting" : stateWord(row.state);
-	return {
-		id: row.actor_id,
-		name: plain(row.class_name) + (row.name ? ` “${plain(row.name)}”` : ""),
-		sign: stateSign(state),
-		state,
-		devices: deviceWords(row.device_ids),
-		pid: row.pid ? String(row.pid) : "",
-		cell: cellWords(snapshot, row),
-		owner: ownerOf(snapshot, row),
-		age: row.since == null ? "" : age(now - row.since),
-		colour: colourOf(snapshot, row.class_name, row.actor_id),
-		calls: row.pending_calls ? String(row.pending_calls) : "",
-		why: [row.restarts ? `restarted ${row.restarts} ×` : "", plain(row.why)].filter(Boolean).join(" · "),
-		alive: row.state !== "DEAD",
-	};
-}
-const MOST_OF_ONE = 8;
-const ORDER = ["running", "failed", "waiting", "cancelled", "finished"];
-const OVERSCAN = 12;
-const KEYS = {
-	task: (task) => `${task.name}\n${task.short}`,
-	state: (task) => place(task.state),
-	devices: (task) => task.devices || "~",
-	started: (task) => task.keys.started,
-	took: (task) => task.keys.took,
+const HUES=PALETTE.hues.length;
+const SHADES=PALETTE.hues[0].length;
+function numberOf(text){
+let hash=2166136261;
+for(let i=0;i<text.length;i++)hash=Math.imul(hash^text.charCodeAt(i),16777619);
+return(hash^(hash>>>15))>>>0;
+}
+function colourOf(snapshot,subject,id){
+const hue=snapshot.hues?.[subject]??numberOf(subject)%HUES;
+return hue*SHADES+(id?numberOf(id)%SHADES:0);
+}
+function subjectOf(row){
+const whole=row.function||row.name;
+return(row.kind??"task")==="task"?whole:whole.split(".",1)[0];
+}
+function colourRules(scope){
+return PALETTE.hues.flat().map((colour,number)=>`${scope} .c${number}{background:${colour};fill:${colour};--c:${colour}}`).join("\n");
+}
+const LONG_ID=20;
+function deviceLabels(rows){
+const kind=(row)=>`${row.node_id ?? ""}/${row.resource}`;
+const taken=new Set(rows.filter((row)=>!row.parent).map((row)=>`${kind(row)}/${row.id}`));
+const cards=new Map();
+const labels=new Map();
+for(const row of rows){
+if(!row.parent){
+labels.set(row,`${plain(row.resource)} ${short(row.id)}`);
+continue;
+}
+const key=`${kind(row)}/${row.parent}`;
+const card=cards.get(key)??{number:firstFree(kind(row),taken),instances:0};
+cards.set(key,card);
+const profile=row.profile?` (${plain(row.profile)})`:"";
+labels.set(row,`${plain(row.resource)} ${card.number} · MIG ${card.instances++}${profile}`);
+}
+return labels;
+}
+function firstFree(kind,taken){
+let number=0;
+while(taken.has(`${kind}/${number}`))number+=1;
+taken.add(`${kind}/${number}`);
+return number;
+}
+function short(id){
+return plain(id).length>LONG_ID?`${plain(id).slice(0, 12)}…`:plain(id);
+}
+function ownerOf(snapshot,row){
+if(!row.job||row.job===snapshot.runtime.job||!snapshot.jobs?.length)return"";
+return plain(snapshot.jobs.find((job)=>job.number===row.job)?.name??`job ${row.job}`);
+}
+function cellWords(snapshot,row){
+return[ownerOf(snapshot,row),plain(row.cell)].filter(Boolean).join(" ");
+}
+function depthOf(rows,start,end,now){
+const changes=new Map();
+const change=(at,by)=>changes.set(at,(changes.get(at)??0)+by);
+for(const row of rows){
+const from=row.submitted_at;
+const until=row.started_at??row.finished_at??now;
+if(from==null||until<start||from>end||until-from<0.01)continue;
+change(Math.max(0,from-start),1);
+change(Math.min(end,until)-start,-1);
+}
+let waiting=0;
+let most=0;
+const steps=[...changes].sort((a,b)=>a[0]-b[0]).map(([at,by])=>{
+waiting+=by;
+most=Math.max(most,waiting);
+return{at,waiting};
+});
+return{steps,most};
+}
+const LAST_MINUTE=60;
+const WHOLE_RUN=0;
+const PIXELS=900;
+const MOST_TRACKS=6;
+function timelineOf(snapshot,window,now,range=null){
+const tasks=(snapshot.tasks??[]).filter((row)=>row.submitted_at!=null||row.started_at!=null);
+const rows=[...tasks,...holdingActors(snapshot)].map((row)=>({...row,cell:[plain(row.cell),ownerOf(snapshot,row)].filter(Boolean).join(" of ")}));
+const first=rows.reduce((least,row)=>Math.min(least,row.submitted_at??row.started_at??now),now-1);
+const start=range?.from??(window===WHOLE_RUN?first:now-window);
+const end=range?.to??now;
+const lanes=lanesOf(snapshot,rows).map(({key,label,rows})=>{
+const coloured=rows.map((row)=>({...row,colour:colourOf(snapshot,subjectOf(row),row.actor_id||row.task_id)}));
+return lane(key,label,coloured,{from:start,to:end},now);
+});
+const shown=lanes.reduce((sum,each)=>sum+each.bars.reduce((all,bar)=>all+bar.number,0),0);
+const words=`${count(shown, "task run")} on ${count(lanes.length, "lane")} in ${age(end - start)}`;
+return{start,seconds:end-start,lanes,ticks:ticksOf(start,end,now),depth:depthOf(tasks,start,end,now),words};
+}
+function holdingActors(snapshot){
+return(snapshot.actors??[])
+.filter((row)=>row.state==="ALIVE"&&row.since!=null&&Object.keys(row.device_ids??{}).length)
+.map((row)=>({
+task_id:row.actor_id,actor_id:row.actor_id,name:row.class_name,state:"ALIVE",started_at:row.since,device_ids:row.device_ids,cell:row.cell,job:row.job
+}));
+}
+function lanesOf(snapshot,rows){
+const devices=(snapshot.devices??[]).filter((row)=>row.offered!==false);
+const labels=deviceLabels(snapshot.devices??[]);
+const several=new Set(devices.map((row)=>row.node_id)).size>1;
+const names=new Map((snapshot.nodes??[]).map((node)=>[node.node_id,plain(node.name)]));
+const lanes=devices.map((device)=>({
+key:`${device.node_id ?? ""}/${device.resource}/${device.id}`,
+label:(several?`${names.get(device.node_id ?? "") ?? ""} `:"")+labels.get(device),
+rows:rows.filter(
+(row)=>
+row.kind!=="actor creation"&&
+(row.device_ids?.[device.resource]??[]).includes(device.id)&&
+(!several||!row.node_id||row.node_id===device.node_id)
+)
+}));
+const rest=rows.filter((row)=>!Object.values(row.device_ids??{}).some((ids)=>ids.length));
+const ran=rest.filter((row)=>row.started_at!=null);
+if(ran.length)lanes.push({key:"cpu",label:"CPU",rows:ran});
+return lanes;
+}
+function lane(key,label,rows,range,now){
+const ordered=rows
+.filter((row)=>row.started_at!=null&&row.started_at<range.to&&(row.finished_at??now)>=range.from)
+.sort((a,b)=>(a.started_at??0)-(b.started_at??0));
+const ends=[];
+const bars=merged(ordered.map((row)=>barOf(row,trackFor(row,ends,now),range,now)),(range.to-range.from)/PIXELS);
+return{key,label,tracks:Math.max(1,Math.min(ends.length,MOST_TRACKS)),bars};
+}
+function trackFor(row,ends,now){
+const from=row.started_at??now;
+let track=ends.findIndex((end)=>end<=from+1e-6);
+if(track<0)track=ends.length<MOST_TRACKS?ends.length:MOST_TRACKS-1;
+ends[track]=Math.max(ends[track]??0,row.finished_at??now);
+return track;
+}
+function barOf(row,track,range,now){
+const state=stateWord(row.state);
+const[from,until]=[row.started_at??now,row.finished_at??now];
+const waited=from-(row.submitted_at??from);
+const took=row.finished_at==null?age(until-from):duration(until-from);
+const words=[plain(row.name),state,took,row.cell&&`cell ${row.cell}`,waited>=1&&`waited ${age(waited)} before`].filter(Boolean).join(", ");
+return{
+key:row.task_id,track,number:1,colour:row.colour,state,name:plain(row.name),words,
+from:Math.max(0,from-range.from),to:Math.min(range.to,until)-range.from
 };
-function place(state) {
-	const at = ORDER.indexOf(state);
-	return at < 0 ? ORDER.length : at;
 }
-function ordered(tasks, sort, held) {
-	const key = KEYS[sort.column];
-	const usual = (a, b) => place(a.state) - place(b.state) || b.keys.submitted - a.keys.submitted;
-	const compare = (a, b) => {
-		if (!key) return usual(a, b);
-		const [one, other] = [key(a), key(b)];
-		const way = one < other ? -1 : one > other ? 1 : 0;
-		return (sort.down ? -way : way) || usual(a, b);
-	};
-	const sorted = [...tasks].sort(compare);
-	if (!held) return sorted;
-	const before = new Map(held.map((id, index) => [id, index]));
-	return sorted.sort((a, b) => (before.get(a.id) ?? held.length) - (before.get(b.id) ?? held.length));
+function merged(bars,pixel){
+const kept=[];
+const last=new Map();
+for(const bar of bars){
+const before=last.get(bar.track);
+const alike=before?.name===bar.name&&before.state===bar.state&&bar.to-bar.from<pixel&&before.narrow&&bar.from-before.to<pixel;
+const crowded=before&&bar.track===MOST_TRACKS-1&&bar.from<before.to-1e-6;
+if(alike||crowded){
+before.number+=1;
+before.to=Math.max(before.to,bar.to);
+before.words=crowded?`${before.number} runs side by side, the first of ${before.name}`:`${before.number} × ${bar.name}, ${bar.state}`;
+continue;
 }
-function grouped(tasks, open) {
-	const bySubject = new Map();
-	for (const task of tasks) {
-		const same = bySubject.get(task.subject);
-		if (same) same.push(task);
-		else bySubject.set(task.subject, [task]);
-	}
-	const rows = [];
-	for (const task of tasks) {
-		const same = bySubject.get(task.subject) ?? [];
-		if (same.length <= MOST_OF_ONE) rows.push({ task, inGroup: false });
-		else if (same[0] === task) rows.push(...groupRows(same, open.has(task.subject)));
-	}
-	return rows;
+last.set(bar.track,Object.assign(bar,{narrow:bar.to-bar.from<pixel}));
+kept.push(bar);
 }
-function groupRows(tasks, open) {
-	const counts = new Map();
-	for (const task of tasks) counts.set(task.state, (counts.get(task.state) ?? 0) + 1);
-	const done = counts.get("finished") ?? 0;
-	const others = STATES.filter((state) => state !== "finished" && counts.get(state)).map((state) => `${counts.get(state)} ${state}`);
-	const group = { subject: tasks[0].subject, tasks, open, done, words: [`${done} of ${tasks.length}`, ...others].join(" · ") };
-	return [{ group }, ...(open ? tasks.map((task) => ({ task, inGroup: true })) : [])];
+return kept;
 }
-function alike(waiting) {
-	const groups = new Map();
-	for (const task of waiting) {
-		const key = `${task.name}\n${task.why}\n${task.asks}`;
-		const group = groups.get(key) ?? { task, number: 0, ids: [] };
-		group.number += 1;
-		group.ids.push(task.id);
-		groups.set(key, group);
-	}
-	return [...groups.values()].sort((a, b) => b.number - a.number);
+function ticksOf(start,end,now){
+const steps=[0.1,0.2,0.5,1,2,5,10,15,30,60,120,300,600,1800,3600,7200,21600,86400];
+const step=steps.find((each)=>(end-start)/each<=6)??86400;
+const ticks=[];
+for(let ago=Math.ceil((now-end)/step-1e-6)*step;ago<=now-start+1e-6;ago+=step){
+const label=ago<step/2?"now":`−${step < 1 ? duration(ago) : age(ago + 1e-6).replace(/ 00 (s|min)$/, "")}`;
+ticks.push({at:now-ago-start,label});
 }
-function inSight(number, scrolled) {
-	const seen = Math.ceil(scrolled.height / scrolled.row) + 2 * OVERSCAN;
-	const first = Math.max(0, Math.min(Math.floor(scrolled.top / scrolled.row) - OVERSCAN, number - seen));
-	return { first, last: Math.min(number, first + seen) };
+return ticks;
 }
-function drawWaiting(picture, state) {
-	if (!picture.waiting.length) return [empty("Nothing waits. A task that finds no free device waits here, with the reason:", "train.options(num_gpus=1).remote()")];
-	const groups = alike(picture.waiting);
-	const rows = groups.map(({ task, number }) =>
-		h("tr", { key: task.id, "data-task": task.id }, nameCell(task, number), cell(task.asks, "nowrap"), cell(task.cell, "nowrap"), cell(task.age, "nowrap"),
-			cell(task.why || h("span", { class: "quiet" }, "asked for, not looked at yet"), "why"),
-			cell(number > 1 ? showAll(task, number) : cancel(task, picture, state), "acts")),
-	);
-	const more = picture.counts.waiting - picture.waiting.length;
-	return [
-		table("Waiting tasks", ["Task", "Asks for", "Cell", "For", "Why it waits", ""], rows),
-		more > 0 && moreLine(`and ${more} more that wait`, state),
-		picture.counts.waiting > 1 && !picture.ended && h("p", { key: "all" }, cancelMany("Cancel all that wait", "waiting", { state: "waiting", cell: "", text: "" }, "", state)),
-	];
+const WIDTH=1000;
+const LABELS=110;
+const LANES=WIDTH-LABELS-10;
+const TRACK=20;
+const GAP=8;
+const DEPTH=28;
+function drawTimeline(picture,state){
+const timeline=picture.timeline;
+if(!timeline)return[];
+const choice=(window,label)=>
+button(label,{"data-act":"window","data-window":window,"aria-pressed":String(!state.range&&state.window===window)});
+const zoom=(sign,by,label)=>
+button(sign,{"data-act":"zoom","data-by":by,"aria-label":label,title:label});
+const tools=h("div",{class:"filters",key:"tools",role:"group","aria-label":"Timeline"},
+choice(LAST_MINUTE,"Last minute"),choice(WHOLE_RUN,"Whole run"),zoom("+",0.5,"Zoom in"),zoom("−",2,"Zoom out"),
+state.range&&button("Follow",{"data-act":"follow",title:"Show what happens now"}),
+button("Save as Chrome trace",{"data-act":"trace"}));
+const ran=timeline.lanes.some((lane)=>lane.bars.length)||timeline.depth.most>0;
+const hint=h("p",{class:"quiet small",key:"hint"},"Drag to look closer, Ctrl and the wheel or + and − to zoom, arrow keys to move, 0 for all.");
+return ran||state.range?[tools,lanes(timeline),hint]:[empty("No task has run yet. A remote function that is called makes one:","f.remote()")];
 }
-function showAll(task, number) {
-	return button(`Show all ${number}`, { "data-act": "count", "data-state": "waiting", "data-text": task.name, "aria-label": `Show all ${number} ${task.name} that wait` });
+function lanes(timeline){
+const scale=LANES/timeline.seconds;
+const x=(seconds)=>round(LABELS+seconds*scale);
+let top=4;
+const drawn=timeline.lanes.map((lane)=>{
+const y=top;
+const height=lane.tracks*TRACK;
+top+=height+GAP;
+return h("g",{key:lane.key},
+laneLabel(lane.label,y+height/2),
+h("line",{x1:LABELS,x2:WIDTH-10,y1:y+height+GAP/2,y2:y+height+GAP/2,class:"rule"}),
+lane.bars.map((bar)=>barShape(bar,x,y)));
+});
+if(timeline.depth.most>0){
+drawn.push(strip(timeline,x,top));
+top+=DEPTH+GAP;
 }
-function nameCell(task, number) {
-	return h("th", { scope: "row" }, nameOf(task.name), h("span", { class: "quiet small below" }, number > 1 ? `× ${number}` : `#${task.short}`));
+const ticks=timeline.ticks.map((tick)=>h("g",{key:tick.label},
+h("line",{x1:x(tick.at),x2:x(tick.at),y1:0,y2:top,class:"tick"}),
+h("text",{x:x(tick.at),y:top+12,class:"tick-label","text-anchor":tick.label==="now"?"end":"middle"},tick.label)));
+return h("div",{class:"scroll",key:"lanes",tabindex:"0",role:"region","aria-label":"Timeline"},
+h("svg",{viewBox:`0 0 ${WIDTH} ${top + 18}`,role:"img","aria-label":timeline.words,class:"timeline"},ticks,drawn));
 }
-function cancel(task, picture, state) {
-	if (!task.cancellable || picture.ended) return null;
-	return endButton("cancel", task, `#${task.short}`, state);
+function laneLabel(label,y){
+const short=label.length>16?`${label.slice(0, 15)}…`:label;
+return h("text",{x:LABELS-10,y,class:"lane","text-anchor":"end","dominant-baseline":"central"},short,short!==label&&h("title",{},label));
 }
-function moreLine(text, state) {
-	return h("p", { class: "more", key: "unsent" }, h("span", { class: "quiet" }, `${text} `),
-		!state.wide && button("Ask for more rows", { "data-act": "ask-more" }));
+function strip({depth,seconds},x,top){
+const y=(waiting)=>round(top+DEPTH-(waiting/depth.most)*(DEPTH-4));
+const steps=depth.steps.map(({at,waiting})=>`H${x(at)}V${y(waiting)}`).join("");
+const words=`at most ${depth.most} waited`;
+return h("g",{key:"depth"},
+laneLabel("waiting",top+DEPTH/2),
+h("path",{class:"depth",d:`M${x(0)} ${y(0)}${steps}H${x(seconds)}V${y(0)}Z`},h("title",{},words)),
+h("text",{x:LABELS+4,y:top+11,class:"tick-label"},words));
 }
-function drawActors(picture, state) {
-	if (!picture.actors.length) return [empty("No actor. A remote class that is called makes one:", "Counter.remote()")];
-	const rows = picture.actors.map((actor) =>
-		h("tr", { key: actor.id, "data-actor": actor.id }, h("th", { scope: "row" }, nameOf(actor.name), h("span", { class: "quiet small below" }, [`#${actor.id.slice(0, 8)}`, actor.pid && `pid ${actor.pid}`].filter(Boolean).join(" · "))),
-			stateCell(actor.sign, actor.state, actor.colour), cell(actor.devices, "nowrap"), cell(actor.cell, "nowrap"), cell(actor.age, "nowrap"),
-			cell(actor.calls), cell(actor.why, "why"),
-			cell(actor.alive && !picture.ended && endButton("kill", actor, `#${actor.id.slice(0, 8)}`, state), "acts")),
-	);
-	return [
-		table("Actors", ["Actor", "State", "Devices", "Cell", "Age", "Calls waiting", "Why", ""], rows),
-		picture.actorsMore > 0 && h("p", { class: "quiet more", key: "more" }, `and ${picture.actorsMore} more actors`),
-	];
+function barShape(bar,x,y){
+const left=x(bar.from);
+const width=Math.max(1.5,round(x(bar.to)-left));
+const top=y+bar.track*TRACK;
+const rect=h("rect",{x:left,y:top+1,width,height:TRACK-2,rx:2,class:`run c${bar.colour} ${bar.state}`},h("title",{},bar.words));
+const name=bar.state==="failed"?`✕ ${bar.name}`:bar.name;
+const fits=width>8*name.length+8;
+return h("g",{key:bar.key},rect,fits&&h("text",{x:left+6,y:top+TRACK/2,class:"bar-name","dominant-baseline":"central"},name));
 }
-function drawAlerts(picture) {
-	if (!picture.alerts.length) return [empty("No alert. What a person should look at is told here: failures, leaks, lost devices.")];
-	return [h("ul", { class: "alerts", key: "alerts" }, picture.alerts.map((alert) =>
-		h("li", { key: alert.key }, h("strong", {}, h("span", { "aria-hidden": "true" }, "⚠ "), alert.kind), ` ${alert.message}`, h("span", { class: "quiet" }, ` ${alert.age} ago`))))];
+function round(value){
+return Math.round(value*10)/10;
 }
-function drawNodes(picture) {
-	const rows = picture.nodes.map((node) =>
-		h("tr", { key: node.key }, h("th", { scope: "row" }, h("span", { class: "name" }, node.name)), stateCell(node.sign, node.state), cell(node.role),
-			cell(node.resources), cell(node.why, "why")),
-	);
-	return [table("Nodes", ["Node", "State", "Role", "Resources", "Why"], rows)];
+const LEAST_S=0.05;
+const LEAST_DRAG_PX=6;
+function zoomed({from,to},by,place=0.5){
+const length=Math.max(LEAST_S,(to-from)*by);
+const at=from+(to-from)*place;
+return{from:at-length*place,to:at+length*(1-place)};
 }
-function drawTasks(picture, state) {
-	const filled = { peak: picture.tasks.some((task) => task.peak), why: picture.tasks.some((task) => task.why) };
-	state.order = picture.tasks.map((task) => task.id);
-	const rows = state.sort.column ? picture.tasks.map((task) => ({ task, inGroup: false })) : grouped(picture.tasks, state.open);
-	const hidden = picture.tasksFound - picture.tasks.length;
-	const unsent = picture.foundInAll ? hidden : picture.taskTotal - picture.taskRows;
-	return [
-		filters(picture, state),
-		rows.length ? tableOf(rows, filled, picture, state) : nothingFound(picture),
-		unsent > 0 && moreLine(`${picture.tasks.length} of ${picture.foundInAll ? picture.tasksFound : picture.taskTotal} tasks are here`, state),
-	];
+function moved({from,to},share){
+const by=(to-from)*share;
+return{from:from+by,to:to+by};
 }
-function tableOf(rows, filled, picture, state) {
-	const columns = [
-		{ name: "Task", sort: "task" }, { name: "State", sort: "state" }, { name: "Devices", sort: "devices" }, "Cell",
-		{ name: "Started", sort: "started" }, { name: "Took", sort: "took" },
-		...(filled.peak ? ["Peak memory"] : []), ...(filled.why ? ["Why"] : []), "",
-	];
-	const { first, last } = inSight(rows.length, state.scrolled);
-	const drawn = rows.slice(first, last).map((row) => ("group" in row ? groupRow(row.group, columns.length, picture, state) : knownRow(row.task, row.inGroup, filled, picture, state)));
-	const { row } = state.scrolled;
-	return table("Tasks", columns, [gap("above", first * row), ...drawn, gap("below", (rows.length - last) * row)].filter(Boolean), { rows: rows.length, sort: state.sort });
+function keyed(key,range){
+if(key==="+"||key==="=")return{range:zoomed(range,0.5)};
+if(key==="-")return{range:zoomed(range,2)};
+if(key==="ArrowLeft")return{range:moved(range,-0.2)};
+if(key==="ArrowRight")return{range:moved(range,0.2)};
+return key==="0"||key==="Home"?{range:null}:null;
 }
-function gap(where, height) {
-	return height > 0 && h("tr", { key: where, class: "gap", "aria-hidden": "true", style: `height:${Math.round(height)}px` });
-}
-function nothingFound(picture) {
-	if (!picture.taskTotal) return empty("No task yet. A remote function that is called makes one:", "f.remote()");
-	return empty(picture.foundInAll ? "No task passes the filter." : "No task of these rows passes the filter.");
-}
-function groupRow(group, columns, picture, state) {
-	const { subject, tasks, open, done, words } = group;
-	const partly = picture.taskTotal > picture.taskRows && !picture.foundInAll ? ` (of the ${picture.taskRows} rows that are here)` : "";
-	return h("tr", { key: `group/${subject}`, class: "group", "data-function": subject },
-		h("th", { scope: "row", colspan: columns },
-			h("button", { type: "button", class: "opens", "data-act": "group", "data-function": subject, "aria-expanded": String(open) },
-				h("span", { "aria-hidden": "true" }, open ? "▾ " : "▸ "), nameOf(subject)),
-			h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: `part c${tasks[0].colour}`, style: `width:${(100 * done) / tasks.length}%` })),
-			h("span", { class: "quiet" }, words + partly),
-			!picture.ended && tasks.some((task) => task.cancellable) && cancelMany("Cancel all", `group/${subject}`, state.filter, subject, state)));
-}
-function knownRow(task, inGroup, filled, picture, state) {
-	const content = [...Object.values(task), inGroup, filled.peak, filled.why, picture.ended, state.asked.has(task.id), state.doubted === task.id].join("\n");
-	const known = state.rows.get(task.id);
-	if (known?.content === content) return known.shape;
-	const shape = taskRow(task, inGroup, filled, picture, state);
-	state.rows.set(task.id, { content, shape });
-	return shape;
-}
-function taskRow(task, inGroup, filled, picture, state) {
-	const below = [`#${task.short}`, task.pid && `pid ${task.pid}`].filter(Boolean).join(" · ");
-	return h("tr", { key: task.id, "data-task": task.id, class: inGroup ? "inner" : null },
-		h("th", { scope: "row" }, nameOf(task.name), h("span", { class: "quiet small below" }, below)),
-		stateCell(task.sign, task.state, task.colour),
-		cell(task.devices || task.asks, task.devices ? "nowrap" : "quiet nowrap"), cell(task.cell, "nowrap"),
-		cell(task.started, "nowrap"), cell(task.took, "nowrap"), filled.peak && cell(task.peak, "nowrap"),
-		filled.why && cell(task.why && h("span", { class: "two-lines", title: task.why }, task.why), task.why ? "why" : ""),
-		cell([cancel(task, picture, state), logs(task, picture)], "acts"));
-}
-function logs(task, picture) {
-	if (task.state === "waiting" || picture.ended) return null;
-	return button("Log", { "data-act": "logs", "data-id": task.id, "data-name": task.name, "aria-label": `Log of ${task.name} #${task.short}` });
-}
-function filters(picture, state) {
-	const { filter } = state;
-	const option = (value, label, chosen) =>
-		h("option", { key: value || "all", value, selected: value === chosen }, label);
-	return h("div", { class: "filters", role: "group", "aria-label": "Filter tasks", key: "filters" },
-		h("label", {}, "State ", h("select", { "data-filter": "state", value: filter.state },
-			option("", "all", filter.state), STATES.map((word) => option(word, `${word} (${picture.counts[word] ?? 0})`, filter.state)))),
-		h("label", {}, "Cell ", h("select", { "data-filter": "cell", value: filter.cell },
-			option("", "all", filter.cell), picture.cells.map((name) => option(name, name, filter.cell)))),
-		h("label", {}, "Text ", h("input", { type: "search", "data-filter": "text", value: filter.text, placeholder: "name, id, reason" })),
-		(filter.state || filter.cell || filter.text) && !picture.ended && picture.tasks.some((task) => task.cancellable) && cancelMany("Cancel all of these", "these", filter, "", state),
-		state.sort.column && button("In the usual order", { "data-act": "sort", "data-column": "" }));
-}
-const VIEWS = {
-	devices: drawDevices,
-	waiting: drawWaiting,
-	tasks: drawTasks,
-	actors: drawActors,
-	timeline: drawTimeline,
-	alerts: drawAlerts,
-	nodes: drawNodes,
+function watchZoom(root,state,shown,redraw){
+let began=null;
+const svgOf=(event)=>(event.target).closest?.("svg.timeline");
+const placeOf=(svg,x)=>{
+const box=svg.getBoundingClientRect();
+return Math.min(1,Math.max(0,(((x-box.left)/box.width)*WIDTH-LABELS)/LANES));
 };
-const WAITING_SHOWN = 3;
-const ALERTS_SHOWN = 2;
-function drawFrame(picture, state) {
-	const body = state.details ? [tabs(picture, state), panel(picture, state)] : compact(picture, state);
-	return [header(picture, state), ...body, log(state), h("p", { class: "said", key: "said", role: "status", "aria-live": "polite" }, state.said)];
+const wheel=(event)=>{
+const svg=svgOf(event);
+if(!svg||!(event.ctrlKey||event.metaKey))return;
+event.preventDefault();
+state.range=zoomed(shown(),event.deltaY>0?1.25:0.8,placeOf(svg,event.clientX));
+redraw();
+};
+const pressed=(event)=>{
+const svg=svgOf(event);
+began=svg&&event.button===0?{x:event.clientX,place:placeOf(svg,event.clientX)}:null;
+};
+const released=(event)=>{
+const svg=root.querySelector("svg.timeline");
+if(!began||!svg||Math.abs(event.clientX-began.x)<LEAST_DRAG_PX)return void(began=null);
+const[left,right]=[began.place,placeOf(svg,event.clientX)].sort((a,b)=>a-b);
+const{from,to}=shown();
+const range={from:from+(to-from)*left,to:from+(to-from)*right};
+if(range.to-range.from>=LEAST_S)state.range=range;
+began=null;
+redraw();
+};
+const key=(event)=>{
+const onLanes=(event.target).matches?.('.scroll[aria-label="Timeline"]');
+const done=onLanes&&!event.ctrlKey&&!event.metaKey?keyed(event.key,shown()):null;
+if(!done)return;
+state.range=done.range;
+event.preventDefault();
+redraw();
+};
+root.addEventListener("wheel",wheel,{passive:false});
+root.addEventListener("pointerdown",pressed);
+root.addEventListener("pointerup",released);
+const end=()=>{
+root.removeEventListener("wheel",wheel);
+root.removeEventListener("pointerdown",pressed);
+root.removeEventListener("pointerup",released);
+};
+return{key,end};
 }
-function drawEmpty(words) {
-	return [h("p", { class: "quiet", key: "none" }, words)];
+const TAKEN_WITHIN_MS=1500;
+const SAY_EVERY_MS=5000;
+function actions(root,source,state,view){
+const waitingFor=new Map();
+const say=speaker(state,view);
+const order=(message,name)=>{
+state.doubted="";
+source.send(message);
+state.asked.add(message.id);
+clearTimeout(waitingFor.get(message.id));
+waitingFor.set(message.id,setTimeout(()=>{
+say(`The kernel is busy and takes messages only between cells: ${name} is told when the running cell ends. To end the cell itself, use Stop.`);
+},TAKEN_WITHIN_MS));
+view.redraw();
+};
+const acts={
+cancel:(data)=>order({say:"cancel",id:data.id},`${data.name}`),
+kill:(data)=>order({say:"kill",id:data.id},`${data.name}`),
+doubt(data){
+state.doubted=data.id??"";
+say(`${data.name} belongs to ${data.owner}, not to this notebook.`);
+},
+sure:(data)=>void(state.doubted=data.id??""),
+"cancel-many":(data)=>order({say:"cancel-many",id:data.id,function:data.function,
+filter:{state:data.state,cell:data.cell,text:data.text}},`${data.name}`),
+keep(){
+state.doubted="";
+say("");
+},
+logs(data){
+state.log={id:data.id??"",name:data.name??"",text:"…"};
+source.send({say:"logs",id:data.id});
+},
+"close-log":()=>void(state.log=null),
+details:()=>void(state.details=!state.details),
+tab(data){
+state.tab=data.tab??"devices";
+view.find();
+},
+window(data){
+state.window=Number(data.window);
+state.range=null;
+},
+zoom:(data)=>void(state.range=zoomed(state.shown,Number(data.by))),
+follow:()=>void(state.range=null),
+"ask-more"(){
+state.wide=true;
+view.more();
+view.find();
+},
+count(data){
+state.details=true;
+state.tab="tasks";
+state.filter={state:data.state==="ended with it"?"":(data.state??""),cell:"",text:data.text??""};
+view.find();
+},
+sort(data){
+const column=data.column??"";
+state.sort={column,down:state.sort.column===column&&!state.sort.down};
+state.held=null;
+},
+group:(data)=>void(state.open.delete(data.function??"")||state.open.add(data.function??"")),
+tile:(data)=>void(state.device=state.device===data.device?"":(data.device??"")),
+trace:()=>save(root.ownerDocument,JSON.stringify(traceOf(source.snapshot()??{runtime:{engine:"",version:""}},view.now())))
+};
+const clicked=(event)=>{
+const target=((event.target).closest?.("[data-act]"));
+if(!target||target.hasAttribute("disabled"))return;
+const act=target.dataset.act??"";
+const isSecond=(event).detail>1;
+if(!isSecond||(!act.startsWith("cancel")&&act!=="kill"))acts[act]?.(target.dataset);
+view.redraw();
+};
+const typed=(event)=>{
+const field=(event.target);
+const name=(field.dataset?.filter);
+if(!name)return;
+state.filter={...state.filter,[name]:field.value};
+view.find();
+view.redraw();
+};
+const zoom=watchZoom(root,state,()=>state.shown,view.redraw);
+const key=(event)=>{
+if(!root.contains((event.target)))return;
+zoom.key(event);
+pressed(event,root,acts,view);
+};
+const heard=source.listen((message)=>{
+if(message.say==="taken"){
+clearTimeout(waitingFor.get(message.id));
+waitingFor.delete(message.id);
+say(message.words??"");
+}else if(message.say==="found"&&message.id===state.id){
+state.found=message.found;
+}else if(message.say==="log"&&state.log&&state.log.id===message.id){
+state.log.text=String(message.text);
 }
-function header(picture, state) {
-	return h("header", { key: "header" },
-		h("div", { class: "line" },
-			firstLine(picture),
-			picture.ended && h("span", { class: "chip" }, picture.ended),
-			picture.alerts.length > 0 && h("span", { class: "chip urgent" }, h("span", { "aria-hidden": "true" }, "⚠ "), picture.alerts.length === 1 ? "1 alert" : `${picture.alerts.length} alerts`),
-			button(state.details ? "Less" : "Details", { "data-act": "details", "aria-expanded": String(state.details), class: "aside" })),
-		picture.resources.length > 0 && h("div", { class: "line quiet" }, picture.resources.join(" · ")));
+view.redraw();
+});
+const ends=[watchSight(root,state,view.redraw),zoom.end];
+root.addEventListener("click",clicked);
+root.addEventListener("input",typed);
+const page=root.ownerDocument.defaultView;
+page?.addEventListener("keydown",key,true);
+return()=>{
+heard();
+for(const end of ends)end();
+for(const timer of waitingFor.values())clearTimeout(timer);
+root.removeEventListener("click",clicked);
+root.removeEventListener("input",typed);
+page?.removeEventListener("keydown",key,true);
+};
 }
-function firstLine(picture) {
-	const counts = Object.entries(picture.counts).filter(([, number]) => number);
-	const parts = [
-		...picture.busy.map((words) => h("strong", { key: words }, words)),
-		...counts.map(([word, number]) => button(`${number} ${word}`, { key: word, class: `count ${word}`, "data-act": "count", "data-state": word, title: `Show the ${word} tasks` })),
-	];
-	const said = parts.flatMap((part, index) => (index ? [h("span", { key: `dot${index}`, class: "quiet" }, " · "), part] : [part]));
-	return h("span", { class: "first", title: picture.title.join(" · ") }, said,
-		!counts.length && h("span", { class: "quiet" }, said.length ? " · no task yet" : "no task yet"));
+function pressed(event,root,acts,view){
+const target=(event.target);
+if(event.key==="Escape"&&root.querySelector('[data-act="keep"]'))acts.keep({});
+else if(event.key==="Escape"&&root.querySelector(".log"))acts["close-log"]({});
+else if(target.getAttribute("role")==="tab"){
+const tabs=([...root.querySelectorAll('[role="tab"]')]);
+const at=tabs.indexOf(target);
+const next={ArrowRight:at+1,ArrowLeft:at-1,Home:0,End:tabs.length-1}[event.key];
+if(next!==undefined){
+const tab=tabs[(next+tabs.length)%tabs.length];
+acts.tab(tab.dataset);
+tab.focus();
+event.preventDefault();
 }
-function compact(picture, state) {
-	const told = new Set(picture.alerts.slice(0, ALERTS_SHOWN).map((alert) => alert.never));
-	const all = alike(picture.waiting);
-	const untold = all.filter(({ ids }) => !ids.some((id) => told.has(id)));
-	const groups = untold.slice(0, WAITING_SHOWN);
-	const waiting = groups.map(({ task, number }) =>
-		h("li", { key: task.id }, h("span", { class: "sign", "aria-hidden": "true" }, "◌ "), number > 1 && `× ${number} `, nameOf(task.name),
-			` waits ${task.age}: `, h("span", { class: "quiet" }, task.why || task.asks)));
-	const said = all.filter((group) => !untold.includes(group) || groups.includes(group));
-	const more = picture.counts.waiting - said.reduce((sum, group) => sum + group.number, 0);
-	if (more > 0) waiting.push(h("li", { key: "more", class: "quiet" }, `and ${more} more that wait`));
-	const alerts = picture.alerts.slice(0, ALERTS_SHOWN).map((alert) => h("li", { key: alert.key }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`));
-	return [
-		...drawDevices(picture, state),
-		waiting.length > 0 && h("ul", { class: "lines", key: "waiting", "aria-label": "Waiting tasks" }, waiting),
-		alerts.length > 0 && h("ul", { class: "alerts", key: "alerts", "aria-label": "Alerts" }, alerts),
-	];
 }
-function tabs(picture, state) {
-	return h("div", { class: "tabs", role: "tablist", "aria-label": "Views", key: "tabs" }, picture.tabs.map((tab) => {
-		const chosen = tab.id === state.tab;
-		return h("button", { type: "button", key: tab.id, role: "tab", id: `${state.id}-${tab.id}`, "aria-selected": String(chosen),
-			"aria-controls": `${state.id}-panel`, tabindex: chosen ? "0" : "-1", "data-act": "tab", "data-tab": tab.id },
-			tab.urgent && h("span", { "aria-hidden": "true" }, "⚠ "), tab.label, tab.badge > 0 && h("span", { class: tab.failed ? "badge failed" : "badge", title: tab.failed ? "failed" : null }, String(tab.badge)));
-	}));
+if(event.key!=="Tab")event.stopPropagation();
+view.redraw();
 }
-function panel(picture, state) {
-	const view = VIEWS[state.tab] ?? drawDevices;
-	return h("div", { role: "tabpanel", id: `${state.id}-panel`, "aria-labelledby": `${state.id}-${state.tab}`, tabindex: "-1", key: `panel-${state.tab}`, class: "panel" },
-		...view(picture, state).flat());
+function speaker(state,view){
+let last=0;
+let later;
+return(words)=>{
+clearTimeout(later);
+const wait=Math.max(0,last+SAY_EVERY_MS-Date.now());
+later=setTimeout(()=>{
+last=Date.now();
+state.said=words;
+view.redraw();
+},state.said?wait:0);
+};
 }
-function log(state) {
-	if (!state.log) return null;
-	return h("section", { key: "log", class: "log", "aria-label": `Log of ${state.log.name}` },
-		h("div", { class: "line" }, h("strong", {}, `Log of ${state.log.name}`), button("Close", { "data-act": "close-log", class: "aside", "aria-label": "Close the log" })),
-		h("pre", { tabindex: "0" }, state.log.text || "(nothing printed yet)"));
+function save(page,text){
+const link=page.createElement("a");
+link.href=URL.createObjectURL(new Blob([text],{type:"application/json"}));
+link.download="nbaccel-trace.json";
+link.click();
+setTimeout(()=>URL.revokeObjectURL(link.href),1000);
 }
-function deviceViews(snapshot, now) {
-	const rows = (snapshot.devices ?? []).filter((row) => row.offered !== false);
-	const several = new Set(rows.map((row) => row.node_id)).size > 1;
-	const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
-	const labels = deviceLabels(snapshot.devices ?? []);
-	return rows.map((row) => deviceView(row, labels.get(row) ?? "", several ? (names.get(row.node_id ?? "") ?? row.node_id?.slice(0, 8) ?? "") : "", snapshot, now));
+function kernelClock(wall=()=>Date.now()/1000){
+let ahead=0;
+return{
+heard(time){
+ahead=Math.max(ahead,time-wall());
+},
+now:()=>wall()+ahead
+};
 }
-function deviceView(row, label, node, snapshot, now) {
-	const [sign, state] = deviceState(row);
-	const holders = holderViews(row.holders ?? [], snapshot, now);
-	return {
-		key: `${row.node_id ?? ""}/${row.resource}/${row.id}`,
-		label,
-		title: row.parent ? plain(row.id) : "",
-		node,
-		model: [plain(row.name || row.type || row.family), row.parent ? "" : plain(row.profile)].filter(Boolean).join(" · "),
-		mark: (row.kind ?? "real") === "real" ? "" : (row.kind ?? ""),
-		sign,
-		state,
-		use: useWords(holders),
-		utilisation: utilisation(row),
-		memory: memory(row),
-		facts: facts(row),
-		reason: plain(row.free_reason),
-		holders,
-	};
+const FIND_EVERY_MS=1000;
+const FIND_RUNS_EVERY_MS=5000;
+const FOUND_AT_FIRST=200;
+const MOST_FOUND=1000;
+function findKey({filter,wide,tab}){
+if(tab==="timeline")return"timeline";
+return filter.state||filter.cell||filter.text.trim()?JSON.stringify([filter,wide]):"";
 }
-function deviceState(row) {
-	const held = row.holders?.length;
-	if (row.over) return ["–", "given back"];
-	if (row.free_reason && !held) return ["✕", "busy"];
-	if (!held) return ["○", "free"];
-	return (row.free ?? 1) > 0 ? ["◐", "shared"] : ["●", "held"];
+function foundNow(state){
+const key=findKey(state);
+return key&&state.found?.key===key?state.found:null;
 }
-function holderViews(holders, snapshot, now) {
-	const ids = holders.map((holder) => holder.task_id ?? holder.actor_id ?? holder.name);
-	return holders.map((holder, index) => ({
-		key: ids[index],
-		name: plain(holder.name),
-		part: (holder.amount ?? 1) === 1 ? "" : amount(holder.amount ?? 1),
-		cell: plain(holder.cell),
-		owner: ownerOf(snapshot, holder),
-		age: holder.since ? age(now - holder.since) : "",
-		pid: holder.pid ? `pid ${holder.pid}` : "",
-		colour: colourOf(snapshot, holder.function || holder.name, holder.actor_id ?? ids[index]),
-		fraction: Math.min(1, Math.max(0, holder.amount ?? 1)),
-		taskId: holder.task_id ?? "",
-		actorId: holder.task_id ? "" : (holder.actor_id ?? ""),
-	}));
+function finder(source,state){
+let last=0;
+let asked="";
+let later;
+const ask=()=>{
+clearTimeout(later);
+later=undefined;
+const key=state.details&&(state.tab==="tasks"||state.tab==="timeline")?findKey(state):"";
+if(!key)return;
+last=Date.now();
+asked=key;
+const whole=key==="timeline";
+const filter=whole?{state:"",cell:"",text:""}:state.filter;
+source.send({say:"find",id:state.id,key,filter,limit:whole||state.wide?MOST_FOUND:FOUND_AT_FIRST});
+};
+const find=()=>{
+if(findKey(state)!==asked)ask();
+else later??=setTimeout(ask,Math.max(0,last+(asked==="timeline"?FIND_RUNS_EVERY_MS:FIND_EVERY_MS)-Date.now()));
+};
+return{find,end:()=>clearTimeout(later)};
 }
-function useWords(holders) {
-	if (!holders.length) return "nobody holds it";
-	return holders.map((holder) => `${holder.name} ${holder.part || "1"}`).join(", ");
+const GROUPS=8;
+function drawTiles(devices,state){
+return h("div",{key:"tiles"},
+h("ul",{class:"tiles","aria-label":"Devices"},devices.map((device)=>knownTile(device,state))),
+h("p",{class:"quiet small",key:"holders"},heldBy(devices)));
 }
-function utilisation(row) {
-	const percent = row.metrics?.utilisation_percent;
-	return percent == null ? null : { percent, text: `${Math.round(percent)} %` };
+function knownTile(device,state){
+const chosen=device.key===state.device;
+const words=tileWords(device);
+const content=[words,chosen,device.holders.map((holder)=>`${holder.colour}/${holder.fraction}`)].join("\n");
+const known=state.rows.get(`tile ${device.key}`);
+if(known?.content===content)return known.shape;
+const shape=tile(device,words,chosen);
+state.rows.set(`tile ${device.key}`,{content,shape});
+return shape;
 }
-function memory(row) {
-	const used = row.metrics?.memory_used_bytes;
-	const total = row.metrics?.memory_total_bytes ?? row.memory_bytes;
-	if (used == null || !total) return null;
-	return { percent: (100 * used) / total, text: `${size(used)} of ${size(total)}` };
+function tile(device,words,chosen){
+const number=device.label.replace(/^\S+ /,"");
+const parts=device.holders.map((holder)=>h("span",{class:`part c${holder.colour}`,style:`width:${100 * holder.fraction}%`}));
+return h("li",{key:device.key},
+h("button",{type:"button",class:"tile","data-act":"tile","data-device":device.key,"aria-expanded":String(chosen),"aria-label":words,title:words},
+h("span",{class:"number"},h("span",{},number),h("span",{class:"quiet"},device.utilisation?.text??"")),
+h("span",{class:"bar"},parts)));
 }
-function facts(row) {
-	const parts = [];
-	if (row.metrics?.temperature_celsius != null) parts.push(`${Math.round(row.metrics.temperature_celsius)} °C`);
-	if (row.metrics?.power_watts != null) parts.push(`${Math.round(row.metrics.power_watts)} W`);
-	return parts.join(" · ");
+function tileWords(device){
+const holders=device.holders.map((holder)=>[holder.name,holder.part,holder.cell&&`cell ${holder.cell}`,holder.owner].filter(Boolean).join(" "));
+const facts=[device.utilisation?.text,device.memory?.text,device.facts,device.reason].filter(Boolean);
+return`${[device.node, device.label].filter(Boolean).join(" ")}, ${device.state}${holders.length ? `: ${holders.join("; ")}` : ""}${facts.map((fact) => `, ${fact}`).join("")}`;
 }
-function afterEnd(snapshot) {
-	const { shared } = snapshot.runtime;
-	const is = (state) => (ENDED.has(state) ? state : "ENDED_WITH_IT");
-	const tasks = (snapshot.tasks ?? []).map((row) => ({ ...row, state: is(row.state), reason: ENDED.has(row.state) ? row.reason : null }));
-	const counts = {};
-	for (const [state, number] of Object.entries(snapshot.counts ?? {})) counts[is(state)] = (counts[is(state)] ?? 0) + number;
-	if (shared) delete counts.ENDED_WITH_IT;
-	return {
-		...snapshot,
-		devices: (snapshot.devices ?? []).map((row) => ({ ...row, holders: [], free_reason: "", metrics: null, over: true })),
-		tasks: shared ? tasks.filter((row) => ENDED.has(row.state)) : tasks,
-		counts,
-		actors: (snapshot.actors ?? []).map((row) => ({ ...row, state: "DEAD", pending_calls: 0 })),
-		actor_counts: {},
-	};
+function heldBy(devices){
+const numbers=new Map();
+for(const device of devices)for(const{name}of device.holders)numbers.set(name,(numbers.get(name)??0)+1);
+const sorted=[...numbers].sort((a,b)=>b[1]-a[1]);
+const names=sorted.slice(0,GROUPS).map(([name,number])=>(number>1?`${name} × ${number}`:name));
+if(sorted.length>GROUPS)names.push(`and ${sorted.length - GROUPS} more`);
+return names.length?`Held by ${names.join(", ")}`:"Nobody holds one.";
 }
-const HIDDEN_RESOURCES = /^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
-const BY_STATE = { column: "", down: false };
-const NO_FILTER = { state: "", cell: "", text: "" };
-function pictureOf(given, asked, now) {
-	const ended = given.lost ? "the kernel has gone" : !given.ended ? "" : given.runtime.shared ? "left" : "shut down";
-	const snapshot = ended ? afterEnd(given) : given;
-	const counts = taskCounts(snapshot);
-	const tab = asked.tab;
-	const tasks = tab === "tasks" ? tasksOf(snapshot, asked, now) : [];
-	return {
-		title: titleOf(snapshot),
-		ended,
-		counts,
-		busy: ended ? [] : busyOf(snapshot),
-		resources: resourcesOf(snapshot, ended !== ""),
-		tabs: tabsOf(snapshot, counts),
-		devices: deviceViews(snapshot, now),
-		found: (snapshot.found ?? []).map(plain),
-		waiting: waitingViews(snapshot, now),
-		tasks,
-		tasksFound: asked.found?.total ?? tasks.length,
-		foundInAll: Boolean(asked.found),
-		taskRows: (snapshot.tasks ?? []).length,
-		taskTotal: Object.values(counts).reduce((sum, number) => sum + number, 0),
-		cells: tab === "tasks" ? cellsOf(snapshot) : [],
-		actors: tab === "actors" ? actorViews(snapshot, now) : [],
-		actorsMore: actorsMore(snapshot),
-		timeline: tab === "timeline" ? timelineOf(withKnown(snapshot, asked.found), asked.window, now, asked.range) : null,
-		alerts: alertsOf(snapshot, now),
-		nodes: nodesOf(snapshot),
-	};
+const MOST_ROWS=8;
+function drawDevices(picture,state){
+if(!picture.devices.length){
+return[empty(["No accelerator.",...picture.found,"This counts two logical ones:"].join(" "),"nbaccel.init(num_gpus=2)")];
 }
-function withKnown(snapshot, found) {
-	if (!found) return snapshot;
-	const here = new Set((snapshot.tasks ?? []).map((row) => row.task_id));
-	return { ...snapshot, tasks: [...found.tasks.filter((row) => !here.has(row.task_id)), ...(snapshot.tasks ?? [])] };
+if(picture.devices.length<=MOST_ROWS)return[models(picture.devices),rows(picture.devices,picture,state)];
+const chosen=picture.devices.filter((device)=>device.key===state.device);
+return[models(picture.devices),drawTiles(picture.devices,state),chosen.length>0&&rows(chosen,picture,state)];
 }
-function tasksOf(snapshot, asked, now) {
-	const found = asked.found;
-	const rows = found ? { ...snapshot, tasks: found.tasks, reasons: found.reasons } : snapshot;
-	return ordered(taskViews(rows, found ? NO_FILTER : asked.filter, now), asked.sort ?? BY_STATE, asked.held ?? null);
+function models(devices){
+if(!sameModel(devices))return null;
+const[{model,mark}]=devices;
+return h("p",{class:"quiet small models",key:"models"},`${devices.length} × ${model} `,mark&&chip(mark));
 }
-function titleOf(snapshot) {
-	const { engine, version, pid, shared } = snapshot.runtime;
-	const alive = (snapshot.nodes ?? []).filter((node) => node.alive !== false).length;
-	return [
-		"nbaccel " + plain(version),
-		`${plain(engine)} engine`,
-		alive > 1 ? count(alive, "node") : "",
-		pid ? `head pid ${pid}` : "",
-		shared ? "shared by several notebooks" : "",
-	].filter(Boolean);
+function sameModel(devices){
+return devices.length>1&&devices.every((device)=>device.model===devices[0].model&&device.mark===devices[0].mark);
 }
-function busyOf(snapshot) {
-	const held = new Map();
-	for (const row of snapshot.devices ?? []) {
-		if (row.offered === false) continue;
-		const isHeld = Boolean(row.holders?.length || row.free_reason);
-		held.set(row.resource, [...(held.get(row.resource) ?? []), isHeld]);
-	}
-	if (held.size) return [...held].map(([name, each]) => `${each.filter(Boolean).length} of ${count(each.length, plain(name))} busy`);
-	const sum = (of) =>
-		(snapshot.nodes ?? []).reduce((all, node) => all + (node.alive === false ? 0 : (node[of]?.CPU ?? 0)), 0);
-	return sum("totals") ? [`${amount(sum("totals") - sum("available"))} of ${amount(sum("totals"))} CPUs busy`] : [];
+function rows(devices,picture,state){
+const measured=devices.some((device)=>device.utilisation||device.memory);
+const several=devices.some((device)=>device.node);
+const said=sameModel(picture.devices);
+const columns=["Device",...(several?["Node"]:[]),picture.ended?"State":"In use",...(measured?["Load and memory"]:[]),...(picture.ended?[]:["Held by"])];
+return table("Devices",columns,devices.map((device)=>row(device,{several,measured,said},picture,state)));
 }
-function resourcesOf(snapshot, ended) {
-	const sums = new Map();
-	for (const node of snapshot.nodes ?? []) {
-		for (const [name, total] of node.alive === false ? [] : Object.entries(node.totals ?? {})) {
-			if (HIDDEN_RESOURCES.test(name)) continue;
-			const [free, all] = sums.get(name) ?? [0, 0];
-			sums.set(name, [free + (node.available?.[name] ?? 0), all + total]);
-		}
-	}
-	return [...sums].map(([name, [free, all]]) => `${plain(name)} ${ended ? amount(all) : `${amount(free)} of ${amount(all)} free`}`);
+function row(device,{several,measured,said},picture,state){
+return h(
+"tr",
+{key:device.key,"data-device":device.label},
+h("th",{scope:"row",title:device.title||null},h("span",{class:"label"},device.label),!said&&device.mark&&chip(device.mark),
+!said&&h("span",{class:"quiet small model"},device.model)),
+several&&h("td",{class:"quiet"},device.node),
+h("td",{class:"use"},!picture.ended&&useBar(device),h("span",{class:"nowrap"},h("span",{class:"sign","aria-hidden":"true"},device.sign),` ${device.state}`)),
+measured&&h("td",{class:"load",title:device.facts},meter("utilisation",device.label,device.utilisation),meter("memory",device.label,device.memory)),
+!picture.ended&&h("td",{class:"holders"},holders(device,picture,state))
+);
 }
-function tabsOf(snapshot, counts) {
-	const alerts = (snapshot.alerts ?? []).length;
-	const actors = (snapshot.actors ?? []).filter((row) => row.state !== "DEAD").length + actorsMore(snapshot);
-	const tabs = [
-		{ id: "devices", label: "Devices", badge: 0, urgent: false },
-		{ id: "waiting", label: "Waiting", badge: counts.waiting, urgent: false },
-		{ id: "tasks", label: "Tasks", badge: counts.failed, urgent: false, failed: true },
-		{ id: "actors", label: "Actors", badge: actors, urgent: false },
-		{ id: "timeline", label: "Timeline", badge: 0, urgent: false },
-		{ id: "alerts", label: "Alerts", badge: alerts, urgent: alerts > 0 },
-	];
-	if ((snapshot.nodes ?? []).length > 1) tabs.push({ id: "nodes", label: "Nodes", badge: 0, urgent: false });
-	return tabs;
+function useBar(device){
+const parts=device.holders.map((holder)=>
+h("span",{key:holder.key,class:`part c${holder.colour}`,style:`width:${100 * holder.fraction}%`})
+);
+return h("div",{class:"bar",role:"img","aria-label":`${device.label}: ${device.use}`,title:device.use},parts);
 }
-function actorsMore(snapshot) {
-	const shown = (snapshot.actors ?? []).filter((row) => row.state !== "DEAD").length;
-	const all = Object.entries(snapshot.actor_counts ?? {}).filter(([state]) => state !== "DEAD");
-	return Math.max(0, all.reduce((sum, [, number]) => sum + number, 0) - shown);
+function meter(what,label,value){
+if(!value)return h("div",{class:"measure quiet small"},`${what} unknown`);
+const percent=Math.min(100,Math.max(0,Math.round(value.percent)));
+return h("div",{class:"measure"},
+h("div",{class:"bar",role:"meter","aria-label":`${label} ${what}`,"aria-valuemin":"0","aria-valuemax":"100",
+"aria-valuenow":percent,"aria-valuetext":value.text},h("span",{class:"part",style:`width:${percent}%`})),
+h("span",{class:"small"},value.text));
 }
-function alertsOf(snapshot, now) {
-	return (snapshot.alerts ?? [])
-		.map((alert, index) => ({
-			key: `${alert.since}/${index}`,
-			kind: plain(alert.kind),
-			message: plain(alert.message),
-			age: age(now - alert.since),
-			never: (alert.kind === "infeasible" && alert.task_id) || "-",
-		}))
-		.reverse();
+function holders(device,picture,state){
+const list=device.holders.map((holder)=>holderLine(holder,device,picture,state));
+return[list.length>0&&h("ul",{},list),device.reason&&h("span",{class:"quiet"},device.reason)];
 }
-function nodesOf(snapshot) {
-	return (snapshot.nodes ?? []).map((node) => ({
-		key: node.node_id,
-		name: plain(node.name),
-		sign: node.alive === false ? "✕" : "●",
-		state: node.alive === false ? "gone" : "alive",
-		role: node.is_head ? "head" : "",
-		resources: resourcesOf({ ...snapshot, nodes: [node] }, Boolean(snapshot.ended)).join(" · "),
-		why: plain(node.why),
-	}));
+function holderLine(holder,device,picture,state){
+const where=[holder.cell&&`cell ${holder.cell}`,holder.owner].filter(Boolean).join(" of ");
+const facts=[holder.part,where,holder.age].filter(Boolean).join(" · ");
+return h("li",{key:holder.key,title:holder.pid},
+h("span",{class:`swatch c${holder.colour}`,"aria-hidden":"true"}),
+h("span",{class:"who"},nameOf(holder.name),h("span",{class:"quiet facts"},facts)),
+(holder.taskId||holder.actorId)&&stop(holder,device,state));
 }
-let views = 0;
-function newState(details) {
-	views += 1;
-	return {
-		id: `nbaccel-${views}-${Math.random().toString(36).slice(2, 8)}`,
-		details,
-		tab: "devices",
-		filter: { state: "", cell: "", text: "" },
-		sort: { column: "", down: false },
-		held: null,
-		order: [],
-		open: new Set(),
-		device: "",
-		scrolled: { top: 0, height: 460, row: 46 },
-		wide: false,
-		window: LAST_MINUTE,
-		range: null,
-		shown: { from: 0, to: 1 },
-		rows: new Map(),
-		asked: new Set(),
-		doubted: "",
-		found: null,
-		said: "",
-		log: null,
-	};
+function stop(holder,device,state){
+const act=holder.taskId?"cancel":"kill";
+return endButton(act,{id:holder.taskId||holder.actorId,name:holder.name,owner:holder.owner},`on ${device.label}`,state);
 }
-const STYLE = `
-.nbaccel-cockpit{
+function cancelMany(label,id,filter,only,state){
+const whom=only?` ${only}`:"";
+const about={key:id,"data-id":id,"data-name":label+whom,"data-function":only,"data-state":filter.state,"data-cell":filter.cell,"data-text":filter.text};
+if(state.doubted!==id)return button(`${label}…`,{...about,"data-act":"sure","aria-label":`${label}${whom}…`});
+return h("span",{class:"ask nowrap",key:id},button("Keep",{...about,key:"keep","data-act":"keep"})," ",
+button(label,{...about,key:"do","data-act":"cancel-many",class:"urgent","aria-label":label+whom}));
+}
+const STATES=["running","waiting","failed","cancelled","finished"];
+function taskCounts(snapshot){
+const counts=Object.fromEntries(STATES.map((state)=>[state,0]));
+for(const[state,number]of Object.entries(snapshot.counts??{})){
+const word=stateWord(state);
+counts[word]=(counts[word]??0)+number;
+}
+return counts;
+}
+function waitingViews(snapshot,now){
+return(snapshot.tasks??[])
+.filter((row)=>stateWord(row.state)==="waiting")
+.sort((a,b)=>(a.submitted_at??0)-(b.submitted_at??0))
+.map((row)=>taskView(row,snapshot,now));
+}
+function taskViews(snapshot,filter,now){
+const text=filter.text.trim().toLowerCase();
+const rows=(snapshot.tasks??[]).filter((row)=>passes(row,snapshot,filter,text));
+return rows.map((row)=>taskView(row,snapshot,now));
+}
+function passes(row,snapshot,filter,text){
+if(filter.state&&stateWord(row.state)!==filter.state)return false;
+if(filter.cell&&cellOf(row,snapshot)!==filter.cell)return false;
+if(!text)return true;
+return[row.name,row.task_id,row.cell,whyOf(row,snapshot),deviceWords(row.device_ids)].some((each)=>
+(each??"").toLowerCase().includes(text)
+);
+}
+function cellOf(row,snapshot){
+return row.cell?cellWords(snapshot,{job:row.job,cell:row.cell.split(" ")[0]}):"";
+}
+function cellsOf(snapshot){
+const number=(cell)=>Number(/\[(\d+)\]$/.exec(cell)?.[1]??0);
+const own=(cell)=>(cell.startsWith("[")?0:1);
+const cells=new Set((snapshot.tasks??[]).map((row)=>cellOf(row,snapshot)).filter(Boolean));
+return[...cells].sort((a,b)=>own(a)-own(b)||number(a)-number(b));
+}
+function whyOf(row,snapshot){
+return row.reason==null?(row.why??""):(snapshot.reasons?.[row.reason]??"");
+}
+function withoutSubject(why,row){
+const name=plain(row.name).replace(/\.__init__$/,"");
+const cell=plain(row.cell);
+if(!why.startsWith(name))return why;
+let rest=why.slice(name.length+1);
+if(cell&&rest.startsWith(`(cell ${cell}`))rest=rest.slice(rest.indexOf(") ")+2);
+if(rest.startsWith("waits for "))return rest.includes(". ")?rest.slice(rest.indexOf(". ")+2):rest;
+return rest.startsWith("asks ")?rest:why;
+}
+function taskView(row,snapshot,now){
+const state=stateWord(row.state);
+const start=state==="waiting"?row.submitted_at:(row.started_at??row.submitted_at);
+const over=ENDED.has(row.state);
+return{
+id:row.task_id,
+short:shortId(row.task_id),
+name:plain(row.name),
+sign:stateSign(state),
+state,
+devices:deviceWords(row.device_ids),
+pid:row.pid?String(row.pid):"",
+cell:cellWords(snapshot,row),
+owner:ownerOf(snapshot,row),
+age:start==null?"":age((row.finished_at??now)-start),
+started:row.started_at==null?"":clock(row.started_at,now),
+took:tookWords(row,state,now),
+subject:plain(subjectOf(row)),
+colour:colourOf(snapshot,subjectOf(row),row.actor_id||row.task_id),
+keys:{submitted:row.submitted_at??0,started:row.started_at??Infinity,took:row.started_at==null?-1:(row.finished_at??now)-row.started_at},
+peak:row.peak_memory_bytes==null?"":size(row.peak_memory_bytes),
+why:[row.choice?`runs as ${plain(row.choice)}`:"",withoutSubject(plain(whyOf(row,snapshot)),row)].filter(Boolean).join(": "),
+asks:Object.keys(row.demand??{}).length?demandWords(row.demand):"",
+cancellable:!over&&row.state!=="ENDED_WITH_IT"
+};
+}
+function tookWords(row,state,now){
+if(row.started_at==null)return state==="waiting"&&row.submitted_at!=null?`waits ${age(now - row.submitted_at)}`:"";
+const seconds=(row.finished_at??now)-row.started_at;
+if(row.finished_at!=null)return duration(seconds);
+const[done,total]=row.progress??[0,0];
+if(!total)return age(seconds);
+const left=done>0&&done<total?`${age((seconds * (total - done)) / done)} left`:"";
+return[age(seconds),`${Math.round((100 * done) / total)} %`,left].filter(Boolean).join(" · ");
+}
+function actorViews(snapshot,now){
+return(snapshot.actors??[]).map((row)=>actorView(row,snapshot,now));
+}
+function actorView(row,snapshot,now){
+const state=row.state==="PENDING_CREATION"?"waiting":stateWord(row.state);
+return{
+id:row.actor_id,
+name:plain(row.class_name)+(row.name?` “${plain(row.name)}”`:""),
+sign:stateSign(state),
+state,
+devices:deviceWords(row.device_ids),
+pid:row.pid?String(row.pid):"",
+cell:cellWords(snapshot,row),
+owner:ownerOf(snapshot,row),
+age:row.since==null?"":age(now-row.since),
+colour:colourOf(snapshot,row.class_name,row.actor_id),
+calls:row.pending_calls?String(row.pending_calls):"",
+why:[row.restarts?`restarted ${row.restarts} ×`:"",plain(row.why)].filter(Boolean).join(" · "),
+alive:row.state!=="DEAD"
+};
+}
+const MOST_OF_ONE=8;
+const ORDER=["running","failed","waiting","cancelled","finished"];
+const OVERSCAN=12;
+const KEYS={
+task:(task)=>`${task.name}\n${task.short}`,
+state:(task)=>place(task.state),
+devices:(task)=>task.devices||"~",
+started:(task)=>task.keys.started,
+took:(task)=>task.keys.took
+};
+function place(state){
+const at=ORDER.indexOf(state);
+return at<0?ORDER.length:at;
+}
+function ordered(tasks,sort,held){
+const key=KEYS[sort.column];
+const usual=(a,b)=>place(a.state)-place(b.state)||b.keys.submitted-a.keys.submitted;
+const compare=(a,b)=>{
+if(!key)return usual(a,b);
+const[one,other]=[key(a),key(b)];
+const way=one<other?-1:one>other?1:0;
+return(sort.down?-way:way)||usual(a,b);
+};
+const sorted=[...tasks].sort(compare);
+if(!held)return sorted;
+const before=new Map(held.map((id,index)=>[id,index]));
+return sorted.sort((a,b)=>(before.get(a.id)??held.length)-(before.get(b.id)??held.length));
+}
+function grouped(tasks,open){
+const bySubject=new Map();
+for(const task of tasks){
+const same=bySubject.get(task.subject);
+if(same)same.push(task);
+else bySubject.set(task.subject,[task]);
+}
+const rows=[];
+for(const task of tasks){
+const same=bySubject.get(task.subject)??[];
+if(same.length<=MOST_OF_ONE)rows.push({task,inGroup:false});
+else if(same[0]===task)rows.push(...groupRows(same,open.has(task.subject)));
+}
+return rows;
+}
+function groupRows(tasks,open){
+const counts=new Map();
+for(const task of tasks)counts.set(task.state,(counts.get(task.state)??0)+1);
+const done=counts.get("finished")??0;
+const others=STATES.filter((state)=>state!=="finished"&&counts.get(state)).map((state)=>`${counts.get(state)} ${state}`);
+const group={subject:tasks[0].subject,tasks,open,done,words:[`${done} of ${tasks.length}`,...others].join(" · ")};
+return[{group},...(open?tasks.map((task)=>({task,inGroup:true})):[])];
+}
+function alike(waiting){
+const groups=new Map();
+for(const task of waiting){
+const key=`${task.name}\n${task.why}\n${task.asks}`;
+const group=groups.get(key)??{task,number:0,ids:[]};
+group.number+=1;
+group.ids.push(task.id);
+groups.set(key,group);
+}
+return[...groups.values()].sort((a,b)=>b.number-a.number);
+}
+function inSight(number,scrolled){
+const seen=Math.ceil(scrolled.height/scrolled.row)+2*OVERSCAN;
+const first=Math.max(0,Math.min(Math.floor(scrolled.top/scrolled.row)-OVERSCAN,number-seen));
+return{first,last:Math.min(number,first+seen)};
+}
+function drawWaiting(picture,state){
+if(!picture.waiting.length)return[empty("Nothing waits. A task that finds no free device waits here, with the reason:","train.options(num_gpus=1).remote()")];
+const groups=alike(picture.waiting);
+const rows=groups.map(({task,number})=>
+h("tr",{key:task.id,"data-task":task.id},nameCell(task,number),cell(task.asks,"nowrap"),cell(task.cell,"nowrap"),cell(task.age,"nowrap"),
+cell(task.why||h("span",{class:"quiet"},"asked for, not looked at yet"),"why"),
+cell(number>1?showAll(task,number):cancel(task,picture,state),"acts"))
+);
+const more=picture.counts.waiting-picture.waiting.length;
+return[
+table("Waiting tasks",["Task","Asks for","Cell","For","Why it waits",""],rows),
+more>0&&moreLine(`and ${more} more that wait`,state),
+picture.counts.waiting>1&&!picture.ended&&h("p",{key:"all"},cancelMany("Cancel all that wait","waiting",{state:"waiting",cell:"",text:""},"",state))
+];
+}
+function showAll(task,number){
+return button(`Show all ${number}`,{"data-act":"count","data-state":"waiting","data-text":task.name,"aria-label":`Show all ${number} ${task.name} that wait`});
+}
+function nameCell(task,number){
+return h("th",{scope:"row"},nameOf(task.name),h("span",{class:"quiet small below"},number>1?`× ${number}`:`#${task.short}`));
+}
+function cancel(task,picture,state){
+if(!task.cancellable||picture.ended)return null;
+return endButton("cancel",task,`#${task.short}`,state);
+}
+function moreLine(text,state){
+return h("p",{class:"more",key:"unsent"},h("span",{class:"quiet"},`${text} `),
+!state.wide&&button("Ask for more rows",{"data-act":"ask-more"}));
+}
+function drawActors(picture,state){
+if(!picture.actors.length)return[empty("No actor. A remote class that is called makes one:","Counter.remote()")];
+const rows=picture.actors.map((actor)=>
+h("tr",{key:actor.id,"data-actor":actor.id},h("th",{scope:"row"},nameOf(actor.name),h("span",{class:"quiet small below"},[`#${actor.id.slice(0, 8)}`,actor.pid&&`pid ${actor.pid}`].filter(Boolean).join(" · "))),
+stateCell(actor.sign,actor.state,actor.colour),cell(actor.devices,"nowrap"),cell(actor.cell,"nowrap"),cell(actor.age,"nowrap"),
+cell(actor.calls),cell(actor.why,"why"),
+cell(actor.alive&&!picture.ended&&endButton("kill",actor,`#${actor.id.slice(0, 8)}`,state),"acts"))
+);
+return[
+table("Actors",["Actor","State","Devices","Cell","Age","Calls waiting","Why",""],rows),
+picture.actorsMore>0&&h("p",{class:"quiet more",key:"more"},`and ${picture.actorsMore} more actors`)
+];
+}
+function drawAlerts(picture){
+if(!picture.alerts.length)return[empty("No alert. What a person should look at is told here: failures, leaks, lost devices.")];
+return[h("ul",{class:"alerts",key:"alerts"},picture.alerts.map((alert)=>
+h("li",{key:alert.key},h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),alert.kind),` ${alert.message}`,h("span",{class:"quiet"},` ${alert.age} ago`))))];
+}
+function drawNodes(picture){
+const rows=picture.nodes.map((node)=>
+h("tr",{key:node.key},h("th",{scope:"row"},h("span",{class:"name"},node.name)),stateCell(node.sign,node.state),cell(node.role),
+cell(node.resources),cell(node.why,"why"))
+);
+return[table("Nodes",["Node","State","Role","Resources","Why"],rows)];
+}
+function drawTasks(picture,state){
+const filled={peak:picture.tasks.some((task)=>task.peak),why:picture.tasks.some((task)=>task.why)};
+state.order=picture.tasks.map((task)=>task.id);
+const rows=state.sort.column?picture.tasks.map((task)=>({task,inGroup:false})):grouped(picture.tasks,state.open);
+const hidden=picture.tasksFound-picture.tasks.length;
+const unsent=picture.foundInAll?hidden:picture.taskTotal-picture.taskRows;
+return[
+filters(picture,state),
+rows.length?tableOf(rows,filled,picture,state):nothingFound(picture),
+unsent>0&&moreLine(`${picture.tasks.length} of ${picture.foundInAll ? picture.tasksFound : picture.taskTotal} tasks are here`,state)
+];
+}
+function tableOf(rows,filled,picture,state){
+const columns=[
+{name:"Task",sort:"task"},{name:"State",sort:"state"},{name:"Devices",sort:"devices"},"Cell",
+{name:"Started",sort:"started"},{name:"Took",sort:"took"},
+...(filled.peak?["Peak memory"]:[]),...(filled.why?["Why"]:[]),""
+];
+const{first,last}=inSight(rows.length,state.scrolled);
+const drawn=rows.slice(first,last).map((row)=>("group"in row?groupRow(row.group,columns.length,picture,state):knownRow(row.task,row.inGroup,filled,picture,state)));
+const{row}=state.scrolled;
+return table("Tasks",columns,[gap("above",first*row),...drawn,gap("below",(rows.length-last)*row)].filter(Boolean),{rows:rows.length,sort:state.sort});
+}
+function gap(where,height){
+return height>0&&h("tr",{key:where,class:"gap","aria-hidden":"true",style:`height:${Math.round(height)}px`});
+}
+function nothingFound(picture){
+if(!picture.taskTotal)return empty("No task yet. A remote function that is called makes one:","f.remote()");
+return empty(picture.foundInAll?"No task passes the filter.":"No task of these rows passes the filter.");
+}
+function groupRow(group,columns,picture,state){
+const{subject,tasks,open,done,words}=group;
+const partly=picture.taskTotal>picture.taskRows&&!picture.foundInAll?` (of the ${picture.taskRows} rows that are here)`:"";
+return h("tr",{key:`group/${subject}`,class:"group","data-function":subject},
+h("th",{scope:"row",colspan:columns},
+h("button",{type:"button",class:"opens","data-act":"group","data-function":subject,"aria-expanded":String(open)},
+h("span",{"aria-hidden":"true"},open?"▾ ":"▸ "),nameOf(subject)),
+h("span",{class:"bar","aria-hidden":"true"},h("span",{class:`part c${tasks[0].colour}`,style:`width:${(100 * done) / tasks.length}%`})),
+h("span",{class:"quiet"},words+partly),
+!picture.ended&&tasks.some((task)=>task.cancellable)&&cancelMany("Cancel all",`group/${subject}`,state.filter,subject,state)));
+}
+function knownRow(task,inGroup,filled,picture,state){
+const content=[...Object.values(task),inGroup,filled.peak,filled.why,picture.ended,state.asked.has(task.id),state.doubted===task.id].join("\n");
+const known=state.rows.get(task.id);
+if(known?.content===content)return known.shape;
+const shape=taskRow(task,inGroup,filled,picture,state);
+state.rows.set(task.id,{content,shape});
+return shape;
+}
+function taskRow(task,inGroup,filled,picture,state){
+const below=[`#${task.short}`,task.pid&&`pid ${task.pid}`].filter(Boolean).join(" · ");
+return h("tr",{key:task.id,"data-task":task.id,class:inGroup?"inner":null},
+h("th",{scope:"row"},nameOf(task.name),h("span",{class:"quiet small below"},below)),
+stateCell(task.sign,task.state,task.colour),
+cell(task.devices||task.asks,task.devices?"nowrap":"quiet nowrap"),cell(task.cell,"nowrap"),
+cell(task.started,"nowrap"),cell(task.took,"nowrap"),filled.peak&&cell(task.peak,"nowrap"),
+filled.why&&cell(task.why&&h("span",{class:"two-lines",title:task.why},task.why),task.why?"why":""),
+cell([cancel(task,picture,state),logs(task,picture)],"acts"));
+}
+function logs(task,picture){
+if(task.state==="waiting"||picture.ended)return null;
+return button("Log",{"data-act":"logs","data-id":task.id,"data-name":task.name,"aria-label":`Log of ${task.name} #${task.short}`});
+}
+function filters(picture,state){
+const{filter}=state;
+const option=(value,label,chosen)=>
+h("option",{key:value||"all",value,selected:value===chosen},label);
+return h("div",{class:"filters",role:"group","aria-label":"Filter tasks",key:"filters"},
+h("label",{},"State ",h("select",{"data-filter":"state",value:filter.state},
+option("","all",filter.state),STATES.map((word)=>option(word,`${word} (${picture.counts[word] ?? 0})`,filter.state)))),
+h("label",{},"Cell ",h("select",{"data-filter":"cell",value:filter.cell},
+option("","all",filter.cell),picture.cells.map((name)=>option(name,name,filter.cell)))),
+h("label",{},"Text ",h("input",{type:"search","data-filter":"text",value:filter.text,placeholder:"name, id, reason"})),
+(filter.state||filter.cell||filter.text)&&!picture.ended&&picture.tasks.some((task)=>task.cancellable)&&cancelMany("Cancel all of these","these",filter,"",state),
+state.sort.column&&button("In the usual order",{"data-act":"sort","data-column":""}));
+}
+const VIEWS={
+devices:drawDevices,
+waiting:drawWaiting,
+tasks:drawTasks,
+actors:drawActors,
+timeline:drawTimeline,
+alerts:drawAlerts,
+nodes:drawNodes
+};
+const WAITING_SHOWN=3;
+const ALERTS_SHOWN=2;
+function drawFrame(picture,state){
+const body=state.details?[tabs(picture,state),panel(picture,state)]:compact(picture,state);
+return[header(picture,state),...body,log(state),h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},state.said)];
+}
+function drawEmpty(words){
+return[h("p",{class:"quiet",key:"none"},words)];
+}
+function header(picture,state){
+return h("header",{key:"header"},
+h("div",{class:"line"},
+firstLine(picture),
+picture.ended&&h("span",{class:"chip"},picture.ended),
+picture.alerts.length>0&&h("span",{class:"chip urgent"},h("span",{"aria-hidden":"true"},"⚠ "),picture.alerts.length===1?"1 alert":`${picture.alerts.length} alerts`),
+button(state.details?"Less":"Details",{"data-act":"details","aria-expanded":String(state.details),class:"aside"})),
+picture.resources.length>0&&h("div",{class:"line quiet"},picture.resources.join(" · ")));
+}
+function firstLine(picture){
+const counts=Object.entries(picture.counts).filter(([,number])=>number);
+const parts=[
+...picture.busy.map((words)=>h("strong",{key:words},words)),
+...counts.map(([word,number])=>button(`${number} ${word}`,{key:word,class:`count ${word}`,"data-act":"count","data-state":word,title:`Show the ${word} tasks`}))
+];
+const said=parts.flatMap((part,index)=>(index?[h("span",{key:`dot${index}`,class:"quiet"}," · "),part]:[part]));
+return h("span",{class:"first",title:picture.title.join(" · ")},said,
+!counts.length&&h("span",{class:"quiet"},said.length?" · no task yet":"no task yet"));
+}
+function compact(picture,state){
+const told=new Set(picture.alerts.slice(0,ALERTS_SHOWN).map((alert)=>alert.never));
+const all=alike(picture.waiting);
+const untold=all.filter(({ids})=>!ids.some((id)=>told.has(id)));
+const groups=untold.slice(0,WAITING_SHOWN);
+const waiting=groups.map(({task,number})=>
+h("li",{key:task.id},h("span",{class:"sign","aria-hidden":"true"},"◌ "),number>1&&`× ${number} `,nameOf(task.name),
+` waits ${task.age}: `,h("span",{class:"quiet"},task.why||task.asks)));
+const said=all.filter((group)=>!untold.includes(group)||groups.includes(group));
+const more=picture.counts.waiting-said.reduce((sum,group)=>sum+group.number,0);
+if(more>0)waiting.push(h("li",{key:"more",class:"quiet"},`and ${more} more that wait`));
+const alerts=picture.alerts.slice(0,ALERTS_SHOWN).map((alert)=>h("li",{key:alert.key},h("strong",{},"⚠ Attention:"),` ${alert.message}`));
+return[
+...drawDevices(picture,state),
+waiting.length>0&&h("ul",{class:"lines",key:"waiting","aria-label":"Waiting tasks"},waiting),
+alerts.length>0&&h("ul",{class:"alerts",key:"alerts","aria-label":"Alerts"},alerts)
+];
+}
+function tabs(picture,state){
+return h("div",{class:"tabs",role:"tablist","aria-label":"Views",key:"tabs"},picture.tabs.map((tab)=>{
+const chosen=tab.id===state.tab;
+return h("button",{type:"button",key:tab.id,role:"tab",id:`${state.id}-${tab.id}`,"aria-selected":String(chosen),
+"aria-controls":`${state.id}-panel`,tabindex:chosen?"0":"-1","data-act":"tab","data-tab":tab.id},
+tab.urgent&&h("span",{"aria-hidden":"true"},"⚠ "),tab.label,tab.badge>0&&h("span",{class:tab.failed?"badge failed":"badge",title:tab.failed?"failed":null},String(tab.badge)));
+}));
+}
+function panel(picture,state){
+const view=VIEWS[state.tab]??drawDevices;
+return h("div",{role:"tabpanel",id:`${state.id}-panel`,"aria-labelledby":`${state.id}-${state.tab}`,tabindex:"-1",key:`panel-${state.tab}`,class:"panel"},
+...view(picture,state).flat());
+}
+function log(state){
+if(!state.log)return null;
+return h("section",{key:"log",class:"log","aria-label":`Log of ${state.log.name}`},
+h("div",{class:"line"},h("strong",{},`Log of ${state.log.name}`),button("Close",{"data-act":"close-log",class:"aside","aria-label":"Close the log"})),
+h("pre",{tabindex:"0"},state.log.text||"(nothing printed yet)"));
+}
+function deviceViews(snapshot,now){
+const rows=(snapshot.devices??[]).filter((row)=>row.offered!==false);
+const several=new Set(rows.map((row)=>row.node_id)).size>1;
+const names=new Map((snapshot.nodes??[]).map((node)=>[node.node_id,plain(node.name)]));
+const labels=deviceLabels(snapshot.devices??[]);
+return rows.map((row)=>deviceView(row,labels.get(row)??"",several?(names.get(row.node_id??"")??row.node_id?.slice(0,8)??""):"",snapshot,now));
+}
+function deviceView(row,label,node,snapshot,now){
+const[sign,state]=deviceState(row);
+const holders=holderViews(row.holders??[],snapshot,now);
+return{
+key:`${row.node_id ?? ""}/${row.resource}/${row.id}`,
+label,
+title:row.parent?plain(row.id):"",
+node,
+model:[plain(row.name||row.type||row.family),row.parent?"":plain(row.profile)].filter(Boolean).join(" · "),
+mark:(row.kind??"real")==="real"?"":(row.kind??""),
+sign,
+state,
+use:useWords(holders),
+utilisation:utilisation(row),
+memory:memory(row),
+facts:facts(row),
+reason:plain(row.free_reason),
+holders
+};
+}
+function deviceState(row){
+const held=row.holders?.length;
+if(row.over)return["–","given back"];
+if(row.free_reason&&!held)return["✕","busy"];
+if(!held)return["○","free"];
+return(row.free??1)>0?["◐","shared"]:["●","held"];
+}
+function holderViews(holders,snapshot,now){
+const ids=holders.map((holder)=>holder.task_id??holder.actor_id??holder.name);
+return holders.map((holder,index)=>({
+key:ids[index],
+name:plain(holder.name),
+part:(holder.amount??1)===1?"":amount(holder.amount??1),
+cell:plain(holder.cell),
+owner:ownerOf(snapshot,holder),
+age:holder.since?age(now-holder.since):"",
+pid:holder.pid?`pid ${holder.pid}`:"",
+colour:colourOf(snapshot,holder.function||holder.name,holder.actor_id??ids[index]),
+fraction:Math.min(1,Math.max(0,holder.amount??1)),
+taskId:holder.task_id??"",
+actorId:holder.task_id?"":(holder.actor_id??"")
+}));
+}
+function useWords(holders){
+if(!holders.length)return"nobody holds it";
+return holders.map((holder)=>`${holder.name} ${holder.part || "1"}`).join(", ");
+}
+function utilisation(row){
+const percent=row.metrics?.utilisation_percent;
+return percent==null?null:{percent,text:`${Math.round(percent)} %`};
+}
+function memory(row){
+const used=row.metrics?.memory_used_bytes;
+const total=row.metrics?.memory_total_bytes??row.memory_bytes;
+if(used==null||!total)return null;
+return{percent:(100*used)/total,text:`${size(used)} of ${size(total)}`};
+}
+function facts(row){
+const parts=[];
+if(row.metrics?.temperature_celsius!=null)parts.push(`${Math.round(row.metrics.temperature_celsius)} °C`);
+if(row.metrics?.power_watts!=null)parts.push(`${Math.round(row.metrics.power_watts)} W`);
+return parts.join(" · ");
+}
+function afterEnd(snapshot){
+const{shared}=snapshot.runtime;
+const is=(state)=>(ENDED.has(state)?state:"ENDED_WITH_IT");
+const tasks=(snapshot.tasks??[]).map((row)=>({...row,state:is(row.state),reason:ENDED.has(row.state)?row.reason:null}));
+const counts={};
+for(const[state,number]of Object.entries(snapshot.counts??{}))counts[is(state)]=(counts[is(state)]??0)+number;
+if(shared)delete counts.ENDED_WITH_IT;
+return{
+...snapshot,
+devices:(snapshot.devices??[]).map((row)=>({...row,holders:[],free_reason:"",metrics:null,over:true})),
+tasks:shared?tasks.filter((row)=>ENDED.has(row.state)):tasks,
+counts,
+actors:(snapshot.actors??[]).map((row)=>({...row,state:"DEAD",pending_calls:0})),
+actor_counts:{}
+};
+}
+const HIDDEN_RESOURCES=/^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
+const BY_STATE={column:"",down:false};
+const NO_FILTER={state:"",cell:"",text:""};
+function pictureOf(given,asked,now){
+const ended=given.lost?"the kernel has gone":!given.ended?"":given.runtime.shared?"left":"shut down";
+const snapshot=ended?afterEnd(given):given;
+const counts=taskCounts(snapshot);
+const tab=asked.tab;
+const tasks=tab==="tasks"?tasksOf(snapshot,asked,now):[];
+return{
+title:titleOf(snapshot),
+ended,
+counts,
+busy:ended?[]:busyOf(snapshot),
+resources:resourcesOf(snapshot,ended!==""),
+tabs:tabsOf(snapshot,counts),
+devices:deviceViews(snapshot,now),
+found:(snapshot.found??[]).map(plain),
+waiting:waitingViews(snapshot,now),
+tasks,
+tasksFound:asked.found?.total??tasks.length,
+foundInAll:Boolean(asked.found),
+taskRows:(snapshot.tasks??[]).length,
+taskTotal:Object.values(counts).reduce((sum,number)=>sum+number,0),
+cells:tab==="tasks"?cellsOf(snapshot):[],
+actors:tab==="actors"?actorViews(snapshot,now):[],
+actorsMore:actorsMore(snapshot),
+timeline:tab==="timeline"?timelineOf(withKnown(snapshot,asked.found),asked.window,now,asked.range):null,
+alerts:alertsOf(snapshot,now),
+nodes:nodesOf(snapshot)
+};
+}
+function withKnown(snapshot,found){
+if(!found)return snapshot;
+const here=new Set((snapshot.tasks??[]).map((row)=>row.task_id));
+return{...snapshot,tasks:[...found.tasks.filter((row)=>!here.has(row.task_id)),...(snapshot.tasks??[])]};
+}
+function tasksOf(snapshot,asked,now){
+const found=asked.found;
+const rows=found?{...snapshot,tasks:found.tasks,reasons:found.reasons}:snapshot;
+return ordered(taskViews(rows,found?NO_FILTER:asked.filter,now),asked.sort??BY_STATE,asked.held??null);
+}
+function titleOf(snapshot){
+const{engine,version,pid,shared}=snapshot.runtime;
+const alive=(snapshot.nodes??[]).filter((node)=>node.alive!==false).length;
+return[
+"nbaccel "+plain(version),
+`${plain(engine)} engine`,
+alive>1?count(alive,"node"):"",
+pid?`head pid ${pid}`:"",
+shared?"shared by several notebooks":""
+].filter(Boolean);
+}
+function busyOf(snapshot){
+const held=new Map();
+for(const row of snapshot.devices??[]){
+if(row.offered===false)continue;
+const isHeld=Boolean(row.holders?.length||row.free_reason);
+held.set(row.resource,[...(held.get(row.resource)??[]),isHeld]);
+}
+if(held.size)return[...held].map(([name,each])=>`${each.filter(Boolean).length} of ${count(each.length, plain(name))} busy`);
+const sum=(of)=>
+(snapshot.nodes??[]).reduce((all,node)=>all+(node.alive===false?0:(node[of]?.CPU??0)),0);
+return sum("totals")?[`${amount(sum("totals") - sum("available"))} of ${amount(sum("totals"))} CPUs busy`]:[];
+}
+function resourcesOf(snapshot,ended){
+const sums=new Map();
+for(const node of snapshot.nodes??[]){
+for(const[name,total]of node.alive===false?[]:Object.entries(node.totals??{})){
+if(HIDDEN_RESOURCES.test(name))continue;
+const[free,all]=sums.get(name)??[0,0];
+sums.set(name,[free+(node.available?.[name]??0),all+total]);
+}
+}
+return[...sums].map(([name,[free,all]])=>`${plain(name)} ${ended ? amount(all) : `${amount(free)} of ${amount(all)} free`}`);
+}
+function tabsOf(snapshot,counts){
+const alerts=(snapshot.alerts??[]).length;
+const actors=(snapshot.actors??[]).filter((row)=>row.state!=="DEAD").length+actorsMore(snapshot);
+const tabs=[
+{id:"devices",label:"Devices",badge:0,urgent:false},
+{id:"waiting",label:"Waiting",badge:counts.waiting,urgent:false},
+{id:"tasks",label:"Tasks",badge:counts.failed,urgent:false,failed:true},
+{id:"actors",label:"Actors",badge:actors,urgent:false},
+{id:"timeline",label:"Timeline",badge:0,urgent:false},
+{id:"alerts",label:"Alerts",badge:alerts,urgent:alerts>0}
+];
+if((snapshot.nodes??[]).length>1)tabs.push({id:"nodes",label:"Nodes",badge:0,urgent:false});
+return tabs;
+}
+function actorsMore(snapshot){
+const shown=(snapshot.actors??[]).filter((row)=>row.state!=="DEAD").length;
+const all=Object.entries(snapshot.actor_counts??{}).filter(([state])=>state!=="DEAD");
+return Math.max(0,all.reduce((sum,[,number])=>sum+number,0)-shown);
+}
+function alertsOf(snapshot,now){
+return(snapshot.alerts??[])
+.map((alert,index)=>({
+key:`${alert.since}/${index}`,
+kind:plain(alert.kind),
+message:plain(alert.message),
+age:age(now-alert.since),
+never:(alert.kind==="infeasible"&&alert.task_id)||"-"
+}))
+.reverse();
+}
+function nodesOf(snapshot){
+return(snapshot.nodes??[]).map((node)=>({
+key:node.node_id,
+name:plain(node.name),
+sign:node.alive===false?"✕":"●",
+state:node.alive===false?"gone":"alive",
+role:node.is_head?"head":"",
+resources:resourcesOf({...snapshot,nodes:[node]},Boolean(snapshot.ended)).join(" · "),
+why:plain(node.why)
+}));
+}
+let views=0;
+function newState(details){
+views+=1;
+return{
+id:`nbaccel-${views}-${Math.random().toString(36).slice(2, 8)}`,
+details,
+tab:"devices",
+filter:{state:"",cell:"",text:""},
+sort:{column:"",down:false},
+held:null,
+order:[],
+open:new Set(),
+device:"",
+scrolled:{top:0,height:460,row:46},
+wide:false,
+window:LAST_MINUTE,
+range:null,
+shown:{from:0,to:1},
+rows:new Map(),
+asked:new Set(),
+doubted:"",
+found:null,
+said:"",
+log:null
+};
+}
+const STYLE=`
+&{
 --ink:var(--jp-ui-font-color1,var(--vscode-foreground,CanvasText));
 --quiet:var(--jp-ui-font-color2,var(--vscode-descriptionForeground,color-mix(in srgb,CanvasText 72%,Canvas)));
 --ground:var(--jp-layout-color1,var(--vscode-editor-background,Canvas));
@@ -1478,333 +1478,333 @@ color:var(--ink);background:var(--ground);border:1px solid var(--line);border-ra
 padding:10px 14px;margin:2px 0;box-sizing:border-box;max-width:100%;container-type:inline-size;
 font:var(--jp-ui-font-size1,13px)/1.45 var(--jp-ui-font-family,var(--vscode-font-family,system-ui,sans-serif));
 font-variant-numeric:tabular-nums}
-.nbaccel-cockpit *{box-sizing:border-box}
-.nbaccel-cockpit .quiet{color:var(--quiet)}
-.nbaccel-cockpit .small{font-size:.92em}
-.nbaccel-cockpit .nowrap{white-space:nowrap}
-.nbaccel-cockpit .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
-.nbaccel-cockpit p{margin:6px 0}
-.nbaccel-cockpit .line{display:flex;flex-wrap:wrap;gap:2px 12px;align-items:baseline}
-.nbaccel-cockpit .aside{margin-left:auto}
-.nbaccel-cockpit button,.nbaccel-cockpit select,.nbaccel-cockpit input{font:inherit;color:var(--ink);background:transparent;
+& *{box-sizing:border-box}
+& .quiet{color:var(--quiet)}
+& .small{font-size:.92em}
+& .nowrap{white-space:nowrap}
+& .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+& p{margin:6px 0}
+& .line{display:flex;flex-wrap:wrap;gap:2px 12px;align-items:baseline}
+& .aside{margin-left:auto}
+& button,& select,& input{font:inherit;color:var(--ink);background:transparent;
 border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;margin:0;width:auto;box-shadow:none}
-.nbaccel-cockpit select,.nbaccel-cockpit input{background:var(--ground);border-color:var(--edge)}
-.nbaccel-cockpit option{color:var(--ink);background:var(--ground)}
-.nbaccel-cockpit button{white-space:nowrap;overflow-wrap:normal;cursor:pointer;transition:background-color .12s}
-.nbaccel-cockpit button:hover{background:var(--raised)}
-.nbaccel-cockpit button[disabled]{cursor:default;color:var(--quiet);border-style:dashed}
-.nbaccel-cockpit button[aria-pressed=true]{background:var(--raised);border-color:var(--edge);font-weight:600}
-.nbaccel-cockpit :focus-visible{outline:2px solid var(--focus);outline-offset:1px}
-.nbaccel-cockpit .chip{border:1px solid var(--line);border-radius:9px;padding:0 7px;font-size:.88em;color:var(--quiet);white-space:nowrap}
-.nbaccel-cockpit .chip.urgent{border-color:var(--warn);color:var(--ink);font-weight:600}
-.nbaccel-cockpit .tabs{display:flex;flex-wrap:wrap;gap:2px;border-bottom:1px solid var(--line);margin-top:8px}
-.nbaccel-cockpit [role=tab]{border:0;border-bottom:2px solid transparent;border-radius:4px 4px 0 0;padding:3px 10px;color:var(--quiet)}
-.nbaccel-cockpit [role=tab][aria-selected=true]{color:var(--ink);font-weight:600;border-bottom-color:var(--focus)}
-.nbaccel-cockpit .first{font-size:1.08em}
-.nbaccel-cockpit .count{border:0;padding:0;min-height:24px;border-radius:3px;text-decoration:underline;text-decoration-color:var(--line);text-underline-offset:3px}
-.nbaccel-cockpit .count.failed,.nbaccel-cockpit .state.failed{color:var(--failed)}
-.nbaccel-cockpit .count.finished,.nbaccel-cockpit .count.cancelled,.nbaccel-cockpit .state.cancelled .sign,.nbaccel-cockpit .state.waiting .sign{color:var(--quiet)}
-.nbaccel-cockpit .ink{background:none!important;color:var(--c)}
-.nbaccel-cockpit .cut{display:inline-block;max-width:24ch;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;vertical-align:bottom}
-.nbaccel-cockpit .below{display:block;margin-left:0!important}
-.nbaccel-cockpit .sorts{border:0;padding:0;min-height:0;color:inherit;font-weight:inherit}
-.nbaccel-cockpit .opens{border:0;padding:0 4px 0 0}
-.nbaccel-cockpit tr.group .bar{display:inline-flex;width:84px;vertical-align:middle}
-.nbaccel-cockpit tr.inner th{padding-left:18px}
-.nbaccel-cockpit tr.gap{border:0}
-.nbaccel-cockpit .models{margin:8px 0 -2px}
-.nbaccel-cockpit code{font-family:var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));background:var(--raised);color:var(--ink);border-radius:3px;padding:0 4px}
-.nbaccel-cockpit .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(68px,1fr));gap:4px;list-style:none;margin:8px 0 0;padding:0}
-.nbaccel-cockpit .tiles li{margin:0;min-width:0}
-.nbaccel-cockpit .tile{display:block;width:100%;padding:3px 6px 6px;text-align:left}
-.nbaccel-cockpit .tile[aria-expanded=true]{border-color:var(--focus);background:var(--raised)}
-.nbaccel-cockpit .tile .number{display:flex;justify-content:space-between;gap:4px;white-space:nowrap;overflow:hidden;font-size:.92em}
-.nbaccel-cockpit .tile .bar{width:100%;height:8px}
-.nbaccel-cockpit .badge.failed{background:none;color:var(--failed);border:1px solid var(--failed)}
-.nbaccel-cockpit .badge{margin-left:6px;padding:0 6px;border-radius:9px;background:var(--raised);color:var(--ink);font-size:.88em;font-weight:400}
-.nbaccel-cockpit .scroll{overflow:auto;max-height:460px;margin-top:6px}
-.nbaccel-cockpit table{border-collapse:collapse;margin:0;width:100%;color:inherit;background:none;font-size:inherit;table-layout:auto}
-.nbaccel-cockpit tr,.nbaccel-cockpit thead,.nbaccel-cockpit tbody tr:nth-child(n),.nbaccel-cockpit tbody tr:hover{background:none;border:0}
-.nbaccel-cockpit th,.nbaccel-cockpit td{text-align:left;vertical-align:middle;padding:4px 16px 4px 0;border:0;font-weight:400;
+& select,& input{background:var(--ground);border-color:var(--edge)}
+& option{color:var(--ink);background:var(--ground)}
+& button{white-space:nowrap;overflow-wrap:normal;cursor:pointer;transition:background-color .12s}
+& button:hover{background:var(--raised)}
+& button[disabled]{cursor:default;color:var(--quiet);border-style:dashed}
+& button[aria-pressed=true]{background:var(--raised);border-color:var(--edge);font-weight:600}
+& :focus-visible{outline:2px solid var(--focus);outline-offset:1px}
+& .chip{border:1px solid var(--line);border-radius:9px;padding:0 7px;font-size:.88em;color:var(--quiet);white-space:nowrap}
+& .chip.urgent{border-color:var(--warn);color:var(--ink);font-weight:600}
+& .tabs{display:flex;flex-wrap:wrap;gap:2px;border-bottom:1px solid var(--line);margin-top:8px}
+& [role=tab]{border:0;border-bottom:2px solid transparent;border-radius:4px 4px 0 0;padding:3px 10px;color:var(--quiet)}
+& [role=tab][aria-selected=true]{color:var(--ink);font-weight:600;border-bottom-color:var(--focus)}
+& .first{font-size:1.08em}
+& .count{border:0;padding:0;min-height:24px;border-radius:3px;text-decoration:underline;text-decoration-color:var(--line);text-underline-offset:3px}
+& .count.failed,& .state.failed{color:var(--failed)}
+& .count.finished,& .count.cancelled,& .state.cancelled .sign,& .state.waiting .sign{color:var(--quiet)}
+& .ink{background:none!important;color:var(--c)}
+& .cut{display:inline-block;max-width:24ch;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;vertical-align:bottom}
+& .below{display:block;margin-left:0!important}
+& .sorts{border:0;padding:0;min-height:0;color:inherit;font-weight:inherit}
+& .opens{border:0;padding:0 4px 0 0}
+& tr.group .bar{display:inline-flex;width:84px;vertical-align:middle}
+& tr.inner th{padding-left:18px}
+& tr.gap{border:0}
+& .models{margin:8px 0 -2px}
+& code{font-family:var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));background:var(--raised);color:var(--ink);border-radius:3px;padding:0 4px}
+& .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(68px,1fr));gap:4px;list-style:none;margin:8px 0 0;padding:0}
+& .tiles li{margin:0;min-width:0}
+& .tile{display:block;width:100%;padding:3px 6px 6px;text-align:left}
+& .tile[aria-expanded=true]{border-color:var(--focus);background:var(--raised)}
+& .tile .number{display:flex;justify-content:space-between;gap:4px;white-space:nowrap;overflow:hidden;font-size:.92em}
+& .tile .bar{width:100%;height:8px}
+& .badge.failed{background:none;color:var(--failed);border:1px solid var(--failed)}
+& .badge{margin-left:6px;padding:0 6px;border-radius:9px;background:var(--raised);color:var(--ink);font-size:.88em;font-weight:400}
+& .scroll{overflow:auto;max-height:460px;margin-top:6px}
+& table{border-collapse:collapse;margin:0;width:100%;color:inherit;background:none;font-size:inherit;table-layout:auto}
+& tr,& thead,& tbody tr:nth-child(n),& tbody tr:hover{background:none;border:0}
+& th,& td{text-align:left;vertical-align:middle;padding:4px 16px 4px 0;border:0;font-weight:400;
 white-space:normal;max-width:none;color:inherit;line-height:inherit}
-.nbaccel-cockpit td.quiet{color:var(--quiet)}
-.nbaccel-cockpit thead th{color:var(--quiet);font-size:.92em;border-bottom:1px solid var(--line);white-space:nowrap;
+& td.quiet{color:var(--quiet)}
+& thead th{color:var(--quiet);font-size:.92em;border-bottom:1px solid var(--line);white-space:nowrap;
 position:sticky;top:0;background:var(--ground);z-index:1}
-.nbaccel-cockpit tbody tr+tr th,.nbaccel-cockpit tbody tr+tr td{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)}
-.nbaccel-cockpit th[scope=row]{white-space:nowrap}
-.nbaccel-cockpit th[scope=row]>*+*{margin-left:8px}
-.nbaccel-cockpit .label,.nbaccel-cockpit .name{font-weight:600}
-.nbaccel-cockpit .why{min-width:15em;overflow-wrap:anywhere}
-.nbaccel-cockpit .two-lines{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow:hidden}
-.nbaccel-cockpit .acts{white-space:nowrap;text-align:right;padding:4px 3px 4px 8px;position:sticky;right:0;background:var(--ground)}
-.nbaccel-cockpit .acts button+button{margin-left:4px}
-.nbaccel-cockpit .bar{display:flex;width:110px;height:12px;border-radius:3px;background:var(--raised);overflow:hidden;
+& tbody tr+tr th,& tbody tr+tr td{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)}
+& th[scope=row]{white-space:nowrap}
+& th[scope=row]>*+*{margin-left:8px}
+& .label,& .name{font-weight:600}
+& .why{min-width:15em;overflow-wrap:anywhere}
+& .two-lines{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow:hidden}
+& .acts{white-space:nowrap;text-align:right;padding:4px 3px 4px 8px;position:sticky;right:0;background:var(--ground)}
+& .acts button+button{margin-left:4px}
+& .bar{display:flex;width:110px;height:12px;border-radius:3px;background:var(--raised);overflow:hidden;
 outline:1px solid var(--edge);outline-offset:-1px}
-.nbaccel-cockpit .part{height:100%;transition:width .2s}.nbaccel-cockpit .measure .part{background:var(--edge)}
-.nbaccel-cockpit .part+.part{border-left:2px solid var(--ground)}
-.nbaccel-cockpit td.use .bar{width:84px;margin-bottom:3px}
-.nbaccel-cockpit td.use{white-space:nowrap}
-.nbaccel-cockpit .model{display:block;margin-left:0!important}
-.nbaccel-cockpit .measure{display:flex;gap:8px;align-items:center;white-space:nowrap}
-.nbaccel-cockpit .measure .bar{width:52px;height:8px}
-.nbaccel-cockpit .holders ul,.nbaccel-cockpit .lines,.nbaccel-cockpit .alerts{list-style:none;margin:0;padding:0}
-.nbaccel-cockpit .holders li{display:flex;gap:8px;align-items:center;margin:0;min-height:27px}
-.nbaccel-cockpit .holders .who{min-width:0;overflow-wrap:anywhere}
-.nbaccel-cockpit .holders .name{margin-right:8px}
-.nbaccel-cockpit .holders .facts{display:inline-block}
-.nbaccel-cockpit .holders li>button,.nbaccel-cockpit .holders li>.ask{margin-left:auto}
-.nbaccel-cockpit .holders{padding-right:2px;min-width:230px}
-.nbaccel-cockpit .swatch{width:10px;height:10px;border-radius:3px;flex:none}
-.nbaccel-cockpit .lines{margin-top:6px}
-.nbaccel-cockpit .alerts{margin-top:6px}
-.nbaccel-cockpit .alerts li{border-left:4px solid var(--warn);padding:3px 0 3px 10px;margin:6px 0}
-.nbaccel-cockpit .filters{display:flex;flex-wrap:wrap;gap:6px 14px;align-items:center;margin-top:8px}
-.nbaccel-cockpit .filters label{color:var(--quiet)}
-.nbaccel-cockpit .said{min-height:0;margin:0}
-.nbaccel-cockpit .said:not(:empty){margin-top:8px}
-.nbaccel-cockpit .empty{margin:10px 0 4px}
-.nbaccel-cockpit .log{margin-top:8px;border-top:1px solid var(--line);padding-top:6px}
-.nbaccel-cockpit pre{margin:6px 0 0;padding:8px;max-height:240px;overflow:auto;background:var(--raised);color:var(--ink);border-radius:4px;
+& .part{height:100%;transition:width .2s}& .measure .part{background:var(--edge)}
+& .part+.part{border-left:2px solid var(--ground)}
+& td.use .bar{width:84px;margin-bottom:3px}
+& td.use{white-space:nowrap}
+& .model{display:block;margin-left:0!important}
+& .measure{display:flex;gap:8px;align-items:center;white-space:nowrap}
+& .measure .bar{width:52px;height:8px}
+& .holders ul,& .lines,& .alerts{list-style:none;margin:0;padding:0}
+& .holders li{display:flex;gap:8px;align-items:center;margin:0;min-height:27px}
+& .holders .who{min-width:0;overflow-wrap:anywhere}
+& .holders .name{margin-right:8px}
+& .holders .facts{display:inline-block}
+& .holders li>button,& .holders li>.ask{margin-left:auto}
+& .holders{padding-right:2px;min-width:230px}
+& .swatch{width:10px;height:10px;border-radius:3px;flex:none}
+& .lines{margin-top:6px}
+& .alerts{margin-top:6px}
+& .alerts li{border-left:4px solid var(--warn);padding:3px 0 3px 10px;margin:6px 0}
+& .filters{display:flex;flex-wrap:wrap;gap:6px 14px;align-items:center;margin-top:8px}
+& .filters label{color:var(--quiet)}
+& .said{min-height:0;margin:0}
+& .said:not(:empty){margin-top:8px}
+& .empty{margin:10px 0 4px}
+& .log{margin-top:8px;border-top:1px solid var(--line);padding-top:6px}
+& pre{margin:6px 0 0;padding:8px;max-height:240px;overflow:auto;background:var(--raised);color:var(--ink);border-radius:4px;
 font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));white-space:pre-wrap}
-.nbaccel-cockpit .timeline{display:block;width:100%;height:auto}
-.nbaccel-cockpit .timeline text{font-size:12px;fill:var(--ink)}
-.nbaccel-cockpit .timeline .tick-label{fill:var(--quiet);font-size:11px}
-.nbaccel-cockpit .timeline .bar-name{fill:#fff;font-size:11px;pointer-events:none}
-.nbaccel-cockpit .timeline .tick,.nbaccel-cockpit .timeline .rule{stroke:var(--line);stroke-width:1;stroke-dasharray:2 4}
-.nbaccel-cockpit .timeline .rule{stroke-dasharray:none;opacity:.6}
-.nbaccel-cockpit .timeline{touch-action:pan-y;cursor:crosshair;user-select:none}
-.nbaccel-cockpit .timeline .cancelled{stroke:var(--ink);stroke-width:1.5;stroke-dasharray:4 2}
-.nbaccel-cockpit .timeline .failed{stroke:${PALETTE.failure};stroke-width:2.5}
-.nbaccel-cockpit .timeline .depth{fill:${PALETTE.waiting};fill-opacity:.35;stroke:${PALETTE.waiting}}
-@container (max-width:960px){.nbaccel-cockpit th,.nbaccel-cockpit td{padding-right:10px}
-.nbaccel-cockpit td.nowrap{white-space:normal}.nbaccel-cockpit td.state{white-space:nowrap}
-.nbaccel-cockpit .why{min-width:8em}.nbaccel-cockpit .acts button{padding:1px 5px}.nbaccel-cockpit td .cut,.nbaccel-cockpit th .cut{max-width:20ch}}
-@container (max-width:700px){.nbaccel-cockpit th[scope=row]{white-space:normal}.nbaccel-cockpit td .cut,.nbaccel-cockpit th .cut{max-width:24ch}
-.nbaccel-cockpit .model,.nbaccel-cockpit .measure .bar{display:none}
-.nbaccel-cockpit thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
-.nbaccel-cockpit table,.nbaccel-cockpit tbody{display:block}
-.nbaccel-cockpit tbody tr{display:flex;flex-wrap:wrap;align-items:center;gap:2px 12px;padding:5px 0}
-.nbaccel-cockpit tbody tr+tr{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)!important}
-.nbaccel-cockpit tbody tr th[scope=row]{flex:1 1 calc(100% - 160px);padding:0;border:0!important;min-width:0}
-.nbaccel-cockpit tbody tr td{order:2;padding:0;border:0!important;min-width:0;max-width:100%}
-.nbaccel-cockpit tbody tr td:empty{display:none}
-.nbaccel-cockpit tbody tr td.why,.nbaccel-cockpit tbody tr td.holders{flex:1 0 100%;order:3;white-space:normal}
-.nbaccel-cockpit tbody tr td.acts{order:1;flex:0 0 130px;margin-left:auto;position:static}
-.nbaccel-cockpit tbody tr td{overflow-wrap:anywhere}
-.nbaccel-cockpit tr.gap{padding:0;border:0!important}}
-@media (prefers-reduced-motion:reduce){.nbaccel-cockpit *{transition:none!important;animation:none!important}}
-@media (forced-colors:active){.nbaccel-cockpit .ink{color:CanvasText}.nbaccel-cockpit,.nbaccel-cockpit button,.nbaccel-cockpit .chip{border-color:CanvasText}
-.nbaccel-cockpit .bar{outline-color:CanvasText;forced-color-adjust:none;background:Canvas}
-.nbaccel-cockpit .tile .bar{forced-color-adjust:none}
-.nbaccel-cockpit .bar .part{background:Highlight!important;border-right:1px solid CanvasText}
-.nbaccel-cockpit .swatch{forced-color-adjust:none}
-.nbaccel-cockpit [role=tab][aria-selected=true]{border-bottom-color:Highlight}
-.nbaccel-cockpit .timeline .run{fill:Highlight;stroke:CanvasText}.nbaccel-cockpit .timeline .bar-name{fill:HighlightText}}
-${colourRules(".nbaccel-cockpit")}
-`.replaceAll(".nbaccel-cockpit", ".nbaccel-cockpit.nbaccel-cockpit");
-function watchVisibility(element, changed) {
-	const page = element.ownerDocument;
-	const windows = page.defaultView ?? window;
-	let onScreen = false;
-	let last = null;
-	const look = (leaving = false) => {
-		const visible = onScreen && !leaving && page.visibilityState !== "hidden";
-		if (visible !== last) {
-			last = visible;
-			changed(visible);
-		}
-	};
-	const observer = new IntersectionObserver((entries) => {
-		onScreen = entries[entries.length - 1].isIntersecting;
-		look();
-	});
-	const turned = () => look();
-	const leaving = () => look(true);
-	observer.observe(element);
-	page.addEventListener("visibilitychange", turned);
-	windows.addEventListener("pagehide", leaving);
-	return () => {
-		observer.disconnect();
-		page.removeEventListener("visibilitychange", turned);
-		windows.removeEventListener("pagehide", leaving);
-		look(true);
-	};
+& .timeline{display:block;width:100%;height:auto}
+& .timeline text{font-size:12px;fill:var(--ink)}
+& .timeline .tick-label{fill:var(--quiet);font-size:11px}
+& .timeline .bar-name{fill:#fff;font-size:11px;pointer-events:none}
+& .timeline .tick,& .timeline .rule{stroke:var(--line);stroke-width:1;stroke-dasharray:2 4}
+& .timeline .rule{stroke-dasharray:none;opacity:.6}
+& .timeline{touch-action:pan-y;cursor:crosshair;user-select:none}
+& .timeline .cancelled{stroke:var(--ink);stroke-width:1.5;stroke-dasharray:4 2}
+& .timeline .failed{stroke:${PALETTE.failure};stroke-width:2.5}
+& .timeline .depth{fill:${PALETTE.waiting};fill-opacity:.35;stroke:${PALETTE.waiting}}
+@container (max-width:960px){& th,& td{padding-right:10px}
+& td.nowrap{white-space:normal}& td.state{white-space:nowrap}
+& .why{min-width:8em}& .acts button{padding:1px 5px}& td .cut,& th .cut{max-width:20ch}}
+@container (max-width:700px){& th[scope=row]{white-space:normal}& td .cut,& th .cut{max-width:24ch}
+& .model,& .measure .bar{display:none}
+& thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
+& table,& tbody{display:block}
+& tbody tr{display:flex;flex-wrap:wrap;align-items:center;gap:2px 12px;padding:5px 0}
+& tbody tr+tr{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)!important}
+& tbody tr th[scope=row]{flex:1 1 calc(100% - 160px);padding:0;border:0!important;min-width:0}
+& tbody tr td{order:2;padding:0;border:0!important;min-width:0;max-width:100%}
+& tbody tr td:empty{display:none}
+& tbody tr td.why,& tbody tr td.holders{flex:1 0 100%;order:3;white-space:normal}
+& tbody tr td.acts{order:1;flex:0 0 130px;margin-left:auto;position:static}
+& tbody tr td{overflow-wrap:anywhere}
+& tr.gap{padding:0;border:0!important}}
+@media (prefers-reduced-motion:reduce){& *{transition:none!important;animation:none!important}}
+@media (forced-colors:active){& .ink{color:CanvasText}&,& button,& .chip{border-color:CanvasText}
+& .bar{outline-color:CanvasText;forced-color-adjust:none;background:Canvas}
+& .tile .bar{forced-color-adjust:none}
+& .bar .part{background:Highlight!important;border-right:1px solid CanvasText}
+& .swatch{forced-color-adjust:none}
+& [role=tab][aria-selected=true]{border-bottom-color:Highlight}
+& .timeline .run{fill:Highlight;stroke:CanvasText}& .timeline .bar-name{fill:HighlightText}}
+${colourRules("&")}
+`.replaceAll("&",".nbaccel-cockpit.nbaccel-cockpit");
+function watchVisibility(element,changed){
+const page=element.ownerDocument;
+const windows=page.defaultView??window;
+let onScreen=false;
+let last=null;
+const look=(leaving=false)=>{
+const visible=onScreen&&!leaving&&page.visibilityState!=="hidden";
+if(visible!==last){
+last=visible;
+changed(visible);
 }
-const MORE_ROWS = 1000;
-function mount(place, source, options = {}) {
-	const page = place.ownerDocument;
-	const root = page.createElement("div");
-	const style = page.createElement("style");
-	style.textContent = STYLE;
-	root.className = "nbaccel-cockpit";
-	root.dataset.lmSuppressShortcuts = "true";
-	place.append(style, root);
-	const state = options.state ?? newState(options.details ?? false);
-	const clock = kernelClock();
-	let visible = false;
-	let waiting = 0;
-	const redraw = () => {
-		waiting = 0;
-		const snapshot = source.snapshot();
-		const focused = root.contains(page.activeElement) ? page.activeElement : null;
-		if (!snapshot) draw(root, drawEmpty("Waiting for the first picture of the cluster …"));
-		else drawSnapshot(root, snapshot, state, snapshot.ended ? (snapshot.time ?? 0) : clock.now());
-		if (focused && !focused.isConnected) refocus(root, state);
-	};
-	const soon = () => {
-		if (visible && !waiting) waiting = requestAnimationFrame(redraw);
-	};
-	const arrived = () => {
-		const snapshot = source.snapshot();
-		if (snapshot?.time) clock.heard(snapshot.time);
-		forget(state, snapshot);
-		if (visible && !snapshot?.ended) finding.find();
-		soon();
-	};
-	const seen = (now) => {
-		visible = now;
-		source.send({ say: now ? "visible" : "hidden", view: state.id, rows: state.wide ? MORE_ROWS : 0 });
-		soon();
-	};
-	const finding = finder(source, state);
-	const ends = [
-		finding.end,
-		source.subscribe(arrived),
-		actions(root, source, state, { redraw: soon, more: () => seen(visible), find: finding.find, now: clock.now }),
-		watchVisibility(root, seen),
-	];
-	const ticking = setInterval(soon, 1000);
-	arrived();
-	redraw();
-	return () => {
-		clearInterval(ticking);
-		if (waiting) cancelAnimationFrame(waiting);
-		for (const end of ends) end();
-		style.remove();
-		root.remove();
-	};
+};
+const observer=new IntersectionObserver((entries)=>{
+onScreen=entries[entries.length-1].isIntersecting;
+look();
+});
+const turned=()=>look();
+const leaving=()=>look(true);
+observer.observe(element);
+page.addEventListener("visibilitychange",turned);
+windows.addEventListener("pagehide",leaving);
+return()=>{
+observer.disconnect();
+page.removeEventListener("visibilitychange",turned);
+windows.removeEventListener("pagehide",leaving);
+look(true);
+};
 }
-function drawSnapshot(root, snapshot, state, now) {
-	const asked = { filter: state.filter, window: state.window, range: state.range, sort: state.sort, held: state.held, tab: state.details ? state.tab : "devices", found: foundNow(state) };
-	const picture = pictureOf(snapshot, asked, now);
-	if (picture.timeline) state.shown = { from: picture.timeline.start, to: picture.timeline.start + picture.timeline.seconds };
-	const drawn = () => (drawFrame(picture, state).filter(Boolean));
-	draw(root, drawn());
-	if (state.tab === "tasks" && measure(root, state)) draw(root, drawn());
+const MORE_ROWS=1000;
+function mount(place,source,options={}){
+const page=place.ownerDocument;
+const root=page.createElement("div");
+const style=page.createElement("style");
+style.textContent=STYLE;
+root.className="nbaccel-cockpit";
+root.dataset.lmSuppressShortcuts="true";
+place.append(style,root);
+const state=options.state??newState(options.details??false);
+const clock=kernelClock();
+let visible=false;
+let waiting=0;
+const redraw=()=>{
+waiting=0;
+const snapshot=source.snapshot();
+const focused=root.contains(page.activeElement)?page.activeElement:null;
+if(!snapshot)draw(root,drawEmpty("Waiting for the first picture of the cluster …"));
+else drawSnapshot(root,snapshot,state,snapshot.ended?(snapshot.time??0):clock.now());
+if(focused&&!focused.isConnected)refocus(root,state);
+};
+const soon=()=>{
+if(visible&&!waiting)waiting=requestAnimationFrame(redraw);
+};
+const arrived=()=>{
+const snapshot=source.snapshot();
+if(snapshot?.time)clock.heard(snapshot.time);
+forget(state,snapshot);
+if(visible&&!snapshot?.ended)finding.find();
+soon();
+};
+const seen=(now)=>{
+visible=now;
+source.send({say:now?"visible":"hidden",view:state.id,rows:state.wide?MORE_ROWS:0});
+soon();
+};
+const finding=finder(source,state);
+const ends=[
+finding.end,
+source.subscribe(arrived),
+actions(root,source,state,{redraw:soon,more:()=>seen(visible),find:finding.find,now:clock.now}),
+watchVisibility(root,seen)
+];
+const ticking=setInterval(soon,1000);
+arrived();
+redraw();
+return()=>{
+clearInterval(ticking);
+if(waiting)cancelAnimationFrame(waiting);
+for(const end of ends)end();
+style.remove();
+root.remove();
+};
 }
-function forget(state, snapshot) {
-	if (state.rows.size > 4 * MORE_ROWS) state.rows.clear();
-	if (!state.asked.size || !snapshot) return;
-	const live = new Set((snapshot.actors ?? []).filter((row) => row.state !== "DEAD").map((row) => row.actor_id));
-	for (const row of snapshot.tasks ?? []) if (!ENDED.has(row.state)) live.add(row.task_id);
-	for (const id of state.asked) if (!live.has(id)) state.asked.delete(id);
+function drawSnapshot(root,snapshot,state,now){
+const asked={filter:state.filter,window:state.window,range:state.range,sort:state.sort,held:state.held,tab:state.details?state.tab:"devices",found:foundNow(state)};
+const picture=pictureOf(snapshot,asked,now);
+if(picture.timeline)state.shown={from:picture.timeline.start,to:picture.timeline.start+picture.timeline.seconds};
+const drawn=()=>(drawFrame(picture,state).filter(Boolean));
+draw(root,drawn());
+if(state.tab==="tasks"&&measure(root,state))draw(root,drawn());
 }
-function refocus(root, state) {
-	const near = root.querySelector('[data-act="keep"]') ?? root.querySelector(state.details ? '[role="tab"][aria-selected="true"]' : '[data-act="details"]');
-	(near)?.focus({ preventScroll: true });
+function forget(state,snapshot){
+if(state.rows.size>4*MORE_ROWS)state.rows.clear();
+if(!state.asked.size||!snapshot)return;
+const live=new Set((snapshot.actors??[]).filter((row)=>row.state!=="DEAD").map((row)=>row.actor_id));
+for(const row of snapshot.tasks??[])if(!ENDED.has(row.state))live.add(row.task_id);
+for(const id of state.asked)if(!live.has(id))state.asked.delete(id);
 }
-function unpacked(given) {
-	return { ...given, devices: rowsOf(given.devices), tasks: rowsOf(given.tasks) };
+function refocus(root,state){
+const near=root.querySelector('[data-act="keep"]')??root.querySelector(state.details?'[role="tab"][aria-selected="true"]':'[data-act="details"]');
+(near)?.focus({preventScroll:true});
 }
-function rowsOf(table) {
-	if (!table || Array.isArray(table)) return table ?? [];
-	const rows = Array.from({ length: table.rows }, () => ({ ...(table.same) }));
-	const fill = (name, valueOf) =>
-		rows.forEach((row, index) => {
-			const value = valueOf(index);
-			if (value != null) row[name] = value;
-		});
-	for (const [name, values] of Object.entries(table.each ?? {})) fill(name, (index) => values[index]);
-	for (const [name, [distinct, places]] of Object.entries(table.of ?? {})) fill(name, (index) => distinct[places[index]]);
-	for (const [name, inner] of Object.entries(table.within ?? {})) {
-		const values = rowsOf(inner);
-		fill(name, (index) => values[index]);
-	}
-	for (const [name, { sizes, rows: inner }] of Object.entries(table.lists ?? {})) {
-		const values = rowsOf(inner);
-		fill(name, (index) => values.splice(0, sizes[index]));
-	}
-	return rows;
+function unpacked(given){
+return{...given,devices:rowsOf(given.devices),tasks:rowsOf(given.tasks)};
 }
-function takePlaces(page, name, show) {
-	const taken = new Map();
-	const take = (place) => {
-		if (!taken.has((place))) taken.set((place), show((place)));
-	};
-	const takeWithin = (node) => {
-		if (node.nodeType !== 1) return;
-		const element = (node);
-		if (element.classList.contains(name)) take(element);
-		for (const place of element.getElementsByClassName(name)) take(place);
-	};
-	const observer = new MutationObserver((records) => {
-		for (const [place, leave] of taken) {
-			if (place.isConnected) continue;
-			taken.delete(place);
-			leave();
-		}
-		for (const record of records) for (const node of record.addedNodes) if (node.isConnected) takeWithin(node);
-	});
-	observer.observe(page, { childList: true, subtree: true });
-	takeWithin(page.documentElement);
-	return () => {
-		observer.disconnect();
-		for (const leave of taken.values()) leave();
-	};
+function rowsOf(table){
+if(!table||Array.isArray(table))return table??[];
+const rows=Array.from({length:table.rows},()=>({...(table.same)}));
+const fill=(name,valueOf)=>
+rows.forEach((row,index)=>{
+const value=valueOf(index);
+if(value!=null)row[name]=value;
+});
+for(const[name,values]of Object.entries(table.each??{}))fill(name,(index)=>values[index]);
+for(const[name,[distinct,places]]of Object.entries(table.of??{}))fill(name,(index)=>distinct[places[index]]);
+for(const[name,inner]of Object.entries(table.within??{})){
+const values=rowsOf(inner);
+fill(name,(index)=>values[index]);
 }
-function cover(place, fill) {
-	const saved = ([...place.children]);
-	const live = place.ownerDocument.createElement("div");
-	for (const each of saved) each.style.display = "none";
-	place.append(live);
-	const end = fill(live);
-	return () => {
-		end();
-		live.remove();
-		for (const each of saved) each.style.display = "";
-	};
+for(const[name,{sizes,rows:inner}]of Object.entries(table.lists??{})){
+const values=rowsOf(inner);
+fill(name,(index)=>values.splice(0,sizes[index]));
 }
-function sourceOf(model) {
-	let text = "";
-	let parsed = null;
-	let lost = false;
-	return {
-		snapshot() {
-			const now = model.get("snapshot");
-			if (now !== text) {
-				text = now;
-				parsed = now ? unpacked(JSON.parse(now)) : null;
-			}
-			return lost && parsed ? { ...parsed, ended: true, lost } : parsed;
-		},
-		subscribe(changed) {
-			const unplugged = () => {
-				lost = true;
-				changed();
-			};
-			model.on("change:snapshot", changed);
-			model.on("comm_live_update", unplugged);
-			return () => {
-				model.off("change:snapshot", changed);
-				model.off("comm_live_update", unplugged);
-			};
-		},
-		listen(heard) {
-			model.on("msg:custom", heard);
-			return () => model.off("msg:custom", heard);
-		},
-		send: (message) => model.send(message),
-	};
+return rows;
 }
-function render({ model, el }) {
-	return mount(el, sourceOf(model), { state: newState(Boolean(model.get("details"))) });
+function takePlaces(page,name,show){
+const taken=new Map();
+const take=(place)=>{
+if(!taken.has((place)))taken.set((place),show((place)));
+};
+const takeWithin=(node)=>{
+if(node.nodeType!==1)return;
+const element=(node);
+if(element.classList.contains(name))take(element);
+for(const place of element.getElementsByClassName(name))take(place);
+};
+const observer=new MutationObserver((records)=>{
+for(const[place,leave]of taken){
+if(place.isConnected)continue;
+taken.delete(place);
+leave();
 }
-function initialize({ model }) {
-	const states = new WeakMap();
-	return takePlaces(document, model.get("place"), (place) => {
-		const state = states.get(place) ?? newState(place.classList.contains("nbaccel-details"));
-		states.set(place, state);
-		return cover(place, (live) => mount(live, sourceOf(model), { state }));
-	});
+for(const record of records)for(const node of record.addedNodes)if(node.isConnected)takeWithin(node);
+});
+observer.observe(page,{childList:true,subtree:true});
+takeWithin(page.documentElement);
+return()=>{
+observer.disconnect();
+for(const leave of taken.values())leave();
+};
 }
-export default { initialize, render };
+function cover(place,fill){
+const saved=([...place.children]);
+const live=place.ownerDocument.createElement("div");
+for(const each of saved)each.style.display="none";
+place.append(live);
+const end=fill(live);
+return()=>{
+end();
+live.remove();
+for(const each of saved)each.style.display="";
+};
+}
+function sourceOf(model){
+let text="";
+let parsed=null;
+let lost=false;
+return{
+snapshot(){
+const now=model.get("snapshot");
+if(now!==text){
+text=now;
+parsed=now?unpacked(JSON.parse(now)):null;
+}
+return lost&&parsed?{...parsed,ended:true,lost}:parsed;
+},
+subscribe(changed){
+const unplugged=()=>{
+lost=true;
+changed();
+};
+model.on("change:snapshot",changed);
+model.on("comm_live_update",unplugged);
+return()=>{
+model.off("change:snapshot",changed);
+model.off("comm_live_update",unplugged);
+};
+},
+listen(heard){
+model.on("msg:custom",heard);
+return()=>model.off("msg:custom",heard);
+},
+send:(message)=>model.send(message)
+};
+}
+function render({model,el}){
+return mount(el,sourceOf(model),{state:newState(Boolean(model.get("details")))});
+}
+function initialize({model}){
+const states=new WeakMap();
+return takePlaces(document,model.get("place"),(place)=>{
+const state=states.get(place)??newState(place.classList.contains("nbaccel-details"));
+states.set(place,state);
+return cover(place,(live)=>mount(live,sourceOf(model),{state}));
+});
+}
+export default{initialize,render};

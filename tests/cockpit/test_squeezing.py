@@ -1,0 +1,53 @@
+"""What is left of JavaScript when it is made smaller to send: the same program."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from tools.squeezing import squeezed
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("const a = b + 1; // one more\n", "const a=b+1;\n"),
+        (
+            "  /** A line.\n   * @param {string} a */\n  function f(a) {\n    return a;\n  }\n",
+            "function f(a){\nreturn a;\n}\n",
+        ),
+        ("const a = b + +c - -d;", "const a=b+ +c- -d;\n"),
+        (
+            'say("a  //  b", `x  ${ f(`y  // ${z}`) }  /* w */`);',
+            'say("a  //  b",`x  ${ f(`y  // ${z}`) }  /* w */`);\n',
+        ),
+        ('const r = /"[^/ "]  \\/ /g, q = a / b / c;', 'const r=/"[^/ "]  \\/ /g,q=a/b/c;\n'),
+        ("return typeof a in b ? (a) : [\n  1,\n  2,\n];", "return typeof a in b?(a):[\n1,\n2\n];\n"),
+        ('const escaped = "\\"  // no comment";', 'const escaped="\\"  // no comment";\n'),
+        ('const t = `\\`  ${ {a: "}"}.a }  `  ;', 'const t=`\\`  ${ {a: "}"}.a }  `;\n'),
+    ],
+)
+def test_only_what_people_need_is_left_out(text: str, left: str) -> None:
+    assert squeezed(text) == left
+
+
+def test_what_is_squeezed_twice_stays_as_it_is() -> None:
+    once = squeezed("export function f(a, b) {\n  // why\n  return a\n    ? b : { a, b };\n}\n")
+    assert squeezed(once) == once
+
+
+def test_a_squeezed_program_does_the_same() -> None:
+    if shutil.which("node") is None:
+        pytest.skip("no node here")
+    program = """
+    const words = (text) => text.replace(/[/"` ]+/g, "-"); // not a division
+    const sum = [1, 2, 3].reduce((all, each) => all + each / 2, 0);
+    console.log(`${words('a / "b" `')}  ${sum > 2 ? `${sum}  !` : "no"}`, 1 - -1, typeof sum);
+    """
+    said = [
+        subprocess.run(["node", "-e", each], capture_output=True, text=True, check=True).stdout
+        for each in (program, squeezed(program))
+    ]
+    assert said[0] == said[1] == "a-b-  3  ! 2 number\n"
