@@ -4,9 +4,9 @@
 
 ```
   push    8 devices and 20 tasks, from the head's bytes to the page's message: CPU of the kernel's thread    goal 0.3 ms
-  size    bytes of a picture: 8 devices and 20 tasks, 64 devices and the rows of 10,000 tasks          goal 8, 16 KB
+  size    bytes of a snapshot: 8 devices and 20 tasks, 64 devices and the rows of 10,000 tasks          goal 8, 16 KB
   history 10,000 runs on 64 devices: a run written down, the first answers, the next          goal 32 KB, 2 KB a second
-  frame   64 devices and 500 tasks, a changed picture drawn and laid out in Chromium                         goal 16 ms
+  frame   64 devices and 500 tasks, a changed snapshot drawn and laid out in Chromium                         goal 16 ms
   watch   CPU per task of driver, head and workers, with a watcher and without, seven interleaved pairs      goal +2 %
 ```
 The kernel is a real one, so that a push includes what Jupyter does with a message.
@@ -53,7 +53,7 @@ print(statistics.median(costs) * 1e3, len(cockpit.snapshot))
 
 
 def example(devices: int, tasks: int) -> Any:
-    """A picture as the local engine draws it: every device measured and held, every task from a cell."""
+    """A snapshot as the local engine draws it: every device measured and held, every task from a cell."""
     from nbaccel.views.snapshot import DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
 
     now = time.time()
@@ -100,7 +100,7 @@ def push() -> None:
 
 
 def size() -> None:
-    """What a picture has in bytes."""
+    """What a snapshot has in bytes."""
     from nbaccel.notebook import drawn
 
     for devices, tasks, goal in ((8, 20, 8192), (64, 140, 16384)):
@@ -159,45 +159,45 @@ _TIME_FRAMES = """
 
 
 def frame() -> None:
-    """What a new picture costs the page: the first, and the others while every number in them changes."""
+    """What a new snapshot costs the page: the first, and the others while every number in them changes."""
     from playwright.sync_api import sync_playwright
 
     from tests.browser.conftest import ARGUMENTS, CHROMIUM
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        _frames(browser, _pictures(64, 500), ("Devices", "Tasks", "Timeline"))
-        _frames(browser, _pictures(1000, 500), ("Devices",))
+        _frames(browser, _snapshots(64, 500), ("Devices", "Tasks", "Timeline"))
+        _frames(browser, _snapshots(1000, 500), ("Devices",))
         browser.close()
 
 
-def _pictures(devices: int, tasks: int) -> list[dict[str, Any]]:
+def _snapshots(devices: int, tasks: int) -> list[dict[str, Any]]:
     from nbaccel.notebook import drawn
 
     snapshot = example(devices, tasks)
-    pictures = []
+    snapshots = []
     for number in range(FRAMES):
         for index, device in enumerate(snapshot.devices):
             device.metrics.utilisation_percent = (number * 7 + index) % 100
         snapshot.time += 1.0  # every row's age changes
-        pictures.append(json.loads(drawn.to_json(drawn.of_snapshot(snapshot))))
-    return pictures
+        snapshots.append(json.loads(drawn.to_json(drawn.of_snapshot(snapshot))))
+    return snapshots
 
 
-def _frames(browser: Any, pictures: list[dict[str, Any]], views: tuple[str, ...]) -> None:
+def _frames(browser: Any, snapshots: list[dict[str, Any]], views: tuple[str, ...]) -> None:
     from tests.browser.loose import LoosePage
 
-    page = LoosePage(browser, pictures[0])
+    page = LoosePage(browser, snapshots[0])
     page.page.evaluate(_TIME_FRAMES)
-    devices, tasks = len(pictures[0]["devices"]), len(pictures[0]["tasks"])
+    devices, tasks = len(snapshots[0]["devices"]), len(snapshots[0]["tasks"])
     for view in views:
         page.root.get_by_role("tab", name=view).click()
         if view == "Tasks":
             page.root.get_by_role("button", name="train", exact=True).click()  # the row of the function opens
         costs = []
-        for picture in pictures:
+        for snapshot in snapshots:
             page.page.evaluate("costs.length = 0")
-            page.push(picture)
+            page.push(snapshot)
             costs.append(max(page.page.evaluate("costs")))
         first, *others = costs
         worst = sorted(others)[int(len(others) * 0.95)]
@@ -234,7 +234,7 @@ def watch() -> None:
         ratios.append(watched / without)
     ray.shutdown()
     more = (statistics.median(ratios) - 1) * 100
-    print(f"watch   {more:+6.1f} % CPU per task (goal +2)   {seen} pictures while {PAIRS * TASKS} tasks ran")
+    print(f"watch   {more:+6.1f} % CPU per task (goal +2)   {seen} snapshots while {PAIRS * TASKS} tasks ran")
 
 
 def _checked(ray: Any, nothing: Any) -> None:

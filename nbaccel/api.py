@@ -451,12 +451,12 @@ def stop_head(record: Any, force: bool = False) -> bool:
     return observing.stop(record, force=force)
 
 
-def pictures(record: Any) -> Iterator[Snapshot]:
+def snapshots(record: Any) -> Iterator[Snapshot]:
     """Yield the snapshots of any head of this user as they change. Raises ConnectionError when the head ends."""
     from nbaccel.views import observing
 
     with observing.connected(record) as observer:
-        yield from observer.pictures()
+        yield from observer.snapshots()
 
 
 def observe(record: Any) -> Snapshot:

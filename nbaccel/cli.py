@@ -42,7 +42,7 @@ class Control:
     stop: Callable[[SessionRecord, bool], bool]
     observe: Callable[[SessionRecord], Snapshot]
     wait: Callable[[int], None]
-    pictures: Callable[[SessionRecord], Iterator[Snapshot]]
+    snapshots: Callable[[SessionRecord], Iterator[Snapshot]]
     notes: Callable[[SessionRecord], Sequence[str]] = lambda record: ()
     holder: Callable[[str], str] = lambda key: ""  # of a real device, for every head
     tasks: Callable[[SessionRecord, TaskFilter], FoundTasks] = lambda record, wanted: FoundTasks()
@@ -60,7 +60,7 @@ def real_control() -> Control:
         lambda record, force: api.stop_head(record, force=force),
         api.observe,
         _wait,
-        api.pictures,
+        api.snapshots,
         api.head_notes,
         api.device_holder,
         api.head_tasks,
@@ -232,14 +232,14 @@ def _stopped(control: Control, record: SessionRecord, force: bool) -> bool:
 @click.pass_obj
 def status(control: Control, as_json: bool) -> None:
     """Show every head of yours: what is free, who holds which device, what waits and why."""
-    pictures = _observed(control)
+    snapshots = _observed(control)
     if as_json:
-        click.echo(json.dumps([picture.as_dict() for picture in pictures]))
+        click.echo(json.dumps([snapshot.as_dict() for snapshot in snapshots]))
         return
-    if not pictures:
+    if not snapshots:
         raise click.ClickException(NOTHING_RUNS)
-    for picture in pictures:
-        _print(*_status_parts(picture))
+    for snapshot in snapshots:
+        _print(*_status_parts(snapshot))
 
 
 @main.command()
@@ -247,14 +247,14 @@ def status(control: Control, as_json: bool) -> None:
 @click.pass_obj
 def devices(control: Control, as_json: bool) -> None:
     """Show every device of this machine and, while a head runs, who holds it."""
-    pictures = _observed(control)
+    snapshots = _observed(control)
     if as_json:
-        rows = [row for picture in pictures for row in picture.as_dict()["devices"]] or _machine_rows(control)
+        rows = [row for snapshot in snapshots for row in snapshot.as_dict()["devices"]] or _machine_rows(control)
         click.echo(json.dumps(rows))
         return
-    for picture in pictures:
-        _print(tables.headline(picture), tables.devices(picture, everything=True))
-    if not pictures:
+    for snapshot in snapshots:
+        _print(tables.headline(snapshot), tables.devices(snapshot, everything=True))
+    if not snapshots:
         _print(_machine_devices(control))
 
 
@@ -292,7 +292,7 @@ def top(control: Control, interval_s: float) -> None:
 
     if not control.find():
         raise click.ClickException(NOTHING_RUNS)
-    if not page.watch(control.find, control.pictures, interval_s, tasks=control.tasks, end=control.end):
+    if not page.watch(control.find, control.snapshots, interval_s, tasks=control.tasks, end=control.end):
         click.echo("No head runs any more.", err=True)
 
 
@@ -318,10 +318,10 @@ def show_tasks(control: Control, states: tuple[str, ...], text: str, limit: int,
         return
     if not found:
         raise click.ClickException(NOTHING_RUNS)
-    for picture, each in found:
+    for snapshot, each in found:
         more = each.total - len(each.rows)
-        shown = replace(tables.tasks(picture, each.rows[::-1]), empty="No task passes the filter.")
-        _print(tables.headline(picture), shown, *([f"and {wording.count(more, 'older task')}"] if more else []))
+        shown = replace(tables.tasks(snapshot, each.rows[::-1]), empty="No task passes the filter.")
+        _print(tables.headline(snapshot), shown, *([f"and {wording.count(more, 'older task')}"] if more else []))
 
 
 def _known_states(states: tuple[str, ...]) -> list[str]:
@@ -332,24 +332,24 @@ def _known_states(states: tuple[str, ...]) -> list[str]:
 
 
 def _observed(control: Control) -> list[Snapshot]:
-    """A picture of every head; one that ends while it is asked is not there any more."""
-    pictures = []
+    """A snapshot of every head; one that ends while it is asked is not there any more."""
+    snapshots = []
     for record in control.find():
         try:
-            pictures.append(control.observe(record))
+            snapshots.append(control.observe(record))
         except (ConnectionError, FileNotFoundError):
             continue
-    return pictures
+    return snapshots
 
 
-def _status_parts(picture: Snapshot) -> list[str | tables.Table]:
+def _status_parts(snapshot: Snapshot) -> list[str | tables.Table]:
     waiting = [
-        f"◌ {tables.waiting_line(row, number)}" for row, number in tables.waiting_untold(picture, picture.alerts)[:5]
+        f"◌ {tables.waiting_line(row, number)}" for row, number in tables.waiting_untold(snapshot, snapshot.alerts)[:5]
     ]
-    alerts = [f"attention: {wording.plain(alert.message)}" for alert in picture.alerts]
-    head = [tables.first_line(picture), tables.headline(picture), tables.resources(picture)]
-    runs = run_snapshot.table(picture)
-    shown = [tables.devices(picture), *([runs] if runs.rows else [])]
+    alerts = [f"attention: {wording.plain(alert.message)}" for alert in snapshot.alerts]
+    head = [tables.first_line(snapshot), tables.headline(snapshot), tables.resources(snapshot)]
+    runs = run_snapshot.table(snapshot)
+    shown = [tables.devices(snapshot), *([runs] if runs.rows else [])]
     return [*(line for line in head if line), *shown, *waiting, *alerts]
 
 

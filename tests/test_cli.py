@@ -24,7 +24,7 @@ from tests.census import Place
 class FakeMachine:
     """A machine with heads that are only records."""
 
-    picture: Snapshot
+    snapshot: Snapshot
     records: list[Any] = field(default_factory=list)
     started: list[dict[str, Any]] = field(default_factory=list)
     stopped: list[tuple[int, bool]] = field(default_factory=list)
@@ -51,13 +51,13 @@ class FakeMachine:
     def observe(self, record: Any) -> Snapshot:
         if record.pid in self.dead:
             raise ConnectionRefusedError("gone")
-        return self.picture
+        return self.snapshot
 
-    def pictures(self, record: Any) -> Iterator[Snapshot]:
+    def snapshots(self, record: Any) -> Iterator[Snapshot]:
         yield self.observe(record)
 
     def tasks(self, record: Any, wanted: TaskFilter) -> FoundTasks:
-        return find(self.picture.tasks, wanted)
+        return find(self.snapshot.tasks, wanted)
 
     def wait(self, pid: int) -> None:
         if self.interrupted:
@@ -65,7 +65,7 @@ class FakeMachine:
 
     def run(self, *arguments: str) -> Result:
         control = cli.Control(
-            lambda: self.records, self.start, self.stop, self.observe, self.wait, self.pictures, tasks=self.tasks
+            lambda: self.records, self.start, self.stop, self.observe, self.wait, self.snapshots, tasks=self.tasks
         )
         return CliRunner().invoke(cli.main, arguments, obj=control)
 
@@ -193,7 +193,7 @@ def test_status_has_a_row_for_each_training_run(machine: FakeMachine) -> None:
     machine.add(11)
     assert "Progress" not in machine.run("status").output
     record = {"id": "r1", "name": "mnist", "path": "/runs/mnist", "state": "running", "started_at": 1.0, "reports": 3}
-    machine.picture.published = [PublishedRow("run", "run-1", record, 0.0)]
+    machine.snapshot.published = [PublishedRow("run", "run-1", record, 0.0)]
     shown = machine.run("status").output
     assert "Progress" in shown and "mnist" in shown and "3 reports" in shown
 
@@ -207,8 +207,8 @@ def test_status_without_any_head_says_how_to_start_one(machine: FakeMachine) -> 
 def test_status_as_json_is_the_snapshots_themselves(machine: FakeMachine) -> None:
     assert json.loads(machine.run("status", "--json").output) == []
     machine.add(11)
-    (picture,) = json.loads(machine.run("status", "--json").output)
-    assert Snapshot.from_json(json.dumps(picture)) == machine.picture
+    (snapshot,) = json.loads(machine.run("status", "--json").output)
+    assert Snapshot.from_json(json.dumps(snapshot)) == machine.snapshot
 
 
 def test_a_head_that_ends_while_it_is_asked_is_not_shown(machine: FakeMachine) -> None:
@@ -226,7 +226,7 @@ def test_devices_of_a_running_head_show_their_holders(machine: FakeMachine) -> N
 
 def test_a_name_cannot_draw_on_the_terminal(machine: FakeMachine) -> None:
     machine.add(11)
-    machine.picture.devices[0].holders[0].name = "\x1b[31m[bold]evil[/bold]"
+    machine.snapshot.devices[0].holders[0].name = "\x1b[31m[bold]evil[/bold]"
     output = machine.run("status").output
     assert "\x1b" not in output
     assert "[bold]evil[/bold]" in output
@@ -265,8 +265,8 @@ def test_a_real_head_is_started_seen_joined_by_two_programs_and_stopped(place: P
     assert holder.stdout is not None
     while "ready" not in holder.stdout.readline():
         pass
-    (picture,) = json.loads(place.command("status", "--json").stdout)
-    assert [holder["name"] for holder in picture["devices"][0]["holders"]] == ["Holder"]
+    (snapshot,) = json.loads(place.command("status", "--json").stdout)
+    assert [holder["name"] for holder in snapshot["devices"][0]["holders"]] == ["Holder"]
     names = [row["name"] for row in json.loads(place.command("tasks", "--json", "--state", "finished").stdout)]
     assert names == ["Holder.ready", "Holder.__init__"]
     other = place.run("import nbaccel\nnbaccel.init(address='auto')\nprint(nbaccel.available_resources()['GPU'])")

@@ -16,9 +16,9 @@ from nbaccel.views.snapshot import PublishedRow, Snapshot, TaskRow
 from nbaccel.views.top_keys import HELP, SORTS, Endable, TopView
 
 
-def _drawn(pictures: list[Snapshot], now: float = 0.0, height: int = 40, width: int = 140) -> str:
+def _drawn(snapshots: list[Snapshot], now: float = 0.0, height: int = 40, width: int = 140) -> str:
     console = Console(file=io.StringIO(), width=width, height=height)
-    console.print(top.page(pictures, now, console.size))
+    console.print(top.page(snapshots, now, console.size))
     file: Any = console.file
     return str(file.getvalue())
 
@@ -65,7 +65,7 @@ def test_a_narrow_screen_keeps_who_holds_what_on_one_line(busy_snapshot: Snapsho
     assert "GPUActor (pid 52420, cell [3] line 14" in next(line for line in lines if line.startswith("GPU 0"))
 
 
-def test_ages_grow_between_pictures(busy_snapshot: Snapshot) -> None:
+def test_ages_grow_between_snapshots(busy_snapshot: Snapshot) -> None:
     assert "cell [3] line 14, 1 min 08 s" in _drawn([busy_snapshot], now=busy_snapshot.time + 60)
 
 
@@ -78,14 +78,14 @@ def test_markup_in_a_name_stays_text(busy_snapshot: Snapshot) -> None:
 def test_watching_ends_with_the_last_head(busy_snapshot: Snapshot, error: Exception | None) -> None:
     heads: list[Any] = [SimpleNamespace(session="s")]
 
-    def pictures(record: Any) -> Iterator[Snapshot]:
+    def snapshots(record: Any) -> Iterator[Snapshot]:
         yield busy_snapshot
         heads.clear()
         if error is not None:
             raise error
 
     console = Console(file=io.StringIO(), width=140, height=40)
-    assert top.watch(lambda: list(heads), pictures, 0.01, console) is False
+    assert top.watch(lambda: list(heads), snapshots, 0.01, console) is False
 
 
 def test_a_training_run_has_a_line(busy_snapshot: Snapshot) -> None:
@@ -111,9 +111,9 @@ def test_sixty_four_devices_are_a_line_each_and_leave_room_for_tasks(busy_snapsh
     assert [line.rstrip() for line in lines if "more devices" in line] == ["44 more devices, 44 free (PgUp, PgDn)"]
 
 
-def _page(picture: Snapshot, view: TopView, found: dict[str, list[TaskRow]] | None = None) -> str:
+def _page(snapshot: Snapshot, view: TopView, found: dict[str, list[TaskRow]] | None = None) -> str:
     console = Console(file=io.StringIO(), width=140, height=40)
-    console.print(top.page([picture], 0.0, console.size, view, found))
+    console.print(top.page([snapshot], 0.0, console.size, view, found))
     file: Any = console.file
     return str(file.getvalue())
 

@@ -44,7 +44,7 @@ The session's record says where the socket is and has the token (see [security.m
   head   {{"kind": "logs", "text": "…"}}
 ```
 
-- Answers come in the order of the questions. A watched picture may come between two of them.
+- Answers come in the order of the questions. A watched snapshot may come between two of them.
 - A question that the head does not know, or whose fields it cannot use, is answered with `error`; you may ask again.
 - The head ignores fields that it does not know. Ignore fields and kinds of answers that you do not know: new ones may
   be added, with defaults, without a new version. A change that an observer could trip over raises the version.

@@ -36,12 +36,12 @@ from nbaccel.local_engine.head.objects.lineage import Lineage
 from nbaccel.local_engine.head.objects.requests import ObjectRequests
 from nbaccel.local_engine.head.objects.store import Grant
 from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.picture import SnapshotBuilder
 from nbaccel.local_engine.head.published import Published
 from nbaccel.local_engine.head.question_table import QuestionTable
 from nbaccel.local_engine.head.reasons import NobodyElse, Reasons
 from nbaccel.local_engine.head.records import TaskEntry
 from nbaccel.local_engine.head.rows import Rows
+from nbaccel.local_engine.head.snapshot_builder import SnapshotBuilder
 from nbaccel.local_engine.head.state_rows import StateRows
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.conclusions import Conclusions

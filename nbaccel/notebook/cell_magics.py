@@ -217,7 +217,7 @@ def timing(wall_s: float, row: TaskRow | None) -> str:
     """ "3.2 s, of which 0.1 s waiting; 3.1 device seconds; peak memory 1.2 GiB"."""
     facts = [f"{wall_s:.2f} s"]
     if row is None or row.started_at is None or row.finished_at is None:
-        return f"{facts[0]} (the task is not in the picture any more, so what it used is unknown)"
+        return f"{facts[0]} (the task is not in the snapshot any more, so what it used is unknown)"
     if row.submitted_at is not None:
         facts.append(f"waited {row.started_at - row.submitted_at:.2f} s")
     devices = sum(row.demand.get(name, 0.0) for name in row.device_ids)

@@ -64,12 +64,12 @@ def _candidates(
 
 
 def _tasks(magic: str) -> list[str]:
-    """The ids in the last picture that was shown, and the notebook's variables that hold what the magic takes."""
-    picture = views.last_seen() if api.is_initialized() else None
-    rows = picture.tasks if picture is not None else []
+    """The ids in the last snapshot that was shown, and the notebook's variables that hold what the magic takes."""
+    snapshot = views.last_seen() if api.is_initialized() else None
+    rows = snapshot.tasks if snapshot is not None else []
     over = tables.ENDED if magic == "accel_cancel" else ()
-    if picture is not None and magic == "accel_cancel":
-        rows = [row for row in rows if not tables.owner(picture, row.job)]
+    if snapshot is not None and magic == "accel_cancel":
+        rows = [row for row in rows if not tables.owner(snapshot, row.job)]
     kinds = (*TASKS, PlacementGroup) if magic == "accel_why" else TASKS
     return [wording.short_id(row.task_id) for row in rows if row.state not in over] + [
         name for name, value in _variables().items() if isinstance(value, kinds)

@@ -2,7 +2,7 @@
 
 The records have the snapshot's own names, so a page can read an observer's whole snapshot too. Repeated values are
 sent once: a reason that many tasks share, the only node's id. Eight devices and twenty tasks stay under 8 KB, so that a
-whole picture can be sent at every change.
+whole snapshot can be sent at every change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nbaccel.views.tables import ENDED
 from nbaccel.views.task_filter import FoundTasks
 
 FEW_ROWS = 40  # of devices and tasks together: they are sent as they are
-MOST_BYTES = 16_000  # of a larger picture
+MOST_BYTES = 16_000  # of a larger snapshot
 LEAST_BYTES_OF_TASKS = 6_000
 MOST_TASKS = 200  # more were asked for, and are sent
 MOST_WHY = 400  # characters of a reason: one may name every holder of every device
@@ -90,7 +90,7 @@ class DrawnTask(msgspec.Struct, omit_defaults=True):
     started_at: float | None = None
     finished_at: float | None = None
     why: str = ""
-    reason: int | None = None  # place of `why` among the picture's reasons
+    reason: int | None = None  # place of `why` among the snapshot's reasons
     choice: str = ""
     peak_memory_bytes: int | None = None
     progress: tuple[float, float] | None = None
@@ -171,7 +171,7 @@ class FoundDrawn(msgspec.Struct, omit_defaults=True):
 
 
 def of_found(found: FoundTasks, key: str, own_job: int) -> FoundDrawn:
-    """The rows that a filter found, in the form of a picture's rows."""
+    """The rows that a filter found, in the form of a snapshot's rows."""
     tasks = msgspec.convert(found.rows, list[DrawnTask], from_attributes=True)
     reasons: dict[str, int] = {}
     for task in tasks:
@@ -240,7 +240,7 @@ def _shown(quantities: dict[str, float]) -> dict[str, float]:
 
 
 def to_json(drawn: Drawn) -> str:
-    """The JSON to send. A large picture goes by columns, and loses rows of ended tasks if it is still too large."""
+    """The JSON to send. A large snapshot goes by columns, and loses rows of ended tasks if it is still too large."""
     if len(drawn.devices) + len(drawn.tasks) <= FEW_ROWS:
         return msgspec.json.encode(drawn).decode()
     sent = msgspec.to_builtins(drawn)
@@ -256,14 +256,14 @@ def to_json(drawn: Drawn) -> str:
 
 
 def _without(tasks: list[dict[str, object]], number: int) -> list[dict[str, object]]:
-    """The picture with fewer task rows: the oldest ended ones go first. The counts stay."""
+    """The snapshot with fewer task rows: the oldest ended ones go first. The counts stay."""
     order = sorted(range(len(tasks)), key=lambda place: (tasks[place]["state"] in ENDED, place))
     kept = set(order[: max(len(tasks) - number, 0)])
     return [task for place, task in enumerate(tasks) if place in kept]
 
 
 def difference_key(drawn: Drawn) -> bytes:
-    """A key that is equal for pictures that look the same, whatever their number, time and small sensor changes."""
+    """A key that is equal for snapshots that look the same, whatever their number, time and small sensor changes."""
     seq, time, metrics = drawn.seq, drawn.time, [device.metrics for device in drawn.devices]
     drawn.seq, drawn.time = 0, 0.0
     for device in drawn.devices:
@@ -276,7 +276,7 @@ def difference_key(drawn: Drawn) -> bytes:
 
 
 def without_metrics(drawn: Drawn) -> Drawn:
-    """The picture without metrics of devices."""
+    """The snapshot without metrics of devices."""
     devices = [msgspec.structs.replace(device, metrics=None) for device in drawn.devices]
     return msgspec.structs.replace(drawn, devices=devices)
 

@@ -156,13 +156,13 @@ class CellOutput:
         place: dict[str, Any] = json.loads(parent) if parent else {}
         return TaskBar(lambda kind, content: self._send(kind, content, place), total, description)
 
-    def run(self, picture: RunSnapshot) -> None:
+    def run(self, snapshot: RunSnapshot) -> None:
         """Shows a run under the cell that began it, and updates the display as the run goes on."""
-        self._runs.run(picture)
+        self._runs.run(snapshot)
 
-    def show_run(self, picture: RunSnapshot, text: str) -> None:
+    def show_run(self, snapshot: RunSnapshot, text: str) -> None:
         """Shows a run under the running cell too, and updates it there."""
-        self._runs.show(picture)
+        self._runs.show(snapshot)
 
     def notice(self, message: Notice) -> None:
         """Shows one sentence of the engine's under the cell that it is about; a flood of output does not fold it.

@@ -1,4 +1,4 @@
-"""Packs rows of a large picture by columns, so that shared values are sent once: 64 devices take the space of 16.
+"""Packs rows of a large snapshot by columns, so that shared values are sent once: 64 devices take the space of 16.
 
 ```
   [{"id": "0", "name": "H100"}, {"id": "1", "name": "H100"}]

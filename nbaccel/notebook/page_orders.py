@@ -11,7 +11,7 @@ from nbaccel.views.task_filter import TaskFilter
 OVER = "nbaccel has been shut down: there is nothing left to end."
 
 
-def end_one(engine: engines.Engine | None, say: str, id: str, picture: Snapshot | None) -> str:
+def end_one(engine: engines.Engine | None, say: str, id: str, snapshot: Snapshot | None) -> str:
     """Cancel a task or kill an actor: "Cancelled slow #3f2a-7." """
     if engine is None:
         return OVER
@@ -19,18 +19,18 @@ def end_one(engine: engines.Engine | None, say: str, id: str, picture: Snapshot 
         engine.cancel_by_id(id) if say == "cancel" else engine.kill_by_id(id)
     except (RayError, ValueError, OSError) as error:
         return str(error)
-    return f"{'Cancelled' if say == 'cancel' else 'Killed'} {_name(id, picture)}."
+    return f"{'Cancelled' if say == 'cancel' else 'Killed'} {_name(id, snapshot)}."
 
 
-def _name(id: str, picture: Snapshot | None) -> str:
-    """The name that views use; the id alone if the last picture has no such task or actor."""
-    names = {row.task_id: (row.name, wording.short_id(id)) for row in picture.tasks} if picture is not None else {}
-    names |= {row.actor_id: (row.class_name, id[:8]) for row in picture.actors} if picture is not None else {}
+def _name(id: str, snapshot: Snapshot | None) -> str:
+    """The name that views use; the id alone if the last snapshot has no such task or actor."""
+    names = {row.task_id: (row.name, wording.short_id(id)) for row in snapshot.tasks} if snapshot is not None else {}
+    names |= {row.actor_id: (row.class_name, id[:8]) for row in snapshot.actors} if snapshot is not None else {}
     name, short = names.get(id, ("", wording.short_id(id)))
     return " ".join(part for part in (wording.plain(name), f"#{short}") if part)
 
 
-def end_many(engine: engines.Engine | None, wanted: TaskFilter, function: str, picture: Snapshot) -> str:
+def end_many(engine: engines.Engine | None, wanted: TaskFilter, function: str, snapshot: Snapshot) -> str:
     """Cancel the notebook's own unfinished tasks that pass the filter, of one function if one is named.
 
     Tasks of other notebooks are left alone and counted: a person confirms the end of each of them.
@@ -40,7 +40,7 @@ def end_many(engine: engines.Engine | None, wanted: TaskFilter, function: str, p
     try:
         rows = [row for row in engine.tasks(wanted).rows if row.state not in tables.ENDED]
         rows = [row for row in rows if not function or palette.subject(row.name, row.function, row.kind) == function]
-        own = [row for row in rows if not tables.owner(picture, row.job)]
+        own = [row for row in rows if not tables.owner(snapshot, row.job)]
         for row in own:
             engine.cancel_by_id(row.task_id)
     except (RayError, ValueError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Decides when a picture is sent to the pages: only while a view is visible, and only if the picture looks different.
+"""Decides when a snapshot is sent to the pages: only while a view is visible, and only if the snapshot looks different.
 
 ```
   a page's view ── visible | hidden ──► Publisher ── watch, with as many rows as the views want ──► engine
@@ -32,13 +32,13 @@ class Watched(Protocol):
 
 class Publisher:
     """Decides what is sent. `send` is called by the engine's thread alone while it watches, and so are `keep`, with
-    every picture that comes, and `ended`, when no more will come.
+    every snapshot that comes, and `ended`, when no more will come.
     """
 
     def __init__(
         self,
         send: Callable[[str], None],
-        keep: Callable[[Snapshot], object] = lambda picture: None,
+        keep: Callable[[Snapshot], object] = lambda snapshot: None,
         ended: Callable[[], object] = lambda: None,
     ) -> None:
         self._send = send
@@ -50,7 +50,7 @@ class Publisher:
         self._last = b""
         self._newest: Drawn | None = None
         self._lock = threading.Lock()
-        self._sending = threading.Lock()  # pictures leave in the order in which they were taken
+        self._sending = threading.Lock()  # snapshots leave in the order in which they were taken
 
     def follow(self, engine: Watched, now: Snapshot) -> None:
         """Send `now` and then every change, for a view that is about to be displayed, until no view is visible."""
@@ -92,31 +92,31 @@ class Publisher:
                 engine.watch(partial(self._came, engine), metrics=True, rows=rows)
 
     def end(self, engine: Watched, last: Snapshot | None) -> None:
-        """Send the engine's last picture (`last`, or the newest one), even if no view is visible."""
+        """Send the engine's last snapshot (`last`, or the newest one), even if no view is visible."""
         with self._sending:
             if self._engine is not engine:
                 return
             self._engine = self._asked = None
-            picture = drawn.of_snapshot(last) if last is not None else self._newest
-            if picture is not None:
-                picture.ended = True
-                self._publish(picture)
+            snapshot = drawn.of_snapshot(last) if last is not None else self._newest
+            if snapshot is not None:
+                snapshot.ended = True
+                self._publish(snapshot)
 
     def _came(self, engine: Watched, snapshot: Snapshot | None) -> None:
-        """Handle a new picture or the end; called in the engine's thread."""
+        """Handle a new snapshot or the end; called in the engine's thread."""
         if snapshot is None:
             self.end(engine, None)
             self._ended()
             return
         self._keep(snapshot)
         with self._sending:
-            if self._engine is engine:  # else it has ended since this picture was taken
+            if self._engine is engine:  # else it has ended since this snapshot was taken
                 self._publish(drawn.of_snapshot(snapshot))
 
-    def _publish(self, picture: Drawn) -> None:
-        look = picture if drawn.is_busy(picture) else drawn.without_metrics(picture)
+    def _publish(self, snapshot: Drawn) -> None:
+        look = snapshot if drawn.is_busy(snapshot) else drawn.without_metrics(snapshot)
         key = drawn.difference_key(look)
         if key != self._last:
             self._last = key
-            self._newest = picture
-            self._send(drawn.to_json(picture))
+            self._newest = snapshot
+            self._send(drawn.to_json(snapshot))

@@ -25,7 +25,7 @@ from nbaccel.views.snapshot import Snapshot, TaskRow
 
 _BUNDLES_SHOWN = 4
 _ROWS_SHOWN = 8  # of a list of refs
-_MOST_REFS = 10_000  # a longer list is not looked through for a picture
+_MOST_REFS = 10_000  # a longer list is shown without a table of its tasks
 
 
 def install(shell: InteractiveShell) -> None:
@@ -44,27 +44,27 @@ def install(shell: InteractiveShell) -> None:
 
 def result_html(result: Any) -> str:
     """The card of a run that has ended, drawn from its Result."""
-    return run_card.html(result.picture(), time.time())
+    return run_card.html(result.snapshot(), time.time())
 
 
 def ref_html(ref: Any) -> str | None:
-    """The row of a ref's task, or whether the ref's value is there if the picture has no such task.
+    """The row of a ref's task, or whether the ref's value is there if the snapshot has no such task.
 
     None (plain text only) if no engine runs that could know it.
     """
     if not api.is_initialized():
         return None
-    picture = views.seen()
+    snapshot = views.seen()
     task_id = ref.task_id().hex()
-    row = next((row for row in picture.tasks if row.task_id == task_id), None)
+    row = next((row for row in snapshot.tasks if row.task_id == task_id), None)
     if row is not None:
-        return parts.box([static_tables.tasks(picture, [row])])
+        return parts.box([static_tables.tasks(snapshot, [row])])
     line = _value_line(ref)
     return parts.box([parts.line(line)]) if line else None
 
 
 def _value_line(ref: Any) -> str:
-    """The line of a value that was put, or whose task ended too long ago to be in the picture."""
+    """The line of a value that was put, or whose task ended too long ago to be in the snapshot."""
     if ref._engine is not engine.current():
         return ""  # of a cluster that is over
     ready, _ = api.wait([ref], timeout=0, fetch_local=False)
@@ -82,11 +82,11 @@ def list_html(values: list[Any]) -> str | None:
     return refs_html(values, views.seen())
 
 
-def refs_html(refs: Sequence[Any], picture: Snapshot) -> str:
+def refs_html(refs: Sequence[Any], snapshot: Snapshot) -> str:
     """The number of tasks in each state, and the first rows."""
-    known = {row.task_id: row for row in picture.tasks}
+    known = {row.task_id: row for row in snapshot.tasks}
     rows = list({id: known[id] for ref in refs if (id := ref.task_id().hex()) in known}.values())
-    return parts.box([_counts(len(refs), rows), static_tables.tasks(picture, rows[:_ROWS_SHOWN], empty="")])
+    return parts.box([_counts(len(refs), rows), static_tables.tasks(snapshot, rows[:_ROWS_SHOWN], empty="")])
 
 
 def _counts(number: int, rows: Sequence[TaskRow]) -> Html:
@@ -101,13 +101,13 @@ def _counts(number: int, rows: Sequence[TaskRow]) -> Html:
 
 
 def actor_html(actor: Any) -> str | None:
-    """The row of an actor; None if the picture has no such actor."""
+    """The row of an actor; None if the snapshot has no such actor."""
     if not api.is_initialized():
         return None
-    picture = views.seen()
+    snapshot = views.seen()
     actor_id = actor._actor_id.hex()
-    row = next((row for row in picture.actors if row.actor_id == actor_id), None)
-    return None if row is None else parts.box([static_tables.actors(picture, [row])])
+    row = next((row for row in snapshot.actors if row.actor_id == actor_id), None)
+    return None if row is None else parts.box([static_tables.actors(snapshot, [row])])
 
 
 def group_html(group: Any) -> str | None:

@@ -24,23 +24,23 @@ class RunCards:
         self._clock = clock
         self._parents: OrderedDict[str, dict[str, Any]] = OrderedDict()  # by run: the cell in which it began
 
-    def run(self, picture: RunSnapshot) -> None:
+    def run(self, snapshot: RunSnapshot) -> None:
         """Show a run under the running cell, or update its cards."""
-        parent = self._parents.get(picture.id)
+        parent = self._parents.get(snapshot.id)
         if parent is None:
-            self.show(picture)
+            self.show(snapshot)
         else:
-            self._send("update_display_data", self._content(picture), parent)
+            self._send("update_display_data", self._content(snapshot), parent)
 
-    def show(self, picture: RunSnapshot) -> None:
+    def show(self, snapshot: RunSnapshot) -> None:
         """Show a run under the running cell, even if it is shown elsewhere."""
         parent = self._running()
         place = json.loads(parent) if parent else {}
-        self._parents.setdefault(picture.id, place)
+        self._parents.setdefault(snapshot.id, place)
         if len(self._parents) > RUNS_REMEMBERED:
             self._parents.popitem(last=False)
-        self._send("display_data", self._content(picture), place)
+        self._send("display_data", self._content(snapshot), place)
 
-    def _content(self, picture: RunSnapshot) -> dict[str, Any]:
-        data = run_card.mimebundle(picture, self._clock())
-        return {"data": data, "metadata": {}, "transient": {"display_id": f"nbaccel-{picture.id}"}}
+    def _content(self, snapshot: RunSnapshot) -> dict[str, Any]:
+        data = run_card.mimebundle(snapshot, self._clock())
+        return {"data": data, "metadata": {}, "transient": {"display_id": f"nbaccel-{snapshot.id}"}}

@@ -62,11 +62,11 @@ class Starter:
         return "Left the shared cluster; it runs on. End it with: nbaccel stop" if shared else "nbaccel has shut down."
 
     def _compare(self, asked: dict[str, Any]) -> None:
-        picture = self._cluster.snapshot()
-        started = self._asked if picture.runtime.session == self._session else None
+        snapshot = self._cluster.snapshot()
+        started = self._asked if snapshot.runtime.session == self._session else None
         if not asked or asked == started:
             return
-        busy = sum(number for state, number in picture.counts.items() if state in RUNNING)
+        busy = sum(number for state, number in snapshot.counts.items() if state in RUNNING)
         price = f", which ends {wording.count(busy, 'running task')}" if busy else ""
         if started is None:
             raise TypingMistake(

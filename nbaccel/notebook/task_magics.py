@@ -52,8 +52,8 @@ class TaskMagics(Magics):
             asked["cell"] = str(cells.install(self.shell).number)
         return asked, words
 
-    def _ids(self, words: list[str], picture: Snapshot) -> list[str]:
-        return [task_names.task_id(word, picture, self.shell.user_ns, _having) for word in words]
+    def _ids(self, words: list[str], snapshot: Snapshot) -> list[str]:
+        return [task_names.task_id(word, snapshot, self.shell.user_ns, _having) for word in words]
 
     @line_magic
     @no_var_expand
@@ -68,8 +68,8 @@ class TaskMagics(Magics):
     @documented("Say in a sentence why a task, an actor or a placement group waits; without one, of all that wait.")
     def accel_why(self, line: str) -> None:
         _, words = self._parse_with_words("accel_why", line)
-        picture = views.seen()
-        ids = [task_names.explained_id(word, picture, self.shell.user_ns, _having) for word in words]
+        snapshot = views.seen()
+        ids = [task_names.explained_id(word, snapshot, self.shell.user_ns, _having) for word in words]
         answers = [nbaccel.explain(id) for id in ids] if words else nbaccel.explain()
         view.show(View("\n".join(answers_html.sentences(answers)), parts.box([answers_html.explanations(answers)])))
 
@@ -91,14 +91,14 @@ class TaskMagics(Magics):
         asked, words = self._parse_with_words("accel_cancel", line)
         if not words and "cell" not in asked and not asked.get("all"):
             raise TypingMistake("Which tasks? Name some, or say cell=7 or --all; %accel_tasks shows them.")
-        picture, everyone = views.seen(), asked.get("everyone", False)
-        ids = self._ids(words, picture)
+        snapshot, everyone = views.seen(), asked.get("everyone", False)
+        ids = self._ids(words, snapshot)
         if not everyone:
-            _refuse_strangers(ids, picture)
+            _refuse_strangers(ids, snapshot)
         others = 0
         if "cell" in asked or asked.get("all"):
             unfinished = [row for row in _unfinished(asked.get("cell", "")) if row.task_id not in ids]
-            own = [row for row in unfinished if everyone or not tables.owner(picture, row.job)]
+            own = [row for row in unfinished if everyone or not tables.owner(snapshot, row.job)]
             ids += [row.task_id for row in own]
             others = len(unfinished) - len(own)
         for id in ids:
@@ -150,11 +150,11 @@ def _unfinished(cell: str) -> list[TaskRow]:
     return [row for row in engine.current().tasks(TaskFilter(cell=cell)).rows if row.state not in tables.ENDED]
 
 
-def _refuse_strangers(ids: list[str], picture: Snapshot) -> None:
+def _refuse_strangers(ids: list[str], snapshot: Snapshot) -> None:
     """Raises TypingMistake if one of these tasks belongs to another notebook; called unless `--everyone` is given."""
     for id in ids:
         for row in engine.current().tasks(TaskFilter(text=id)).rows:
-            if whose := tables.owner(picture, row.job):
+            if whose := tables.owner(snapshot, row.job):
                 name, where = wording.plain(row.name), f" {wording.cell(row.cell)}" if row.cell else ""
                 raise TypingMistake(
                     f"{name} ({wording.short_id(id)}) belongs to {whose}{where}. Nothing was cancelled; add --everyone "

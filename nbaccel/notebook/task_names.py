@@ -19,19 +19,19 @@ _HEX = re.compile(r"[0-9a-f]{48,56}")
 _GROUP_HEX = re.compile(r"(?<![0-9a-f])[0-9a-f]{36}(?![0-9a-f])")
 
 
-Find = Callable[[str], list[TaskRow]]  # all tasks that have a word in them, since a picture holds only some
+Find = Callable[[str], list[TaskRow]]  # all tasks that have a word in them, since a snapshot holds only some
 
 
-def explained_id(word: str, picture: Snapshot, variables: Mapping[str, Any], find: Find) -> str:
+def explained_id(word: str, snapshot: Snapshot, variables: Mapping[str, Any], find: Find) -> str:
     """Like `task_id`; also accepts a placement group, which can be explained like a task."""
     value = variables.get(word)
     if isinstance(value, PlacementGroup):
         return str(value.id.hex())
     typed = _GROUP_HEX.search(word)  # also inside PlacementGroup(…), which is what {group} becomes
-    return typed.group() if typed is not None else task_id(word, picture, variables, find)
+    return typed.group() if typed is not None else task_id(word, snapshot, variables, find)
 
 
-def task_id(word: str, picture: Snapshot, variables: Mapping[str, Any], find: Find) -> str:
+def task_id(word: str, snapshot: Snapshot, variables: Mapping[str, Any], find: Find) -> str:
     """The full id, 48 hex digits, of the task that is meant. Raises TypingMistake with the nearest one.
 
     A name that tasks of several notebooks share means this notebook's task.
@@ -39,7 +39,7 @@ def task_id(word: str, picture: Snapshot, variables: Mapping[str, Any], find: Fi
     named = _id_of_value(variables[word]) if word in variables else None
     if named is not None:
         return named
-    known = {wording.short_id(row.task_id): row.task_id for row in picture.tasks}
+    known = {wording.short_id(row.task_id): row.task_id for row in snapshot.tasks}
     if word in known:
         return known[word]
     typed = _HEX.search(word)  # also inside ObjectRef(…), which is what {ref} becomes
@@ -48,7 +48,7 @@ def task_id(word: str, picture: Snapshot, variables: Mapping[str, Any], find: Fi
     rows = find(word)
     by_id = [row.task_id for row in rows if wording.short_id(row.task_id) == word]
     called = [row for row in rows if row.name == word]
-    own = [row for row in called if row.job == picture.runtime.job]
+    own = [row for row in called if row.job == snapshot.runtime.job]
     by_name = by_id or [row.task_id for row in own or called]
     if len(by_name) == 1:
         return by_name[0]

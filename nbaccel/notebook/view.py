@@ -37,7 +37,7 @@ def of_table(table: tables.Table) -> View:
     return View(tables.as_text(table), parts.box([static_tables.of_table(table)]))
 
 
-def of_picture(snapshot: Snapshot, table: tables.Table, drawn: Html) -> View:
+def of_snapshot(snapshot: Snapshot, table: tables.Table, drawn: Html) -> View:
     """A drawn table, below the line that says what is busy."""
     header = parts.header(tables.busy(snapshot), tables.counted(snapshot), tables.headline(snapshot))
     return View(tables.as_text(table), parts.box([header, drawn]))

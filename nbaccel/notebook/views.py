@@ -27,25 +27,25 @@ NOT_RUNNING = "nbaccel is not running here. Start it with %accel_init or nbaccel
 STATES = tables.STATE_WORDS  # Ray's names are understood as well
 
 
-# The last picture that was shown: Tab offers its tasks without asking anyone.
+# The last snapshot that was shown: Tab offers its tasks without asking anyone.
 _last_seen: Snapshot | None = None
 _last_accounting: AccountingAnswer | None = None
 
 
 def seen() -> Snapshot:
-    """The current picture, stored for Tab. Raises RaySystemError if no cluster runs."""
+    """The current snapshot, stored for Tab. Raises RaySystemError if no cluster runs."""
     return keep(api.snapshot())
 
 
-def keep(picture: Snapshot) -> Snapshot:
-    """Stores a picture that is shown, such as each one of the cockpit, and returns it."""
+def keep(snapshot: Snapshot) -> Snapshot:
+    """Stores a snapshot that is shown, such as each one of the cockpit, and returns it."""
     global _last_seen
-    _last_seen = picture
-    return picture
+    _last_seen = snapshot
+    return snapshot
 
 
 def last_seen() -> Snapshot | None:
-    """The last picture that was shown; None before the first one."""
+    """The last snapshot that was shown; None before the first one."""
     return _last_seen
 
 
@@ -60,9 +60,9 @@ def devices(*, everything: bool = False) -> View:
     """Every offered device and its holders, with `everything` the others too; as `%accel_devices`."""
     if not api.is_initialized():
         return view.of_message(NOT_RUNNING)
-    picture = seen()
-    drawn = static_tables.devices(picture, everything=everything)
-    return view.of_picture(picture, tables.devices(picture, everything=everything), drawn)
+    snapshot = seen()
+    drawn = static_tables.devices(snapshot, everything=everything)
+    return view.of_snapshot(snapshot, tables.devices(snapshot, everything=everything), drawn)
 
 
 def tasks(*, state: Collection[str] = (), cell: str = "", limit: int = 20) -> View:
@@ -71,20 +71,20 @@ def tasks(*, state: Collection[str] = (), cell: str = "", limit: int = 20) -> Vi
         raise TypingMistake(f"'limit={limit}': at least one row is needed. Example: limit=20")
     if not api.is_initialized():
         return view.of_message(NOT_RUNNING)
-    picture = seen()
-    states = _known([state] if isinstance(state, str) else state, picture)
-    found = engine.current().tasks(TaskFilter(list(states), cell, picture.runtime.job if cell else 0, limit=limit))
-    empty = _no_such(states, cell, picture) if picture.tasks else tables.NO_TASK
-    table = replace(tables.tasks(picture, found.rows[::-1]), empty=empty)
-    return view.of_picture(picture, table, static_tables.tasks(picture, found.rows[::-1], empty))
+    snapshot = seen()
+    states = _known([state] if isinstance(state, str) else state, snapshot)
+    found = engine.current().tasks(TaskFilter(list(states), cell, snapshot.runtime.job if cell else 0, limit=limit))
+    empty = _no_such(states, cell, snapshot) if snapshot.tasks else tables.NO_TASK
+    table = replace(tables.tasks(snapshot, found.rows[::-1]), empty=empty)
+    return view.of_snapshot(snapshot, table, static_tables.tasks(snapshot, found.rows[::-1], empty))
 
 
 def actors() -> View:
     """Every actor that is not dead; as `%accel_actors`."""
     if not api.is_initialized():
         return view.of_message(NOT_RUNNING)
-    picture = seen()
-    return view.of_picture(picture, tables.actors(picture), static_tables.actors(picture))
+    snapshot = seen()
+    return view.of_snapshot(snapshot, tables.actors(snapshot), static_tables.actors(snapshot))
 
 
 def accounting() -> View:
@@ -100,10 +100,10 @@ def accounting() -> View:
     return accounting_view(_last_accounting)
 
 
-def _known(states: Collection[str], picture: Snapshot) -> Collection[str]:
+def _known(states: Collection[str], snapshot: Snapshot) -> Collection[str]:
     """Check the states; raises TypingMistake, with the nearest state, for an unknown word."""
     known = {*STATES, *tables.RUNNING, *tables.ENDED}
-    known |= {name for row in picture.tasks for name in (row.state, tables.state_word(row.state))}
+    known |= {name for row in snapshot.tasks for name in (row.state, tables.state_word(row.state))}
     for state in states:
         if state not in known and not state.startswith("PENDING_"):
             near = difflib.get_close_matches(state.lower(), STATES, n=1, cutoff=0.5)
@@ -112,10 +112,12 @@ def _known(states: Collection[str], picture: Snapshot) -> Collection[str]:
     return states
 
 
-def _no_such(states: Collection[str], cell: str, picture: Snapshot) -> str:
+def _no_such(states: Collection[str], cell: str, snapshot: Snapshot) -> str:
     of = f" of cell {cell.strip('[]')}" if cell else ""
     if not states:
         return f"No task{of} is known."
-    were = sum(number for name, number in picture.counts.items() if name in states or tables.state_word(name) in states)
+    were = sum(
+        number for name, number in snapshot.counts.items() if name in states or tables.state_word(name) in states
+    )
     kept = f" There were {were}, too long ago for their records to be kept." if were and not cell else ""
     return f"No task{of} is {' or '.join(states)}.{kept}"

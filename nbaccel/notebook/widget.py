@@ -1,6 +1,6 @@
 """The live cockpit as a widget: one model for each kernel, shown under any number of cells.
 
-The newest picture is a trait, so a page that opens late, or again, has it at once. Messages of pages arrive in any
+The newest snapshot is a trait, so a page that opens late, or again, has it at once. Messages of pages arrive in any
 thread of the kernel (subshells have their own), so their handlers only queue a message to the head.
 """
 
@@ -55,7 +55,7 @@ class Cockpit(anywidget.AnyWidget):
         _keep_subshell(self.comm)
 
     def follow(self, engine: engines.Engine, now: Snapshot, *, details: bool) -> None:
-        """Show this engine's pictures from now on; the next view that is displayed opens with its tabs, or without."""
+        """Show this engine's snapshots from now on; the next view that is displayed opens with its tabs, or without."""
         if self._engine is not engine:
             self._lost()  # the one before has ended without a word
         self._static, self._engine = now, engine
@@ -83,7 +83,7 @@ class Cockpit(anywidget.AnyWidget):
     # ---- the end
 
     def engine_ends(self, engine: engines.Engine) -> None:
-        """Keep the engine's last picture in the notebook, on the page and in the file, while it can still be asked."""
+        """Keep the engine's last snapshot in the notebook, on the page and in the file, while it can still be asked."""
         if engine is not self._engine:
             return
         try:
@@ -94,7 +94,7 @@ class Cockpit(anywidget.AnyWidget):
         self._draw_last(last or views.last_seen())
 
     def _lost(self) -> None:
-        """Keep the last known picture, because the engine has ended and cannot be asked."""
+        """Keep the last known snapshot, because the engine has ended and cannot be asked."""
         if self._engine is not None:
             self._draw_last(views.last_seen())
 
@@ -132,15 +132,15 @@ class Cockpit(anywidget.AnyWidget):
 
     def _cancel_many(self, id: str, content: dict[str, Any]) -> None:
         """Cancel all tasks that pass a view's filter, of one function or of all."""
-        picture = views.last_seen()
-        if picture is None:
+        snapshot = views.last_seen()
+        if snapshot is None:
             return
         try:
-            wanted = _filter({**content, "limit": 0}, picture)
+            wanted = _filter({**content, "limit": 0}, snapshot)
         except (KeyError, ValueError, TypeError) as error:
             _logger.debug("the order of a view was not understood: %s", error)
             return
-        words = page_orders.end_many(engines.running(), wanted, str(content.get("function") or ""), picture)
+        words = page_orders.end_many(engines.running(), wanted, str(content.get("function") or ""), snapshot)
         self.send({"say": "taken", "id": id, "words": words})
 
     def _read_log(self, id: str) -> None:
@@ -154,27 +154,27 @@ class Cockpit(anywidget.AnyWidget):
     def _find(self, id: str, content: dict[str, Any]) -> None:
         """Answer with the tasks that pass a view's filter, among all that the engine knows."""
         engine = engines.running()
-        picture = views.last_seen()
-        if engine is None or picture is None:
+        snapshot = views.last_seen()
+        if engine is None or snapshot is None:
             return
         try:
-            wanted = _filter(content, picture)
-            found = drawn.of_found(engine.tasks(wanted), str(content.get("key", "")), picture.runtime.job)
+            wanted = _filter(content, snapshot)
+            found = drawn.of_found(engine.tasks(wanted), str(content.get("key", "")), snapshot.runtime.job)
         except (RayError, KeyError, ValueError, TypeError, OSError) as error:
             _logger.debug("the filter of a view was not applied: %s", error)
             return
         self.send({"say": "found", "id": id, "found": msgspec.to_builtins(found)})
 
 
-def _filter(content: dict[str, Any], picture: Snapshot) -> TaskFilter:
+def _filter(content: dict[str, Any], snapshot: Snapshot) -> TaskFilter:
     """A view's filter, whose cell is named as rows name it: "[7]", or "b.ipynb [7]" of another notebook."""
     given = content["filter"]
     owner, _, cell = str(given["cell"]).rpartition(" ")
-    jobs = {wording.plain(row.name): row.number for row in picture.jobs}
+    jobs = {wording.plain(row.name): row.number for row in snapshot.jobs}
     return TaskFilter(
         states=[str(given["state"])] if given["state"] else [],
         cell=cell,
-        job=jobs.get(owner, picture.runtime.job) if cell else 0,
+        job=jobs.get(owner, snapshot.runtime.job) if cell else 0,
         text=str(given["text"]),
         limit=min(int(content["limit"]), MOST_FOUND),
     )
@@ -183,7 +183,7 @@ def _filter(content: dict[str, Any], picture: Snapshot) -> TaskFilter:
 def _keep_subshell(comm: Any) -> None:
     """Let messages of pages arrive while a cell runs.
 
-    ipykernel 7.4 sends a page's message to whichever (sub)shell spoke last on the comm, which for pictures is the main
+    ipykernel 7.4 sends a page's message to whichever (sub)shell spoke last on the comm, which for snapshots is the main
     one, busy with the cell; our handlers may run on any thread, so the page's own choice is right.
     """
     if hasattr(comm, "_reply_subshell_for"):

@@ -5,10 +5,10 @@
  api, handles ─► RayEngine ─► ray.remote ───► worker: nbaccel_in_ray.wrapping ─► the user's code
                     │                                      │ notes, in batches, while somebody watches
                     └── watching ◄── collector (one small actor for each job) ◄─┘
-                          picture ◄── node agents (metrics, logs), Ray's tables of nodes, actors and workers
+                          snapshot ◄── node agents (metrics, logs), Ray's tables of nodes, actors and workers
 ```
 Read in this order: starting (addresses, shipping), driver, border, tasks and actors (choosing, exports,
-options_for_ray), objects (errors), reports, pictures, ray_answers, watching (output, notices).
+options_for_ray), objects (errors), reports, snapshots, ray_answers, watching (output, notices).
 """
 
 from __future__ import annotations

@@ -15,11 +15,11 @@ from nbaccel.ray_engine.reports import unread_error_logs
 from nbaccel.ray_engine.reports.cluster import RayCluster
 from nbaccel.ray_engine.reports.device_memory import DeviceMemory
 from nbaccel.ray_engine.reports.history import RayHistory
-from nbaccel.ray_engine.reports.pictures import Pictures
 from nbaccel.ray_engine.reports.ray_answers import RayAnswers
 from nbaccel.ray_engine.reports.reports import Reports
 from nbaccel.ray_engine.reports.small_actors import SmallActors
-from nbaccel.ray_engine.reports.watching import PictureWatching, Telling
+from nbaccel.ray_engine.reports.snapshots import Snapshots
+from nbaccel.ray_engine.reports.watching import SnapshotWatching, Telling
 from nbaccel.ray_engine.startup import orphans, own_environments
 from nbaccel.ray_engine.startup.addresses import host_and_port
 from nbaccel.ray_engine.startup.head_watch import HeadWatch
@@ -72,12 +72,12 @@ class RayEngine:
         """What is known of the cluster."""
         self.small_actors = actors = SmallActors(session, shipping.keywords)
         self._reports = reports = Reports(session, actors, self._submissions)
-        self._pictures = pictures = Pictures(session, actors, reports, self._submissions, self._published)
-        self._devices = DeviceMemory(lambda: pictures.picture(metrics=False), actors.agent)
-        self._watching = watching = PictureWatching(reports, pictures, in_worker=session.in_worker)
-        self.history = RayHistory(reports, pictures).answer
-        self.snapshot = pictures.snapshot
-        self.tasks = pictures.tasks
+        self._snapshots = snapshots = Snapshots(session, actors, reports, self._submissions, self._published)
+        self._devices = DeviceMemory(lambda: snapshots.take(metrics=False), actors.agent)
+        self._watching = watching = SnapshotWatching(reports, snapshots, in_worker=session.in_worker)
+        self.history = RayHistory(reports, snapshots).answer
+        self.snapshot = snapshots.snapshot
+        self.tasks = snapshots.tasks
         self.watch = watching.watch
 
     def _keep_submissions(self, session: RaySession, freshening: Freshening, shipping: Shipping) -> None:
@@ -86,15 +86,15 @@ class RayEngine:
         handles = HandleMaker(self, through_client=session.through_client)
         exporter = Exporter(session, shipping)
         books = Bookkeeper(self._submissions, handles, self._abandoned, self._announce)
-        groups = RayGroups(session, handles, shipping, self._pictures, stand_ins)
+        groups = RayGroups(session, handles, shipping, self._snapshots, stand_ins)
         refused, refuses = groups.why_its_group_is_refused, session.refuses_infeasible
-        choosing = Choosing(self._pictures, self._devices, refused, refuses=refuses)
+        choosing = Choosing(self._snapshots, self._devices, refused, refuses=refuses)
         tasks = RayTasks(session, freshening, choosing, exporter, books)
         actors = RayActors(session, freshening, choosing, exporter, handles, books)
         objects = RayObjects(session, handles, self._submissions, self._abandoned, stand_ins)
         cluster = RayCluster(session, handles.actor)
         answers = RayAnswers(
-            session, self.small_actors, self._reports, self._pictures, self._devices, self._submissions, tasks, actors
+            session, self.small_actors, self._reports, self._snapshots, self._devices, self._submissions, tasks, actors
         )
         # tasks and actors
         self.submit, self.call, self.cancel = tasks.submit, tasks.call, tasks.cancel
@@ -127,7 +127,7 @@ class RayEngine:
 
     def begin_telling(self) -> None:
         """Of a driver: show what workers print, and say what waits."""
-        self._telling = Telling(self._session, self._reports, self._pictures, self._submissions)
+        self._telling = Telling(self._session, self._reports, self._snapshots, self._submissions)
 
     def _announce(self, task_id: bytes, about: CallFacts, actor_id: bytes | None) -> None:
         """Tell views of a new task before it runs. The reports of its parent task tell of a nested one."""

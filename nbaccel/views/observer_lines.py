@@ -60,7 +60,7 @@ class DoneLine(ObserverLine, tag="done"):
 
 
 class SnapshotLine(ObserverLine, tag="snapshot"):
-    """The picture of the cluster."""
+    """The snapshot of the cluster."""
 
     snapshot: Snapshot
 
@@ -126,16 +126,16 @@ class ObserverQuestion(Question[A]):
 
 
 class TakeSnapshot(ObserverQuestion[Snapshot], tag="snapshot"):
-    """Ask for the picture of now, once the devices have been looked at."""
+    """Ask for the current snapshot, once the devices have been looked at."""
 
     def line(self, answer: Snapshot) -> SnapshotLine:
         return SnapshotLine(answer)
 
 
 class WatchSnapshots(ObserverQuestion[Snapshot], tag="watch"):
-    """Ask for the picture of now and for each later one (`on`), or for no more of them.
+    """Ask for the current snapshot and for each later one (`on`), or for no more of them.
 
-    `rows` asks for more tasks than a picture usually has.
+    `rows` asks for more tasks than a snapshot usually has.
     """
 
     on: bool = True

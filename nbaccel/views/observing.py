@@ -81,7 +81,7 @@ class Observer:
             raise ConnectionError("The head's answer is no line of JSON.") from None
         return answer
 
-    def pictures(self) -> Iterator[Snapshot]:
+    def snapshots(self) -> Iterator[Snapshot]:
         """The snapshots that the head sends, from now on."""
         first = self.answer(WatchSnapshots(), SnapshotLine)
         self._sock.settimeout(None)
@@ -106,7 +106,7 @@ def connected(record: SessionRecord) -> Iterator[Observer]:
 
 
 def snapshot(record: SessionRecord) -> Snapshot:
-    """A head's picture. Raises ConnectionError."""
+    """A head's snapshot. Raises ConnectionError."""
     with connected(record) as observer:
         return observer.answer(TakeSnapshot(), SnapshotLine).snapshot
 

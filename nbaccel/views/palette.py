@@ -1,4 +1,4 @@
-"""The colours of every picture: a hue for each function or class, a shade for each of its instances, three for states.
+"""The colours of every view: a hue for each function or class, a shade for each of its instances, three for states.
 
 They stand in `palette.json`, which `tools/join_cockpit.py` writes into the cockpit's sources too, so that Python and
 JavaScript draw the same ([design](../../docs/design.md)). Each colour has a contrast of at least 3:1 against the white
@@ -58,7 +58,7 @@ class Hues:
 
     def __init__(self) -> None:
         self._of: dict[str, int] = {}
-        self._lock = threading.Lock()  # cards are drawn in the main thread, pictures of the cockpit in another
+        self._lock = threading.Lock()  # cards are drawn in the main thread, those of the cockpit in another
 
     def of(self, name: str) -> int:
         """The hue of this function or class; it stays from now on."""

@@ -1,4 +1,4 @@
-"""The picture of a training run, and its words: card, `%accel_status`, `nbaccel top` and terminals share them.
+"""The snapshot of a training run, and its words: card, `%accel_status`, `nbaccel top` and terminals share them.
 
 A run publishes it as a record of kind "run" (`views/record_book.py`), so it is small: curves are thinned where they are
 made. Times are Unix seconds.

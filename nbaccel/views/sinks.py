@@ -122,19 +122,19 @@ class Sinks:
             self._said.add(line)
         self._write(sys.stderr, f"nbaccel: {message.message}\n")
 
-    def run(self, picture: RunSnapshot) -> None:
+    def run(self, snapshot: RunSnapshot) -> None:
         """Print a line for each change of a run's state, and in a terminal at most one a second for its reports."""
         from nbaccel.views import run_snapshot  # with msgspec, which not every process needs
 
-        state, said_at = self._runs.get(picture.id, ("", 0.0))
+        state, said_at = self._runs.get(snapshot.id, ("", 0.0))
         now = time.monotonic()
-        if picture.state != state or (_is_a_tty(sys.stderr) and now >= said_at + RUN_LINE_EVERY_S):
-            self._runs[picture.id] = (picture.state, now)
-            self._write(sys.stderr, f"nbaccel: {run_snapshot.one_line(picture, time.time())}\n")
-        if not picture.is_under_way:
-            self._runs.pop(picture.id, None)
+        if snapshot.state != state or (_is_a_tty(sys.stderr) and now >= said_at + RUN_LINE_EVERY_S):
+            self._runs[snapshot.id] = (snapshot.state, now)
+            self._write(sys.stderr, f"nbaccel: {run_snapshot.one_line(snapshot, time.time())}\n")
+        if not snapshot.is_under_way:
+            self._runs.pop(snapshot.id, None)
 
-    def show_run(self, picture: RunSnapshot, text: str) -> None:
+    def show_run(self, snapshot: RunSnapshot, text: str) -> None:
         """Show a run on the last line of a cell: here as text, since a terminal cannot draw the card."""
         self._write(sys.stdout, f"{text}\n")
 

@@ -1,4 +1,4 @@
-"""The picture of a running cluster that every view draws: card, magics, cockpit, terminal, `--json`.
+"""The snapshot of a running cluster that every view draws: card, magics, cockpit, terminal, `--json`.
 
 Both engines fill it; no view computes anything of its own. Times are Unix seconds, memory is bytes, quantities are in
 whole resources (0.25 of a GPU is 0.25). What is not known is None, with the reason beside it. The records encode with
@@ -219,11 +219,11 @@ class Runtime(msgspec.Struct):
     shared: bool = False  # a daemon that several notebooks share
     started_at: float | None = None
     log_dir: str = ""
-    job: int = 0  # of the driver that the picture was made for; 0: of none, as an observer's
+    job: int = 0  # of the driver that the snapshot was made for; 0: of none, as an observer's
 
 
 class Snapshot(msgspec.Struct):
-    """A consistent picture at one moment. Rows are capped; `counts` tells how many there are of each state."""
+    """A consistent snapshot at one moment. Rows are capped; `counts` tells how many there are of each state."""
 
     runtime: Runtime
     seq: int = 0

@@ -294,7 +294,7 @@ def device_memory(row: DeviceRow) -> str:
 
 
 def owner(snapshot: Snapshot, job: int) -> str:
-    """The notebook or script of a job; "" for the job that the picture was made for."""
+    """The notebook or script of a job; "" for the job that the snapshot was made for."""
     if not snapshot.jobs or not job or job == snapshot.runtime.job:
         return ""
     return next((wording.plain(row.name) for row in snapshot.jobs if row.number == job), f"job {job}")

@@ -1,4 +1,4 @@
-"""A filter of tasks: the engine applies it to all tasks that it knows, because a picture holds only some of them."""
+"""A filter of tasks: the engine applies it to all tasks that it knows, because a snapshot holds only some of them."""
 
 from __future__ import annotations
 

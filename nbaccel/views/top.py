@@ -1,7 +1,7 @@
 """`nbaccel top`: the cockpit for people on ssh, a live page of the snapshot in the terminal.
 
 ```
-  each head ── pictures as they change ──► Heads (one thread for each) ──► page() ──► rich, redrawn once a second
+  each head ── snapshots as they change ──► Heads (one thread for each) ──► page() ──► rich, redrawn once a second
   terminal ─── keys ─────────────────────► TopView ────────────────────────┘
 ```
 """
@@ -36,16 +36,16 @@ _COLUMNS = ("Device", "Model", "In use", "Load", "Memory", "Held by")
 _COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red")
 
 Find = Callable[[], Sequence[SessionRecord]]
-Pictures = Callable[[SessionRecord], Iterator[Snapshot]]
+WatchHead = Callable[[SessionRecord], Iterator[Snapshot]]
 FindTasks = Callable[[SessionRecord, TaskFilter], FoundTasks]
 End = Callable[[SessionRecord, str, str], None]  # ends a "task" or an "actor" by its id
 
 
 class Heads:
-    """The newest picture of every head; a head that has ended is removed."""
+    """The newest snapshot of every head; a head that has ended is removed."""
 
-    def __init__(self, pictures: Pictures) -> None:
-        self._pictures = pictures
+    def __init__(self, snapshots: WatchHead) -> None:
+        self._snapshots = snapshots
         self._newest: dict[str, tuple[SessionRecord, Snapshot]] = {}
         self._watched: set[str] = set()
         self._changed = threading.Event()
@@ -59,8 +59,8 @@ class Heads:
 
     def _follow(self, record: SessionRecord) -> None:
         try:
-            for picture in self._pictures(record):
-                self._newest[record.session] = record, picture
+            for snapshot in self._snapshots(record):
+                self._newest[record.session] = record, snapshot
                 self._changed.set()
         except (ConnectionError, FileNotFoundError):
             pass  # the head ended, or had ended before it was asked
@@ -70,7 +70,7 @@ class Heads:
             self._changed.set()
 
     def newest(self) -> dict[str, tuple[SessionRecord, Snapshot]]:
-        """Each head with its newest picture, by session."""
+        """Each head with its newest snapshot, by session."""
         return dict(self._newest)
 
     def wake(self) -> None:
@@ -82,14 +82,14 @@ class Heads:
         return bool(self._watched)
 
     def wait(self, seconds: float) -> None:
-        """Wait until a picture changes or the time is over."""
+        """Wait until a snapshot changes or the time is over."""
         self._changed.wait(seconds)
         self._changed.clear()
 
 
 def watch(
     find: Find,
-    pictures: Pictures,
+    snapshots: WatchHead,
     interval_s: float,
     console: Console | None = None,
     *,
@@ -98,7 +98,7 @@ def watch(
 ) -> bool:
     """Show the page until the user leaves (True) or until the last head has ended (False)."""
     console = console or Console(highlight=False)
-    heads, view = Heads(pictures), TopView()
+    heads, view = Heads(snapshots), TopView()
     heads.watch(find())
     heads.wait(5.0)
     with (
@@ -110,7 +110,7 @@ def watch(
                 newest = heads.newest()
                 found = _found(newest, view.text, tasks)
                 shown = view if keys.can_read else None
-                drawn = page([picture for _, picture in newest.values()], time.time(), console.size, shown, found)
+                drawn = page([snapshot for _, snapshot in newest.values()], time.time(), console.size, shown, found)
                 live.update(drawn, refresh=True)
                 heads.wait(interval_s)
                 for key in keys.take():
@@ -149,7 +149,7 @@ def _ended(wanted: Endable, newest: Mapping[str, tuple[SessionRecord, Snapshot]]
 
 
 def page(
-    pictures: Sequence[Snapshot],
+    snapshots: Sequence[Snapshot],
     now: float,
     size: ConsoleDimensions,
     view: TopView | None = None,
@@ -163,23 +163,23 @@ def page(
     if view is not None and view.mode == "help":
         return Group(*(Text(f"{key:10} {meaning}") for key, meaning in HELP), Text(), _line(view.footer(), "dim"))
     parts: list[RenderableType] = []
-    device_lines = max(3, size.height // 2 // max(1, len(pictures)))
-    for picture in pictures:
-        picture.time = max(picture.time, now)  # ages grow between pictures
-        parts += _head(picture, size.width, device_lines, view.first_device if view is not None else 0)
+    device_lines = max(3, size.height // 2 // max(1, len(snapshots)))
+    for snapshot in snapshots:
+        snapshot.time = max(snapshot.time, now)  # ages grow between snapshots
+        parts += _head(snapshot, size.width, device_lines, view.first_device if view is not None else 0)
     footer = 0 if view is None else 1
     used = sum(2 + _lines(part) for part in parts) + footer
-    room = max(3, (size.height - used) // max(1, len(pictures)) - 2)
+    room = max(3, (size.height - used) // max(1, len(snapshots)) - 2)
     rows: list[Endable] = []
-    for picture in pictures:
-        actors = _actors(picture, view)
-        tasks = _tasks_in_order(picture, view, (found or {}).get(picture.runtime.session))
+    for snapshot in snapshots:
+        actors = _actors(snapshot, view)
+        tasks = _tasks_in_order(snapshot, view, (found or {}).get(snapshot.runtime.session))
         tasks = tasks[: max(3, room - (len(actors) and len(actors) + 2))]
-        rows += [_endable_task(row, picture) for row in tasks] + [_endable_actor(row, picture) for row in actors]
+        rows += [_endable_task(row, snapshot) for row in tasks] + [_endable_actor(row, snapshot) for row in actors]
         chosen = view.chosen if view is not None else ""
-        parts += [Text(), _task_table(picture, tasks, chosen)]
+        parts += [Text(), _task_table(snapshot, tasks, chosen)]
         if actors:
-            parts += [Text(), _actor_table(picture, actors, chosen)]
+            parts += [Text(), _actor_table(snapshot, actors, chosen)]
     if view is not None:
         view.rows = rows
         parts += [_line(view.footer(), style="dim" if view.mode == "watch" else "bold")]
@@ -190,20 +190,20 @@ def _lines(part: RenderableType) -> int:
     return part.row_count if isinstance(part, Table) else 1
 
 
-def _head(picture: Snapshot, width: int, device_lines: int, first_device: int) -> list[RenderableType]:
+def _head(snapshot: Snapshot, width: int, device_lines: int, first_device: int) -> list[RenderableType]:
     parts: list[RenderableType] = [
-        _line(tables.first_line(picture), style="bold"),
-        _line(f"{tables.headline(picture)}   {tables.resources(picture)}", style="dim"),
-        *_devices(picture, width, device_lines, first_device),
+        _line(tables.first_line(snapshot), style="bold"),
+        _line(f"{tables.headline(snapshot)}   {tables.resources(snapshot)}", style="dim"),
+        *_devices(snapshot, width, device_lines, first_device),
     ]
     parts += [
-        _line(run_snapshot.one_line(run, picture.time))
-        for run in run_snapshot.in_order(run_snapshot.of_snapshot(picture))
+        _line(run_snapshot.one_line(run, snapshot.time))
+        for run in run_snapshot.in_order(run_snapshot.of_snapshot(snapshot))
     ]
-    alike = tables.waiting_untold(picture, picture.alerts[-ALERTS_SHOWN:])[:WAITING_SHOWN]
-    parts += [_line(f"◌ {_waiting(row, number, picture.time)}", style="dim") for row, number in alike]
+    alike = tables.waiting_untold(snapshot, snapshot.alerts[-ALERTS_SHOWN:])[:WAITING_SHOWN]
+    parts += [_line(f"◌ {_waiting(row, number, snapshot.time)}", style="dim") for row, number in alike]
     parts += [
-        _line(f"⚠ {wording.plain(alert.message)}", style="bold yellow") for alert in picture.alerts[-ALERTS_SHOWN:]
+        _line(f"⚠ {wording.plain(alert.message)}", style="bold yellow") for alert in snapshot.alerts[-ALERTS_SHOWN:]
     ]
     return parts
 
@@ -219,15 +219,15 @@ def _waiting(row: TaskRow, number: int, now: float) -> str:
     return f"{many}{wording.plain(row.name)} waits{since}: {tables.why_words(row) or wording.demand(row.demand)}"
 
 
-def _devices(picture: Snapshot, width: int, most: int, first: int) -> list[RenderableType]:
+def _devices(snapshot: Snapshot, width: int, most: int, first: int) -> list[RenderableType]:
     """A line for each device, as many as there is room for, and a line that counts the others."""
-    everything = [row for row in picture.devices if row.offered]
+    everything = [row for row in snapshot.devices if row.offered]
     if not everything:
-        return [Text(" ".join(["No accelerator.", *map(wording.plain, picture.found)]), style="dim")]
+        return [Text(" ".join(["No accelerator.", *map(wording.plain, snapshot.found)]), style="dim")]
     first = min(first, max(0, len(everything) - most))
     rows = everything[first : first + most]
-    named = device_labels.labels(picture.devices)
-    cells = [_device(row, named[row.node_id, row.resource, row.id], picture) for row in rows]
+    named = device_labels.labels(snapshot.devices)
+    cells = [_device(row, named[row.node_id, row.resource, row.id], snapshot) for row in rows]
     measured = any(row.metrics is not None for row in rows)
     hidden = (set() if measured else {"Load", "Memory"}) | (set() if width >= WIDE else {"Model"})
     shown = [place for place, name in enumerate(_COLUMNS) if name not in hidden]
@@ -244,13 +244,13 @@ def _devices(picture: Snapshot, width: int, most: int, first: int) -> list[Rende
     return [table, _line(others, style="dim")]
 
 
-def _device(row: DeviceRow, label: str, picture: Snapshot) -> list[RenderableType]:
+def _device(row: DeviceRow, label: str, snapshot: Snapshot) -> list[RenderableType]:
     metrics = row.metrics
     load = "" if metrics is None or metrics.utilisation_percent is None else f"{metrics.utilisation_percent:.0f} %"
     used = None if metrics is None else metrics.memory_used_bytes
     total = (metrics.memory_total_bytes if metrics is not None else None) or row.memory_bytes
     memory = wording.size(total) if total else ""
-    held = [tables.holder_words(holder, picture, whole=len(row.holders) == 1) for holder in row.holders]
+    held = [tables.holder_words(holder, snapshot, whole=len(row.holders) == 1) for holder in row.holders]
     held += [wording.plain(row.free_reason)] if row.free_reason else []
     return [
         Text(label, style="bold"),
@@ -276,14 +276,14 @@ def _place(row: TaskRow) -> int:
     return _ORDER.index(word) if word in _ORDER else len(_ORDER)
 
 
-def _tasks_in_order(picture: Snapshot, view: TopView | None, found: list[TaskRow] | None) -> list[TaskRow]:
+def _tasks_in_order(snapshot: Snapshot, view: TopView | None, found: list[TaskRow] | None) -> list[TaskRow]:
     """The tasks that run, failed, wait, and ended last; or those that pass the filter, sorted as the user asked."""
-    rows = picture.tasks if found is None else found
+    rows = snapshot.tasks if found is None else found
     by = view.sort if view is not None else "state"
     if by == "newest":
         return sorted(rows, key=lambda row: -(row.submitted_at or 0))
     if by == "longest":
-        return sorted(rows, key=lambda row: -_seconds(row, picture.time))
+        return sorted(rows, key=lambda row: -_seconds(row, snapshot.time))
     if by == "name":
         return sorted(rows, key=lambda row: (row.name, _place(row)))
     return sorted(rows, key=lambda row: (_place(row), -(row.submitted_at or 0)))
@@ -294,36 +294,36 @@ def _seconds(row: TaskRow, now: float) -> float:
     return (row.finished_at or now) - row.started_at if row.started_at else -1.0
 
 
-def _actors(picture: Snapshot, view: TopView | None) -> list[ActorRow]:
+def _actors(snapshot: Snapshot, view: TopView | None) -> list[ActorRow]:
     """Living actors with the filter's text, those on devices first."""
     text = view.text.lower() if view is not None else ""
-    alive = [row for row in picture.actors if row.state != "DEAD"]
+    alive = [row for row in snapshot.actors if row.state != "DEAD"]
     passing = [row for row in alive if text in f"{row.class_name} {row.name} {row.actor_id} {row.cell}".lower()]
     return sorted(passing, key=lambda row: not row.device_ids)[:ACTORS_SHOWN]
 
 
-def _endable_task(row: TaskRow, picture: Snapshot) -> Endable:
+def _endable_task(row: TaskRow, snapshot: Snapshot) -> Endable:
     name = f"{wording.plain(row.name)} {wording.short_id(row.task_id)}"
-    return Endable(picture.runtime.session, "task", row.task_id, f"{name}{_of_notebook(row, picture)}")
+    return Endable(snapshot.runtime.session, "task", row.task_id, f"{name}{_of_notebook(row, snapshot)}")
 
 
-def _endable_actor(row: ActorRow, picture: Snapshot) -> Endable:
+def _endable_actor(row: ActorRow, snapshot: Snapshot) -> Endable:
     name = f"actor {wording.plain(row.class_name)} {row.actor_id[:12]}"
-    return Endable(picture.runtime.session, "actor", row.actor_id, f"{name}{_of_notebook(row, picture)}")
+    return Endable(snapshot.runtime.session, "actor", row.actor_id, f"{name}{_of_notebook(row, snapshot)}")
 
 
-def _of_notebook(row: TaskRow | ActorRow, picture: Snapshot) -> str:
+def _of_notebook(row: TaskRow | ActorRow, snapshot: Snapshot) -> str:
     """Whose it is, where several notebooks share the head."""
-    name = tables.owner(picture, row.job) if len(picture.jobs) > 1 else ""
+    name = tables.owner(snapshot, row.job) if len(snapshot.jobs) > 1 else ""
     return f" of {name}" if name else ""
 
 
-def _task_table(picture: Snapshot, rows: list[TaskRow], chosen: str) -> RenderableType:
-    return _table(tables.tasks(picture, rows), [row.task_id for row in rows], chosen)
+def _task_table(snapshot: Snapshot, rows: list[TaskRow], chosen: str) -> RenderableType:
+    return _table(tables.tasks(snapshot, rows), [row.task_id for row in rows], chosen)
 
 
-def _actor_table(picture: Snapshot, rows: list[ActorRow], chosen: str) -> RenderableType:
-    return _table(tables.actors(replace(picture, actors=rows)), [row.actor_id for row in rows], chosen)
+def _actor_table(snapshot: Snapshot, rows: list[ActorRow], chosen: str) -> RenderableType:
+    return _table(tables.actors(replace(snapshot, actors=rows)), [row.actor_id for row in rows], chosen)
 
 
 def _table(shown: tables.Table, ids: list[str], chosen: str) -> RenderableType:

@@ -42,7 +42,7 @@ class LoosePage:
         self.root.wait_for()
 
     def push(self, snapshot: dict[str, Any]) -> None:
-        """A new picture; returns when it is drawn."""
+        """A new snapshot; returns when it is drawn."""
         self.page.evaluate("async text => { push(text); await frame(); }", json.dumps(snapshot))
 
     def sent(self) -> list[dict[str, Any]]:

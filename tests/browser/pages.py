@@ -20,7 +20,7 @@ from tests.browser.servers import ROOT, Server
 PATIENCE_S = 60.0
 ANSWERS = 8  # to a page's questions, in a row
 RELOADS = 5
-PICTURES = ROOT / "docs" / "images"
+SCREENSHOTS = ROOT / "docs" / "images"
 _numbers = iter(range(1, 10_000))
 PROMPTS = "[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')]"
 ALL_HAVE_BEGUN = f"!{PROMPTS}.some(each => each.innerText.includes('[ ]'))"
@@ -207,11 +207,11 @@ class NotebookPage:
         frames = [frame if isinstance(frame, bytes) else frame.encode() for at, frame in self.frames if at >= since]
         return sum(mark in frame or spaced in frame for frame in frames)
 
-    def picture(self, name: str, what: Any) -> None:
-        """A picture, if the docs show it and NBACCEL_PICTURES=1 asks for new ones."""
-        if os.environ.get("NBACCEL_PICTURES") and f"images/{name}.png" in (ROOT / "docs" / "cockpit.md").read_text():
-            PICTURES.mkdir(exist_ok=True)
-            what.screenshot(path=str(PICTURES / f"{name}.png"))
+    def screenshot(self, name: str, what: Any) -> None:
+        """A screenshot, if the docs show it and NBACCEL_SCREENSHOTS=1 asks for new ones."""
+        if os.environ.get("NBACCEL_SCREENSHOTS") and f"images/{name}.png" in (ROOT / "docs" / "cockpit.md").read_text():
+            SCREENSHOTS.mkdir(exist_ok=True)
+            what.screenshot(path=str(SCREENSHOTS / f"{name}.png"))
 
     def file(self, name: str) -> Path:
         return self.server.folder / name

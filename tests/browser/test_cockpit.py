@@ -108,7 +108,7 @@ def test_five_hundred_tasks_are_counted_asked_for_and_filtered(opened: Callable[
     cockpit = page.cockpit(1)
     cockpit.get_by_text("2 running · 498 waiting").wait_for()
     cockpit.get_by_role("tab", name="Tasks").click()
-    # Beyond the twenty waiting tasks of a picture: the kernel filters, of all that the engine knows.
+    # Beyond the twenty waiting tasks of a snapshot: the kernel filters, of all that the engine knows.
     cockpit.get_by_label("Text").fill("many_497")
     page.until(lambda: ["many_497" in row for row in cockpit.locator("tr[data-task]").all_inner_texts()] == [True])
     cockpit.get_by_label("Text").fill("")

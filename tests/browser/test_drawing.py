@@ -13,7 +13,7 @@ NOW = 1_700_000_000.0
 
 
 def cluster(devices: int = 2, tasks: int = 3, seq: int = 1) -> dict[str, Any]:
-    """A picture of so many devices, each held by a task."""
+    """A snapshot of so many devices, each held by a task."""
     rows = [
         {"task_id": f"t{number}", "name": f"task_{number}", "state": "RUNNING", "device_ids": {"GPU": [str(number)]},
          "cell": "[7] line 3", "submitted_at": NOW + number, "started_at": NOW + number, "pid": 100 + number}
@@ -60,10 +60,10 @@ def test_sixty_four_devices_and_five_hundred_tasks_are_drawn(loose: Callable[...
 
 
 def test_many_tasks_of_one_function_are_a_row_that_opens(loose: Callable[..., LoosePage]) -> None:
-    picture = cluster(2, 30)
-    for number, row in enumerate(picture["tasks"]):
+    snapshot = cluster(2, 30)
+    for number, row in enumerate(snapshot["tasks"]):
         row |= {"name": "shard", "state": "RUNNING" if number < 12 else "FINISHED", "finished_at": NOW + 50}
-    page = loose(picture)
+    page = loose(snapshot)
     page.root.get_by_role("tab", name="Tasks").click()
     page.root.get_by_text("18 of 30 · 12 running").wait_for()
     assert page.root.locator("tr[data-task]").count() == 0
@@ -109,15 +109,15 @@ _SIDEWAYS = """root => [root, ...root.querySelectorAll('*')]
 def test_no_view_scrolls_sideways(loose: Callable[..., LoosePage], width: int) -> None:
     name = "a_function_with_a_name_of_forty_characters"
     for devices in (2, 64):
-        picture = cluster(devices, devices + 3)
-        for row in picture["tasks"]:
+        snapshot = cluster(devices, devices + 3)
+        for row in snapshot["tasks"]:
             row["name"] = name
-        for row in picture["tasks"][devices:]:
+        for row in snapshot["tasks"][devices:]:
             row |= {"state": "FAILED", "why": f"{name} was killed by SIGKILL " * 4}
-        for device in picture["devices"]:
+        for device in snapshot["devices"]:
             device["holders"][0]["name"] = name
-        picture["counts"] = {"RUNNING": devices, "FAILED": 3}
-        page = loose(picture, viewport={"width": width, "height": 700})
+        snapshot["counts"] = {"RUNNING": devices, "FAILED": 3}
+        page = loose(snapshot, viewport={"width": width, "height": 700})
         for tab in ("Devices", "Waiting", "Tasks", "Actors", "Timeline", "Alerts"):
             page.root.get_by_role("tab", name=tab).click()
             page.root.get_by_role("tabpanel", name=tab).wait_for()
@@ -125,7 +125,7 @@ def test_no_view_scrolls_sideways(loose: Callable[..., LoosePage], width: int) -
             assert page.page.evaluate("document.documentElement.scrollWidth") <= width, (tab, devices)
 
 
-def test_a_new_picture_keeps_the_rows_and_the_focus(loose: Callable[..., LoosePage]) -> None:
+def test_a_new_snapshot_keeps_the_rows_and_the_focus(loose: Callable[..., LoosePage]) -> None:
     page = loose(cluster(8, 8))
     row = page.root.locator('tr[data-device="GPU 3"]').element_handle()
     page.root.get_by_role("button", name="Cancel task_3 on GPU 3").focus()
@@ -180,7 +180,7 @@ def test_every_cancel_is_in_sight_on_a_narrow_page(loose: Callable[..., LoosePag
     assert box["x"] + box["width"] <= root["x"] + root["width"]
 
 
-def test_an_unchanged_picture_is_drawn_without_a_change(loose: Callable[..., LoosePage]) -> None:
+def test_an_unchanged_snapshot_is_drawn_without_a_change(loose: Callable[..., LoosePage]) -> None:
     page = loose(cluster(8, 20))
     page.push(cluster(8, 20))
     count = """async text => {

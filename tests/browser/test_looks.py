@@ -1,4 +1,4 @@
-"""The cockpit for everyone: both themes pass axe, motion and forced colours are respected; pictures for the docs."""
+"""The cockpit for everyone: both themes pass axe, motion and forced colours are respected; screenshots for the docs."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def test_axe_finds_nothing_serious_in_any_view(busy: Callable[..., Any], dark: b
     if not AXE.exists():
         pytest.skip("axe-core is not installed: npm --prefix tests/cockpit ci")
     page = busy(dark=dark)
-    page.picture("cockpit-dark" if dark else "cockpit", page.cockpit(1))
-    page.picture("card-dark" if dark else "card", page.cockpit(0))
+    page.screenshot("cockpit-dark" if dark else "cockpit", page.cockpit(1))
+    page.screenshot("card-dark" if dark else "card", page.cockpit(0))
     page.page.evaluate(AXE.read_text())
     for tab in TABS:
         _show(page, tab)
@@ -73,7 +73,7 @@ def test_axe_finds_nothing_serious_in_any_view(busy: Callable[..., Any], dark: b
             if each["impact"] in ("serious", "critical")
         ]
         assert not serious, (tab, serious)
-        page.picture(f"cockpit-{tab.lower()}{'-dark' if dark else ''}", page.cockpit(1))
+        page.screenshot(f"cockpit-{tab.lower()}{'-dark' if dark else ''}", page.cockpit(1))
 
 
 def test_forced_colours_and_reduced_motion_are_respected(busy: Callable[..., Any]) -> None:
@@ -85,7 +85,7 @@ def test_forced_colours_and_reduced_motion_are_respected(busy: Callable[..., Any
     assert part.evaluate("part => getComputedStyle(part).backgroundColor") != ground, (
         "a held device still shows as held"
     )
-    page.picture("cockpit-forced-colours", page.cockpit(1))
+    page.screenshot("cockpit-forced-colours", page.cockpit(1))
 
 
 def test_a_log_is_read_in_place(busy: Callable[..., Any]) -> None:

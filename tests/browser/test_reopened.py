@@ -75,7 +75,7 @@ def test_a_card_of_another_kernel_stays_beside_a_live_one(opened: Callable[..., 
     assert "GPU 2 of 2 free" in shown(again) and "as of 20" in shown(again)
 
 
-def test_after_a_shutdown_the_file_has_the_last_picture(opened: Callable[..., Any]) -> None:
+def test_after_a_shutdown_the_file_has_the_last_snapshot(opened: Callable[..., Any]) -> None:
     page = opened(START, BUSY + "time.sleep(1)", "%accel_shutdown").run_all()
     page.output("nbaccel has shut down.")
     text = page.save("shut down at")
@@ -86,7 +86,7 @@ def test_after_a_shutdown_the_file_has_the_last_picture(opened: Callable[..., An
         assert_no_error(again)
 
 
-def test_a_kernel_that_ends_by_itself_leaves_the_last_picture(opened: Callable[..., Any]) -> None:
+def test_a_kernel_that_ends_by_itself_leaves_the_last_snapshot(opened: Callable[..., Any]) -> None:
     page = opened(START, BUSY + "time.sleep(1)", "print('about to', 'exit')\nexit()").run_all()
     page.output("about to exit")
     page.until(lambda: "shut down at" in shown(page))

@@ -24,6 +24,6 @@ test("rows by columns are the rows again", () => {
   });
 });
 
-test("a small picture is not packed", () => {
+test("a small snapshot is not packed", () => {
   assert.deepEqual(unpacked({ devices: [{ id: "0" }] }), { devices: [{ id: "0" }], tasks: [] });
 });

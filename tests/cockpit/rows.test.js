@@ -7,7 +7,7 @@ import { deviceLabels } from "../../nbaccel/notebook/cockpit/device_labels.js";
 import { drawTasks } from "../../nbaccel/notebook/cockpit/draw_tasks.js";
 import { drawDevices } from "../../nbaccel/notebook/cockpit/draw_devices.js";
 import { drawWaiting } from "../../nbaccel/notebook/cockpit/draw_tables.js";
-import { pictureOf } from "../../nbaccel/notebook/cockpit/picture.js";
+import { sceneOf } from "../../nbaccel/notebook/cockpit/scene.js";
 import { newState } from "../../nbaccel/notebook/cockpit/state.js";
 import { alike, grouped, inSight, ordered } from "../../nbaccel/notebook/cockpit/task_rows.js";
 import { ASKED, NOW, busy, many } from "./snapshots.js";
@@ -55,7 +55,7 @@ test("a table of ten thousand tasks has few rows on the page and says how many t
   const snapshot = many(8, 10_000);
   snapshot.tasks.forEach((row, index) => (row.name = `f${index % 2000}`));
   const state = newState(true);
-  const drawn = shapes(drawTasks(pictureOf(snapshot, ASKED, NOW), state));
+  const drawn = shapes(drawTasks(sceneOf(snapshot, ASKED, NOW), state));
   assert.ok(drawn.filter((each) => each.tag === "tr").length < 60);
   assert.equal(drawn.find((each) => each.tag === "table").props["aria-rowcount"], 10_001);
 });
@@ -63,7 +63,7 @@ test("a table of ten thousand tasks has few rows on the page and says how many t
 test("a header says how it sorts, and a reason takes no width where there is none", () => {
   const state = newState(true);
   state.sort = { column: "took", down: true };
-  const columns = (snapshot) => shapes(drawTasks(pictureOf(snapshot, ASKED, NOW), state)).filter((each) => each.props.scope === "col");
+  const columns = (snapshot) => shapes(drawTasks(sceneOf(snapshot, ASKED, NOW), state)).filter((each) => each.props.scope === "col");
   const sorted = columns(busy()).find((each) => each.props["aria-sort"] === "descending");
   assert.equal(words(sorted), "Took ↓");
   assert.ok(columns(busy()).some((each) => words(each) === "Why"));
@@ -76,25 +76,25 @@ test("equal waits are said once, with their number", () => {
   assert.deepEqual(alike([waits("a", "x"), waits("b", "f"), waits("c", "f")]).map((group) => [group.task.id, group.number]), [["b", 2], ["a", 1]]);
   const snapshot = busy();
   snapshot.tasks = [1, 2, 3].map((number) => ({ ...snapshot.tasks[2], task_id: `w${number}` }));
-  const drawn = drawWaiting(pictureOf(snapshot, ASKED, NOW), newState(true)).filter(Boolean);
+  const drawn = drawWaiting(sceneOf(snapshot, ASKED, NOW), newState(true)).filter(Boolean);
   assert.match(words(drawn[0]), /infer× 31 GPU.*Show all 3/);
 });
 
 test("more than eight devices are tiles, and a tile shows its row", () => {
   const state = newState(true);
-  const picture = pictureOf(many(64, 4), { ...ASKED, tab: "devices" }, NOW);
-  const tiles = () => shapes(drawDevices(picture, state).filter(Boolean)).filter((each) => each.props.class === "tile");
+  const scene = sceneOf(many(64, 4), { ...ASKED, tab: "devices" }, NOW);
+  const tiles = () => shapes(drawDevices(scene, state).filter(Boolean)).filter((each) => each.props.class === "tile");
   assert.equal(tiles().length, 64);
   assert.equal(tiles()[3].props["aria-label"], "GPU 3, shared: half 0.25; Keeper 0.25, 83 %, 12 GiB of 80 GiB");
-  assert.ok(!shapes(drawDevices(picture, state).filter(Boolean)).some((each) => each.props["data-device"] === "GPU 3"));
-  state.device = picture.devices[3].key;
-  assert.ok(shapes(drawDevices(picture, state).filter(Boolean)).some((each) => each.props["data-device"] === "GPU 3"));
+  assert.ok(!shapes(drawDevices(scene, state).filter(Boolean)).some((each) => each.props["data-device"] === "GPU 3"));
+  state.device = scene.devices[3].key;
+  assert.ok(shapes(drawDevices(scene, state).filter(Boolean)).some((each) => each.props["data-device"] === "GPU 3"));
 });
 
 test("what is alike of all devices is said once", () => {
   const snapshot = busy();
   snapshot.devices = [0, 1].map((id) => ({ ...snapshot.devices[0], id: String(id) }));
-  const said = drawDevices(pictureOf(snapshot, { ...ASKED, tab: "devices" }, NOW), newState(true)).filter(Boolean).map(words).join("\n");
+  const said = drawDevices(sceneOf(snapshot, { ...ASKED, tab: "devices" }, NOW), newState(true)).filter(Boolean).map(words).join("\n");
   assert.equal(said.match(/logical$|logical\n/gm).length, 1);
   assert.equal(said.match(/NVIDIA GPU/g).length, 1);
 });
@@ -106,8 +106,8 @@ test("MIG instances are called by their card and their place on it", () => {
 
 test("a task says how far it is and how long the rest takes", () => {
   const running = { ...busy().tasks[0], started_at: NOW - 60, progress: [25, 100] };
-  const [view] = pictureOf({ ...busy(), tasks: [running] }, ASKED, NOW).tasks;
+  const [view] = sceneOf({ ...busy(), tasks: [running] }, ASKED, NOW).tasks;
   assert.equal(view.took, "1 min 00 s · 25 % · 3 min 00 s left");
-  const [ended] = pictureOf({ ...busy(), tasks: [{ ...running, state: "FINISHED", finished_at: NOW - 59.6 }] }, ASKED, NOW).tasks;
+  const [ended] = sceneOf({ ...busy(), tasks: [{ ...running, state: "FINISHED", finished_at: NOW - 59.6 }] }, ASKED, NOW).tasks;
   assert.equal(ended.took, "0.4 s");
 });

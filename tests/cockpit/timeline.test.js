@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { kernelClock } from "../../nbaccel/notebook/cockpit/clock.js";
 import { LAST_MINUTE, WHOLE_RUN, timelineOf } from "../../nbaccel/notebook/cockpit/timeline.js";
-import { pictureOf } from "../../nbaccel/notebook/cockpit/picture.js";
+import { sceneOf } from "../../nbaccel/notebook/cockpit/scene.js";
 import { keyed, zoomed } from "../../nbaccel/notebook/cockpit/zooming.js";
 import { traceOf } from "../../nbaccel/notebook/cockpit/trace.js";
 import { ASKED, NOW, busy, many } from "./snapshots.js";
@@ -49,11 +49,11 @@ test("keys and buttons look closer, move and come back", () => {
   assert.deepEqual(ticks.map((tick) => [tick.label, tick.at]), [["−10 s", 10], ["−12 s", 8], ["−14 s", 6], ["−16 s", 4], ["−18 s", 2], ["−20 s", 0]]);
 });
 
-test("what the kernel has found of all tasks is in the timeline too, the picture's own rows are newer", () => {
+test("what the kernel has found of all tasks is in the timeline too, the snapshot's own rows are newer", () => {
   const early = { task_id: "z9", name: "early", state: "FINISHED", device_ids: { GPU: ["0"] }, started_at: NOW - 900, finished_at: NOW - 890 };
   const stale = { ...busy().tasks[0], state: "PENDING_NODE_ASSIGNMENT", started_at: null };
   const found = { key: "timeline", tasks: [early, stale], reasons: [], total: 2 };
-  const shown = pictureOf(busy(), { ...ASKED, tab: "timeline", window: WHOLE_RUN, found }, NOW).timeline;
+  const shown = sceneOf(busy(), { ...ASKED, tab: "timeline", window: WHOLE_RUN, found }, NOW).timeline;
   assert.deepEqual(lane(shown, "GPU 0").bars.map((bar) => bar.name), ["early", "broken", "train"]);
 });
 
@@ -85,7 +85,7 @@ test("the trace has a lane for each device and for waiting, in microseconds", ()
   assert.ok(JSON.stringify(events).length > 0);
 });
 
-test("the kernel's clock is ahead or ours, never behind because a picture is old", () => {
+test("the kernel's clock is ahead or ours, never behind because a snapshot is old", () => {
   let wall = 100;
   const clock = kernelClock(() => wall);
   clock.heard(40);

@@ -58,12 +58,12 @@ class Lab:
 
     @contextmanager
     def watching(self) -> Iterator[list[Snapshot]]:
-        """The pictures that a view gets, while it is open."""
-        pictures: list[Snapshot] = []
+        """The snapshots that a view gets, while it is open."""
+        snapshots: list[Snapshot] = []
         engine: Any = engines.running()
-        engine.watch(lambda picture: pictures.append(picture) if picture is not None else None)
+        engine.watch(lambda snapshot: snapshots.append(snapshot) if snapshot is not None else None)
         try:
-            yield pictures
+            yield snapshots
         finally:
             engine.watch(None)
 

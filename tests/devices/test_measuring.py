@@ -52,39 +52,39 @@ def test_nothing_is_measured_while_nobody_looks(nvidia_lab: Lab) -> None:
     """What a look would show later has been measured at the look, not before."""
     nvidia_lab.nvml.has(Gpu("GPU-a"))
     nbaccel.init(num_cpus=1)
-    with nvidia_lab.watching() as pictures:
-        wait_until(lambda: len({_sampled_at(picture) for picture in pictures}) > 2, "two samples")
-    last = pictures[-1].devices[0].metrics
+    with nvidia_lab.watching() as snapshots:
+        wait_until(lambda: len({_sampled_at(snapshot) for snapshot in snapshots}) > 2, "two samples")
+    last = snapshots[-1].devices[0].metrics
     assert last is not None and last.sampled_at is not None
     wait_until(lambda: time.time() > last.sampled_at + 2.5, "two more seconds")  # type: ignore[operator]
     asked_at = time.time()
     assert (metrics(nvidia_lab).sampled_at or 0) >= asked_at
 
 
-def _sampled_at(picture: Snapshot) -> float | None:
-    found = picture.devices[0].metrics
+def _sampled_at(snapshot: Snapshot) -> float | None:
+    found = snapshot.devices[0].metrics
     return found.sampled_at if found is not None else None
 
 
 def test_a_driver_that_hangs_while_it_is_watched_makes_its_metrics_unknown(nvidia_lab: Lab) -> None:
     nvidia_lab.nvml.has(Gpu("GPU-a"))
     nbaccel.init(num_cpus=1)
-    with nvidia_lab.watching() as pictures:
-        wait_until(lambda: pictures and pictures[-1].devices[0].metrics, "the first sample")
+    with nvidia_lab.watching() as snapshots:
+        wait_until(lambda: snapshots and snapshots[-1].devices[0].metrics, "the first sample")
         nvidia_lab.nvml.has("hang|nvmlDeviceGetUtilizationRates", Gpu("GPU-a"))
-        wait_until(lambda: pictures[-1].devices[0].metrics.memory_used_bytes is None, "the silence to be noticed")
-        assert "have not answered for 5 s" in pictures[-1].devices[0].metrics.reasons["memory_used_bytes"]
+        wait_until(lambda: snapshots[-1].devices[0].metrics.memory_used_bytes is None, "the silence to be noticed")
+        assert "have not answered for 5 s" in snapshots[-1].devices[0].metrics.reasons["memory_used_bytes"]
         assert nbaccel.get(nbaccel.remote(num_gpus=1)(lambda: 7).remote()) == 7, "work goes on"
 
 
 def test_a_prober_that_dies_of_measuring_is_left_alone(nvidia_lab: Lab) -> None:
     nvidia_lab.nvml.has(Gpu("GPU-a"))
     nbaccel.init(num_cpus=1)
-    with nvidia_lab.watching() as pictures:
-        wait_until(lambda: pictures and pictures[-1].devices[0].metrics, "the first sample")
+    with nvidia_lab.watching() as snapshots:
+        wait_until(lambda: snapshots and snapshots[-1].devices[0].metrics, "the first sample")
         nvidia_lab.nvml.has("crash|nvmlDeviceGetUtilizationRates", Gpu("GPU-a"))
-        wait_until(lambda: any(alert.kind == "prober" for alert in pictures[-1].alerts), "the alert")
-        assert "has died 3 times" in pictures[-1].devices[0].metrics.reasons["memory_used_bytes"]
+        wait_until(lambda: any(alert.kind == "prober" for alert in snapshots[-1].alerts), "the alert")
+        assert "has died 3 times" in snapshots[-1].devices[0].metrics.reasons["memory_used_bytes"]
 
 
 def test_devices_that_are_not_there_have_no_metrics(lab: Lab) -> None:

@@ -143,13 +143,13 @@ def test_a_time_limit_that_is_none_is_refused(nvidia_lab: Lab) -> None:
 def test_a_killed_prober_is_replaced_and_measures_on(nvidia_lab: Lab) -> None:
     nvidia_lab.nvml.has(Gpu("GPU-a"))
     nbaccel.init(num_cpus=1)
-    with nvidia_lab.watching() as pictures:
-        wait_until(lambda: pictures and pictures[-1].devices[0].metrics, "the first sample")
+    with nvidia_lab.watching() as snapshots:
+        wait_until(lambda: snapshots and snapshots[-1].devices[0].metrics, "the first sample")
         (prober,) = nvidia_lab.helper("prober")
         os.kill(prober, signal.SIGKILL)
         wait_until(lambda: nvidia_lab.helper("prober") not in ([], [prober]), "another prober")
         nvidia_lab.nvml.has(Gpu("GPU-a", used=7 << 30))
-        wait_until(lambda: pictures[-1].devices[0].metrics.memory_used_bytes == 7 << 30, "a sample of the new prober")
+        wait_until(lambda: snapshots[-1].devices[0].metrics.memory_used_bytes == 7 << 30, "a sample of the new prober")
     assert nbaccel.get(look.options(num_gpus=1).remote(VARIABLE))[VARIABLE] == "0"
 
 
@@ -195,12 +195,12 @@ def test_a_loss_is_seen_by_who_watches_and_the_other_card_is_given_out(nvidia_la
     nbaccel.init(num_cpus=2)
     holder = Holder.remote()
     assert nbaccel.get(holder.ids.remote()) == [0]
-    with nvidia_lab.watching() as pictures:
-        wait_until(lambda: pictures and pictures[-1].devices[0].metrics, "the first sample")
+    with nvidia_lab.watching() as snapshots:
+        wait_until(lambda: snapshots and snapshots[-1].devices[0].metrics, "the first sample")
         nvidia_lab.nvml.has(Gpu("GPU-a", status=15), Gpu("GPU-b"))
-        wait_until(lambda: any(alert.kind == "device" for alert in pictures[-1].alerts), "the alert")
-        assert pictures[-1].devices[0].metrics.memory_used_bytes is None
-        assert "lost" in pictures[-1].devices[0].metrics.reasons["memory_used_bytes"]
+        wait_until(lambda: any(alert.kind == "device" for alert in snapshots[-1].alerts), "the alert")
+        assert snapshots[-1].devices[0].metrics.memory_used_bytes is None
+        assert "lost" in snapshots[-1].devices[0].metrics.reasons["memory_used_bytes"]
     assert nbaccel.get(holder.ids.remote()) == [0], "its holder is left alone"
     assert nbaccel.get(look.options(num_gpus=1).remote())["ids"] == {"GPU": ["1"]}
     assert nbaccel.cluster_resources()["GPU"] == 1

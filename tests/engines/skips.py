@@ -45,8 +45,8 @@ SKIPS: dict[tuple[str, str], str] = (
             "test_fractions_are_packed_before_the_next_device_is_opened",
             "test_get_times_out",
             "test_giving_up_on_an_awaited_ref_leaves_the_task_alone",
-            "test_pictures_are_pushed_to_a_watcher",
-            "test_the_picture_names_node_device_and_process_of_each_task",
+            "test_snapshots_are_pushed_to_a_watcher",
+            "test_the_snapshot_names_node_device_and_process_of_each_task",
             "test_threads_run_calls_at_the_same_time",
             "test_wait_returns_what_is_ready_in_the_given_order",
         )

@@ -1,4 +1,4 @@
-"""What running code may ask about itself, groups of bundles, and pictures, on every engine."""
+"""What running code may ask about itself, groups of bundles, and snapshots, on every engine."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_task_runs_on_the_node_that_it_names(nb):
     assert nb.get(facts.options(scheduling_strategy=strategy).remote())["node"] == node_id
 
 
-def test_the_picture_names_node_device_and_process_of_each_task(nb, gate):
+def test_the_snapshot_names_node_device_and_process_of_each_task(nb, gate):
     @nb.remote(num_gpus=0.5)
     def trains(gate):
         nbaccel.get(gate.wait.remote())
@@ -99,7 +99,7 @@ def test_the_picture_names_node_device_and_process_of_each_task(nb, gate):
     wait_until(lambda: all(not each.holders for each in nb.snapshot().devices))
 
 
-def test_the_picture_shows_an_idle_actor_with_its_device(nb):
+def test_the_snapshot_shows_an_idle_actor_with_its_device(nb):
     @nb.remote(num_gpus=1)
     class Model:
         def hello(self):
@@ -137,7 +137,7 @@ def test_a_task_that_can_never_run_says_why(nb):
     nb.cancel(ref)
 
 
-def test_pictures_are_pushed_to_a_watcher(nb, gate):
+def test_snapshots_are_pushed_to_a_watcher(nb, gate):
     from nbaccel import engine as engines
 
     seen = []
@@ -148,7 +148,7 @@ def test_pictures_are_pushed_to_a_watcher(nb, gate):
         nbaccel.get(gate.wait.remote())
 
     ref = watched.remote(gate)
-    wait_until(lambda: any(row.name == "watched" and row.pid for picture in list(seen) for row in picture.tasks))
+    wait_until(lambda: any(row.name == "watched" and row.pid for snapshot in list(seen) for row in snapshot.tasks))
     engines.current().watch(None)
     nb.get(gate.open.remote())
     nb.get(ref)

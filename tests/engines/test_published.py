@@ -14,7 +14,7 @@ def _shown(nb, kind="test"):
     return {row.id: row.record for row in nb.snapshot().published if row.kind == kind}
 
 
-def test_the_last_record_of_an_id_is_in_the_picture_until_it_is_withdrawn(nb):
+def test_the_last_record_of_an_id_is_in_the_snapshot_until_it_is_withdrawn(nb):
     engine = nb.engine.current()
     engine.publish("test", "a", {"step": 1, "curve": [[0, 0.5]]})
     engine.publish("test", "b", {"step": 7})
@@ -58,12 +58,12 @@ def test_whoever_watches_is_told_of_a_record(nb):
     engine = nb.engine.current()
     seen = []
     engine.publish("test", "watched", {"step": 1})
-    engine.watch(lambda picture: seen.append(picture))
+    engine.watch(lambda snapshot: seen.append(snapshot))
     try:
-        wait_until(lambda: any(row.record == {"step": 1} for picture in list(seen) for row in picture.published))
+        wait_until(lambda: any(row.record == {"step": 1} for snapshot in list(seen) for row in snapshot.published))
         if engine.name != "debug":  # there nothing runs while somebody looks
             engine.publish("test", "watched", {"step": 2})
-            wait_until(lambda: any(row.record == {"step": 2} for picture in list(seen) for row in picture.published))
+            wait_until(lambda: any(row.record == {"step": 2} for snapshot in list(seen) for row in snapshot.published))
     finally:
         engine.watch(None)
         engine.publish("test", "watched", None)

@@ -410,7 +410,7 @@ def rejects(number):
     raise ValueError(f"bad batch {number}")
 
 
-def test_failures_are_in_the_picture_and_found_however_much_has_ended_since(nb):
+def test_failures_are_in_the_snapshot_and_found_however_much_has_ended_since(nb):
     nb.wait([rejects.options(name="early").remote(0)])
     nb.snapshot()  # on Ray tasks begin to report when somebody looks
     failed = [rejects.options(name="fails").remote(number) for number in range(3)]

@@ -14,7 +14,7 @@ def engine():
     nbaccel.shutdown()
 
 
-def test_a_tasks_bar_is_its_progress_in_the_picture():
+def test_a_tasks_bar_is_its_progress_in_the_snapshot():
     @nbaccel.remote
     def work(gate):
         bar = tqdm_ray.tqdm(total=10, flush_interval_s=0)

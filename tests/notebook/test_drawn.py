@@ -77,5 +77,5 @@ def test_number_time_and_noise_of_sensors_make_no_difference(eight_devices: Snap
 
 def test_several_nodes_keep_their_ids_on_devices_and_tasks(eight_devices: Snapshot) -> None:
     eight_devices.nodes.append(NodeRow("n2", "other"))
-    picture = drawn.of_snapshot(eight_devices)
-    assert picture.devices[0].node_id == picture.tasks[0].node_id == eight_devices.nodes[0].node_id
+    snapshot = drawn.of_snapshot(eight_devices)
+    assert snapshot.devices[0].node_id == snapshot.tasks[0].node_id == eight_devices.nodes[0].node_id

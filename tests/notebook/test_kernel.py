@@ -76,8 +76,8 @@ def test_variables_fill_in_and_help_lists_the_options(kernel: Kernel) -> None:
 
 def test_status_as_json_is_the_snapshot(kernel: Kernel) -> None:
     kernel.run(START)
-    picture = json.loads(kernel.run("%accel_status --json").stdout)
-    assert [device["id"] for device in picture["devices"]] == ["0", "1"]
+    snapshot = json.loads(kernel.run("%accel_status --json").stdout)
+    assert [device["id"] for device in snapshot["devices"]] == ["0", "1"]
 
 
 def test_the_card_names_who_holds_a_device_and_for_which_cell(kernel: Kernel) -> None:

@@ -231,7 +231,9 @@ def test_a_placement_group_shows_its_state_and_why_it_waits(shell: InteractiveSh
     assert _html(shell, "nobodys") is None
 
 
-def test_a_ref_without_a_task_in_the_picture_says_whether_its_value_is_there(shell: InteractiveShell, run: Run) -> None:
+def test_a_ref_without_a_task_in_the_snapshot_says_whether_its_value_is_there(
+    shell: InteractiveShell, run: Run
+) -> None:
     run(GROUPS + "put, ready, nil = nbaccel.put(1), late.ready(), nbaccel.ObjectRef.nil()")
     assert _html(shell, "put") == _card("value · ready")
     assert _html(shell, "ready") == _card("value · not ready")
@@ -254,7 +256,7 @@ def _tab(shell: InteractiveShell, line: str) -> set[str]:
         return {each.text for each in shell.Completer.completions(line, len(line))}
 
 
-def test_tab_offers_the_tasks_of_the_last_picture_and_asks_nobody(shell: InteractiveShell, run: Run) -> None:
+def test_tab_offers_the_tasks_of_the_last_snapshot_and_asks_nobody(shell: InteractiveShell, run: Run) -> None:
     run(GROUPS + "done = nbaccel.remote(lambda: 1).remote()\nvalue = nbaccel.get(done)")
     run("waits = nbaccel.remote(num_gpus=1)(lambda: 1).remote()\nsteps = 3")
     run("%accel_tasks")
@@ -269,7 +271,7 @@ def test_tab_offers_the_tasks_of_the_last_picture_and_asks_nobody(shell: Interac
     assert not _tab(shell, "%accel_why ") & set(ids.values())
 
 
-def test_what_a_ref_shows_of_itself_is_a_picture_for_tab(shell: InteractiveShell, run: Run) -> None:
+def test_what_a_ref_shows_of_itself_is_a_snapshot_for_tab(shell: InteractiveShell, run: Run) -> None:
     run("ref = nbaccel.remote(lambda: 1).remote()\nref")
     assert wording.short_id(shell.user_ns["ref"].task_id().hex()) in _tab(shell, "%accel_why ")
 

@@ -1,4 +1,4 @@
-"""A large picture is sent by columns, small enough for a page that gets it at every change."""
+"""A large snapshot is sent by columns, small enough for a page that gets it at every change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nbaccel.notebook.packing import packed
 from nbaccel.views.snapshot import DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
 
 
-def picture(devices: int, running: int, ended: int) -> Snapshot:
+def example(devices: int, running: int, ended: int) -> Snapshot:
     node = "5180ff6a4af162560e00b10be17dded949af4736cb6fddc56df75c76"
     snapshot = Snapshot(Runtime("local", "0.1.0", "3.11.7", pid=28217), 1, 1.0)
     snapshot.nodes = [NodeRow(node, "box", True, True, {"GPU": float(devices)}, {"GPU": 0.0})]
@@ -32,18 +32,18 @@ def picture(devices: int, running: int, ended: int) -> Snapshot:
 
 
 def test_eight_devices_and_twenty_tasks_are_at_most_eight_kilobytes() -> None:
-    assert len(drawn.to_json(drawn.of_snapshot(picture(8, 8, 12)))) <= 8 << 10
+    assert len(drawn.to_json(drawn.of_snapshot(example(8, 8, 12)))) <= 8 << 10
 
 
 def test_sixty_four_devices_and_ten_thousand_tasks_are_at_most_sixteen_kilobytes() -> None:
-    sent = json.loads(drawn.to_json(drawn.of_snapshot(picture(64, 50, 90))))
+    sent = json.loads(drawn.to_json(drawn.of_snapshot(example(64, 50, 90))))
     assert len(json.dumps(sent, separators=(",", ":"))) <= 16 << 10
     assert sent["devices"]["rows"] == 64 and sent["counts"]["FINISHED"] == 9_950
     assert sent["tasks"]["rows"] >= 50, "those that run are the last to give way"
 
 
 def test_rows_that_were_asked_for_are_all_sent() -> None:
-    assert json.loads(drawn.to_json(drawn.of_snapshot(picture(64, 50, 900))))["tasks"]["rows"] == 950
+    assert json.loads(drawn.to_json(drawn.of_snapshot(example(64, 50, 900))))["tasks"]["rows"] == 950
 
 
 def test_rows_become_columns_of_what_is_the_same_of_a_few_and_of_each() -> None:

@@ -34,7 +34,7 @@ def outputs(cell: Cell) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("front_end", "has_widget"), [(LAB, False), (VS_CODE, True), ("", True)])
-def test_a_live_card_is_the_last_picture_after_the_end(kernel: Kernel, front_end: str, has_widget: bool) -> None:
+def test_a_live_card_is_the_last_snapshot_after_the_end(kernel: Kernel, front_end: str, has_widget: bool) -> None:
     cell = kernel.finish(kernel.submit(START, front_end))
     (live,) = outputs(cell)
     assert (WIDGET in live, "nbaccel-place" in live["text/html"]) == (has_widget, not has_widget)
@@ -44,7 +44,7 @@ def test_a_live_card_is_the_last_picture_after_the_end(kernel: Kernel, front_end
     assert [set(output) for output in outputs(cell)] == [{"text/plain", "text/html"}]
 
 
-def test_a_kernel_that_ends_leaves_the_last_picture(kernel: Kernel) -> None:
+def test_a_kernel_that_ends_leaves_the_last_snapshot(kernel: Kernel) -> None:
     cell = kernel.finish(kernel.submit(START, LAB))
     kernel.submit("exit()")
     kernel.until(lambda: "shut down at" in outputs(cell)[0]["text/html"])

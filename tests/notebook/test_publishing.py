@@ -1,4 +1,4 @@
-"""A picture goes to the pages when somebody looks and when it looks different; otherwise nothing is sent."""
+"""A snapshot goes to the pages when somebody looks and when it looks different; otherwise nothing is sent."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def publisher(sent: list[str]) -> Publisher:
     return Publisher(sent.append)
 
 
-def test_a_display_is_sent_the_picture_of_now_and_is_watched_for(
+def test_a_display_is_sent_the_snapshot_of_now_and_is_watched_for(
     publisher: Publisher, sent: list[str], busy_snapshot: Snapshot
 ) -> None:
     engine = Engine()
@@ -48,7 +48,7 @@ def test_a_display_is_sent_the_picture_of_now_and_is_watched_for(
     assert engine.rows == 0
 
 
-def test_the_same_picture_is_not_sent_twice(publisher: Publisher, sent: list[str], busy_snapshot: Snapshot) -> None:
+def test_the_same_snapshot_is_not_sent_twice(publisher: Publisher, sent: list[str], busy_snapshot: Snapshot) -> None:
     engine = Engine()
     publisher.follow(engine, busy_snapshot)
     busy_snapshot.seq, busy_snapshot.time = 9, busy_snapshot.time + 5
@@ -59,9 +59,9 @@ def test_the_same_picture_is_not_sent_twice(publisher: Publisher, sent: list[str
     assert len(sent) == 2
 
 
-def test_each_picture_that_comes_is_kept(sent: list[str], busy_snapshot: Snapshot) -> None:
+def test_each_snapshot_that_comes_is_kept(sent: list[str], busy_snapshot: Snapshot) -> None:
     kept: list[int] = []
-    publisher, engine = Publisher(sent.append, lambda picture: kept.append(picture.seq)), Engine()
+    publisher, engine = Publisher(sent.append, lambda snapshot: kept.append(snapshot.seq)), Engine()
     publisher.follow(engine, busy_snapshot)
     for busy_snapshot.seq in (7, 8):
         engine.push(busy_snapshot)
@@ -110,7 +110,7 @@ def test_measurements_alone_are_no_news_while_nothing_runs(
     assert len(sent) == 3
 
 
-def test_the_end_of_the_cluster_is_the_last_picture(
+def test_the_end_of_the_cluster_is_the_last_snapshot(
     publisher: Publisher, sent: list[str], busy_snapshot: Snapshot
 ) -> None:
     engine = Engine()
@@ -133,7 +133,7 @@ def test_the_end_reaches_pages_that_do_not_look(publisher: Publisher, sent: list
     assert engine.callback is None
 
 
-def test_a_picture_that_was_on_its_way_does_not_revive_what_has_ended(
+def test_a_snapshot_that_was_on_its_way_does_not_revive_what_has_ended(
     publisher: Publisher, sent: list[str], busy_snapshot: Snapshot
 ) -> None:
     engine = Engine()

@@ -16,7 +16,7 @@ class _Id:
 
 
 class _Ref:
-    """As much of a ref as its picture needs."""
+    """As much of a ref as its HTML needs."""
 
     def __init__(self, task_id: str) -> None:
         self._id = task_id

@@ -19,7 +19,7 @@ from tests.notebook.levels import LEVELS, Reading, bare
 NOW = 1_000_070.0
 
 
-def picture(**changed: Any) -> RunSnapshot:
+def run_with(**changed: Any) -> RunSnapshot:
     run = RunSnapshot(
         id="run-1",
         name="mnist",
@@ -40,7 +40,7 @@ def picture(**changed: Any) -> RunSnapshot:
 
 
 def test_the_card_reads_as_a_person_would_tell_it() -> None:
-    page = Reading(bare(run_card.html(picture(), NOW)))
+    page = Reading(bare(run_card.html(run_with(), NOW)))
     assert page.words.startswith(
         "● running mnist · 1 min 10 s · 8 reports 2 workers on GPU 0, 1 · nccl rank 0 ● running"
     )
@@ -52,7 +52,7 @@ def test_the_card_reads_as_a_person_would_tell_it() -> None:
 @pytest.mark.parametrize("state", ["waiting", "running", "finished", "stopped", "failed"])
 def test_every_level_says_the_same(state: str) -> None:
     why = "rank 1 failed: <b>ValueError</b>" if state == "failed" else ""
-    full, *others = (Reading(level(run_card.html(picture(state=state, why=why), NOW))) for level in LEVELS.values())
+    full, *others = (Reading(level(run_card.html(run_with(state=state, why=why), NOW))) for level in LEVELS.values())
     for other in others:
         assert (other.words, other.rows) == (full.words, full.rows)
     assert ("Resume: run the cell again" in full.words) == (state in ("stopped", "failed"))
@@ -61,14 +61,14 @@ def test_every_level_says_the_same(state: str) -> None:
 
 
 def test_only_a_failure_is_red_and_many_ranks_are_counted() -> None:
-    assert palette.FAILURE not in run_card.html(picture(), NOW).split("</style>")[1]
-    assert palette.FAILURE in run_card.html(picture(state="failed"), NOW).split("</style>")[1]
+    assert palette.FAILURE not in run_card.html(run_with(), NOW).split("</style>")[1]
+    assert palette.FAILURE in run_card.html(run_with(state="failed"), NOW).split("</style>")[1]
     many = [RankDot(rank, "returned" if rank else "running") for rank in range(40)]
-    assert "ranks: 1 running, 39 returned" in run_card.html(picture(ranks=many), NOW)
+    assert "ranks: 1 running, 39 returned" in run_card.html(run_with(ranks=many), NOW)
 
 
 def test_a_curve_over_many_powers_of_ten_has_a_logarithmic_axis_and_ticks_for_checkpoints() -> None:
-    loss, lr = run_card.html(picture(), NOW).split('<svg role="img"')[1:]
+    loss, lr = run_card.html(run_with(), NOW).split('<svg role="img"')[1:]
     for label in (">1<", ">0.01<", ">0.0001<"):
         assert label in loss
     assert loss.count("v-6") == lr.count("v-6") == 2
@@ -78,12 +78,12 @@ def test_the_largest_card_is_small_enough_to_be_sent_four_times_a_second() -> No
     ranks = [RankDot(rank, "running", rank, {"GPU": [str(rank)]}, report=10_000) for rank in range(64)]
     curves = [Curve(f"metric-{name}", [(137 * n, math.sin(n) / 7) for n in range(100)]) for name in range(6)]
     ticks = [CheckpointTick(f"checkpoint_{number:06}", number, number == 9) for number in range(0, 13_000, 325)]
-    assert len(run_card.html(picture(ranks=ranks, curves=curves, checkpoints=ticks), NOW)) < 30_000
+    assert len(run_card.html(run_with(ranks=ranks, curves=curves, checkpoints=ticks), NOW)) < 30_000
 
 
 def test_a_run_s_row_is_on_the_card_of_the_cluster(busy_snapshot: Snapshot) -> None:
     assert "Training runs" not in card.html(busy_snapshot)
-    record = msgspec.to_builtins(picture(why="<script>"))
+    record = msgspec.to_builtins(run_with(why="<script>"))
     busy_snapshot.published = [PublishedRow(KIND, "run-1", record, NOW), PublishedRow(KIND, "x", {"id": 7}, NOW)]
     busy_snapshot.time = NOW
     rows = Reading(bare(card.html(busy_snapshot))).rows
@@ -96,11 +96,11 @@ def test_a_run_is_shown_under_its_first_cell_changed_there_and_shown_again_where
     sent: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
     running = [b'{"cell_id": "a"}']
     cards = RunCards(lambda *message: sent.append(message), lambda: running[0], clock=lambda: NOW)
-    cards.run(picture(state="waiting"))
+    cards.run(run_with(state="waiting"))
     running[0] = b'{"cell_id": "b"}'
-    cards.run(picture())
-    cards.show(picture())
-    cards.run(picture(state="finished"))
+    cards.run(run_with())
+    cards.show(run_with())
+    cards.run(run_with(state="finished"))
     assert [(kind, parent["cell_id"]) for kind, _, parent in sent] == [
         ("display_data", "a"),
         ("update_display_data", "a"),

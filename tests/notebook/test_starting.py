@@ -15,8 +15,8 @@ from nbaccel.views.snapshot import Snapshot
 class FakeCluster:
     """Remembers what it was asked; every start is a new session."""
 
-    def __init__(self, picture: Snapshot) -> None:
-        self.picture = picture
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.running = False
         self.heads: list[Any] = []
@@ -27,15 +27,15 @@ class FakeCluster:
     def init(self, **options: Any) -> None:
         self.asked.append(("init", options))
         self.running = True
-        self.picture.runtime.session = f"session-{len(self.asked)}"
-        self.picture.runtime.shared = bool(options.get("address"))
+        self._snapshot.runtime.session = f"session-{len(self.asked)}"
+        self._snapshot.runtime.shared = bool(options.get("address"))
 
     def shutdown(self) -> None:
         self.asked.append(("shutdown", {}))
         self.running = False
 
     def snapshot(self) -> Snapshot:
-        return self.picture
+        return self._snapshot
 
     def start_head(self, **options: Any) -> Any:
         self.asked.append(("start_head", options))

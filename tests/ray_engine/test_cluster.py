@@ -106,7 +106,7 @@ def test_every_task_on_a_tpu_gets_a_fresh_process(nodes):
     assert len(set(pids)) == 2
 
 
-def test_the_picture_names_node_and_device_of_each(nodes):
+def test_the_snapshot_names_node_and_device_of_each(nodes):
     gpu = Sharer.options(num_gpus=0.5, name="on the gpu node").remote()
     tpu = Sharer.options(resources={"TPU": 2}).remote()
     nbaccel.get([gpu.where.remote(), tpu.where.remote()])

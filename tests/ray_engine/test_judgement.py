@@ -31,7 +31,7 @@ class Cluster:
     def __init__(self, *, scales: bool) -> None:
         self._scales = scales
 
-    def picture(self, *, metrics: bool) -> Snapshot:
+    def take(self, *, metrics: bool) -> Snapshot:
         resources = {"CPU": 4.0}
         node = NodeRow("5f" * 28, "head", True, True, resources, resources)
         return Snapshot(Runtime("ray", "0", "3", pid=1), nodes=[node])

@@ -46,7 +46,7 @@ class Cluster:
         self.submissions.get(task_id).submitted_at = self.now
         return ref, task_id
 
-    def picture(self, *, metrics=False):
+    def take(self, *, metrics=False):
         devices = [DeviceRow(NODE, "GPU", index, str(index), "nvidia", "NVIDIA GPU", "logical") for index in
                    range(self.gpus)]  # fmt: skip
         for device in devices:
@@ -59,7 +59,7 @@ class Cluster:
         return Snapshot(Runtime("ray", "0", "3"), nodes=[node], devices=devices, actors=self.actors)
 
     def nodes_only(self):
-        return self.picture()
+        return self.take()
 
     def autoscaler(self):
         return {"scales": self.scales, "groups": None}

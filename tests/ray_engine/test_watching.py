@@ -6,11 +6,11 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine.reports.watching import PictureWatching
+from nbaccel.ray_engine.reports.watching import SnapshotWatching
 
 
 def test_who_watches_a_cluster_that_was_left_is_told_at_once():
-    engine = PictureWatching(None, None, in_worker=False)  # it asks nobody
+    engine = SnapshotWatching(None, None, in_worker=False)  # it asks nobody
     engine.stop()
     seen = []
     engine.watch(seen.append)

@@ -16,7 +16,7 @@ OBSERVER = """
 from nbaccel.views import observing, sessions
 (record,) = sessions.find()
 with observing.connected(record) as observer:
-    for picture in observer.pictures():
+    for snapshot in observer.snapshots():
         pass
 """
 DRIVER = "from tools.soak import work\nwork.main({seed})\n"

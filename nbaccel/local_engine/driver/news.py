@@ -38,12 +38,12 @@ class News:
         self._job = driver.job
         self._drained = threading.Event()
         self._watcher: Callable[[Snapshot | None], None] | None = None
-        self._ended = False  # there will be no further picture
+        self._ended = False  # there will be no further snapshot
         self.link = Link(sock, on_lost=lambda why: self._lost())
         receivers = self.link.receivers
         receivers[wire.Lines] = self._lines
         receivers[wire.NoticeMessage] = self._notice
-        receivers[wire.Picture] = self._picture
+        receivers[wire.SnapshotMessage] = self._snapshot
         receivers[wire.LogsDrained] = lambda message: self._drained.set()
         receivers[wire.Refused] = lambda message: self._drained.set()
         self.link.start("news")
@@ -60,12 +60,12 @@ class News:
             return
         sinks.installed.notice(sinks.Notice(message.kind, message.message, message.parent, message.task_id))
 
-    def _picture(self, message: wire.Picture) -> None:
+    def _snapshot(self, message: wire.SnapshotMessage) -> None:
         watcher = self._watcher
         if watcher is not None:
-            picture = msgspec.msgpack.decode(message.body, type=Snapshot)
-            picture.runtime.job = self._job
-            watcher(picture)
+            snapshot = msgspec.msgpack.decode(message.body, type=Snapshot)
+            snapshot.runtime.job = self._job
+            watcher(snapshot)
 
     def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool, rows: int) -> None:
         """Call back with each snapshot from now on, and with None at the end, which may already have come."""

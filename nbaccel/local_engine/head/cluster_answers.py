@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.picture import SnapshotBuilder
 from nbaccel.local_engine.head.reasons import Reasons
+from nbaccel.local_engine.head.snapshot_builder import SnapshotBuilder
 from nbaccel.local_engine.head.state_rows import StateRows
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.views import observer_lines
@@ -19,22 +19,22 @@ class ClusterAnswers:
 
     def __init__(
         self,
-        picture: SnapshotBuilder,
+        builder: SnapshotBuilder,
         state_rows: StateRows,
         reasons: Reasons,
         *,
         snapshot: Callable[[], Snapshot],
     ) -> None:
-        self._picture = picture
+        self._builder = builder
         self._state_rows = state_rows
         self._reasons = reasons
         self._snapshot = snapshot
 
     def answers(self) -> list[Row[Peer]]:
         """The rows of the table of questions."""
-        picture, state_rows, reasons = self._picture, self._state_rows, self._reasons
+        builder, state_rows, reasons = self._builder, self._state_rows, self._reasons
         return [
-            asks.ListNodes.answered_by(lambda peer, asked: picture.nodes_as_dicts()),
+            asks.ListNodes.answered_by(lambda peer, asked: builder.nodes_as_dicts()),
             asks.TotalResources.answered_by(lambda peer, asked: self._totals()),
             asks.FreeResources.answered_by(lambda peer, asked: self._free()),
             asks.ProbeChoice.answered_by(lambda peer, asked: reasons.probe(asked.choice)),
@@ -43,14 +43,14 @@ class ClusterAnswers:
             asks.LocateObjects.answered_by(lambda peer, asked: [state_rows.location(id) for id in asked.ids]),
             observer_lines.TakeSnapshot.answered_by(lambda peer, asked: self._snapshot()),
             observer_lines.Explain.answered_by(lambda peer, asked: reasons.explain(asked.task_id)),
-            observer_lines.FindTasks.answered_by(lambda peer, asked: picture.rows.found(asked.filter)),
+            observer_lines.FindTasks.answered_by(lambda peer, asked: builder.rows.found(asked.filter)),
         ]
 
     def _totals(self) -> dict[str, float]:
-        return _sum([row.totals for row in self._picture.node_rows() if row.alive])
+        return _sum([row.totals for row in self._builder.node_rows() if row.alive])
 
     def _free(self) -> dict[str, float]:
-        free = _sum([row.available for row in self._picture.node_rows() if row.alive])
+        free = _sum([row.available for row in self._builder.node_rows() if row.alive])
         return {name: amount for name, amount in free.items() if amount}
 
 

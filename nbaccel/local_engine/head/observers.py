@@ -44,8 +44,8 @@ MOST_UNREAD_BYTES = 1 << 20
 class _Observer:
     peer: Peer
     lines: LineReader
-    waits: bool = False  # for a picture, until the devices have been looked at
-    wants_picture: bool = False  # they have
+    waits: bool = False  # for a snapshot, until the devices have been looked at
+    wants_snapshot: bool = False  # they have
     obeying: bool = False
     goes_on: bool = False  # in the loop's next pass
     has_ended: bool = False  # it sends no more, and takes its last answers
@@ -64,7 +64,7 @@ class Observers:
         answer: Callable[[Peer, ObserverQuestion[Any]], ObserverLine],
         freshen: Callable[[Callable[[], None]], None],
         watch: Callable[[Peer, wire.Watch], None],
-        send_picture: Callable[[Peer], None],
+        send_snapshot: Callable[[Peer], None],
     ) -> None:
         self._loop = loop
         self._connections = connections
@@ -73,7 +73,7 @@ class Observers:
         self._answer = answer
         self._freshen = freshen  # looks at the devices, then calls
         self._watch = watch
-        self._send_picture = send_picture
+        self._send_snapshot = send_snapshot
         self._known: dict[Peer, _Observer] = {}
 
     def adopt(self, peer: Peer, lines: LineReader) -> None:
@@ -148,9 +148,9 @@ class Observers:
 
     def _obey_next(self, observer: _Observer) -> bool:
         """Handle the next line. Returns whether there was one."""
-        if observer.wants_picture:
-            observer.wants_picture = False
-            self._send_picture(observer.peer)
+        if observer.wants_snapshot:
+            observer.wants_snapshot = False
+            self._send_snapshot(observer.peer)
             return True
         line = None if self._is_busy(observer) else observer.lines.next_line()
         if line is not None:
@@ -184,6 +184,6 @@ class Observers:
             self.say(peer, self._answer(peer, question))
 
     def _show(self, observer: _Observer) -> None:
-        observer.waits, observer.wants_picture = False, True
+        observer.waits, observer.wants_snapshot = False, True
         if not observer.peer.closed:
             self._go_on(observer)

@@ -31,7 +31,7 @@ class Orders:
         self._until_done = until_done
         self._answer = answer
         self._take_ready = take_ready  # objects that came into being, and that tasks may wait for
-        self._changed = changed  # something is different from the last picture
+        self._changed = changed  # something is different from the last snapshot
 
     def carry_out(self, commands: Sequence[Command]) -> None:
         """Carry out all commands, then tell the scheduler of the objects that were made meanwhile.

@@ -35,7 +35,6 @@ from nbaccel.local_engine.head.orders import Orders
 from nbaccel.local_engine.head.orphaned_work import OrphanedWork
 from nbaccel.local_engine.head.outputs import Outputs
 from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.picture import SnapshotBuilder
 from nbaccel.local_engine.head.poll import Poll
 from nbaccel.local_engine.head.published import Published
 from nbaccel.local_engine.head.question_table import QuestionTable
@@ -43,6 +42,7 @@ from nbaccel.local_engine.head.reasons import Reasons
 from nbaccel.local_engine.head.records import Job, WorkerProcess
 from nbaccel.local_engine.head.rows import Rows
 from nbaccel.local_engine.head.side_process import SideProcesses
+from nbaccel.local_engine.head.snapshot_builder import SnapshotBuilder
 from nbaccel.local_engine.head.spoiled_workers import SpoiledWorkers
 from nbaccel.local_engine.head.state_rows import StateRows
 from nbaccel.local_engine.head.tasks.arguments import Arguments
@@ -112,7 +112,7 @@ class Parts:
             self.scheduler,
             self.jobs.by_number,
             self.send,
-            picture=lambda number, rows: self.picture.snapshot(number, rows),
+            snapshot=lambda number, rows: self.snapshot_builder.snapshot(number, rows),
             measure=lambda on: self.devices.watch.measure(on),
             say=lambda peer, line: self.observers.say(peer, line),
         )
@@ -207,7 +207,7 @@ class Parts:
             self.scheduler, self.tell, lambda id, owner, value: self.delivery.fill(id, value, [], owner)
         )
         self.orphaned_work = OrphanedWork(self.scheduler, self.objects, self.tell, owner_died=self.groups.owner_died)
-        self.picture = SnapshotBuilder(
+        self.snapshot_builder = SnapshotBuilder(
             self._config,
             self.scheduler,
             self.nodes,
@@ -223,7 +223,11 @@ class Parts:
             started_at=self._life.started_at,
         )
         self.idle_holds = IdleHolds(
-            self.poll, self.nodes.real, self.picture.device_rows, self.devices.looks.look, self.watchers.changed
+            self.poll,
+            self.nodes.real,
+            self.snapshot_builder.device_rows,
+            self.devices.looks.look,
+            self.watchers.changed,
         )
         self.foreign = ForeignMemory(
             self.nodes,
@@ -234,7 +238,7 @@ class Parts:
         )
         reasons = Reasons(self.scheduler, actors, self.nodes.devices, self.workers.pid_of, self.foreign)
         rows = StateRows(
-            self.picture,
+            self.snapshot_builder,
             self.objects,
             self.nodes,
             actors=actors,
@@ -245,10 +249,10 @@ class Parts:
             alerts=lambda: [*self.watchers.alerts, *self.idle_holds.alerts()],
         )
         self.cluster_answers = ClusterAnswers(
-            self.picture,
+            self.snapshot_builder,
             rows,
             reasons,
-            snapshot=lambda: self.picture.snapshot(self.watchers.seq),
+            snapshot=lambda: self.snapshot_builder.snapshot(self.watchers.seq),
         )
         self.observers = Observers(
             self.poll,
@@ -258,7 +262,7 @@ class Parts:
             answer=self.questions.of_observer,
             freshen=self.devices.watch.freshen,
             watch=self.watchers.watch,
-            send_picture=self.watchers.send_picture,
+            send_snapshot=self.watchers.send_snapshot,
         )
 
     def _make_tasks(self) -> None:

@@ -1,7 +1,7 @@
 """Keeps the records that drivers and workers publish until these end, and passes requests to the publishers.
 
 ```
-  Publish(kind, id, record) ──► RecordBook ──► pictures
+  Publish(kind, id, record) ──► RecordBook ──► snapshots
   AskPublisher(id, what)    ──► RecordBook ──► PublisherAsked(id, what) to whoever has published it
 ```
 """

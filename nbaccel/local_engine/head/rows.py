@@ -134,7 +134,7 @@ class Rows:
         )
 
     def failures(self, counts: dict[str, int], started_at: float) -> list[Alert]:
-        """What a picture says of the tasks that failed."""
+        """What a snapshot says of the tasks that failed."""
         ended = self._scheduler.ended() if counts[FAILED.name] else ()
         last = next((self.task(record) for record in ended if record.state is FAILED), None)
         return Alert.of_failures(counts, last, started_at)

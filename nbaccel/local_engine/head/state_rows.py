@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from nbaccel.local_engine.head.picture import SnapshotBuilder, plain
+from nbaccel.local_engine.head.snapshot_builder import SnapshotBuilder, plain
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.devices.nodes import Nodes
@@ -25,7 +25,7 @@ class StateRows:
 
     def __init__(
         self,
-        picture: SnapshotBuilder,
+        builder: SnapshotBuilder,
         objects: Objects,
         nodes: Nodes,
         *,
@@ -36,15 +36,15 @@ class StateRows:
         environments: Environments,
         alerts: Callable[[], list[Alert]],
     ) -> None:
-        self._picture = picture
+        self._builder = builder
         self._objects = objects
         self._nodes = nodes
         self._peers = peers
         self._table: dict[str, Callable[[int], list[Any]]] = {
-            "tasks": lambda most: [plain(row) for row in picture.rows.tasks(most, most, most)],
-            "actors": lambda most: [plain(picture.rows.actor(entry)) for entry in islice(actors.values(), most)],
-            "workers": lambda most: [plain(row) for row in picture.worker_rows()],
-            "nodes": lambda most: [plain(row) for row in picture.node_rows()],
+            "tasks": lambda most: [plain(row) for row in builder.rows.tasks(most, most, most)],
+            "actors": lambda most: [plain(builder.rows.actor(entry)) for entry in islice(actors.values(), most)],
+            "workers": lambda most: [plain(row) for row in builder.worker_rows()],
+            "nodes": lambda most: [plain(row) for row in builder.node_rows()],
             "groups": lambda most: groups.rows(),
             "objects": self._object_rows,
             "jobs": lambda most: [_job(job) for job in jobs.values()],
@@ -85,7 +85,7 @@ class StateRows:
 
     def timeline(self) -> list[dict[str, Any]]:
         """Chrome trace events of the tasks that are known, on lanes of workers and of devices."""
-        rows = self._picture.rows
+        rows = self._builder.rows
         return rows.timeline(MOST_IN_TIMELINE, lambda row: f"worker {row.pid or (row.worker_id or '')[:8]}")
 
 

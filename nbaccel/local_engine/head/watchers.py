@@ -1,8 +1,8 @@
-"""Those who look on: drivers' news connections (output, notices, pictures) and observers, who speak JSON lines.
+"""Those who look on: drivers' news connections (output, notices, snapshots) and observers, who speak JSON lines.
 
 ```
   log process ── Said ──► job's news ── Lines ──► notebook        the log process goes on when these are written
-  any change ──► at once, then at most PICTURES_PER_S ──► Picture to each watcher; nothing when nobody watches
+  any change ──► at once, then at most SNAPSHOTS_PER_S ──► SnapshotMessage to each watcher; nothing when nobody watches
 ```
 """
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.head.poll import LoopTimers
     from nbaccel.scheduling.scheduler import Scheduler
 
-PICTURES_PER_S = 4
+SNAPSHOTS_PER_S = 4
 MOST_ROWS = 1000  # of tasks that a watcher may ask for
-MANY_ROWS = 100  # from here on a picture is big, and comes once a second
+MANY_ROWS = 100  # from here on a snapshot is big, and comes once a second
 CREDIT_BYTES = 4 << 20  # of lines for one slow reader; then its workers wait in their prints
 KEPT_LINES_BYTES = 4 << 20  # of a job whose news connection has not come yet
 MOST_ALERTS = 100
@@ -46,7 +46,7 @@ class Watchers:
         jobs: Mapping[int, Job],
         send: Send,
         *,
-        picture: Callable[[int, int], Snapshot],
+        snapshot: Callable[[int, int], Snapshot],
         measure: Callable[[bool], None],
         say: Callable[[Peer, ObserverLine], None],
     ) -> None:
@@ -54,12 +54,12 @@ class Watchers:
         self._scheduler = scheduler
         self._jobs = jobs
         self._send = send
-        self._picture = picture  # draws one of this number, with so many rows of tasks
+        self._snapshot = snapshot  # builds one with this number and at most so many rows of tasks
         self._measure = measure  # the devices, or no longer
         self._say = say  # a line, to an observer
         self._watching: dict[Peer, int] = {}  # -> rows of tasks that it asked for
-        self._behind: set[Peer] = set()  # of them: who read too slowly for a picture
-        self._last: dict[int, bytes] = {}  # rows -> the last published picture, without its number and time
+        self._behind: set[Peer] = set()  # of them: who read too slowly for a snapshot
+        self._last: dict[int, bytes] = {}  # rows -> the last published snapshot, without its number and time
         self._unwritten: dict[Peer, int] = {}  # bytes of lines that a slow reader has not taken
         self._gates: dict[Peer, list[Callable[[], None]]] = {}  # pipes that wait for it
         self._due = 0.0
@@ -110,7 +110,7 @@ class Watchers:
         self.caught_up(peer)
 
     def caught_up(self, peer: Peer) -> None:
-        """It has read all that it was sent: one that was too slow for a picture gets the newest."""
+        """It has read all that it was sent: one that was too slow for a snapshot gets the newest."""
         if peer in self._behind and peer in self._watching:
             self.changed()
 
@@ -145,19 +145,19 @@ class Watchers:
         del self.alerts[:-MOST_ALERTS]
         self.changed()
 
-    # ---- pictures
+    # ---- snapshots
 
     def watch(self, peer: Peer, message: wire.Watch) -> None:
-        """Begin or stop sending pictures to a news connection."""
+        """Begin or stop sending snapshots to a news connection."""
         if message.on:
             self._watching[peer] = max(0, min(message.rows, MOST_ROWS))
-            self.send_picture(peer)
+            self.send_snapshot(peer)
         else:
             self._watching.pop(peer, None)
         self._measure(bool(self._watching))
 
     def changed(self) -> None:
-        """Something is different from the last picture."""
+        """Something is different from the last snapshot."""
         if not self._watching or self._armed:
             return
         now = self._timers.now()
@@ -167,44 +167,44 @@ class Watchers:
     def _publish(self) -> None:
         self._armed = False
         big = any(rows > MANY_ROWS for rows in self._watching.values())
-        self._due = self._timers.now() + (1.0 if big else 1 / PICTURES_PER_S)
+        self._due = self._timers.now() + (1.0 if big else 1 / SNAPSHOTS_PER_S)
         slow = {peer for peer in self._watching if peer.pending}
-        self._behind |= slow  # they get the newest picture once they have read the one before
+        self._behind |= slow  # they get the newest snapshot once they have read the one before
         asked = {rows for peer, rows in self._watching.items() if peer not in slow}
         self._last = {rows: body for rows, body in self._last.items() if rows in asked}
         for rows in asked:
-            picture = self._picture(self.seq, rows)
-            is_new = self._is_new(rows, picture)
+            snapshot = self._snapshot(self.seq, rows)
+            is_new = self._is_new(rows, snapshot)
             readers = {peer for peer, wanted in self._watching.items() if wanted == rows} - slow
             behind = readers if is_new else readers & self._behind
             if behind:
-                body = self._encoded(picture)
+                body = self._encoded(snapshot)
                 for peer in behind:
                     self._send_body(peer, body)
             self._behind -= readers
 
-    def _is_new(self, rows: int, picture: Snapshot) -> bool:
+    def _is_new(self, rows: int, snapshot: Snapshot) -> bool:
         """Whether it says anything that the last one did not: a quiet cluster sends nothing."""
-        picture.seq, picture.time = 0, 0.0
-        content = msgspec.msgpack.encode(picture)
+        snapshot.seq, snapshot.time = 0, 0.0
+        content = msgspec.msgpack.encode(snapshot)
         same = self._last.get(rows) == content
         self._last[rows] = content
         return not same
 
-    def _encoded(self, picture: Snapshot) -> bytes:
+    def _encoded(self, snapshot: Snapshot) -> bytes:
         self.seq += 1
-        picture.seq, picture.time = self.seq, time.time()
-        return msgspec.msgpack.encode(picture)
+        snapshot.seq, snapshot.time = self.seq, time.time()
+        return msgspec.msgpack.encode(snapshot)
 
-    def send_picture(self, peer: Peer) -> None:
-        """A picture of now for this one."""
-        self._send_body(peer, self._encoded(self._picture(self.seq, self._watching.get(peer, 0))))
+    def send_snapshot(self, peer: Peer) -> None:
+        """Send the current snapshot to one peer."""
+        self._send_body(peer, self._encoded(self._snapshot(self.seq, self._watching.get(peer, 0))))
 
     def _send_body(self, peer: Peer, body: bytes) -> None:
         if peer.role == "observer":
             self._say(peer, SnapshotLine(msgspec.msgpack.decode(body, type=Snapshot)))
         else:
-            self._send(peer, wire.Picture(body))
+            self._send(peer, wire.SnapshotMessage(body))
 
     def gone(self, peer: Peer) -> None:
         """A news connection or an observer has ended."""

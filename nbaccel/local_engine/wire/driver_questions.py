@@ -117,7 +117,7 @@ class ListNamedActors(Question[list[tuple[str, str]]], tag="list_named_actors"):
 
 
 class Publish(Question[None], tag="publish"):
-    """Show this record in every picture until the asker ends; without a record, the one of this id no more."""
+    """Show this record in every snapshot until the asker ends; without a record, the one of this id no more."""
 
     kind: str
     id: str

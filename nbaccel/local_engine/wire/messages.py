@@ -19,7 +19,7 @@ import msgspec
 from nbaccel.local_engine.wire.plain_values import plain
 from nbaccel.scheduling.terms import Terms
 
-VERSION = 2
+VERSION = 3
 OK, RAISED, FAILED = 0, 1, 2  # a value, a pickled RayTaskError, a SystemFailure (msgpack)
 UNREAD = "unread error"  # the kind of a Notice
 _LENGTH = Pack("<I")
@@ -359,7 +359,7 @@ class NoticeMessage(Message, tag="Notice"):
     task_id: bytes = b""
 
 
-class Picture(Message):
+class SnapshotMessage(Message, tag="Snapshot"):
     """A snapshot, msgpack."""
 
     body: bytes
@@ -386,7 +386,8 @@ ToHead = (
 ToClient = (
     Welcome | Refused | ObjectValue | ObjectReady | Allocated | Answer | StreamItem | StreamEnd | Setup | RunTask |
     Interrupt | Recall | PublisherAsked
-    | Exit | CollectGarbage | DefineFunction | DefineTemplate | Lines | NoticeMessage | Picture | LogsDrained | Consumed
+    | Exit | CollectGarbage | DefineFunction | DefineTemplate | Lines | NoticeMessage | SnapshotMessage | LogsDrained
+    | Consumed
 )  # fmt: skip
 # On a connection between two workers, or a driver and a worker: calls of an actor that do not go through the head.
 ToCallee = DefineFunction | DefineTemplate | RunTask | Interrupt | Consumed | Refused

@@ -5,7 +5,7 @@ import { kernelClock } from "./clock.js";
 import { draw } from "./dom.js";
 import { finder, foundNow } from "./finding.js";
 import { drawEmpty, drawFrame } from "./draw_frame.js";
-import { pictureOf } from "./picture.js";
+import { sceneOf } from "./scene.js";
 import { measure } from "./sight.js";
 import { newState } from "./state.js";
 import { STYLE } from "./style.js";
@@ -37,7 +37,7 @@ export function mount(place, source, options = {}) {
     waiting = 0;
     const snapshot = source.snapshot();
     const focused = root.contains(page.activeElement) ? page.activeElement : null;
-    if (!snapshot) draw(root, drawEmpty("Waiting for the first picture of the cluster …"));
+    if (!snapshot) draw(root, drawEmpty("Waiting for the first snapshot of the cluster …"));
     else drawSnapshot(root, snapshot, state, snapshot.ended ? (snapshot.time ?? 0) : clock.now());
     if (focused && !focused.isConnected) refocus(root, state);
   };
@@ -78,9 +78,9 @@ export function mount(place, source, options = {}) {
 /** @param {HTMLElement} root @param {Snapshot} snapshot @param {State} state @param {number} now */
 export function drawSnapshot(root, snapshot, state, now) {
   const asked = { filter: state.filter, window: state.window, range: state.range, sort: state.sort, held: state.held, tab: state.details ? state.tab : "devices", found: foundNow(state) };
-  const picture = pictureOf(snapshot, asked, now);
-  if (picture.timeline) state.shown = { from: picture.timeline.start, to: picture.timeline.start + picture.timeline.seconds };
-  const drawn = () => /** @type {import("./dom.js").Child[]} */ (drawFrame(picture, state).filter(Boolean));
+  const scene = sceneOf(snapshot, asked, now);
+  if (scene.timeline) state.shown = { from: scene.timeline.start, to: scene.timeline.start + scene.timeline.seconds };
+  const drawn = () => /** @type {import("./dom.js").Child[]} */ (drawFrame(scene, state).filter(Boolean));
   draw(root, drawn());
   if (state.tab === "tasks" && measure(root, state)) draw(root, drawn());
 }

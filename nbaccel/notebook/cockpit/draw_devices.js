@@ -7,19 +7,19 @@ import { drawTiles } from "./draw_tiles.js";
 /** @typedef {import("./devices.js").DeviceView} DeviceView */
 /** @typedef {import("./devices.js").HolderView} HolderView */
 /** @typedef {import("./devices.js").MeterView} MeterView */
-/** @typedef {import("./picture.js").Picture} Picture */
+/** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./state.js").State} State */
 
 const MOST_ROWS = 8; // devices with a row each; more are tiles
 
-/** @param {Picture} picture @param {State} state */
-export function drawDevices(picture, state) {
-  if (!picture.devices.length) {
-    return [empty(["No accelerator.", ...picture.found, "This counts two logical ones:"].join(" "), "nbaccel.init(num_gpus=2)")];
+/** @param {Scene} scene @param {State} state */
+export function drawDevices(scene, state) {
+  if (!scene.devices.length) {
+    return [empty(["No accelerator.", ...scene.found, "This counts two logical ones:"].join(" "), "nbaccel.init(num_gpus=2)")];
   }
-  if (picture.devices.length <= MOST_ROWS) return [models(picture.devices), rows(picture.devices, picture, state)];
-  const chosen = picture.devices.filter((device) => device.key === state.device);
-  return [models(picture.devices), drawTiles(picture.devices, state), chosen.length > 0 && rows(chosen, picture, state)];
+  if (scene.devices.length <= MOST_ROWS) return [models(scene.devices), rows(scene.devices, scene, state)];
+  const chosen = scene.devices.filter((device) => device.key === state.device);
+  return [models(scene.devices), drawTiles(scene.devices, state), chosen.length > 0 && rows(chosen, scene, state)];
 }
 
 /** What the devices are, said once where they are alike; else each row says it. @param {DeviceView[]} devices */
@@ -34,26 +34,26 @@ function sameModel(devices) {
   return devices.length > 1 && devices.every((device) => device.model === devices[0].model && device.mark === devices[0].mark);
 }
 
-/** @param {DeviceView[]} devices @param {Picture} picture @param {State} state */
-function rows(devices, picture, state) {
+/** @param {DeviceView[]} devices @param {Scene} scene @param {State} state */
+function rows(devices, scene, state) {
   const measured = devices.some((device) => device.utilisation || device.memory);
   const several = devices.some((device) => device.node);
-  const said = sameModel(picture.devices);
-  const columns = ["Device", ...(several ? ["Node"] : []), picture.ended ? "State" : "In use", ...(measured ? ["Load and memory"] : []), ...(picture.ended ? [] : ["Held by"])];
-  return table("Devices", columns, devices.map((device) => row(device, { several, measured, said }, picture, state)));
+  const said = sameModel(scene.devices);
+  const columns = ["Device", ...(several ? ["Node"] : []), scene.ended ? "State" : "In use", ...(measured ? ["Load and memory"] : []), ...(scene.ended ? [] : ["Held by"])];
+  return table("Devices", columns, devices.map((device) => row(device, { several, measured, said }, scene, state)));
 }
 
-/** @param {DeviceView} device @param {{several: boolean, measured: boolean, said: boolean}} shown @param {Picture} picture @param {State} state */
-function row(device, { several, measured, said }, picture, state) {
+/** @param {DeviceView} device @param {{several: boolean, measured: boolean, said: boolean}} shown @param {Scene} scene @param {State} state */
+function row(device, { several, measured, said }, scene, state) {
   return h(
     "tr",
     { key: device.key, "data-device": device.label },
     h("th", { scope: "row", title: device.title || null }, h("span", { class: "label" }, device.label), !said && device.mark && chip(device.mark),
       !said && h("span", { class: "quiet small model" }, device.model)),
     several && h("td", { class: "quiet" }, device.node),
-    h("td", { class: "use" }, !picture.ended && useBar(device), h("span", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`)),
+    h("td", { class: "use" }, !scene.ended && useBar(device), h("span", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`)),
     measured && h("td", { class: "load", title: device.facts }, meter("utilisation", device.label, device.utilisation), meter("memory", device.label, device.memory)),
-    !picture.ended && h("td", { class: "holders" }, holders(device, picture, state)),
+    !scene.ended && h("td", { class: "holders" }, holders(device, scene, state)),
   );
 }
 
@@ -75,14 +75,14 @@ function meter(what, label, value) {
     h("span", { class: "small" }, value.text));
 }
 
-/** @param {DeviceView} device @param {Picture} picture @param {State} state */
-function holders(device, picture, state) {
-  const list = device.holders.map((holder) => holderLine(holder, device, picture, state));
+/** @param {DeviceView} device @param {Scene} scene @param {State} state */
+function holders(device, scene, state) {
+  const list = device.holders.map((holder) => holderLine(holder, device, scene, state));
   return [list.length > 0 && h("ul", {}, list), device.reason && h("span", { class: "quiet" }, device.reason)];
 }
 
-/** @param {HolderView} holder @param {DeviceView} device @param {Picture} picture @param {State} state */
-function holderLine(holder, device, picture, state) {
+/** @param {HolderView} holder @param {DeviceView} device @param {Scene} scene @param {State} state */
+function holderLine(holder, device, scene, state) {
   const where = [holder.cell && `cell ${holder.cell}`, holder.owner].filter(Boolean).join(" of ");
   const facts = [holder.part, where, holder.age].filter(Boolean).join(" · ");
   return h("li", { key: holder.key, title: holder.pid },

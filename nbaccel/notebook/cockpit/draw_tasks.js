@@ -7,37 +7,37 @@ import { cancel, moreLine } from "./draw_tables.js";
 import { grouped, inSight } from "./task_rows.js";
 import { STATES } from "./tasks.js";
 
-/** @typedef {import("./picture.js").Picture} Picture */
+/** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./tasks.js").TaskView} TaskView */
 /** @typedef {import("./task_rows.js").Row} Row */
 /** @typedef {import("./task_rows.js").Group} Group */
 /** @typedef {import("./state.js").State} State */
 /** @typedef {{peak: boolean, why: boolean}} Filled which columns have something to say */
 
-/** @param {Picture} picture @param {State} state */
-export function drawTasks(picture, state) {
-  const filled = { peak: picture.tasks.some((task) => task.peak), why: picture.tasks.some((task) => task.why) };
-  state.order = picture.tasks.map((task) => task.id);
+/** @param {Scene} scene @param {State} state */
+export function drawTasks(scene, state) {
+  const filled = { peak: scene.tasks.some((task) => task.peak), why: scene.tasks.some((task) => task.why) };
+  state.order = scene.tasks.map((task) => task.id);
   /** @type {Row[]} */
-  const rows = state.sort.column ? picture.tasks.map((task) => ({ task, inGroup: false })) : grouped(picture.tasks, state.open);
-  const hidden = picture.tasksFound - picture.tasks.length;
-  const unsent = picture.foundInAll ? hidden : picture.taskTotal - picture.taskRows;
+  const rows = state.sort.column ? scene.tasks.map((task) => ({ task, inGroup: false })) : grouped(scene.tasks, state.open);
+  const hidden = scene.tasksFound - scene.tasks.length;
+  const unsent = scene.foundInAll ? hidden : scene.taskTotal - scene.taskRows;
   return [
-    filters(picture, state),
-    rows.length ? tableOf(rows, filled, picture, state) : nothingFound(picture),
-    unsent > 0 && moreLine(`${picture.tasks.length} of ${picture.foundInAll ? picture.tasksFound : picture.taskTotal} tasks are here`, state),
+    filters(scene, state),
+    rows.length ? tableOf(rows, filled, scene, state) : nothingFound(scene),
+    unsent > 0 && moreLine(`${scene.tasks.length} of ${scene.foundInAll ? scene.tasksFound : scene.taskTotal} tasks are here`, state),
   ];
 }
 
-/** @param {Row[]} rows @param {Filled} filled @param {Picture} picture @param {State} state */
-function tableOf(rows, filled, picture, state) {
+/** @param {Row[]} rows @param {Filled} filled @param {Scene} scene @param {State} state */
+function tableOf(rows, filled, scene, state) {
   const columns = [
     { name: "Task", sort: "task" }, { name: "State", sort: "state" }, { name: "Devices", sort: "devices" }, "Cell",
     { name: "Started", sort: "started" }, { name: "Took", sort: "took" },
     ...(filled.peak ? ["Peak memory"] : []), ...(filled.why ? ["Why"] : []), "",
   ];
   const { first, last } = inSight(rows.length, state.scrolled);
-  const drawn = rows.slice(first, last).map((row) => ("group" in row ? groupRow(row.group, columns.length, picture, state) : knownRow(row.task, row.inGroup, filled, picture, state)));
+  const drawn = rows.slice(first, last).map((row) => ("group" in row ? groupRow(row.group, columns.length, scene, state) : knownRow(row.task, row.inGroup, filled, scene, state)));
   const { row } = state.scrolled;
   return table("Tasks", columns, [gap("above", first * row), ...drawn, gap("below", (rows.length - last) * row)].filter(Boolean), { rows: rows.length, sort: state.sort });
 }
@@ -47,38 +47,38 @@ function gap(where, height) {
   return height > 0 && h("tr", { key: where, class: "gap", "aria-hidden": "true", style: `height:${Math.round(height)}px` });
 }
 
-/** @param {Picture} picture */
-function nothingFound(picture) {
-  if (!picture.taskTotal) return empty("No task yet. A remote function that is called makes one:", "f.remote()");
-  return empty(picture.foundInAll ? "No task passes the filter." : "No task of these rows passes the filter.");
+/** @param {Scene} scene */
+function nothingFound(scene) {
+  if (!scene.taskTotal) return empty("No task yet. A remote function that is called makes one:", "f.remote()");
+  return empty(scene.foundInAll ? "No task passes the filter." : "No task of these rows passes the filter.");
 }
 
-/** @param {Group} group @param {number} columns @param {Picture} picture @param {State} state */
-function groupRow(group, columns, picture, state) {
+/** @param {Group} group @param {number} columns @param {Scene} scene @param {State} state */
+function groupRow(group, columns, scene, state) {
   const { subject, tasks, open, done, words } = group;
-  const partly = picture.taskTotal > picture.taskRows && !picture.foundInAll ? ` (of the ${picture.taskRows} rows that are here)` : "";
+  const partly = scene.taskTotal > scene.taskRows && !scene.foundInAll ? ` (of the ${scene.taskRows} rows that are here)` : "";
   return h("tr", { key: `group/${subject}`, class: "group", "data-function": subject },
     h("th", { scope: "row", colspan: columns },
       h("button", { type: "button", class: "opens", "data-act": "group", "data-function": subject, "aria-expanded": String(open) },
         h("span", { "aria-hidden": "true" }, open ? "▾ " : "▸ "), nameOf(subject)),
       h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: `part c${tasks[0].colour}`, style: `width:${(100 * done) / tasks.length}%` })),
       h("span", { class: "quiet" }, words + partly),
-      !picture.ended && tasks.some((task) => task.cancellable) && cancelMany("Cancel all", `group/${subject}`, state.filter, subject, state)));
+      !scene.ended && tasks.some((task) => task.cancellable) && cancelMany("Cancel all", `group/${subject}`, state.filter, subject, state)));
 }
 
-/** The row as it was drawn last, if nothing in it has changed: of hundreds, few change between two pictures.
- * @param {TaskView} task @param {boolean} inGroup @param {Filled} filled @param {Picture} picture @param {State} state */
-function knownRow(task, inGroup, filled, picture, state) {
-  const content = [...Object.values(task), inGroup, filled.peak, filled.why, picture.ended, state.asked.has(task.id), state.doubted === task.id].join("\n");
+/** The row as it was drawn last, if nothing in it has changed: of hundreds, few change between two snapshots.
+ * @param {TaskView} task @param {boolean} inGroup @param {Filled} filled @param {Scene} scene @param {State} state */
+function knownRow(task, inGroup, filled, scene, state) {
+  const content = [...Object.values(task), inGroup, filled.peak, filled.why, scene.ended, state.asked.has(task.id), state.doubted === task.id].join("\n");
   const known = state.rows.get(task.id);
   if (known?.content === content) return known.shape;
-  const shape = taskRow(task, inGroup, filled, picture, state);
+  const shape = taskRow(task, inGroup, filled, scene, state);
   state.rows.set(task.id, { content, shape });
   return shape;
 }
 
-/** @param {TaskView} task @param {boolean} inGroup @param {Filled} filled @param {Picture} picture @param {State} state */
-function taskRow(task, inGroup, filled, picture, state) {
+/** @param {TaskView} task @param {boolean} inGroup @param {Filled} filled @param {Scene} scene @param {State} state */
+function taskRow(task, inGroup, filled, scene, state) {
   const below = [`#${task.short}`, task.pid && `pid ${task.pid}`].filter(Boolean).join(" · ");
   return h("tr", { key: task.id, "data-task": task.id, class: inGroup ? "inner" : null },
     h("th", { scope: "row" }, nameOf(task.name), h("span", { class: "quiet small below" }, below)),
@@ -86,26 +86,26 @@ function taskRow(task, inGroup, filled, picture, state) {
     cell(task.devices || task.asks, task.devices ? "nowrap" : "quiet nowrap"), cell(task.cell, "nowrap"),
     cell(task.started, "nowrap"), cell(task.took, "nowrap"), filled.peak && cell(task.peak, "nowrap"),
     filled.why && cell(task.why && h("span", { class: "two-lines", title: task.why }, task.why), task.why ? "why" : ""),
-    cell([cancel(task, picture, state), logs(task, picture)], "acts"));
+    cell([cancel(task, scene, state), logs(task, scene)], "acts"));
 }
 
-/** @param {TaskView} task @param {Picture} picture */
-function logs(task, picture) {
-  if (task.state === "waiting" || picture.ended) return null;
+/** @param {TaskView} task @param {Scene} scene */
+function logs(task, scene) {
+  if (task.state === "waiting" || scene.ended) return null;
   return button("Log", { "data-act": "logs", "data-id": task.id, "data-name": task.name, "aria-label": `Log of ${task.name} #${task.short}` });
 }
 
-/** @param {Picture} picture @param {State} state */
-function filters(picture, state) {
+/** @param {Scene} scene @param {State} state */
+function filters(scene, state) {
   const { filter } = state;
   const option = (/** @type {string} */ value, /** @type {string} */ label, /** @type {string} */ chosen) =>
     h("option", { key: value || "all", value, selected: value === chosen }, label);
   return h("div", { class: "filters", role: "group", "aria-label": "Filter tasks", key: "filters" },
     h("label", {}, "State ", h("select", { "data-filter": "state", value: filter.state },
-      option("", "all", filter.state), STATES.map((word) => option(word, `${word} (${picture.counts[word] ?? 0})`, filter.state)))),
+      option("", "all", filter.state), STATES.map((word) => option(word, `${word} (${scene.counts[word] ?? 0})`, filter.state)))),
     h("label", {}, "Cell ", h("select", { "data-filter": "cell", value: filter.cell },
-      option("", "all", filter.cell), picture.cells.map((name) => option(name, name, filter.cell)))),
+      option("", "all", filter.cell), scene.cells.map((name) => option(name, name, filter.cell)))),
     h("label", {}, "Text ", h("input", { type: "search", "data-filter": "text", value: filter.text, placeholder: "name, id, reason" })),
-    (filter.state || filter.cell || filter.text) && !picture.ended && picture.tasks.some((task) => task.cancellable) && cancelMany("Cancel all of these", "these", filter, "", state),
+    (filter.state || filter.cell || filter.text) && !scene.ended && scene.tasks.some((task) => task.cancellable) && cancelMany("Cancel all of these", "these", filter, "", state),
     state.sort.column && button("In the usual order", { "data-act": "sort", "data-column": "" }));
 }

@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 import { button, empty } from "./draw_parts.js";
 import { LAST_MINUTE, WHOLE_RUN } from "./timeline.js";
 
-/** @typedef {import("./picture.js").Picture} Picture */
+/** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./timeline.js").Timeline} Timeline */
 /** @typedef {import("./timeline.js").Bar} Bar */
 /** @typedef {import("./state.js").State} State */
@@ -16,9 +16,9 @@ const TRACK = 20;
 const GAP = 8;
 const DEPTH = 28; // height of the strip
 
-/** @param {Picture} picture @param {State} state */
-export function drawTimeline(picture, state) {
-  const timeline = picture.timeline;
+/** @param {Scene} scene @param {State} state */
+export function drawTimeline(scene, state) {
+  const timeline = scene.timeline;
   if (!timeline) return [];
   const choice = (/** @type {number} */ window, /** @type {string} */ label) =>
     button(label, { "data-act": "window", "data-window": window, "aria-pressed": String(!state.range && state.window === window) });

@@ -4,7 +4,7 @@ import { ENDED } from "./words.js";
 
 /** @typedef {import("./types.js").Snapshot} Snapshot */
 
-/** The last picture without what ended with the cluster. Of a shared one that goes on without us, what others run is
+/** The last snapshot without what ended with the cluster. Of a shared one that goes on without us, what others run is
  * not known. @param {Snapshot} snapshot @returns {Snapshot} */
 export function afterEnd(snapshot) {
   const { shared } = snapshot.runtime;

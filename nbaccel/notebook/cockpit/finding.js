@@ -1,11 +1,11 @@
-// A filter is applied to all tasks that the engine knows, not only to the rows of a picture: the kernel is asked.
+// A filter is applied to all tasks that the engine knows, not only to the rows of a snapshot: the kernel is asked.
 
 /** @typedef {import("./types.js").Source} Source */
 /** @typedef {import("./types.js").Found} Found */
 /** @typedef {import("./state.js").State} State */
 
 const FIND_EVERY_MS = 1000;
-const FIND_RUNS_EVERY_MS = 5000; // what has just ended is in the picture
+const FIND_RUNS_EVERY_MS = 5000; // what has just ended is in the snapshot
 const FOUND_AT_FIRST = 200; // rows of an answer
 const MOST_FOUND = 1000;
 

@@ -428,8 +428,8 @@ const LANES=WIDTH-LABELS-10;
 const TRACK=20;
 const GAP=8;
 const DEPTH=28;
-function drawTimeline(picture,state){
-const timeline=picture.timeline;
+function drawTimeline(scene,state){
+const timeline=scene.timeline;
 if(!timeline)return[];
 const choice=(window,label)=>
 button(label,{"data-act":"window","data-window":window,"aria-pressed":String(!state.range&&state.window===window)});
@@ -786,13 +786,13 @@ if(sorted.length>GROUPS)names.push(`and ${sorted.length - GROUPS} more`);
 return names.length?`Held by ${names.join(", ")}`:"Nobody holds one.";
 }
 const MOST_ROWS=8;
-function drawDevices(picture,state){
-if(!picture.devices.length){
-return[empty(["No accelerator.",...picture.found,"This counts two logical ones:"].join(" "),"nbaccel.init(num_gpus=2)")];
+function drawDevices(scene,state){
+if(!scene.devices.length){
+return[empty(["No accelerator.",...scene.found,"This counts two logical ones:"].join(" "),"nbaccel.init(num_gpus=2)")];
 }
-if(picture.devices.length<=MOST_ROWS)return[models(picture.devices),rows(picture.devices,picture,state)];
-const chosen=picture.devices.filter((device)=>device.key===state.device);
-return[models(picture.devices),drawTiles(picture.devices,state),chosen.length>0&&rows(chosen,picture,state)];
+if(scene.devices.length<=MOST_ROWS)return[models(scene.devices),rows(scene.devices,scene,state)];
+const chosen=scene.devices.filter((device)=>device.key===state.device);
+return[models(scene.devices),drawTiles(scene.devices,state),chosen.length>0&&rows(chosen,scene,state)];
 }
 function models(devices){
 if(!sameModel(devices))return null;
@@ -802,23 +802,23 @@ return h("p",{class:"quiet small models",key:"models"},`${devices.length} × ${m
 function sameModel(devices){
 return devices.length>1&&devices.every((device)=>device.model===devices[0].model&&device.mark===devices[0].mark);
 }
-function rows(devices,picture,state){
+function rows(devices,scene,state){
 const measured=devices.some((device)=>device.utilisation||device.memory);
 const several=devices.some((device)=>device.node);
-const said=sameModel(picture.devices);
-const columns=["Device",...(several?["Node"]:[]),picture.ended?"State":"In use",...(measured?["Load and memory"]:[]),...(picture.ended?[]:["Held by"])];
-return table("Devices",columns,devices.map((device)=>row(device,{several,measured,said},picture,state)));
+const said=sameModel(scene.devices);
+const columns=["Device",...(several?["Node"]:[]),scene.ended?"State":"In use",...(measured?["Load and memory"]:[]),...(scene.ended?[]:["Held by"])];
+return table("Devices",columns,devices.map((device)=>row(device,{several,measured,said},scene,state)));
 }
-function row(device,{several,measured,said},picture,state){
+function row(device,{several,measured,said},scene,state){
 return h(
 "tr",
 {key:device.key,"data-device":device.label},
 h("th",{scope:"row",title:device.title||null},h("span",{class:"label"},device.label),!said&&device.mark&&chip(device.mark),
 !said&&h("span",{class:"quiet small model"},device.model)),
 several&&h("td",{class:"quiet"},device.node),
-h("td",{class:"use"},!picture.ended&&useBar(device),h("span",{class:"nowrap"},h("span",{class:"sign","aria-hidden":"true"},device.sign),` ${device.state}`)),
+h("td",{class:"use"},!scene.ended&&useBar(device),h("span",{class:"nowrap"},h("span",{class:"sign","aria-hidden":"true"},device.sign),` ${device.state}`)),
 measured&&h("td",{class:"load",title:device.facts},meter("utilisation",device.label,device.utilisation),meter("memory",device.label,device.memory)),
-!picture.ended&&h("td",{class:"holders"},holders(device,picture,state))
+!scene.ended&&h("td",{class:"holders"},holders(device,scene,state))
 );
 }
 function useBar(device){
@@ -835,11 +835,11 @@ h("div",{class:"bar",role:"meter","aria-label":`${label} ${what}`,"aria-valuemin
 "aria-valuenow":percent,"aria-valuetext":value.text},h("span",{class:"part",style:`width:${percent}%`})),
 h("span",{class:"small"},value.text));
 }
-function holders(device,picture,state){
-const list=device.holders.map((holder)=>holderLine(holder,device,picture,state));
+function holders(device,scene,state){
+const list=device.holders.map((holder)=>holderLine(holder,device,scene,state));
 return[list.length>0&&h("ul",{},list),device.reason&&h("span",{class:"quiet"},device.reason)];
 }
-function holderLine(holder,device,picture,state){
+function holderLine(holder,device,scene,state){
 const where=[holder.cell&&`cell ${holder.cell}`,holder.owner].filter(Boolean).join(" of ");
 const facts=[holder.part,where,holder.age].filter(Boolean).join(" · ");
 return h("li",{key:holder.key,title:holder.pid},
@@ -1030,19 +1030,19 @@ const seen=Math.ceil(scrolled.height/scrolled.row)+2*OVERSCAN;
 const first=Math.max(0,Math.min(Math.floor(scrolled.top/scrolled.row)-OVERSCAN,number-seen));
 return{first,last:Math.min(number,first+seen)};
 }
-function drawWaiting(picture,state){
-if(!picture.waiting.length)return[empty("Nothing waits. A task that finds no free device waits here, with the reason:","train.options(num_gpus=1).remote()")];
-const groups=alike(picture.waiting);
+function drawWaiting(scene,state){
+if(!scene.waiting.length)return[empty("Nothing waits. A task that finds no free device waits here, with the reason:","train.options(num_gpus=1).remote()")];
+const groups=alike(scene.waiting);
 const rows=groups.map(({task,number})=>
 h("tr",{key:task.id,"data-task":task.id},nameCell(task,number),cell(task.asks,"nowrap"),cell(task.cell,"nowrap"),cell(task.age,"nowrap"),
 cell(task.why||h("span",{class:"quiet"},"asked for, not looked at yet"),"why"),
-cell(number>1?showAll(task,number):cancel(task,picture,state),"acts"))
+cell(number>1?showAll(task,number):cancel(task,scene,state),"acts"))
 );
-const more=picture.counts.waiting-picture.waiting.length;
+const more=scene.counts.waiting-scene.waiting.length;
 return[
 table("Waiting tasks",["Task","Asks for","Cell","For","Why it waits",""],rows),
 more>0&&moreLine(`and ${more} more that wait`,state),
-picture.counts.waiting>1&&!picture.ended&&h("p",{key:"all"},cancelMany("Cancel all that wait","waiting",{state:"waiting",cell:"",text:""},"",state))
+scene.counts.waiting>1&&!scene.ended&&h("p",{key:"all"},cancelMany("Cancel all that wait","waiting",{state:"waiting",cell:"",text:""},"",state))
 ];
 }
 function showAll(task,number){
@@ -1051,89 +1051,89 @@ return button(`Show all ${number}`,{"data-act":"count","data-state":"waiting","d
 function nameCell(task,number){
 return h("th",{scope:"row"},nameOf(task.name),h("span",{class:"quiet small below"},number>1?`× ${number}`:`#${task.short}`));
 }
-function cancel(task,picture,state){
-if(!task.cancellable||picture.ended)return null;
+function cancel(task,scene,state){
+if(!task.cancellable||scene.ended)return null;
 return endButton("cancel",task,`#${task.short}`,state);
 }
 function moreLine(text,state){
 return h("p",{class:"more",key:"unsent"},h("span",{class:"quiet"},`${text} `),
 !state.wide&&button("Ask for more rows",{"data-act":"ask-more"}));
 }
-function drawActors(picture,state){
-if(!picture.actors.length)return[empty("No actor. A remote class that is called makes one:","Counter.remote()")];
-const rows=picture.actors.map((actor)=>
+function drawActors(scene,state){
+if(!scene.actors.length)return[empty("No actor. A remote class that is called makes one:","Counter.remote()")];
+const rows=scene.actors.map((actor)=>
 h("tr",{key:actor.id,"data-actor":actor.id},h("th",{scope:"row"},nameOf(actor.name),h("span",{class:"quiet small below"},[`#${actor.id.slice(0, 8)}`,actor.pid&&`pid ${actor.pid}`].filter(Boolean).join(" · "))),
 stateCell(actor.sign,actor.state,actor.colour),cell(actor.devices,"nowrap"),cell(actor.cell,"nowrap"),cell(actor.age,"nowrap"),
 cell(actor.calls),cell(actor.why,"why"),
-cell(actor.alive&&!picture.ended&&endButton("kill",actor,`#${actor.id.slice(0, 8)}`,state),"acts"))
+cell(actor.alive&&!scene.ended&&endButton("kill",actor,`#${actor.id.slice(0, 8)}`,state),"acts"))
 );
 return[
 table("Actors",["Actor","State","Devices","Cell","Age","Calls waiting","Why",""],rows),
-picture.actorsMore>0&&h("p",{class:"quiet more",key:"more"},`and ${picture.actorsMore} more actors`)
+scene.actorsMore>0&&h("p",{class:"quiet more",key:"more"},`and ${scene.actorsMore} more actors`)
 ];
 }
-function drawAlerts(picture){
-if(!picture.alerts.length)return[empty("No alert. What a person should look at is told here: failures, leaks, lost devices.")];
-return[h("ul",{class:"alerts",key:"alerts"},picture.alerts.map((alert)=>
+function drawAlerts(scene){
+if(!scene.alerts.length)return[empty("No alert. What a person should look at is told here: failures, leaks, lost devices.")];
+return[h("ul",{class:"alerts",key:"alerts"},scene.alerts.map((alert)=>
 h("li",{key:alert.key},h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),alert.kind),` ${alert.message}`,h("span",{class:"quiet"},` ${alert.age} ago`))))];
 }
-function drawNodes(picture){
-const rows=picture.nodes.map((node)=>
+function drawNodes(scene){
+const rows=scene.nodes.map((node)=>
 h("tr",{key:node.key},h("th",{scope:"row"},h("span",{class:"name"},node.name)),stateCell(node.sign,node.state),cell(node.role),
 cell(node.resources),cell(node.why,"why"))
 );
 return[table("Nodes",["Node","State","Role","Resources","Why"],rows)];
 }
-function drawTasks(picture,state){
-const filled={peak:picture.tasks.some((task)=>task.peak),why:picture.tasks.some((task)=>task.why)};
-state.order=picture.tasks.map((task)=>task.id);
-const rows=state.sort.column?picture.tasks.map((task)=>({task,inGroup:false})):grouped(picture.tasks,state.open);
-const hidden=picture.tasksFound-picture.tasks.length;
-const unsent=picture.foundInAll?hidden:picture.taskTotal-picture.taskRows;
+function drawTasks(scene,state){
+const filled={peak:scene.tasks.some((task)=>task.peak),why:scene.tasks.some((task)=>task.why)};
+state.order=scene.tasks.map((task)=>task.id);
+const rows=state.sort.column?scene.tasks.map((task)=>({task,inGroup:false})):grouped(scene.tasks,state.open);
+const hidden=scene.tasksFound-scene.tasks.length;
+const unsent=scene.foundInAll?hidden:scene.taskTotal-scene.taskRows;
 return[
-filters(picture,state),
-rows.length?tableOf(rows,filled,picture,state):nothingFound(picture),
-unsent>0&&moreLine(`${picture.tasks.length} of ${picture.foundInAll ? picture.tasksFound : picture.taskTotal} tasks are here`,state)
+filters(scene,state),
+rows.length?tableOf(rows,filled,scene,state):nothingFound(scene),
+unsent>0&&moreLine(`${scene.tasks.length} of ${scene.foundInAll ? scene.tasksFound : scene.taskTotal} tasks are here`,state)
 ];
 }
-function tableOf(rows,filled,picture,state){
+function tableOf(rows,filled,scene,state){
 const columns=[
 {name:"Task",sort:"task"},{name:"State",sort:"state"},{name:"Devices",sort:"devices"},"Cell",
 {name:"Started",sort:"started"},{name:"Took",sort:"took"},
 ...(filled.peak?["Peak memory"]:[]),...(filled.why?["Why"]:[]),""
 ];
 const{first,last}=inSight(rows.length,state.scrolled);
-const drawn=rows.slice(first,last).map((row)=>("group"in row?groupRow(row.group,columns.length,picture,state):knownRow(row.task,row.inGroup,filled,picture,state)));
+const drawn=rows.slice(first,last).map((row)=>("group"in row?groupRow(row.group,columns.length,scene,state):knownRow(row.task,row.inGroup,filled,scene,state)));
 const{row}=state.scrolled;
 return table("Tasks",columns,[gap("above",first*row),...drawn,gap("below",(rows.length-last)*row)].filter(Boolean),{rows:rows.length,sort:state.sort});
 }
 function gap(where,height){
 return height>0&&h("tr",{key:where,class:"gap","aria-hidden":"true",style:`height:${Math.round(height)}px`});
 }
-function nothingFound(picture){
-if(!picture.taskTotal)return empty("No task yet. A remote function that is called makes one:","f.remote()");
-return empty(picture.foundInAll?"No task passes the filter.":"No task of these rows passes the filter.");
+function nothingFound(scene){
+if(!scene.taskTotal)return empty("No task yet. A remote function that is called makes one:","f.remote()");
+return empty(scene.foundInAll?"No task passes the filter.":"No task of these rows passes the filter.");
 }
-function groupRow(group,columns,picture,state){
+function groupRow(group,columns,scene,state){
 const{subject,tasks,open,done,words}=group;
-const partly=picture.taskTotal>picture.taskRows&&!picture.foundInAll?` (of the ${picture.taskRows} rows that are here)`:"";
+const partly=scene.taskTotal>scene.taskRows&&!scene.foundInAll?` (of the ${scene.taskRows} rows that are here)`:"";
 return h("tr",{key:`group/${subject}`,class:"group","data-function":subject},
 h("th",{scope:"row",colspan:columns},
 h("button",{type:"button",class:"opens","data-act":"group","data-function":subject,"aria-expanded":String(open)},
 h("span",{"aria-hidden":"true"},open?"▾ ":"▸ "),nameOf(subject)),
 h("span",{class:"bar","aria-hidden":"true"},h("span",{class:`part c${tasks[0].colour}`,style:`width:${(100 * done) / tasks.length}%`})),
 h("span",{class:"quiet"},words+partly),
-!picture.ended&&tasks.some((task)=>task.cancellable)&&cancelMany("Cancel all",`group/${subject}`,state.filter,subject,state)));
+!scene.ended&&tasks.some((task)=>task.cancellable)&&cancelMany("Cancel all",`group/${subject}`,state.filter,subject,state)));
 }
-function knownRow(task,inGroup,filled,picture,state){
-const content=[...Object.values(task),inGroup,filled.peak,filled.why,picture.ended,state.asked.has(task.id),state.doubted===task.id].join("\n");
+function knownRow(task,inGroup,filled,scene,state){
+const content=[...Object.values(task),inGroup,filled.peak,filled.why,scene.ended,state.asked.has(task.id),state.doubted===task.id].join("\n");
 const known=state.rows.get(task.id);
 if(known?.content===content)return known.shape;
-const shape=taskRow(task,inGroup,filled,picture,state);
+const shape=taskRow(task,inGroup,filled,scene,state);
 state.rows.set(task.id,{content,shape});
 return shape;
 }
-function taskRow(task,inGroup,filled,picture,state){
+function taskRow(task,inGroup,filled,scene,state){
 const below=[`#${task.short}`,task.pid&&`pid ${task.pid}`].filter(Boolean).join(" · ");
 return h("tr",{key:task.id,"data-task":task.id,class:inGroup?"inner":null},
 h("th",{scope:"row"},nameOf(task.name),h("span",{class:"quiet small below"},below)),
@@ -1141,23 +1141,23 @@ stateCell(task.sign,task.state,task.colour),
 cell(task.devices||task.asks,task.devices?"nowrap":"quiet nowrap"),cell(task.cell,"nowrap"),
 cell(task.started,"nowrap"),cell(task.took,"nowrap"),filled.peak&&cell(task.peak,"nowrap"),
 filled.why&&cell(task.why&&h("span",{class:"two-lines",title:task.why},task.why),task.why?"why":""),
-cell([cancel(task,picture,state),logs(task,picture)],"acts"));
+cell([cancel(task,scene,state),logs(task,scene)],"acts"));
 }
-function logs(task,picture){
-if(task.state==="waiting"||picture.ended)return null;
+function logs(task,scene){
+if(task.state==="waiting"||scene.ended)return null;
 return button("Log",{"data-act":"logs","data-id":task.id,"data-name":task.name,"aria-label":`Log of ${task.name} #${task.short}`});
 }
-function filters(picture,state){
+function filters(scene,state){
 const{filter}=state;
 const option=(value,label,chosen)=>
 h("option",{key:value||"all",value,selected:value===chosen},label);
 return h("div",{class:"filters",role:"group","aria-label":"Filter tasks",key:"filters"},
 h("label",{},"State ",h("select",{"data-filter":"state",value:filter.state},
-option("","all",filter.state),STATES.map((word)=>option(word,`${word} (${picture.counts[word] ?? 0})`,filter.state)))),
+option("","all",filter.state),STATES.map((word)=>option(word,`${word} (${scene.counts[word] ?? 0})`,filter.state)))),
 h("label",{},"Cell ",h("select",{"data-filter":"cell",value:filter.cell},
-option("","all",filter.cell),picture.cells.map((name)=>option(name,name,filter.cell)))),
+option("","all",filter.cell),scene.cells.map((name)=>option(name,name,filter.cell)))),
 h("label",{},"Text ",h("input",{type:"search","data-filter":"text",value:filter.text,placeholder:"name, id, reason"})),
-(filter.state||filter.cell||filter.text)&&!picture.ended&&picture.tasks.some((task)=>task.cancellable)&&cancelMany("Cancel all of these","these",filter,"",state),
+(filter.state||filter.cell||filter.text)&&!scene.ended&&scene.tasks.some((task)=>task.cancellable)&&cancelMany("Cancel all of these","these",filter,"",state),
 state.sort.column&&button("In the usual order",{"data-act":"sort","data-column":""}));
 }
 const VIEWS={
@@ -1171,62 +1171,62 @@ nodes:drawNodes
 };
 const WAITING_SHOWN=3;
 const ALERTS_SHOWN=2;
-function drawFrame(picture,state){
-const body=state.details?[tabs(picture,state),panel(picture,state)]:compact(picture,state);
-return[header(picture,state),...body,log(state),h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},state.said)];
+function drawFrame(scene,state){
+const body=state.details?[tabs(scene,state),panel(scene,state)]:compact(scene,state);
+return[header(scene,state),...body,log(state),h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},state.said)];
 }
 function drawEmpty(words){
 return[h("p",{class:"quiet",key:"none"},words)];
 }
-function header(picture,state){
+function header(scene,state){
 return h("header",{key:"header"},
 h("div",{class:"line"},
-firstLine(picture),
-picture.ended&&h("span",{class:"chip"},picture.ended),
-picture.alerts.length>0&&h("span",{class:"chip urgent"},h("span",{"aria-hidden":"true"},"⚠ "),picture.alerts.length===1?"1 alert":`${picture.alerts.length} alerts`),
+firstLine(scene),
+scene.ended&&h("span",{class:"chip"},scene.ended),
+scene.alerts.length>0&&h("span",{class:"chip urgent"},h("span",{"aria-hidden":"true"},"⚠ "),scene.alerts.length===1?"1 alert":`${scene.alerts.length} alerts`),
 button(state.details?"Less":"Details",{"data-act":"details","aria-expanded":String(state.details),class:"aside"})),
-picture.resources.length>0&&h("div",{class:"line quiet"},picture.resources.join(" · ")));
+scene.resources.length>0&&h("div",{class:"line quiet"},scene.resources.join(" · ")));
 }
-function firstLine(picture){
-const counts=Object.entries(picture.counts).filter(([,number])=>number);
+function firstLine(scene){
+const counts=Object.entries(scene.counts).filter(([,number])=>number);
 const parts=[
-...picture.busy.map((words)=>h("strong",{key:words},words)),
+...scene.busy.map((words)=>h("strong",{key:words},words)),
 ...counts.map(([word,number])=>button(`${number} ${word}`,{key:word,class:`count ${word}`,"data-act":"count","data-state":word,title:`Show the ${word} tasks`}))
 ];
 const said=parts.flatMap((part,index)=>(index?[h("span",{key:`dot${index}`,class:"quiet"}," · "),part]:[part]));
-return h("span",{class:"first",title:picture.title.join(" · ")},said,
+return h("span",{class:"first",title:scene.title.join(" · ")},said,
 !counts.length&&h("span",{class:"quiet"},said.length?" · no task yet":"no task yet"));
 }
-function compact(picture,state){
-const told=new Set(picture.alerts.slice(0,ALERTS_SHOWN).map((alert)=>alert.never));
-const all=alike(picture.waiting);
+function compact(scene,state){
+const told=new Set(scene.alerts.slice(0,ALERTS_SHOWN).map((alert)=>alert.never));
+const all=alike(scene.waiting);
 const untold=all.filter(({ids})=>!ids.some((id)=>told.has(id)));
 const groups=untold.slice(0,WAITING_SHOWN);
 const waiting=groups.map(({task,number})=>
 h("li",{key:task.id},h("span",{class:"sign","aria-hidden":"true"},"◌ "),number>1&&`× ${number} `,nameOf(task.name),
 ` waits ${task.age}: `,h("span",{class:"quiet"},task.why||task.asks)));
 const said=all.filter((group)=>!untold.includes(group)||groups.includes(group));
-const more=picture.counts.waiting-said.reduce((sum,group)=>sum+group.number,0);
+const more=scene.counts.waiting-said.reduce((sum,group)=>sum+group.number,0);
 if(more>0)waiting.push(h("li",{key:"more",class:"quiet"},`and ${more} more that wait`));
-const alerts=picture.alerts.slice(0,ALERTS_SHOWN).map((alert)=>h("li",{key:alert.key},h("strong",{},"⚠ Attention:"),` ${alert.message}`));
+const alerts=scene.alerts.slice(0,ALERTS_SHOWN).map((alert)=>h("li",{key:alert.key},h("strong",{},"⚠ Attention:"),` ${alert.message}`));
 return[
-...drawDevices(picture,state),
+...drawDevices(scene,state),
 waiting.length>0&&h("ul",{class:"lines",key:"waiting","aria-label":"Waiting tasks"},waiting),
 alerts.length>0&&h("ul",{class:"alerts",key:"alerts","aria-label":"Alerts"},alerts)
 ];
 }
-function tabs(picture,state){
-return h("div",{class:"tabs",role:"tablist","aria-label":"Views",key:"tabs"},picture.tabs.map((tab)=>{
+function tabs(scene,state){
+return h("div",{class:"tabs",role:"tablist","aria-label":"Views",key:"tabs"},scene.tabs.map((tab)=>{
 const chosen=tab.id===state.tab;
 return h("button",{type:"button",key:tab.id,role:"tab",id:`${state.id}-${tab.id}`,"aria-selected":String(chosen),
 "aria-controls":`${state.id}-panel`,tabindex:chosen?"0":"-1","data-act":"tab","data-tab":tab.id},
 tab.urgent&&h("span",{"aria-hidden":"true"},"⚠ "),tab.label,tab.badge>0&&h("span",{class:tab.failed?"badge failed":"badge",title:tab.failed?"failed":null},String(tab.badge)));
 }));
 }
-function panel(picture,state){
+function panel(scene,state){
 const view=VIEWS[state.tab]??drawDevices;
 return h("div",{role:"tabpanel",id:`${state.id}-panel`,"aria-labelledby":`${state.id}-${state.tab}`,tabindex:"-1",key:`panel-${state.tab}`,class:"panel"},
-...view(picture,state).flat());
+...view(scene,state).flat());
 }
 function log(state){
 if(!state.log)return null;
@@ -1323,7 +1323,7 @@ actor_counts:{}
 const HIDDEN_RESOURCES=/^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
 const BY_STATE={column:"",down:false};
 const NO_FILTER={state:"",cell:"",text:""};
-function pictureOf(given,asked,now){
+function sceneOf(given,asked,now){
 const ended=given.lost?"the kernel has gone":!given.ended?"":given.runtime.shared?"left":"shut down";
 const snapshot=ended?afterEnd(given):given;
 const counts=taskCounts(snapshot);
@@ -1647,7 +1647,7 @@ const redraw=()=>{
 waiting=0;
 const snapshot=source.snapshot();
 const focused=root.contains(page.activeElement)?page.activeElement:null;
-if(!snapshot)draw(root,drawEmpty("Waiting for the first picture of the cluster …"));
+if(!snapshot)draw(root,drawEmpty("Waiting for the first snapshot of the cluster …"));
 else drawSnapshot(root,snapshot,state,snapshot.ended?(snapshot.time??0):clock.now());
 if(focused&&!focused.isConnected)refocus(root,state);
 };
@@ -1686,9 +1686,9 @@ root.remove();
 }
 function drawSnapshot(root,snapshot,state,now){
 const asked={filter:state.filter,window:state.window,range:state.range,sort:state.sort,held:state.held,tab:state.details?state.tab:"devices",found:foundNow(state)};
-const picture=pictureOf(snapshot,asked,now);
-if(picture.timeline)state.shown={from:picture.timeline.start,to:picture.timeline.start+picture.timeline.seconds};
-const drawn=()=>(drawFrame(picture,state).filter(Boolean));
+const scene=sceneOf(snapshot,asked,now);
+if(scene.timeline)state.shown={from:scene.timeline.start,to:scene.timeline.start+scene.timeline.seconds};
+const drawn=()=>(drawFrame(scene,state).filter(Boolean));
 draw(root,drawn());
 if(state.tab==="tasks"&&measure(root,state))draw(root,drawn());
 }

@@ -33,10 +33,10 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 class DeviceMemory:
-    """What the nodes of one cluster have. `picture` draws them; `agent` gives the small actor on a node."""
+    """The devices that the nodes of one cluster have. `agent` gives the small actor on a node."""
 
-    def __init__(self, picture: Callable[[], Snapshot], agent: Callable[[str], Agent]) -> None:
-        self._picture = picture
+    def __init__(self, snapshot: Callable[[], Snapshot], agent: Callable[[str], Agent]) -> None:
+        self._snapshot = snapshot
         self._agent = agent
         self._known: tuple[tuple[str, ...], list[Kind]] = ((), [])  # of which nodes, what they tell
 
@@ -74,7 +74,7 @@ class DeviceMemory:
 
     def kinds_of_gpus(self) -> list[Kind]:
         """What the nodes tell of their GPUs; [] when none tells."""
-        nodes = [node for node in self._picture().nodes if node.alive and node.totals.get(_GPU)]
+        nodes = [node for node in self._snapshot().nodes if node.alive and node.totals.get(_GPU)]
         key = tuple(sorted(node.node_id for node in nodes))
         if self._known[0] != key:
             self._known = (key, self._asked_kinds(nodes))

@@ -11,7 +11,7 @@ from nbaccel.scheduling.resources import listed
 from nbaccel.views.snapshot import ActorRow, DeviceMetrics, DeviceRow, Holder, NodeRow, TaskRow
 
 if TYPE_CHECKING:
-    from nbaccel.ray_engine.reports.picture import Known
+    from nbaccel.ray_engine.reports.snapshot_building import SnapshotFacts
 
 _TYPE_LABEL = "ray.io/accelerator-type"
 _OTHERS = "held by another job of this cluster"
@@ -20,7 +20,7 @@ MOST_GROUPS = 3
 _METRICS = set(DeviceMetrics.__struct_fields__)
 
 
-def rows(nodes: list[NodeRow], tasks: list[TaskRow], actors: list[ActorRow], known: Known) -> list[DeviceRow]:
+def rows(nodes: list[NodeRow], tasks: list[TaskRow], actors: list[ActorRow], known: SnapshotFacts) -> list[DeviceRow]:
     """One row for each whole device that a living node offers."""
     holders = _holders(tasks, actors, known)
     made: list[DeviceRow] = []
@@ -133,7 +133,9 @@ def _take_off_others(devices: list[DeviceRow], available: float, reason: str) ->
             excess -= taken
 
 
-def _holders(tasks: list[TaskRow], actors: list[ActorRow], known: Known) -> dict[tuple[str, str, str], list[Holder]]:
+def _holders(
+    tasks: list[TaskRow], actors: list[ActorRow], known: SnapshotFacts
+) -> dict[tuple[str, str, str], list[Holder]]:
     found: dict[tuple[str, str, str], list[Holder]] = {}
     for task in tasks:
         if task.state == "RUNNING" and task.kind == "task":

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from nbaccel.ray_engine.reports.pictures import Pictures
 from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
+from nbaccel.ray_engine.reports.snapshots import Snapshots
 from nbaccel.views.history.book import HistoryBook
 from nbaccel.views.history.readings import DeviceLoad
 from nbaccel.views.history.run import PastRun, lane_of
@@ -22,9 +22,9 @@ A = TypeVar("A")
 class RayHistory:
     """The book of one process. Tasks report once somebody has asked: what had ended before is not in it."""
 
-    def __init__(self, reports: Reports, pictures: Pictures) -> None:
+    def __init__(self, reports: Reports, snapshots: Snapshots) -> None:
         self._reports = reports
-        self._pictures = pictures
+        self._snapshots = snapshots
         self._began_at = time.time()
         self._book = HistoryBook(self._began_at)
         self._written: dict[tuple[str, int], None] = {}  # runs that are in the book
@@ -36,11 +36,11 @@ class RayHistory:
     def _answered(self, asked: Question[Any]) -> Any:
         now = time.time()
         if isinstance(asked, ReadReadings):
-            snapshot = self._pictures.picture(metrics=True)
+            snapshot = self._snapshots.take(metrics=True)
             self._book.measured(now, [_reading(row) for row in snapshot.devices if row.metrics is not None])
             return self._book.readings(now, asked.since)
         self._reports.learn(0)
-        snapshot = self._pictures.picture(metrics=False, rows=MOST_NOTES)
+        snapshot = self._snapshots.take(metrics=False, rows=MOST_NOTES)
         self._write_down(snapshot)
         running = list(_running(snapshot))
         if isinstance(asked, ReadAccounting):

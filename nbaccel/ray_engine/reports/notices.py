@@ -91,7 +91,7 @@ class Reporting(Protocol):
 class ClusterCapacity(Protocol):
     """What the cluster has."""
 
-    def picture(self, *, metrics: bool) -> Snapshot: ...
+    def take(self, *, metrics: bool) -> Snapshot: ...
     def nodes_only(self) -> Snapshot: ...
     def autoscaler(self) -> AutoscalerFacts: ...
 
@@ -110,7 +110,7 @@ class Notices:
         self,
         submissions: Submissions,
         reports: Reporting,
-        pictures: ClusterCapacity,
+        snapshots: ClusterCapacity,
         outstanding: RayWorkQuestions,
         *,
         refuses: bool,
@@ -118,7 +118,7 @@ class Notices:
     ) -> None:
         self._submissions = submissions
         self._reports = reports
-        self._pictures = pictures
+        self._snapshots = snapshots
         self._outstanding = outstanding
         self._refuses = refuses  # what can never be met is an error, and needs no line
         self._clock = clock
@@ -200,7 +200,7 @@ class Notices:
         now = self._clock()
         due = [group for group in groups if group.quiet_until <= now]
         if due:
-            nodes = self._pictures.nodes_only()
+            nodes = self._snapshots.nodes_only()
             for group in due:
                 self._judge_one(group, planning.verdict(nodes, dict(group.demand)), now)
         for group in groups:
@@ -212,7 +212,7 @@ class Notices:
     def _judge_one(self, group: WaitingWork, found: Feasibility, now: float) -> None:
         word = ""
         if not found.ever:
-            word, group.more = planning.addable(self._pictures.autoscaler(), dict(group.demand))
+            word, group.more = planning.addable(self._snapshots.autoscaler(), dict(group.demand))
         group.ever, group.never = found.ever or bool(word), found.reason
         group.quiet_until = 0.0 if group.ever else now + JUDGE_AGAIN_S
         if group.ever:
@@ -252,7 +252,7 @@ class Notices:
         for group in late:
             for task_id in [id for id in group.out if self._reports.has_begun(id)]:
                 del group.out[task_id]
-        snapshot = self._pictures.picture(metrics=False)
+        snapshot = self._snapshots.take(metrics=False)
         for group in late:
             waiting = group.first_of_cells(in_line[group.demand])
             size = min(len(group.out), in_line[group.demand])

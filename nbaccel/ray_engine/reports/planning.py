@@ -52,7 +52,7 @@ def _enter(cluster: PlacementBook, node: NodeRow, name: str, devices: list[Devic
 
 
 def verdict(snapshot: Snapshot, demand: dict[str, float], labels: dict[str, str] | None = None) -> Feasibility:
-    """Whether this could run now, or ever, on the nodes of the picture."""
+    """Whether this could run now, or ever, on the nodes of the snapshot."""
     return judge(books(snapshot), _choice(demand, labels))
 
 

@@ -1,4 +1,4 @@
-"""What is asked of a Ray cluster beside pictures: why something waits, what a demand would meet, logs, rows."""
+"""What is asked of a Ray cluster beside snapshots: why something waits, what a demand would meet, logs, rows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from nbaccel.handles.remote import ActorHandle
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports import group_plans, planning, tracing
 from nbaccel.ray_engine.reports.device_memory import DeviceMemory
-from nbaccel.ray_engine.reports.pictures import Pictures
 from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
 from nbaccel.ray_engine.reports.small_actors import SmallActors
+from nbaccel.ray_engine.reports.snapshots import Snapshots
 from nbaccel.ray_engine.submission.submissions import Submissions
 from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views.explanations import Explanation, Probe, Verdict
@@ -41,7 +41,7 @@ class RayAnswers:
         session: RaySession,
         actors: SmallActors,
         reports: Reports,
-        pictures: Pictures,
+        snapshots: Snapshots,
         devices: DeviceMemory,
         submissions: Submissions,
         tasks: Ending,
@@ -50,18 +50,18 @@ class RayAnswers:
         self._session = session
         self._actors = actors
         self._reports = reports
-        self._pictures = pictures
+        self._snapshots = snapshots
         self._devices = devices
         self._submissions = submissions
         self._cancel = tasks.cancel
         self._kill = made_actors.kill
 
     def explain(self, what: str | None) -> list[Explanation]:
-        snapshot = self._pictures.snapshot()
+        snapshot = self._snapshots.snapshot()
         wanted = what[:48] if what and len(what) == 56 else what
         return [
-            *planning.explanations(snapshot, wanted, self._pictures.autoscaler),
-            *group_plans.explanations(snapshot, what, self._pictures.autoscaler),
+            *planning.explanations(snapshot, wanted, self._snapshots.autoscaler),
+            *group_plans.explanations(snapshot, what, self._snapshots.autoscaler),
         ]
 
     def probe(self, options: TaskOptions) -> Probe:
@@ -72,7 +72,7 @@ class RayAnswers:
         if asked is None:
             reason = self._devices.why_no_device_is_large_enough(options)
             return Probe(Verdict.NEVER, f"It can never be met here: {reason}.", reason=reason)
-        return planning.probe(self._pictures.picture(metrics=False), asked, self._pictures.autoscaler)
+        return planning.probe(self._snapshots.take(metrics=False), asked, self._snapshots.autoscaler)
 
     def recycle(self) -> int:
         raise exceptions.EngineError(
@@ -130,9 +130,9 @@ class RayAnswers:
                 "Which runtime environments were made is known to the agent of each of Ray's nodes; only Ray's "
                 "dashboard gathers it: init(engine='ray', include_dashboard=True), then `ray list runtime-envs`."
             )
-        self._pictures.snapshot()  # takes in what there is to know
-        picture = self._pictures.picture(metrics=False, rows=MOST_NOTES)
-        return planning.state_rows(picture, self._pictures.tables(), what)[:limit]
+        self._snapshots.snapshot()  # takes in what there is to know
+        snapshot = self._snapshots.take(metrics=False, rows=MOST_NOTES)
+        return planning.state_rows(snapshot, self._snapshots.tables(), what)[:limit]
 
     def _objects(self) -> list[dict[str, object]]:
         self._session.head.check()

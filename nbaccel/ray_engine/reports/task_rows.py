@@ -17,7 +17,7 @@ from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views.snapshot import Snapshot, TaskRow
 
 if TYPE_CHECKING:
-    from nbaccel.ray_engine.reports.picture import Known
+    from nbaccel.ray_engine.reports.snapshot_building import SnapshotFacts
 
 MOST_RUNNING, MOST_WAITING, MOST_ENDED = 50, 20, 20
 MOST_FAILED = 50  # the newest failures, however much has ended since
@@ -35,7 +35,7 @@ _ENDED = ("FINISHED", "FAILED", "CANCELLED")
 _PENDING_ACTOR = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "RESTARTING")
 
 
-def rows(known: Known, nodes_alive: set[str]) -> list[TaskRow]:
+def rows(known: SnapshotFacts, nodes_alive: set[str]) -> list[TaskRow]:
     """All that are known of, those that changed last at the end."""
     waiting = [each for each in known.submissions.all() if "started_at" not in known.notes.get(each.task_id.hex(), {})]
     ready = _ready(waiting)
@@ -49,7 +49,7 @@ def rows(known: Known, nodes_alive: set[str]) -> list[TaskRow]:
     return made
 
 
-def _worth_a_row(known: Known) -> list[Note]:
+def _worth_a_row(known: SnapshotFacts) -> list[Note]:
     """Of tasks that have begun: all that run, and as many of the last that have ended as a view may show."""
     begun = [note for note in known.notes.values() if "started_at" in note]
     ended = sorted((note for note in begun if "ended_at" in note), key=lambda note: note["ended_at"])
@@ -58,7 +58,7 @@ def _worth_a_row(known: Known) -> list[Note]:
     return [note for note in begun if "ended_at" not in note] + failed[-MOST_FAILED:] + ended[-most:]
 
 
-def _mine(note: Note, known: Known) -> bool:
+def _mine(note: Note, known: SnapshotFacts) -> bool:
     return known.submissions.get(bytes.fromhex(note["task_id"])) is not None
 
 
@@ -83,7 +83,7 @@ def error_type(inner: RaysRef) -> str:
     return str(ErrorType.Name(int(number))) if number.isdigit() else ""
 
 
-def _of_note(note: Note, known: Known, nodes_alive: set[str]) -> TaskRow:
+def _of_note(note: Note, known: SnapshotFacts, nodes_alive: set[str]) -> TaskRow:
     asked = known.submissions.get(bytes.fromhex(note["task_id"]))
     row = TaskRow(
         task_id=note["task_id"],
@@ -117,7 +117,7 @@ def _pair(progress: tuple[float, float] | None) -> tuple[float, float] | None:
     return (progress[0], progress[1]) if progress else None
 
 
-def _set_end(row: TaskRow, note: Note, known: Known, nodes_alive: set[str]) -> None:
+def _set_end(row: TaskRow, note: Note, known: SnapshotFacts, nodes_alive: set[str]) -> None:
     """The state of a task that said it began; one whose process is gone cannot say that it ended."""
     if "error" in note and "ended_at" in note:
         row.state, row.why = note["end"], note["error"]
@@ -131,7 +131,7 @@ def _set_end(row: TaskRow, note: Note, known: Known, nodes_alive: set[str]) -> N
         row.state, row.why, row.error_type = "FAILED", why, "WORKER_DIED"
 
 
-def _set_silent_ends(rows: list[TaskRow], known: Known) -> None:
+def _set_silent_ends(rows: list[TaskRow], known: SnapshotFacts) -> None:
     """Of tasks whose process ended before it could say how they did, their refs tell; so does an actor's good end."""
     silent = [row for row in rows if row.state == "FAILED" and row.finished_at is None]
     if not silent:
@@ -147,14 +147,14 @@ def _set_silent_ends(rows: list[TaskRow], known: Known) -> None:
             row.state, row.why, row.error_type = "CANCELLED", UNREPORTED[state], state
 
 
-def _devices(note: Note, known: Known) -> dict[str, list[str]]:
+def _devices(note: Note, known: SnapshotFacts) -> dict[str, list[str]]:
     if note.get("devices") or note["kind"] != "actor call":
         return note.get("devices") or {}
     creation = known.notes.get("ff" * 8 + (note.get("actor_id") or ""), {})
     return creation.get("devices") or {}
 
 
-def _cell(note: Note, known: Known) -> str:
+def _cell(note: Note, known: SnapshotFacts) -> str:
     """The cell of the task, or of the one that submitted it, and so on up to the notebook."""
     seen: set[str] = set()
     task_id: str | None = note["task_id"]
@@ -167,7 +167,9 @@ def _cell(note: Note, known: Known) -> str:
     return ""
 
 
-def _of_submission(each: Submission, ready: dict[bytes, str], actors: dict[str, str], known: Known) -> TaskRow | None:
+def _of_submission(
+    each: Submission, ready: dict[bytes, str], actors: dict[str, str], known: SnapshotFacts
+) -> TaskRow | None:
     """A task that has not said that it began; None when nothing of it can be known any more."""
     state = _state(each, ready, actors)
     if state is None:
@@ -209,7 +211,7 @@ def _state(each: Submission, ready: dict[bytes, str], actors: dict[str, str]) ->
     return "PENDING_NODE_ASSIGNMENT" if each.about.kind is TaskKind.TASK else "SUBMITTED_TO_WORKER"
 
 
-def _nested(note: Note, known: Known) -> TaskRow:
+def _nested(note: Note, known: SnapshotFacts) -> TaskRow:
     """A task that another has submitted and that has not begun."""
     return TaskRow(
         task_id=note["task_id"],

@@ -1,4 +1,4 @@
-"""Pictures for whoever watches a Ray cluster, and lines and notices for a driver that nobody asks."""
+"""Snapshots for whoever watches a Ray cluster, and lines and notices for a driver that nobody asks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from nbaccel.ray_engine.reports.lines_without_cell import LinesWithoutCell
 from nbaccel.ray_engine.reports.notices import Notices
 from nbaccel.ray_engine.reports.output import ClientOutput, Output
 from nbaccel.ray_engine.reports.outstanding_work import OutstandingWork
-from nbaccel.ray_engine.reports.pictures import SMALLEST_GAP_S, Pictures
 from nbaccel.ray_engine.reports.reports import ASK_TIMEOUT_S, LONGEST_WAIT_S, Reports
+from nbaccel.ray_engine.reports.snapshots import SMALLEST_GAP_S, Snapshots
 from nbaccel.ray_engine.submission.submissions import Submissions
 from nbaccel.views.snapshot import Snapshot
 
@@ -26,14 +26,14 @@ METRICS_EVERY_S = 1.0
 class Telling:
     """Of a driver: shows what workers print, and says what waits."""
 
-    def __init__(self, session: RaySession, reports: Reports, pictures: Pictures, submissions: Submissions) -> None:
+    def __init__(self, session: RaySession, reports: Reports, snapshots: Snapshots, submissions: Submissions) -> None:
         self._reports = reports
         self._ours = session.ours
         self._held = LinesWithoutCell(reports.parent_of, self._ask_for_reports, _last_cell)
         self._output: Output | ClientOutput = (ClientOutput if session.through_client else Output)(self._held.show)
         self._output.begin()
         outstanding = OutstandingWork(reaches_head=not session.through_client)
-        self._notices = Notices(submissions, reports, pictures, outstanding, refuses=session.refuses_infeasible)
+        self._notices = Notices(submissions, reports, snapshots, outstanding, refuses=session.refuses_infeasible)
         self._notices.begin()
 
     def stop_noticing(self) -> None:
@@ -58,15 +58,15 @@ def _last_cell() -> bytes:
     return engines.cell_source()[1] if engines.cell_source is not None else b""
 
 
-class PictureWatching:
-    """Calls back with pictures, for one who watches at a time."""
+class SnapshotWatching:
+    """Calls back with snapshots, for one who watches at a time."""
 
-    def __init__(self, reports: Reports, pictures: Pictures, *, in_worker: bool) -> None:
+    def __init__(self, reports: Reports, snapshots: Snapshots, *, in_worker: bool) -> None:
         self._reports = reports
-        self._pictures = pictures
+        self._snapshots = snapshots
         self._in_worker = in_worker
         self._watcher: Watcher | None = None
-        self._left = False  # the cluster: there will be no further picture
+        self._left = False  # the cluster: there will be no further snapshot
 
     def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
         if self._in_worker:
@@ -77,7 +77,7 @@ class PictureWatching:
         if callback is not None and self._left:
             callback(None)
         elif callback is not None:
-            self._watcher = Watcher(self._reports, self._pictures, callback, metrics=metrics, rows=rows)
+            self._watcher = Watcher(self._reports, self._snapshots, callback, metrics=metrics, rows=rows)
 
     def submitted(self) -> None:
         """Views are told of new tasks before these run."""
@@ -93,12 +93,12 @@ class PictureWatching:
 
 
 class Watcher:
-    """A thread that calls back with a picture when something has changed, at most four times a second."""
+    """A thread that calls back with a snapshot when something has changed, at most four times a second."""
 
     def __init__(
         self,
         reports: Reports,
-        pictures: Pictures,
+        snapshots: Snapshots,
         callback: Callable[[Snapshot | None], None],
         *,
         metrics: bool,
@@ -106,7 +106,7 @@ class Watcher:
     ) -> None:
         self.changed = threading.Event()
         self._reports = reports
-        self._pictures = pictures
+        self._snapshots = snapshots
         self._callback = callback
         self._metrics = metrics
         self._rows = rows
@@ -134,7 +134,7 @@ class Watcher:
         self._reports.learn(0)
         waiting = None
         while not self._ending:
-            self._callback(self._pictures.picture(metrics=self._metrics, rows=self._rows))
+            self._callback(self._snapshots.take(metrics=self._metrics, rows=self._rows))
             time.sleep(SMALLEST_GAP_S)
             if waiting is None:
                 waiting = self._reports.next_news()

@@ -40,7 +40,7 @@ class Choices(NamedTuple, Generic[Options]):
 class FeasibilitySource(Protocol):
     """The facts that choosing needs from the cluster."""
 
-    def picture(self, *, metrics: bool) -> Snapshot: ...
+    def take(self, *, metrics: bool) -> Snapshot: ...
     def autoscaler(self) -> AutoscalerFacts: ...
 
 
@@ -75,7 +75,7 @@ class Choosing:
         alternatives = options.fallbacks()
         if not alternatives:
             return self._only(options, demand_of)
-        snapshot = self._nodes.picture(metrics=False)
+        snapshot = self._nodes.take(metrics=False)
         found = []
         for asked, label in zip((options, *alternatives), ["", *_labels(options)], strict=True):
             option = self._devices.in_fractions(asked)
@@ -116,7 +116,7 @@ class Choosing:
         key = (*sorted(demand.items()), *sorted(options.label_selector.items()))
         until, sentence = self._verdicts.get(key, (0.0, ""))
         if time.monotonic() > until:
-            found = planning.verdict(self._nodes.picture(metrics=False), demand, options.label_selector)
+            found = planning.verdict(self._nodes.take(metrics=False), demand, options.label_selector)
             sentence = (
                 "" if found.ever or planning.addable(self._nodes.autoscaler(), demand)[0] else refusal(demand, found)
             )

@@ -115,7 +115,7 @@ def test_what_nobody_foresaw_is_answered_and_ends_its_observer(observer: observi
 
 
 def ask_without_reading(observer: observing.Observer, count: int) -> threading.Thread:
-    """Ask for so many pictures; the thread ends when the head has taken all questions."""
+    """Ask for so many snapshots; the thread ends when the head has taken all questions."""
     line = json.dumps({"ask": "snapshot", "filler": "x" * 500}).encode() + b"\n"
     thread = threading.Thread(target=lambda: observer._sock.sendall(line * count), daemon=True)
     observer._sock.settimeout(60)
@@ -136,25 +136,25 @@ def test_who_asks_and_reads_late_gets_every_answer_and_others_theirs_at_once(
     assert numbers == sorted(set(numbers))
 
 
-def test_a_watcher_that_does_not_read_keeps_no_picture_from_the_others(
+def test_a_watcher_that_does_not_read_keeps_no_snapshot_from_the_others(
     observer: observing.Observer, watched: list[Snapshot]
 ) -> None:
     observer._sock.sendall(b'{"ask": "watch"}\n')
     asking = ask_without_reading(observer, 500)
     ref = misbehaving.Fragile.options(num_gpus=1).remote()
     pid = nbaccel.get(ref.pid.remote())
-    wait_until(lambda: [row.pid for row in watched[-1].actors if row.state == "ALIVE"] == [pid], "a picture of it")
+    wait_until(lambda: [row.pid for row in watched[-1].actors if row.state == "ALIVE"] == [pid], "a snapshot of it")
     assert {observer.read()["kind"] for _ in range(500)} == {"snapshot"}
     asking.join(60)
 
 
 @pytest.fixture
 def watched(cluster: Place) -> Iterator[list[Snapshot]]:
-    """The pictures that our own news connection gets."""
-    pictures: list[Snapshot] = []
-    engines.current().watch(lambda snapshot: pictures.append(snapshot) if snapshot is not None else None)
-    wait_until(lambda: pictures, "the first picture")
-    yield pictures
+    """The snapshots that our own news connection gets."""
+    snapshots: list[Snapshot] = []
+    engines.current().watch(lambda snapshot: snapshots.append(snapshot) if snapshot is not None else None)
+    wait_until(lambda: snapshots, "the first snapshot")
+    yield snapshots
     engines.current().watch(None)
 
 
@@ -170,7 +170,7 @@ def test_who_says_all_at_once_and_closes_its_side_gets_every_answer(cluster: Pla
 
 
 class Mouth:
-    """A head for one observer: a picture is a large answer, and comes when we say so."""
+    """A head for one observer: a snapshot is a large answer, and comes when we say so."""
 
     def __init__(self, *, at_once: bool) -> None:
         self.looks: list[Any] = []
@@ -185,7 +185,7 @@ class Mouth:
         self.peer = Peer(theirs, "new", 1)
         self.observers = Observers(
             self, self, self._note, "s",  # type: ignore[arg-type]
-            answer=self._answer, freshen=self.freshen, watch=self._answer, send_picture=self.send_picture,
+            answer=self._answer, freshen=self.freshen, watch=self._answer, send_snapshot=self.send_snapshot,
         )  # fmt: skip
         self.observers.adopt(self.peer, LineReader())
 
@@ -205,12 +205,12 @@ class Mouth:
         raise AssertionError(text)
 
     def _answer(self, peer: Peer, asked: Any) -> Any:
-        raise AssertionError("only pictures are asked for")
+        raise AssertionError("only snapshots are asked for")
 
     def freshen(self, then: Any) -> None:
         then() if self.at_once else self.looks.append(then)
 
-    def send_picture(self, peer: Peer) -> None:
+    def send_snapshot(self, peer: Peer) -> None:
         self.sent += 1
         large = Snapshot(Runtime("local", "0", "3"), seq=self.sent, found=["x" * 100_000])
         self.observers.say(peer, SnapshotLine(large))

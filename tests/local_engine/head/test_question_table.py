@@ -28,7 +28,7 @@ def test_the_head_answers_every_question_that_there_is() -> None:
     assert len(set(names)) == len(names)
     world = HeadWorld()
     try:
-        flowing = {WatchSnapshots.tag()}  # pictures that come and come: observers.py sends them
+        flowing = {WatchSnapshots.tag()}  # snapshots that come and come: observers.py sends them
         assert set(world.parts.questions.table) == set(names) - flowing
     finally:
         world.end()

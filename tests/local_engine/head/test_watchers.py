@@ -1,4 +1,4 @@
-"""When pictures are sent: at once, a few each second, none when nothing changes, and the newest to a slow reader."""
+"""When snapshots are sent: at once, a few each second, none when nothing changes, and the newest to a slow reader."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.watchers import MANY_ROWS, PICTURES_PER_S, Watchers
+from nbaccel.local_engine.head.watchers import MANY_ROWS, SNAPSHOTS_PER_S, Watchers
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.views.snapshot import Runtime, Snapshot
 from tests.local_engine.head.seams import Clock, Outbox, outbox
@@ -27,10 +27,10 @@ class House:
         scheduler: Any = None  # only warnings ask it
         self.watchers = Watchers(
             self.clock, scheduler, {}, sent.send,
-            picture=self.picture, measure=lambda on: None, say=lambda peer, line: None,
+            snapshot=self.snapshot, measure=lambda on: None, say=lambda peer, line: None,
         )  # fmt: skip
 
-    def picture(self, seq: int, rows: int) -> Snapshot:
+    def snapshot(self, seq: int, rows: int) -> Snapshot:
         return Snapshot(Runtime("local", "0.1.0", "3.11.7"), seq=seq, counts={"RUNNING": self.running})
 
     def watch(self, client_id: int, rows: int = 0) -> Peer:
@@ -43,7 +43,7 @@ class House:
         self.watchers.changed()
 
     def seen(self, client_id: int) -> list[Snapshot]:
-        """The pictures that this watcher got since the last look."""
+        """The snapshots that this watcher got since the last look."""
         return [msgspec.msgpack.decode(each.body, type=Snapshot) for each in self.sent.taken(client_id)]
 
 
@@ -53,11 +53,11 @@ def house() -> Iterator[House]:
         yield House(sent)
 
 
-def running(pictures: list[Snapshot]) -> list[int]:
-    return [picture.counts["RUNNING"] for picture in pictures]
+def running(snapshots: list[Snapshot]) -> list[int]:
+    return [snapshot.counts["RUNNING"] for snapshot in snapshots]
 
 
-def test_the_first_picture_comes_at_once_and_so_does_the_next_change(house: House) -> None:
+def test_the_first_snapshot_comes_at_once_and_so_does_the_next_change(house: House) -> None:
     house.watch(1)
     assert running(house.seen(1)) == [0]
     house.changes()
@@ -65,20 +65,20 @@ def test_the_first_picture_comes_at_once_and_so_does_the_next_change(house: Hous
     assert running(house.seen(1)) == [1]
 
 
-def test_what_changes_without_end_is_a_few_pictures_a_second_each_with_the_newest(house: House) -> None:
+def test_what_changes_without_end_is_a_few_snapshots_a_second_each_with_the_newest(house: House) -> None:
     house.watch(1)
     for _ in range(1990):  # not quite two seconds
         house.changes()
         house.clock.jump(0.001)
-    pictures = house.seen(1)
-    assert len(pictures) == 1 + 2 * PICTURES_PER_S
-    assert running(pictures) == sorted(set(running(pictures)))
-    assert [picture.seq for picture in pictures] == list(range(1, len(pictures) + 1))
+    snapshots = house.seen(1)
+    assert len(snapshots) == 1 + 2 * SNAPSHOTS_PER_S
+    assert running(snapshots) == sorted(set(running(snapshots)))
+    assert [snapshot.seq for snapshot in snapshots] == list(range(1, len(snapshots) + 1))
     house.clock.jump(1.0)
     assert running(house.seen(1)) == [1990]
 
 
-def test_a_picture_of_many_rows_comes_once_a_second(house: House) -> None:
+def test_a_snapshot_of_many_rows_comes_once_a_second(house: House) -> None:
     house.watch(1, rows=MANY_ROWS + 1)
     for _ in range(1990):  # not quite two seconds
         house.changes()
@@ -86,7 +86,7 @@ def test_a_picture_of_many_rows_comes_once_a_second(house: House) -> None:
     assert len(house.seen(1)) == 1 + 2
 
 
-def test_a_change_that_changes_nothing_in_the_picture_sends_nothing(house: House) -> None:
+def test_a_change_that_changes_nothing_in_the_snapshot_sends_nothing(house: House) -> None:
     house.watch(1)
     house.changes()
     house.clock.jump()
@@ -97,7 +97,7 @@ def test_a_change_that_changes_nothing_in_the_picture_sends_nothing(house: House
     assert house.seen(1) == []
 
 
-def test_who_has_not_read_the_last_picture_gets_the_newest_when_it_has(house: House) -> None:
+def test_who_has_not_read_the_last_snapshot_gets_the_newest_when_it_has(house: House) -> None:
     slow = house.watch(1)
     house.seen(1)
     slow.pending += b"what it has not read"
@@ -111,7 +111,7 @@ def test_who_has_not_read_the_last_picture_gets_the_newest_when_it_has(house: Ho
     assert running(house.seen(1)) == [3]
 
 
-def test_questions_to_a_quiet_head_send_no_picture() -> None:
+def test_questions_to_a_quiet_head_send_no_snapshot() -> None:
     world = HeadWorld()
     try:
         driver = next(peer for peer in world.parts.peers.values() if peer.role == "driver")

@@ -1,4 +1,4 @@
-"""Pictures go to who watches: whole, at once, with the rows and the ids that a view needs."""
+"""Snapshots go to who watches: whole, at once, with the rows and the ids that a view needs."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class Watcher:
     """Collects what comes."""
 
     def __init__(self) -> None:
-        self.pictures: list[Snapshot] = []
+        self.snapshots: list[Snapshot] = []
 
     def __call__(self, snapshot: Snapshot | None) -> None:
         if snapshot is not None:
-            self.pictures.append(snapshot)
+            self.snapshots.append(snapshot)
 
     @property
     def newest(self) -> Snapshot:
-        wait_until(lambda: bool(self.pictures), "the first picture")
-        return self.pictures[-1]
+        wait_until(lambda: bool(self.snapshots), "the first snapshot")
+        return self.snapshots[-1]
 
     def until(self, condition: Any, what: str) -> Snapshot:
-        wait_until(lambda: bool(self.pictures) and condition(self.pictures[-1]), what)
+        wait_until(lambda: bool(self.snapshots) and condition(self.snapshots[-1]), what)
         return self.newest
 
 
@@ -52,27 +52,27 @@ def hold(path: str) -> list[str]:
     return list(ray.get_runtime_context().get_accelerator_ids()["GPU"])
 
 
-def test_the_first_picture_comes_at_once_and_changes_follow(cluster: Place, watcher: Watcher, tmp_path: Path) -> None:
+def test_the_first_snapshot_comes_at_once_and_changes_follow(cluster: Place, watcher: Watcher, tmp_path: Path) -> None:
     engines.current().watch(watcher)
     assert [device.holders for device in watcher.newest.devices] == [[], []]
     ref = hold.remote(str(tmp_path / "end"))
-    held = watcher.until(lambda picture: any(device.holders for device in picture.devices), "a holder")
+    held = watcher.until(lambda snapshot: any(device.holders for device in snapshot.devices), "a holder")
     device = next(device for device in held.devices if device.holders)
     assert device.holders[0].name == "hold"
     (tmp_path / "end").touch()
     assert ray.get(ref) == [device.id]
-    watcher.until(lambda picture: not any(device.holders for device in picture.devices), "the device to be free")
+    watcher.until(lambda snapshot: not any(device.holders for device in snapshot.devices), "the device to be free")
 
 
 def test_a_view_gets_as_many_rows_as_it_asks_for(cluster: Place, watcher: Watcher, tmp_path: Path) -> None:
     refs = [hold.remote(str(tmp_path / "end")) for _ in range(60)]
     engines.current().watch(watcher)
-    few = watcher.until(lambda picture: picture.counts.get("PENDING_NODE_ASSIGNMENT") == 58, "58 that wait")
+    few = watcher.until(lambda snapshot: snapshot.counts.get("PENDING_NODE_ASSIGNMENT") == 58, "58 that wait")
     waiting = [row for row in few.tasks if row.state == "PENDING_NODE_ASSIGNMENT"]
     assert len(waiting) == 20
     assert all(row.why for row in waiting)
     engines.current().watch(watcher, rows=200)
-    watcher.until(lambda picture: len(picture.tasks) >= 60, "all rows")
+    watcher.until(lambda snapshot: len(snapshot.tasks) >= 60, "all rows")
     for ref in refs:
         ray.cancel(ref)
     for ref in refs:
@@ -80,7 +80,7 @@ def test_a_view_gets_as_many_rows_as_it_asks_for(cluster: Place, watcher: Watche
             ray.get(ref)
 
 
-def test_a_task_is_cancelled_and_an_actor_ended_by_the_id_that_a_picture_shows(
+def test_a_task_is_cancelled_and_an_actor_ended_by_the_id_that_a_snapshot_shows(
     cluster: Place, watcher: Watcher, tmp_path: Path
 ) -> None:
     @ray.remote(num_gpus=1)
@@ -93,8 +93,8 @@ def test_a_task_is_cancelled_and_an_actor_ended_by_the_id_that_a_picture_shows(
     keeper = Keeper.remote()
     assert ray.get(keeper.ping.remote()) == 1
     ref = hold.remote(str(tmp_path / "end"))
-    picture = watcher.until(lambda seen: sum(len(device.holders) for device in seen.devices) == 2, "both holders")
-    holders = [holder for device in picture.devices for holder in device.holders]
+    snapshot = watcher.until(lambda seen: sum(len(device.holders) for device in seen.devices) == 2, "both holders")
+    holders = [holder for device in snapshot.devices for holder in device.holders]
     task_id = next(holder.task_id for holder in holders if holder.task_id)
     actor_id = next(holder.actor_id for holder in holders if holder.actor_id)
     assert task_id is not None and actor_id is not None

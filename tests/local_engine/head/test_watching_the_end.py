@@ -13,11 +13,11 @@ from tests.rig import wait_until
 
 
 def _watch() -> list[Snapshot | None]:
-    """What comes, from the first picture on."""
+    """What comes, from the first snapshot on."""
     ray.init(num_cpus=1)
     seen: list[Snapshot | None] = []
     engines.current().watch(seen.append)
-    wait_until(lambda: bool(seen), "the first picture")
+    wait_until(lambda: bool(seen), "the first snapshot")
     return seen
 
 
@@ -55,4 +55,4 @@ def test_the_end_is_told_while_the_cluster_can_still_be_asked(own_head: Place) -
         ray.shutdown()
     finally:
         engines._before_end.pop()
-    assert [picture.nodes[0].totals["CPU"] for picture in last] == [3]
+    assert [snapshot.nodes[0].totals["CPU"] for snapshot in last] == [3]

@@ -1,7 +1,7 @@
 """The state of real devices: measured once a second while somebody watches, and checked for losses after a failure.
 
 ```
-  somebody watches ── Sample ──► prober ── Measured, once a second ──► metrics ──► pictures
+  somebody watches ── Sample ──► prober ── Measured, once a second ──► metrics ──► snapshots
   a task failed    ── Look ────► prober ── Looked ──► lost? ──► alert; what can only run there fails in words
 ```
 The prober may hang in a driver or die with it. The metrics are then unknown, with the reason.

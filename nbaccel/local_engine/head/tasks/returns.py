@@ -61,7 +61,7 @@ class Returns:
         self._filled = filled  # checks a process's statement about the arena
         self._creation_failed = creation_failed  # called with the entry and the error of a constructor
         self._after_failure = after_failure  # checks whether the devices of a failed task are still there
-        self._changed = changed  # something is different from the last picture
+        self._changed = changed  # something is different from the last snapshot
 
     def handlers(self) -> dict[type, Handler]:
         """The messages that workers may send, with their handlers."""

@@ -21,7 +21,7 @@ const BY_STATE = { column: "", down: false };
 const NO_FILTER = { state: "", cell: "", text: "" };
 
 /** @param {Snapshot} given @param {Asked} asked @param {number} now seconds by the kernel's clock */
-export function pictureOf(given, asked, now) {
+export function sceneOf(given, asked, now) {
   const ended = given.lost ? "the kernel has gone" : !given.ended ? "" : given.runtime.shared ? "left" : "shut down";
   const snapshot = ended ? afterEnd(given) : given;
   const counts = taskCounts(snapshot);
@@ -51,9 +51,9 @@ export function pictureOf(given, asked, now) {
   };
 }
 
-/** @typedef {ReturnType<typeof pictureOf>} Picture */
+/** @typedef {ReturnType<typeof sceneOf>} Scene */
 
-/** The picture's tasks and those that the kernel has found: of the same task the picture's row is newer.
+/** The snapshot's tasks and those that the kernel has found: of the same task the snapshot's row is newer.
  * @param {Snapshot} snapshot @param {Found | null | undefined} found @returns {Snapshot} */
 function withKnown(snapshot, found) {
   if (!found) return snapshot;

@@ -1,4 +1,4 @@
-"""Pictures of a Ray cluster: what its tables say, what tasks have reported, what was submitted here, drawn together."""
+"""Snapshots of a Ray cluster: what its tables say, what tasks have reported, what was submitted here."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import ray
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports.cluster import RaysFacts
 from nbaccel.ray_engine.reports.notes import DeviceSample, RaysTables
-from nbaccel.ray_engine.reports.picture import Known, draw, draw_nodes
 from nbaccel.ray_engine.reports.planning import AutoscalerFacts
 from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
 from nbaccel.ray_engine.reports.small_actors import SmallActors
+from nbaccel.ray_engine.reports.snapshot_building import SnapshotFacts, build, build_of_nodes
 from nbaccel.ray_engine.submission.submissions import Submissions
 from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views import task_filter
@@ -24,8 +24,8 @@ SMALLEST_GAP_S = 0.25
 FIRST_REPORTS_S = 3.0  # processes look every two seconds whether somebody watches
 
 
-class Pictures:
-    """Draws them for one process."""
+class Snapshots:
+    """Takes them for one process."""
 
     def __init__(
         self,
@@ -52,11 +52,11 @@ class Pictures:
             deadline = time.monotonic() + FIRST_REPORTS_S
             while first and time.monotonic() < deadline and self._unheard_actors():
                 self._reports.learn(SMALLEST_GAP_S)
-        return self.picture(metrics=False)
+        return self.take(metrics=False)
 
-    def picture(self, *, metrics: bool, rows: int = 0) -> Snapshot:
+    def take(self, *, metrics: bool, rows: int = 0) -> Snapshot:
         self._number += 1
-        known = Known(
+        known = SnapshotFacts(
             self.tables(),
             dict(self._reports.notes),
             self._reports.ended,
@@ -67,17 +67,17 @@ class Pictures:
         known.more_rows, known.began_at = rows, self._began_at
         if metrics:
             known.samples = self._samples([row["NodeID"] for row in known.tables["nodes"] if row["Alive"]])
-        drawn = draw(known, self._number)
+        drawn = build(known, self._number)
         drawn.published = self._published.rows()
         return drawn
 
     def tasks(self, wanted: TaskFilter) -> FoundTasks:
         self.snapshot()  # takes in what there is to know
-        return task_filter.find(self.picture(metrics=False, rows=MOST_NOTES).tasks, wanted)
+        return task_filter.find(self.take(metrics=False, rows=MOST_NOTES).tasks, wanted)
 
     def nodes_only(self) -> Snapshot:
         """What the nodes have in all: enough to tell what can never be met, and one question to Ray."""
-        return draw_nodes(ray.nodes())
+        return build_of_nodes(ray.nodes())
 
     def _unheard_actors(self) -> bool:
         """Whether an actor of ours lives whose devices are not known yet."""

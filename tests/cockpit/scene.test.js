@@ -3,15 +3,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { pictureOf } from "../../nbaccel/notebook/cockpit/picture.js";
+import { sceneOf } from "../../nbaccel/notebook/cockpit/scene.js";
 import { age, amount, demandWords, plain, shortId, size, stateWord } from "../../nbaccel/notebook/cockpit/words.js";
 import { ASKED, NOW, busy, many } from "./snapshots.js";
 
 const summary = (shown) => [...shown.busy, ...Object.entries(shown.counts).filter(([, number]) => number).map(([word, number]) => `${number} ${word}`)].join(" · ");
-const picture = (changes = {}, asked = {}) => pictureOf({ ...busy(), ...changes }, { ...ASKED, ...asked }, NOW);
+const scene = (changes = {}, asked = {}) => sceneOf({ ...busy(), ...changes }, { ...ASKED, ...asked }, NOW);
 
 test("a device says which, how full, whose task and which cell", () => {
-  const [first, second] = picture().devices;
+  const [first, second] = scene().devices;
   assert.equal(first.label, "GPU 0");
   assert.equal(first.mark, "logical");
   assert.deepEqual([first.sign, first.state], ["●", "held"]);
@@ -24,7 +24,7 @@ test("a device says which, how full, whose task and which cell", () => {
 });
 
 test("an actor that holds a device is killed, a task is cancelled", () => {
-  const [task, actor] = picture().devices[1].holders;
+  const [task, actor] = scene().devices[1].holders;
   assert.deepEqual([task.taskId, task.actorId], ["b1", ""]);
   assert.deepEqual([actor.taskId, actor.actorId], ["", "c1"]);
 });
@@ -33,7 +33,7 @@ test("tasks of one function have one hue in several shades, on the device and in
   const holders = Array.from({ length: 8 }, (_, index) => ({ name: `task ${index}`, function: "x", amount: 0.1, task_id: `same${index}` }));
   const device = { ...busy().devices[0], holders };
   const tasks = holders.map(({ name, task_id }) => ({ ...busy().tasks[0], name, function: "x", task_id }));
-  const shown = picture({ devices: [device], tasks, hues: { x: 3 } }, { tab: "timeline" });
+  const shown = scene({ devices: [device], tasks, hues: { x: 3 } }, { tab: "timeline" });
   const byName = (rows) => Object.fromEntries(rows.map((row) => [row.name, row.colour]));
   const colours = Object.values(byName(shown.devices[0].holders));
   assert.deepEqual([...new Set(colours)].sort((a, b) => a - b), [9, 10, 11]);
@@ -44,34 +44,34 @@ test("tasks of one function have one hue in several shades, on the device and in
 });
 
 test("what is unknown is not shown as nothing", () => {
-  const [first] = picture().devices;
+  const [first] = scene().devices;
   assert.equal(first.utilisation, null);
   assert.equal(first.memory, null);
 });
 
 test("a device that another head holds is busy, and says with whom", () => {
   const device = { ...busy().devices[0], holders: [], free: 0, free_reason: "held by notebook b.ipynb, pid 4711" };
-  const [shown] = picture({ devices: [device] }).devices;
+  const [shown] = scene({ devices: [device] }).devices;
   assert.deepEqual([shown.state, shown.reason], ["busy", "held by notebook b.ipynb, pid 4711"]);
 });
 
 test("devices that are not offered are left out", () => {
-  assert.equal(picture({ devices: [{ ...busy().devices[0], offered: false }] }).devices.length, 0);
+  assert.equal(scene({ devices: [{ ...busy().devices[0], offered: false }] }).devices.length, 0);
 });
 
 test("several nodes are named, one is not", () => {
-  assert.equal(picture().devices[0].node, "");
-  assert.ok(!picture().tabs.some((tab) => tab.id === "nodes"));
+  assert.equal(scene().devices[0].node, "");
+  assert.ok(!scene().tabs.some((tab) => tab.id === "nodes"));
   const nodes = [{ node_id: "n1", name: "one" }, { node_id: "n2", name: "two", alive: false, why: "it was removed" }];
   const devices = busy().devices.map((device, index) => ({ ...device, node_id: `n${index + 1}` }));
-  const shown = picture({ nodes, devices });
+  const shown = scene({ nodes, devices });
   assert.deepEqual(shown.devices.map((device) => device.node), ["one", "two"]);
   assert.ok(shown.tabs.some((tab) => tab.id === "nodes"));
   assert.deepEqual([shown.nodes[1].state, shown.nodes[1].why], ["gone", "it was removed"]);
 });
 
 test("counts are of all tasks, not of those whose rows are here", () => {
-  const shown = picture();
+  const shown = scene();
   assert.equal(summary(shown), "2 of 2 GPUs busy · 2 running · 3 waiting · 1 failed · 40 finished");
   assert.equal(shown.taskTotal, 46);
   assert.equal(shown.tabs.find((tab) => tab.id === "waiting")?.badge, 3);
@@ -80,13 +80,13 @@ test("counts are of all tasks, not of those whose rows are here", () => {
 
 test("cancelled tasks are counted, shown and filtered apart from failed ones", () => {
   const tasks = [{ ...busy().tasks[3], state: "CANCELLED", task_id: "f1", name: "stopped" }, busy().tasks[3]];
-  const shown = picture({ tasks, counts: { FAILED: 1, CANCELLED: 2 } }, { filter: { state: "cancelled", cell: "", text: "" } });
+  const shown = scene({ tasks, counts: { FAILED: 1, CANCELLED: 2 } }, { filter: { state: "cancelled", cell: "", text: "" } });
   assert.equal(summary(shown), "2 of 2 GPUs busy · 1 failed · 2 cancelled");
   assert.deepEqual(shown.tasks.map((task) => [task.name, task.sign, task.cancellable]), [["stopped", "⊘", false]]);
 });
 
 test("of a cluster that has ended nothing runs, waits or is held", () => {
-  const shown = picture({ ended: true });
+  const shown = scene({ ended: true });
   assert.equal(shown.ended, "shut down");
   assert.equal(summary(shown), "1 failed · 40 finished · 5 ended with it");
   assert.deepEqual(shown.resources, ["CPU 4", "GPU 2"]);
@@ -98,42 +98,42 @@ test("of a cluster that has ended nothing runs, waits or is held", () => {
 
 test("of a shared cluster that was left, what others run is not known", () => {
   const runtime = { ...busy().runtime, shared: true };
-  const shown = picture({ runtime, ended: true });
+  const shown = scene({ runtime, ended: true });
   assert.equal(shown.ended, "left");
   assert.equal(summary(shown), "1 failed · 40 finished");
   assert.deepEqual(shown.tasks.map((task) => task.state), ["failed"]);
-  assert.equal(picture({ lost: true }).ended, "the kernel has gone");
+  assert.equal(scene({ lost: true }).ended, "the kernel has gone");
 });
 
 test("a waiting task says what it asks for, since when, and why", () => {
-  const [task] = picture().waiting;
+  const [task] = scene().waiting;
   assert.deepEqual([task.name, task.asks, task.age, task.why], ["infer", "1 GPU", "5 s", "waits for 1 GPU; both are held"]);
 });
 
 test("a whole snapshot, with every field and no table of reasons, is read alike", () => {
   const tasks = [{ ...busy().tasks[2], reason: null, why: "no GPU is free" }];
-  assert.equal(picture({ tasks }).waiting[0].why, "no GPU is free");
+  assert.equal(scene({ tasks }).waiting[0].why, "no GPU is free");
 });
 
 test("tasks are filtered by state, cell and text; those that run come first, then failed ones", () => {
-  const names = (filter) => picture({}, { filter: { ...ASKED.filter, ...filter } }).tasks.map((task) => task.name);
+  const names = (filter) => scene({}, { filter: { ...ASKED.filter, ...filter } }).tasks.map((task) => task.name);
   assert.deepEqual(names({}), ["half", "train", "broken", "infer"]);
   assert.deepEqual(names({ state: "running" }), ["half", "train"]);
   assert.deepEqual(names({ cell: "[7]" }), ["train"]);
   assert.deepEqual(names({ text: "sigkill" }), ["broken"]);
   assert.deepEqual(names({ text: "gpu 1" }), ["half"]);
-  assert.deepEqual(picture().cells, ["[7]", "[9]"]);
+  assert.deepEqual(scene().cells, ["[7]", "[9]"]);
 });
 
 test("only what has not ended can be cancelled, and peak memory is told", () => {
-  const byName = new Map(picture().tasks.map((task) => [task.name, task]));
+  const byName = new Map(scene().tasks.map((task) => [task.name, task]));
   assert.equal(byName.get("train")?.cancellable, true);
   assert.equal(byName.get("broken")?.cancellable, false);
   assert.equal(byName.get("broken")?.peak, "3.0 MiB".replace(".0", ""));
 });
 
 test("memory and internal resources are not among what is free", () => {
-  assert.deepEqual(picture().resources, ["CPU 3 of 4 free", "GPU 0.5 of 2 free"]);
+  assert.deepEqual(scene().resources, ["CPU 3 of 4 free", "GPU 0.5 of 2 free"]);
 });
 
 test("a name cannot hide control characters or turn the text around", () => {
@@ -152,15 +152,15 @@ test("words are those of the terminal", () => {
 });
 
 test("an empty cluster is drawn too", () => {
-  const shown = pictureOf({ runtime: { engine: "debug", version: "1" } }, ASKED, NOW);
+  const shown = sceneOf({ runtime: { engine: "debug", version: "1" } }, ASKED, NOW);
   assert.equal(summary(shown), "");
   assert.deepEqual(shown.devices, []);
 });
 
 test("sixty-four devices and five hundred tasks are understood within a frame", () => {
   const snapshot = many(64, 500);
-  pictureOf(snapshot, ASKED, NOW);
-  const shown = pictureOf(snapshot, ASKED, NOW);
+  sceneOf(snapshot, ASKED, NOW);
+  const shown = sceneOf(snapshot, ASKED, NOW);
   assert.equal(shown.devices.length, 64);
   assert.equal(shown.tasks.length, 500);
 });
@@ -170,7 +170,7 @@ const SHARED = { runtime: { engine: "local", version: "1", shared: true }, jobs:
 test("on a shared head a row of another notebook says whose it is, one's own does not", () => {
   const [own, other] = busy().tasks;
   const [device] = busy().devices;
-  const shown = picture({
+  const shown = scene({
     ...SHARED,
     tasks: [own, { ...other, job: 2, cell: "[7] line 3" }],
     actors: [{ ...busy().actors[0], job: 2, cell: "[1]" }],
@@ -180,42 +180,42 @@ test("on a shared head a row of another notebook says whose it is, one's own doe
   assert.deepEqual(cells, { train: ["[7] line 3", ""], half: ["b.ipynb [7] line 3", "b.ipynb"] });
   assert.equal(shown.devices[0].holders[0].owner, "b.ipynb");
   assert.deepEqual(shown.cells, ["[7]", "b.ipynb [7]"]);
-  const actors = picture({ ...SHARED, actors: [{ ...busy().actors[0], job: 2, cell: "[1]" }] }, { tab: "actors" }).actors;
+  const actors = scene({ ...SHARED, actors: [{ ...busy().actors[0], job: 2, cell: "[1]" }] }, { tab: "actors" }).actors;
   assert.deepEqual([actors[0].owner, actors[0].cell], ["b.ipynb", "b.ipynb [1]"]);
 });
 
 test("a cell of the filter is the reader's own unless it names another notebook", () => {
   const [own, other] = busy().tasks;
   const changes = { ...SHARED, tasks: [own, { ...other, job: 2, cell: "[7]" }] };
-  const names = (cell) => picture(changes, { filter: { state: "", cell, text: "" } }).tasks.map((task) => task.name);
+  const names = (cell) => scene(changes, { filter: { state: "", cell, text: "" } }).tasks.map((task) => task.name);
   assert.deepEqual(names("[7]"), ["train"]);
   assert.deepEqual(names("b.ipynb [7]"), ["half"]);
 });
 
 test("a whole snapshot names the jobs by number, and the reader's own is not named", () => {
   const runtime = { ...SHARED.runtime, job: 2 };
-  assert.equal(picture({ ...SHARED, runtime, tasks: [{ ...busy().tasks[0], job: 2 }] }).tasks[0].owner, "");
+  assert.equal(scene({ ...SHARED, runtime, tasks: [{ ...busy().tasks[0], job: 2 }] }).tasks[0].owner, "");
 });
 
 test("a reason that starts with the task and its cell says only the rest, also with a notebook", () => {
   const why = "infer (cell [4] line 1 of b.ipynb) asks for 1 GPU: 0 of 1 GPU is free";
   const tasks = [{ ...busy().tasks[2], cell: "[4] line 1", reason: null, why }];
-  assert.equal(picture({ tasks }).waiting[0].why, "asks for 1 GPU: 0 of 1 GPU is free");
+  assert.equal(scene({ tasks }).waiting[0].why, "asks for 1 GPU: 0 of 1 GPU is free");
   const plain = [{ ...busy().tasks[2], reason: null, why: "infer asks for 1 GPU" }];
-  assert.equal(picture({ tasks: plain }).waiting[0].why, "asks for 1 GPU");
+  assert.equal(scene({ tasks: plain }).waiting[0].why, "asks for 1 GPU");
   const both = [{ ...tasks[0], why: "infer (cell [4] line 1 of b.ipynb) waits for 0.5 GPU. Both GPUs are busy: train on GPU 0." }];
-  assert.equal(picture({ tasks: both }).waiting[0].why, "Both GPUs are busy: train on GPU 0.");
+  assert.equal(scene({ tasks: both }).waiting[0].why, "Both GPUs are busy: train on GPU 0.");
   const made = [{ ...busy().tasks[2], name: "Model.__init__", reason: null, why: "Model waits for 2 argument(s) that are not ready yet." }];
-  assert.equal(picture({ tasks: made }).waiting[0].why, "waits for 2 argument(s) that are not ready yet.");
+  assert.equal(scene({ tasks: made }).waiting[0].why, "waits for 2 argument(s) that are not ready yet.");
   const other = [{ ...busy().tasks[2], reason: null, why: "inference is asked for" }];
-  assert.equal(picture({ tasks: other }).waiting[0].why, "inference is asked for");
+  assert.equal(scene({ tasks: other }).waiting[0].why, "inference is asked for");
 });
 
 test("what the kernel has found of all tasks is shown instead of the rows that are here", () => {
   const filter = { state: "failed", cell: "", text: "" };
-  assert.deepEqual(picture({}, { filter }).tasks.map((task) => task.id), ["e1"]);
+  assert.deepEqual(scene({}, { filter }).tasks.map((task) => task.id), ["e1"]);
   const old = { task_id: "z9", name: "early", state: "FAILED", reason: 0, submitted_at: NOW - 900 };
-  const shown = picture({}, { filter, found: { key: "", tasks: [old], reasons: ["bad batch"], total: 11 } });
+  const shown = scene({}, { filter, found: { key: "", tasks: [old], reasons: ["bad batch"], total: 11 } });
   assert.deepEqual(shown.tasks.map((task) => [task.id, task.why]), [["z9", "bad batch"]]);
   assert.equal(shown.tasksFound, 11);
 });

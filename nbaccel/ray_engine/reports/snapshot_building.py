@@ -21,8 +21,8 @@ MOST_DEAD = 10
 MOST_LEAKS = 20
 
 
-class Known(msgspec.Struct):
-    """What a picture is drawn from."""
+class SnapshotFacts(msgspec.Struct):
+    """What a snapshot is built from."""
 
     tables: RaysTables
     notes: dict[str, Note]
@@ -39,8 +39,8 @@ class Known(msgspec.Struct):
         return job_number(self.context.job_id)
 
 
-def draw(known: Known, seq: int) -> Snapshot:
-    """The whole picture."""
+def build(known: SnapshotFacts, seq: int) -> Snapshot:
+    """The whole snapshot."""
     nodes = [_node(row, known.tables["available"]) for row in known.tables["nodes"]]
     tasks = task_rows.rows(known, {node.node_id for node in nodes if node.alive})
     actors = _actors(known)
@@ -63,14 +63,14 @@ def draw(known: Known, seq: int) -> Snapshot:
     return snapshot
 
 
-def draw_nodes(rows: list[RaysNode]) -> Snapshot:
+def build_of_nodes(rows: list[RaysNode]) -> Snapshot:
     """The nodes and their devices, as if all were free."""
     available = {row["NodeID"]: row["Resources"] for row in rows}
     nodes = [_node(row, available) for row in rows]
     return Snapshot(Runtime("ray", __version__, sys.version.split()[0]), nodes=nodes, devices=device_rows.unheld(nodes))
 
 
-def _runtime(known: Known) -> Runtime:
+def _runtime(known: SnapshotFacts) -> Runtime:
     context = known.context
     return Runtime(
         engine="ray",
@@ -113,7 +113,7 @@ def _lost(node: NodeRow) -> Alert:
     return Alert("node lost", f"Node {node.name} ({node.node_id[:8]}) is gone: {node.why}.", time.time())
 
 
-def _leaks(known: Known) -> list[Alert]:
+def _leaks(known: SnapshotFacts) -> list[Alert]:
     """Device memory that tasks have left in processes that were then replaced."""
     notes = [note for note in known.notes.values() if "leak" in note][-MOST_LEAKS:]
     alerts = []
@@ -130,7 +130,7 @@ def _is_own(row: ActorFacts) -> bool:
     return row["Name"].startswith(OWN_NAMES) or row["class_name"] in OWN_CLASSES
 
 
-def _actors(known: Known) -> list[ActorRow]:
+def _actors(known: SnapshotFacts) -> list[ActorRow]:
     shown = [row for row in known.tables["actors"] if not _is_own(row)]
     alive = [row for row in shown if row["State"] != "DEAD"]
     dead = [row for row in shown if row["State"] == "DEAD"]
@@ -177,7 +177,7 @@ def _held(asked: Submission, state: str) -> dict[str, float]:
     return asked.about.demand if state in ("PENDING_CREATION", "RESTARTING") else asked.about.held
 
 
-def _workers(known: Known) -> list[WorkerRow]:
+def _workers(known: SnapshotFacts) -> list[WorkerRow]:
     """Those that live: Ray's table knows which, the notes know what they do."""
     last: dict[str, Note] = {}
     for note in known.notes.values():
