@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from nbaccel.train.callbacks import UserCallback
     from nbaccel.train.checkpoint import Checkpoint
     from nbaccel.train.configs import CheckpointConfig, FailureConfig, LoggingConfig, RunConfig
+    from nbaccel.train.datasets import TRAIN_DATASET_KEY, DataConfig
     from nbaccel.train.errors import ControllerError, RayTrainError, TrainingFailedError, WorkerGroupError
     from nbaccel.train.result import Result
     from nbaccel.train.scaling import ScalingConfig
@@ -31,17 +32,20 @@ if TYPE_CHECKING:
         TrainContext,
         get_checkpoint,
         get_context,
+        get_dataset_shard,
         get_preemption_info,
         report,
         stop_requested,
     )
 
 __all__ = [
+    "TRAIN_DATASET_KEY",
     "BackendConfig",
     "Checkpoint",
     "CheckpointConfig",
     "CheckpointUploadMode",
     "ControllerError",
+    "DataConfig",
     "FailureConfig",
     "LoggingConfig",
     "RayTrainError",
@@ -55,6 +59,7 @@ __all__ = [
     "collective",
     "get_checkpoint",
     "get_context",
+    "get_dataset_shard",
     "get_preemption_info",
     "report",
     "stop_requested",
@@ -66,18 +71,21 @@ _HOMES = {
     "CheckpointConfig": "configs",
     "CheckpointUploadMode": "session",
     "ControllerError": "errors",
+    "DataConfig": "datasets",
     "FailureConfig": "configs",
     "LoggingConfig": "configs",
     "RayTrainError": "errors",
     "Result": "result",
     "RunConfig": "configs",
     "ScalingConfig": "scaling",
+    "TRAIN_DATASET_KEY": "datasets",
     "TrainContext": "session",
     "TrainingFailedError": "errors",
     "UserCallback": "callbacks",
     "WorkerGroupError": "errors",
     "get_checkpoint": "session",
     "get_context": "session",
+    "get_dataset_shard": "session",
     "get_preemption_info": "session",
     "report": "session",
     "stop_requested": "session",
@@ -93,9 +101,6 @@ _ELSEWHERE = {
     "PreemptionInfo": "get_preemption_info() is always None: a node that is taken back counts as a failure.",
     "PreemptionError": "a node that is taken back counts as a failure: FailureConfig(max_failures=...).",
     "NCCLHangError": "a run that hangs is told where each rank stands.",
-    "DataConfig": "datasets are not here yet: give your DataLoader to prepare_data_loader().",
-    "TRAIN_DATASET_KEY": "datasets are not here yet: give your DataLoader to prepare_data_loader().",
-    "get_dataset_shard": "datasets are not here yet: give your DataLoader to prepare_data_loader().",
     "get_all_reported_checkpoints": "Result.best_checkpoints has those that are kept.",
     "ReportedCheckpoint": "Result.best_checkpoints has those that are kept, with their metrics.",
     "ReportedCheckpointStatus": "Result.best_checkpoints has those that are kept.",

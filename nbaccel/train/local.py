@@ -6,7 +6,6 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable
 from typing import Any
 
 from nbaccel.host_address import host_address
@@ -24,6 +23,7 @@ from nbaccel.train.ranks import Facts, Seat
 from nbaccel.train.records import Records
 from nbaccel.train.result import Result
 from nbaccel.train.saying import say
+from nbaccel.train.worker import Payload
 
 
 class LocalSession:
@@ -70,13 +70,11 @@ class LocalSession:
         say("train", sentence)
 
 
-def run_here(
-    open_run: OpenRun, function: Callable[..., Any], config: Any, run_config: RunConfig, backend: BackendConfig
-) -> Result:
+def run_here(open_run: OpenRun, payload: Payload, run_config: RunConfig, backend: BackendConfig) -> Result:
     """Run the function in this thread. Its exceptions are raised unchanged, with this process's own frames."""
     records = Records(open_run, run_config)
     facts = RunFacts(
-        f"run-{secrets.token_hex(6)}", open_run.name, open_run.folder, time.time(), epochs=epochs_of(config)
+        f"run-{secrets.token_hex(6)}", open_run.name, open_run.folder, time.time(), epochs=epochs_of(payload.config)
     )
     live = Live(facts, lambda: records.past.kept, run_config.checkpoint_config)
     session_ = LocalSession(open_run, records, live)
@@ -84,10 +82,10 @@ def run_here(
     records.gang_stands(0, [session_.seat])
     facts.gang_stands([session_.seat], records.first_report)
     live.show()
-    session.enter(session_)
+    session.enter(session_, payload.datasets)
     try:
         with backend.train_func_context():
-            value = call(function, config)
+            value = call(payload.function, payload.config)
     except BaseException as error:
         how = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
         records.failure(failures.short(0, {0: error}))

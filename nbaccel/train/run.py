@@ -34,7 +34,7 @@ from nbaccel.train.records import Records
 from nbaccel.train.result import Result, of_run
 from nbaccel.train.saying import say
 from nbaccel.train.scaling import ScalingConfig
-from nbaccel.train.worker import LastWords
+from nbaccel.train.worker import LastWords, Payload
 from nbaccel.views import sinks
 from nbaccel.waits import interruptible
 
@@ -51,8 +51,7 @@ class Run:
     def __init__(
         self,
         open_run: OpenRun,
-        function: Callable[..., Any],
-        config: Any,
+        payload: Payload,
         scaling: ScalingConfig,
         run_config: RunConfig,
         backend: BackendConfig,
@@ -60,14 +59,16 @@ class Run:
         self.name = open_run.name
         self.path = open_run.folder
         self._open = open_run
-        self._payload = (function, config)
+        self._payload = payload
         self._scaling = scaling
         self._config = run_config
         self._backend = backend
         self._records = Records(open_run, run_config)
         self._controller = ct.Controller(run_config.failure_config.max_failures)
         self._inbox = Inbox()
-        facts = RunFacts(f"run-{secrets.token_hex(6)}", self.name, self.path, time.time(), epochs=epochs_of(config))
+        facts = RunFacts(
+            f"run-{secrets.token_hex(6)}", self.name, self.path, time.time(), epochs=epochs_of(payload.config)
+        )
         facts.each = scaling._resources_per_worker_not_none
         self._live = Live(facts, lambda: self._records.past.kept, run_config.checkpoint_config, self._was_asked)
         self._ended = threading.Event()

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from nbaccel.train.checkpoint import Checkpoint
+from nbaccel.train.datasets import DataConfig, Datasets, Shard
 from nbaccel.train.errors import outside
 from nbaccel.train.metrics import Metrics, plain
 from nbaccel.train.ranks import Seat
@@ -57,12 +58,14 @@ class Session(Protocol):
 
 
 _session: Session | None = None
+_datasets = Datasets({}, DataConfig())
 
 
-def enter(session: Session | None) -> None:
-    """Set the session of this process; None when the function has ended."""
-    global _session
+def enter(session: Session | None, datasets: Datasets | None = None) -> None:
+    """Set the session of this process, with the datasets of its trainer; None when the function has ended."""
+    global _session, _datasets
     _session = session
+    _datasets = datasets or Datasets({}, DataConfig())
 
 
 def current(name: str) -> Session:
@@ -133,6 +136,15 @@ def _report(session: Session, metrics: Metrics, checkpoint: Checkpoint | None, d
 def get_checkpoint() -> Checkpoint | None:
     """The checkpoint to continue from: the latest of this run or of an earlier run of this name. None in a new run."""
     return current("get_checkpoint").latest_checkpoint()
+
+
+def get_dataset_shard(dataset_name: str | None = None) -> Shard:
+    """The part of a dataset that this rank reads; the trainer has it from `datasets={"train": ...}`.
+
+    Without a name: the only dataset. Raises KeyError for an unknown name.
+    """
+    seat = current("get_dataset_shard").seat
+    return _datasets.shard(dataset_name, seat.rank, seat.world_size)
 
 
 def stop_requested() -> bool:

@@ -11,12 +11,14 @@ import nbaccel
 from nbaccel.train import loops
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.configs import RunConfig
+from nbaccel.train.datasets import DataConfig, Datasets, check
 from nbaccel.train.local import run_here
 from nbaccel.train.opening import open_run
 from nbaccel.train.result import Result
 from nbaccel.train.run import Run
 from nbaccel.train.saying import say
 from nbaccel.train.scaling import ScalingConfig
+from nbaccel.train.worker import Payload
 
 _RESTORE = (
     "DataParallelTrainer.{name} is gone, in Ray Train as well: run with the same RunConfig(name=..., storage_path=...) "
@@ -33,6 +35,9 @@ class DataParallelTrainer:
     backend_config         the options of a framework (TorchTrainer: TorchConfig)
     scaling_config         the number of workers and their resources; by default one worker with 1 CPU
     run_config             the run's name, folder, checkpoints, restarts
+    datasets               a dict: train.get_dataset_shard(name) is the part of a rank. Lists, arrays, tables, datasets
+                           of torch, or functions that each worker calls
+    dataset_config         DataConfig: which of them are divided
 
     Names and meanings are those of Ray Train 2.60; `start()` is not in Ray.
 
@@ -53,7 +58,7 @@ class DataParallelTrainer:
         scaling_config: ScalingConfig | None = None,
         run_config: RunConfig | None = None,
         datasets: Mapping[str, Any] | None = None,
-        dataset_config: Any = None,
+        dataset_config: DataConfig | None = None,
         validation_config: Any = None,
         metadata: Any = None,
         resume_from_checkpoint: Any = None,
@@ -65,7 +70,11 @@ class DataParallelTrainer:
         self.scaling_config = _of_kind("scaling_config", scaling_config, ScalingConfig)
         self.run_config = _of_kind("run_config", run_config, RunConfig)
         self._resume_from = _old_checkpoint(resume_from_checkpoint)
-        _refuse(datasets=datasets, dataset_config=dataset_config, validation_config=validation_config)
+        self._datasets = Datasets(check(datasets or {}), _of_kind("dataset_config", dataset_config, DataConfig))
+        if validation_config:
+            raise NotImplementedError(
+                "validation_config=... is not here: call your validation as a task, validate.remote(checkpoint)."
+            )
         if metadata is not None:
             raise DeprecationWarning(
                 f"{type(self).__name__}(metadata=...) is gone, in Ray Train as well: put it into train_loop_config."
@@ -98,8 +107,7 @@ class DataParallelTrainer:
         self._take_up(opened)
         run = Run(
             opened,
-            self.train_loop_per_worker,
-            self.train_loop_config,
+            self._payload(),
             self.scaling_config,
             self.run_config,
             self.backend_config,
@@ -112,9 +120,10 @@ class DataParallelTrainer:
         if opened.said:
             say("train", opened.said)
         self._take_up(opened)
-        return run_here(
-            opened, self.train_loop_per_worker, self.train_loop_config, self.run_config, self.backend_config
-        )
+        return run_here(opened, self._payload(), self.run_config, self.backend_config)
+
+    def _payload(self) -> Payload:
+        return Payload(self.train_loop_per_worker, self.train_loop_config, self._datasets)
 
     def _default_name(self) -> str:
         return f"{loops.name_of(self.train_loop_per_worker)}_{time.strftime('%Y-%m-%d_%H-%M-%S')}"
@@ -160,15 +169,3 @@ def _old_checkpoint(given: Any) -> Any:
             stacklevel=4,
         )
     return given
-
-
-def _refuse(**given: Any) -> None:
-    instead = {
-        "datasets": "make your DataLoader in the training function and give it to prepare_data_loader(), or read the "
-        "part of this rank with get_context().get_world_rank()",
-        "dataset_config": "it belongs to datasets, which are not here yet",
-        "validation_config": "call your validation as a task: validate.remote(checkpoint)",
-    }
-    for name, value in given.items():
-        if value:
-            raise NotImplementedError(f"{name}=... is not here yet: {instead[name]}.")

@@ -25,6 +25,7 @@ from nbaccel.host_address import host_address
 from nbaccel.train import session, signalling, storage
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.checkpoint import Checkpoint
+from nbaccel.train.datasets import Datasets
 from nbaccel.train.errors import StopTraining
 from nbaccel.train.loops import call
 from nbaccel.train.metrics import Metrics
@@ -48,6 +49,15 @@ class Assignment:
     device_kinds: dict[str, str] = field(default_factory=dict)
     restarts: int = 0
     max_restarts: int = 0
+
+
+@dataclass(slots=True)
+class Payload:
+    """What all ranks run: the training function, its config, and the trainer's datasets."""
+
+    function: Callable[..., Any]
+    config: Any
+    datasets: Datasets
 
 
 @dataclass(slots=True)
@@ -168,15 +178,15 @@ class TrainWorker:
         self._session = RankSession(assignment, mailbox)
         session.enter(self._session)
 
-    def run(self, payload: tuple[Callable[..., Any], Any]) -> tuple[str, Any]:
+    def run(self, payload: Payload) -> tuple[str, Any]:
         """Run the training function; ("returned", its value) or ("stopped", None). Raises what the function raised."""
         session_ = self._session
         assert session_ is not None, "prepare() comes first"
-        function, config = payload
+        session.enter(session_, payload.datasets)
         with _signals(session_):
             try:
                 with session_.assignment.backend.train_func_context():
-                    value = call(function, config)
+                    value = call(payload.function, payload.config)
                 session_.send_last("returned", None)
                 return "returned", _without_tensors(value)
             except StopTraining:

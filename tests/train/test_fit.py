@@ -18,6 +18,7 @@ from nbaccel import train
 from nbaccel.train import (
     CheckpointConfig,
     ControllerError,
+    DataConfig,
     FailureConfig,
     Result,
     RunConfig,
@@ -233,6 +234,21 @@ def test_elastic_workers_are_as_many_as_fit(kept: Kept, tmp_path: Path) -> None:
 def test_devices_of_a_node_are_shared_only_where_the_backend_says_so(kept: Kept, tmp_path: Path) -> None:
     result = fit(loops.facts, kept(), ScalingConfig(num_workers=2, use_gpu=True), folder=str(tmp_path))
     assert result.return_value["visible"] == "0"
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_each_rank_reads_its_part_of_the_datasets(workers: int, kept: Kept, tmp_path: Path) -> None:
+    result = DataParallelTrainer(
+        loops.reads_its_part,
+        train_loop_config={"folder": str(tmp_path)},
+        scaling_config=ScalingConfig(num_workers=workers),
+        run_config=kept(),
+        datasets={"train": list(range(6)), "valid": [1, 2, 3]},
+        dataset_config=DataConfig(["train"]),
+    ).fit()
+    found = [ast.literal_eval((tmp_path / f"rows-{rank}").read_text()) for rank in range(workers or 1)]
+    assert found == ([([0, 1, 2], 3), ([3, 4, 5], 3)] if workers else [([0, 1, 2, 3, 4, 5], 3)])
+    assert result.return_value == found[0][0]
 
 
 def test_callbacks_run_here_with_the_metrics_of_all_ranks(kept: Kept, tmp_path: Path) -> None:

@@ -25,7 +25,9 @@ def test_importing_it_loads_nothing_that_a_run_needs() -> None:
     assert done.stdout.split() == ["nbaccel.train"]
 
 
-@pytest.mark.parametrize("name", ["report", "get_context", "get_checkpoint", "stop_requested", "get_preemption_info"])
+@pytest.mark.parametrize(
+    "name", ["report", "get_context", "get_checkpoint", "get_dataset_shard", "stop_requested", "get_preemption_info"]
+)
 def test_functions_of_a_worker_refuse_outside_of_a_run(name: str) -> None:
     with pytest.raises(RuntimeError, match=f"`{name}` cannot be used outside of a training function"):
         getattr(train, name)(*([{}] if name == "report" else []))
@@ -66,7 +68,7 @@ def test_what_a_trainer_cannot_take_is_refused_when_it_is_made() -> None:
         DataParallelTrainer(3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"scaling_config takes nbaccel\.train\.ScalingConfig"):
         DataParallelTrainer(print, scaling_config={"num_workers": 2})  # type: ignore[arg-type]
-    with pytest.raises(NotImplementedError, match="prepare_data_loader"):
-        DataParallelTrainer(print, datasets={"train": [1]})
+    with pytest.raises(NotImplementedError, match="validate"):
+        DataParallelTrainer(print, validation_config=object())
     with pytest.raises(DeprecationWarning, match="train_loop_config"):
         DataParallelTrainer(print, metadata={"a": 1})

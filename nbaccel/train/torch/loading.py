@@ -124,18 +124,18 @@ class _Prepared(DataLoader[Any]):
     def __iter__(self) -> Any:
         device, blocks_not = self.__dict__["_to"]
         batches = super().__iter__()
-        return batches if device is None else (_moved(batch, device, blocks_not) for batch in batches)
+        return batches if device is None else (moved(batch, device, blocks_not) for batch in batches)
 
 
-def _moved(batch: Any, device: torch.device, non_blocking: bool) -> Any:
+def moved(batch: Any, device: torch.device, non_blocking: bool) -> Any:
     """The batch, with its tensors on the device; containers keep their type."""
     if hasattr(batch, "to"):
         return batch.to(device, non_blocking=non_blocking)
     if isinstance(batch, Mapping):
-        moved = {key: _moved(value, device, non_blocking) for key, value in batch.items()}
-        return moved if type(batch) is dict else type(batch)(moved)  # type: ignore[call-arg]
+        values = {key: moved(value, device, non_blocking) for key, value in batch.items()}
+        return values if type(batch) is dict else type(batch)(values)  # type: ignore[call-arg]
     if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(_moved(value, device, non_blocking) for value in batch))
+        return type(batch)(*(moved(value, device, non_blocking) for value in batch))
     if isinstance(batch, (list, tuple)):
-        return type(batch)(_moved(value, device, non_blocking) for value in batch)
+        return type(batch)(moved(value, device, non_blocking) for value in batch)
     return batch
