@@ -230,7 +230,6 @@ VENDOR = Vendor(
     name="amd",
     family="AMD GPU",
     resource="GPU",
-    things="GPUs",
     variable=VARIABLE,
     unset=("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"),
     noset=(VARIABLE, "HIP_VISIBLE_DEVICES"),

@@ -153,7 +153,6 @@ VENDOR = Vendor(
     name="ascend",
     family="Huawei Ascend NPU",
     resource="NPU",
-    things="NPUs",
     variable=VARIABLE,
     unset=("ASCEND_DEVICE_ID",),
     noset=(VARIABLE,),

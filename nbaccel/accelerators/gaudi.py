@@ -128,7 +128,6 @@ VENDOR = Vendor(
     name="gaudi",
     family="Intel Gaudi",
     resource="HPU",
-    things="HPUs",
     variable=VARIABLE,
     unset=(),
     noset=(VARIABLE,),

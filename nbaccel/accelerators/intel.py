@@ -201,7 +201,6 @@ VENDOR = Vendor(
     name="intel",
     family="Intel GPU",
     resource="GPU",
-    things="GPUs",
     variable=VARIABLE,
     unset=(_MASK,),
     noset=(VARIABLE, _MASK),

@@ -89,7 +89,6 @@ VENDOR = Vendor(
     name="neuron",
     family="AWS Neuron core",
     resource="neuron_cores",
-    things="cores",
     variable=VARIABLE,
     # A number of cores beside a list of cores would ask for cores twice.
     unset=("NEURON_RT_NUM_CORES",),

@@ -277,7 +277,6 @@ VENDOR = Vendor(
     name="nvidia",
     family="NVIDIA GPU",
     resource="GPU",
-    things="GPUs",
     variable=VARIABLE,
     unset=(),
     noset=(VARIABLE,),

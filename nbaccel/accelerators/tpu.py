@@ -175,7 +175,6 @@ VENDOR = Vendor(
     name="tpu",
     family="Google TPU",
     resource="TPU",
-    things="chips",
     variable=VARIABLE,
     unset=("TPU_VISIBLE_DEVICES",),
     noset=(VARIABLE,),

@@ -223,7 +223,6 @@ class Vendor:
     name: str
     family: str
     resource: str
-    things: str
     variable: str
     unset: tuple[str, ...]
     noset: tuple[str, ...]
