@@ -57,7 +57,6 @@ class TaskEntry(msgspec.Struct):
     is_made_again: bool = False  # its results were lost with their node after it had returned
     progress: tuple[float, float] | None = None
     peak_memory: int | None = None  # bytes of device memory, the most that it held
-    memory_why: str = ""  # what kept device memory after the task, or why that is unknown
     hint: str = ""
     pinned: bool = True
 

@@ -102,40 +102,32 @@ class Leftovers:
         elif not (real := self._nodes.assigned_real(node_id, hold.devices)):
             then("")  # simulated or only counted: it has no memory
         elif self._shared(node_id, real, record):
-            self._unknown(entry, "several tasks share the device, and nothing tells whose memory it is", then)
+            then("")  # nothing tells whose memory it is
         else:
-            self._look(real, lambda seen: self._compare(task, entry, worker, real, seen, then))
+            self._look(real, lambda seen: then(self._compare(task, entry, worker, real, seen)))
 
     def _compare(
         self, task: Task, entry: TaskEntry, worker: WorkerProcess, devices: list[Device],
-        after: list[DeviceReading] | None, then: Then,
-    ) -> None:  # fmt: skip
+        after: list[DeviceReading] | None,
+    ) -> str:  # fmt: skip
+        """The verdict from two readings of the devices; "" where they cannot tell."""
+        if after is None:
+            return ""  # the devices have not answered in time
         before = self._before.get(worker.worker_id, {})
         kept = 0
-        for device, metrics in zip(devices, after or [], strict=False):
+        for device, metrics in zip(devices, after, strict=False):
             was, now = before.get(device.lease_key), _before(metrics)
             if was is None or was.used_bytes is None or now.used_bytes is None:
-                why = metrics.reasons.get("memory_used_bytes", "the device has not said how full it is")
-                self._unknown(entry, why, then)
-                return
+                return ""
             if len(now.pids - was.pids) > 1:
-                self._unknown(entry, "another process has begun to use the device meanwhile", then)
-                return
+                return ""  # another process has begun to use the device meanwhile
             kept += max(0, now.used_bytes - was.used_bytes - CONTEXT_BYTES)
-        if after is None:
-            self._unknown(entry, "the device has not answered in time", then)
-            return
         cause = "memory that a library in its process has not freed, as most do only when their process ends"
-        then(self._verdict(task, entry, worker, devices, kept, cause))
-
-    def _unknown(self, entry: TaskEntry, why: str, then: Then) -> None:
-        entry.memory_why = why
-        then("")
+        return self._verdict(task, entry, worker, devices, kept, cause)
 
     def _verdict(
         self, task: Task, entry: TaskEntry, worker: WorkerProcess, devices: list[Device], kept: int, cause: str
     ) -> str:
-        entry.memory_why = cause
         if kept <= self._threshold(devices):
             return ""
         names = " and ".join(f"{device.resource} {device.id}" for device in devices)
