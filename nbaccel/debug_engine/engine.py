@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import replace as changed
 from typing import Any
@@ -122,33 +121,18 @@ class DebugEngine(Client):
         raise failures.error_of(status, data).with_traceback(raised.__traceback__)
 
     def payloads(self, ids: list[bytes], timeout_s: float | None) -> list[tuple[int, Any]]:
-        self.link.flush()
+        self.link.flush()  # also what has gone out of scope is noticed by now
         return super().payloads(ids, timeout_s)
 
-    def _wait_for(self, ids: list[bytes], timeout_s: float | None) -> bool:
-        waiter = Waiter(self.values.is_error)
-        missing = self.values.when_known(ids, waiter.arrived)
-        try:
-            return self._go_on(lambda: waiter.complete or len(waiter.ids) >= missing, waiter, ids, timeout_s)
-        finally:
-            self.values.forget_callback(ids, waiter.arrived)
+    def _pause(self, waiter: Waiter, needed: int, ids: list[bytes], timeout_s: float | None) -> bool:
+        return self._go_on(lambda: waiter.complete or len(waiter.ids) >= needed, ids, timeout_s)
 
-    def _wait_until_ready(self, ids: list[bytes], num_returns: int, timeout_s: float | None) -> set[bytes]:
-        waiter = Waiter()
-        ready = set(self.values.when_ready(ids, waiter.arrived))
-        try:
-            if timeout_s != 0:
-                self._go_on(lambda: len(ready | waiter.ids) >= num_returns, waiter, ids, timeout_s)
-        finally:
-            self.values.forget_callback(ids, waiter.arrived)
-        return ready | waiter.ids
-
-    def _go_on(self, enough: Callable[[], bool], waiter: Waiter, ids: list[bytes], timeout_s: float | None) -> bool:
+    def _go_on(self, enough: Callable[[], bool], ids: list[bytes], timeout_s: float | None) -> bool:
         """Let everything go on until there is enough; False after the timeout. Raises EngineError for a deadlock."""
         missing = [id for id in ids if not self.values.first_ready([id], 1)]
         in_time = self.stage.go_on(enough, missing, timeout_s)
         if not in_time and timeout_s is None:
-            raise self._never(next(id for id in missing if id not in waiter.ids))
+            raise self._never(next(id for id in missing if not self.values.first_ready([id], 1)))
         return in_time
 
     def _never(self, id: bytes) -> Exception:
@@ -159,24 +143,15 @@ class DebugEngine(Client):
     def blocked(self) -> AbstractContextManager[Any]:
         return self.stage.waiting()
 
-    def future(self, ref: ObjectRef[Any]) -> Future[Any]:
-        future: Future[Any] = Future()
-
-        def finish() -> None:
-            try:
-                future.set_result(self.get([ref], 0)[0])
-            except BaseException as error:  # the user's own exception belongs to the future
-                future.set_exception(error)
-
-        self.call_when_ready(ref, finish)
-        return future
+    _finish_soon = Client._finish
 
     # ---- streams: an item is made when it is asked for
 
     def next_item(self, stream: ObjectRefGenerator, timeout_s: float | None) -> ObjectRef[Any] | None:
         end = return_id(stream._task_id, 0)
-        if not self.stage.go_on(lambda: self.streams.is_ready(stream), [end], timeout_s) and timeout_s is None:
-            raise self._never(end)
+        if not self.streams.is_ready(stream):  # what is there already is no reason to lend the CPU
+            with self.blocked():
+                self._go_on(lambda: self.streams.is_ready(stream), [end], timeout_s)
         return self.streams.next_item(stream, timeout_s)
 
     def when_next_item(self, stream: ObjectRefGenerator, callback: Callable[[], None]) -> None:

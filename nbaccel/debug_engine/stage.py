@@ -74,16 +74,13 @@ class Stage:
 
     def go_on(self, until: Callable[[], bool], ids: list[bytes], timeout_s: float | None) -> bool:
         """Let everything go on that can; False when nothing does any more, or not in time. Reads streams of the ids."""
-        if until():
-            return True  # what is there already is no reason to lend the CPU
         end = time.monotonic() + (NEVER_S if timeout_s is None else timeout_s)
-        with self.waiting():
-            while not until():
-                stream = next((self.streams[task_of(id)] for id in ids if task_of(id) in self.streams), None)
-                if stream is not None:
-                    self._step(stream)
-                elif not self._advance(end):
-                    return False
+        while not until():
+            stream = next((self.streams[task_of(id)] for id in ids if task_of(id) in self.streams), None)
+            if stream is not None:
+                self._step(stream)
+            elif not self._advance(end):
+                return False
         return True
 
     def _advance(self, end: float) -> bool:

@@ -198,10 +198,14 @@ class ObjectClient:
                 if waiter.wait(missing, 0):
                     return True
             with self.blocked():
-                return waiter.wait(missing, timeout_s)
+                return self._pause(waiter, missing, ids, timeout_s)
         finally:
             if len(waiter.ids) < len(ids):
                 self.values.forget_callback(ids, waiter.arrived)
+
+    def _pause(self, waiter: Waiter, needed: int, ids: list[bytes], timeout_s: float | None) -> bool:
+        """Wait until so many of the ids have arrived; False after the timeout."""
+        return waiter.wait(needed, timeout_s)
 
     def _may_be_there(self, ids: list[bytes]) -> bool:
         """Whether the values may be ready already: then asking the head first keeps the task's CPU."""
@@ -234,7 +238,7 @@ class ObjectClient:
                 self.link.ask(asks.Synchronise())
             if len(ready | waiter.ids) < num_returns and timeout_s != 0:
                 with self.blocked():
-                    waiter.wait(num_returns - len(ready), timeout_s)
+                    self._pause(waiter, num_returns - len(ready), ids, timeout_s)
         finally:
             self.values.forget_callback(ids, waiter.arrived)
         if timeout_s == 0 and len(ready) < num_returns and not waiter.ids:
@@ -255,8 +259,11 @@ class ObjectClient:
         from concurrent.futures import Future
 
         future: Future[Any] = Future()
-        self.call_when_ready(ref, lambda: self._finishers.put((future, ref)))
+        self.call_when_ready(ref, lambda: self._finish_soon(future, ref))
         return future
+
+    def _finish_soon(self, future: Future[Any], ref: ObjectRef[Any]) -> None:
+        self._finishers.put((future, ref))
 
     def was_awaited(self, ref: ObjectRef[Any]) -> None:
         self.values.were_asked_for([ref._id])
@@ -274,15 +281,16 @@ class ObjectClient:
 
     def _finish_futures(self, finishers: Any) -> None:
         while True:
-            future, ref = finishers.get()
-            if not future.set_running_or_notify_cancel():
-                self.was_awaited(ref)
-                continue
-            try:
-                future.set_result(self.get([ref], 0)[0])
-            except BaseException as error:  # the user's own exception, whatever it is, belongs to the future
-                future.set_exception(error)
-            del future, ref
+            self._finish(*finishers.get())
+
+    def _finish(self, future: Future[Any], ref: ObjectRef[Any]) -> None:
+        if not future.set_running_or_notify_cancel():
+            self.was_awaited(ref)
+            return
+        try:
+            future.set_result(self.get([ref], 0)[0])
+        except BaseException as error:  # the user's own exception, whatever it is, belongs to the future
+            future.set_exception(error)
 
     # ---- refs
 
