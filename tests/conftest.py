@@ -77,8 +77,10 @@ def place() -> Iterator[Place]:
     """For programs that a test runs."""
     place = Place()
     yield place
-    place.assert_nothing_left()
-    place.clear()
+    try:
+        place.assert_nothing_left()
+    finally:
+        place.clear()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import gc
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import nbaccel
@@ -19,19 +19,22 @@ from tests.rig import wait_until
 @contextmanager
 def inside(place: Place) -> Iterator[Place]:
     """This process's heads start in the place, and nothing of them may be left."""
-    before = dict(os.environ)
+    with ExitStack() as at_last:
+        at_last.callback(place.clear)
+        with ExitStack() as at_the_end:
+            at_the_end.callback(_set_back, dict(os.environ), tempfile.tempdir)
+            os.environ.clear()
+            os.environ.update(place.environ)
+            tempfile.tempdir = str(place.root / "tmp")
+            at_the_end.callback(nbaccel.shutdown)
+            yield place
+        place.assert_nothing_left()
+
+
+def _set_back(variables: dict[str, str], directory: str | None) -> None:
     os.environ.clear()
-    os.environ.update(place.environ)
-    directory, tempfile.tempdir = tempfile.tempdir, str(place.root / "tmp")
-    try:
-        yield place
-    finally:
-        nbaccel.shutdown()
-        os.environ.clear()
-        os.environ.update(before)
-        tempfile.tempdir = directory
-    place.assert_nothing_left()
-    place.clear()
+    os.environ.update(variables)
+    tempfile.tempdir = directory
 
 
 def rows(what: str) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from typing import Any
 from jupyter_client.manager import KernelManager
 
 from tests.census import PATIENCE_S, TOKEN, carriers
+from tests.rig import DEADLINE_S
 
 AS_NEW = """
 %accel_shutdown
@@ -61,7 +62,7 @@ class Cell:
 class Kernel:
     """A kernel process with a client; every process that it starts inherits a random token."""
 
-    def __init__(self, patience_s: float = PATIENCE_S, **environ: str) -> None:
+    def __init__(self, patience_s: float = DEADLINE_S, **environ: str) -> None:
         self._environ = environ
         self._patience_s = patience_s
         self.token = secrets.token_hex(16)
@@ -154,8 +155,8 @@ class Kernel:
 
 
 def gone(token: str, keep: set[int] = frozenset()) -> dict[int, str]:  # type: ignore[assignment]
-    """Waits until nobody carries the token (but `keep`); what is left after ten seconds."""
-    deadline = time.monotonic() + 10
+    """Waits until nobody carries the token (but `keep`); what is left in the end."""
+    deadline = time.monotonic() + PATIENCE_S
     while left := {pid: title for pid, title in carriers(token).items() if pid not in keep}:
         if time.monotonic() > deadline:
             return left
