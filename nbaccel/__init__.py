@@ -126,6 +126,7 @@ _ROOMS = {
     "runtime_context",
     "runtime_env",
     "train",
+    "tune",
     "types",
     "util",
 }

@@ -29,7 +29,6 @@ LIBRARIES = {
     "llm": "Ray LLM",
     "rllib": "RLlib",
     "serve": "Ray Serve",
-    "tune": "Ray Tune",
     "workflow": "Ray Workflow",
 }
 

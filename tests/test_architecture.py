@@ -44,6 +44,18 @@ ARROWS: dict[str, set[str]] = {
     "util": HELD | {"__init__", "accelerators", "elsewhere", "host_address", "submodules", "waits"},
     "train": {"__init__", "accelerators", "api", "elsewhere", "exceptions", "handles", "host_address"}
     | {"util", "views", "waits"},
+    "tune": {
+        "__init__",
+        "api",
+        "elsewhere",
+        "exceptions",
+        "handles",
+        "host_address",
+        "train",
+        "util",
+        "views",
+        "waits",
+    },
     # deciding
     "scheduling": {"exceptions", "handles", "quantities"},
     "accelerators": {"exceptions", "quantities"},

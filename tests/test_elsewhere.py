@@ -13,7 +13,7 @@ import pytest
 
 import nbaccel
 
-LIBRARIES = ["data", "job_submission", "llm", "rllib", "serve", "tune", "workflow"]
+LIBRARIES = ["data", "job_submission", "llm", "rllib", "serve", "workflow"]
 
 
 def entered(name):
@@ -45,33 +45,33 @@ def test_what_rays_air_had_for_training_is_said_to_be_in_train():
 
 
 def test_every_way_to_import_such_a_name_gives_the_same_words():
-    from nbaccel.tune import Tuner
-    from nbaccel.tune.schedulers import ASHAScheduler
+    from nbaccel.serve import Application
+    from nbaccel.serve.handle import DeploymentHandle
 
-    from nbaccel import tune
+    from nbaccel import serve
 
-    assert Tuner is tune.Tuner
-    with pytest.raises(ModuleNotFoundError, match=r"no tune.Tuner: .* Ray Tune .*`import ray.tune`"):
-        Tuner()
-    with pytest.raises(ModuleNotFoundError, match=r"no tune.schedulers.ASHAScheduler: .*`import ray.tune.schedulers`"):
-        ASHAScheduler()
+    assert Application is serve.Application
+    with pytest.raises(ModuleNotFoundError, match=r"no serve.Application: .* Ray Serve .*`import ray.serve`"):
+        Application()
+    with pytest.raises(ModuleNotFoundError, match=r"no serve.handle.DeploymentHandle: .*`import ray.serve.handle`"):
+        DeploymentHandle()
 
 
 def test_what_a_package_does_with_such_a_name_at_its_top_works():
-    data, tune = nbaccel.data, importlib.import_module("nbaccel.tune")
+    data, serve = nbaccel.data, importlib.import_module("nbaccel.serve")
 
     def rows(source: data.Dataset | None, more: "list[data.Dataset]", typed: data.Dataset[int]) -> bool:
         return isinstance(source, data.Dataset)
 
-    class OwnCallback(tune.Callback):
+    class OwnDeployment(serve.Deployment):
         pass
 
     assert not rows([1], [], None)
-    assert issubclass(OwnCallback, tune.Callback)
+    assert issubclass(OwnDeployment, serve.Deployment)
     assert pickle.loads(pickle.dumps(data.Dataset)) is data.Dataset
     assert inspect.isclass(data.Dataset) and not hasattr(data.Dataset, "take")
-    with pytest.raises(ModuleNotFoundError, match=r"no tune.Callback: "):
-        OwnCallback()
+    with pytest.raises(ModuleNotFoundError, match=r"no serve.Deployment: "):
+        OwnDeployment()
 
 
 def test_such_a_name_refuses_as_a_decorator_and_by_its_attributes():

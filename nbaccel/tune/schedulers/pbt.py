@@ -1,0 +1,189 @@
+"""Population based training: weak trials continue from the checkpoints of strong ones, with changed parameters.
+
+After "Population Based Training of Neural Networks" (arXiv 1711.09846).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nbaccel.tune.schedulers.trial_scheduler import CONTINUE, Decision, Result, TrialScheduler, nested, number_of
+from nbaccel.tune.search import variants
+from nbaccel.tune.search.sample import Domain, Function
+
+
+@dataclass(slots=True)
+class _Member:
+    """A trial of the population."""
+
+    config: dict[str, Any]
+    score: float | None = None  # larger is better
+    decided_at: float = 0.0
+    has_checkpoint: bool = False
+
+
+class PopulationBasedTraining(TrialScheduler):
+    """Let the worst trials continue from the checkpoints of the best, with changed parameters.
+
+    time_attr, perturbation_interval  a trial is compared each time that so much has passed, "time_total_s" by default
+    burn_in_period                    not before this time
+    hyperparam_mutations              by parameter: a domain, a function, a list of values, or a dict of these
+    quantile_fraction                 the worst and the best share of the trials, from 0 to 0.5
+    resample_probability              draw a new value instead of changing the old one
+    perturbation_factors              by which a number is multiplied; in a list, the value beside it is taken
+    custom_explore_fn                 called with the new config, returns it changed
+    require_attrs                     a result without time or metric is an error
+    synch                             refused: it needs trials that pause
+    seed                              not in Ray: makes the choices repeatable
+
+    The trainable must report checkpoints and begin from get_checkpoint(): a trial without a checkpoint is no donor.
+    """
+
+    needs_search_space = True
+
+    def __init__(
+        self,
+        time_attr: str = "time_total_s",
+        metric: str | None = None,
+        mode: str | None = None,
+        perturbation_interval: float = 60.0,
+        burn_in_period: float = 0.0,
+        hyperparam_mutations: Mapping[str, Any] | None = None,
+        quantile_fraction: float = 0.25,
+        resample_probability: float = 0.25,
+        perturbation_factors: tuple[float, float] = (1.2, 0.8),
+        custom_explore_fn: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+        log_config: bool = True,
+        require_attrs: bool = True,
+        synch: bool = False,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(metric, mode)
+        if not hyperparam_mutations and custom_explore_fn is None:
+            raise ValueError("PopulationBasedTraining needs hyperparam_mutations or custom_explore_fn.")
+        if not 0 <= quantile_fraction <= 0.5:
+            raise ValueError(f"PopulationBasedTraining(quantile_fraction={quantile_fraction}) must be from 0 to 0.5.")
+        if perturbation_interval <= 0:
+            raise ValueError(
+                f"PopulationBasedTraining(perturbation_interval={perturbation_interval}) must be positive."
+            )
+        if synch:
+            raise NotImplementedError(
+                "PopulationBasedTraining(synch=True) is not here: trials do not pause for others. Leave it out."
+            )
+        self.time_attr = time_attr
+        self._interval = perturbation_interval
+        self._burn_in = burn_in_period
+        self._mutations = dict(hyperparam_mutations or {})
+        self._fraction = quantile_fraction
+        self._resample = resample_probability
+        self._factors = tuple(perturbation_factors)
+        self._explore_fn = custom_explore_fn
+        self._requires = require_attrs
+        self._members: dict[str, _Member] = {}
+        self._rng = random.Random(seed if seed is not None else random.getrandbits(48))
+        for name, mutation in self._mutations.items():
+            _check_mutation(name, mutation)
+
+    def add(self, trial: str, config: dict[str, Any]) -> None:
+        for name, mutation in self._mutations.items():
+            if name not in config:
+                config[name] = self._drawn(mutation)
+        self._members[trial] = _Member(variants.copied(config))
+
+    def on_result(self, trial: str, result: Result) -> Decision:
+        time, score = number_of(result, self.time_attr), self.value(result)
+        if time is None or nested(result, self.metric or "") is None:
+            if self._requires:
+                missing = self.time_attr if time is None else self.metric
+                raise ValueError(
+                    f"PopulationBasedTraining needs {missing!r} in each report, and trial {trial} reported "
+                    f"{', '.join(sorted(map(str, result)))}. Report it, or pass require_attrs=False."
+                )
+            return CONTINUE
+        member = self._members[trial]
+        if time < self._burn_in or time - member.decided_at < self._interval:
+            return CONTINUE
+        member.decided_at = time
+        member.score = -math.inf if score is None or math.isnan(score) else score
+        worst, best = self._quantiles()
+        donors = [each for each in best if self._members[each].has_checkpoint]
+        if trial not in worst or not donors:
+            return CONTINUE
+        donor = self._rng.choice(donors)
+        member.config = self.explore(self._members[donor].config)
+        member.has_checkpoint = False
+        return Decision("exploit", donor, member.config)
+
+    def has_checkpoint(self, trial: str) -> None:
+        if trial in self._members:
+            self._members[trial].has_checkpoint = True
+
+    def _quantiles(self) -> tuple[list[str], list[str]]:
+        """The worst and the best trials; none while too few have been compared."""
+        scored = [(member.score, name) for name, member in self._members.items() if member.score is not None]
+        ordered = [name for _, name in sorted(scored, key=lambda pair: pair[0])]
+        if len(ordered) <= 1:
+            return [], []
+        size = math.ceil(len(ordered) * self._fraction)
+        if size > len(ordered) / 2:
+            size = math.floor(len(ordered) / 2)
+        return ordered[:size], ordered[len(ordered) - size :]
+
+    # ---- new parameters
+
+    def explore(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """A donor's parameters, changed."""
+        changed = self._changed(variants.copied(config), self._mutations)
+        if self._explore_fn is not None:
+            changed = self._explore_fn(changed)
+            if not isinstance(changed, dict):
+                raise ValueError(f"custom_explore_fn must return the config, not {changed!r}.")
+        return changed
+
+    def _changed(self, config: dict[str, Any], mutations: Mapping[str, Any]) -> dict[str, Any]:
+        for name, mutation in mutations.items():
+            if isinstance(mutation, Mapping):
+                config[name] = self._changed(config[name], mutation)
+            elif isinstance(mutation, (list, tuple)):
+                config[name] = self._beside(config[name], mutation)
+            else:
+                config[name] = self._scaled(config[name], mutation)
+        return config
+
+    def _beside(self, value: Any, values: Any) -> Any:
+        if value not in values or self._rng.random() < self._resample:
+            return self._rng.choice(values)
+        place = list(values).index(value) + self._rng.choice((-1, 1))
+        return values[min(max(place, 0), len(values) - 1)]
+
+    def _scaled(self, value: Any, mutation: Any) -> Any:
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not is_number or self._rng.random() < self._resample:
+            return self._drawn(mutation)
+        scaled = value * self._rng.choice(self._factors)
+        return round(scaled) if isinstance(value, int) else scaled
+
+    def _drawn(self, mutation: Any) -> Any:
+        if isinstance(mutation, Domain):
+            return mutation.draw(self._rng)
+        if isinstance(mutation, Mapping):
+            return {name: self._drawn(inner) for name, inner in mutation.items()}
+        return self._rng.choice(mutation) if isinstance(mutation, (list, tuple)) else mutation()
+
+
+def _check_mutation(name: str, mutation: Any) -> None:
+    if isinstance(mutation, Mapping) and "grid_search" not in mutation:
+        for inner, each in mutation.items():
+            _check_mutation(f"{name}/{inner}", each)
+    elif isinstance(mutation, Function) or not (
+        isinstance(mutation, Domain) or callable(mutation) or (isinstance(mutation, (list, tuple)) and mutation)
+    ):
+        raise ValueError(
+            f"hyperparam_mutations[{name!r}] must be a domain such as tune.uniform(0, 1), a function without "
+            f"arguments, a list of values, or a dict of these, not {mutation!r}."
+        )

@@ -1,0 +1,83 @@
+"""BasicVariantGenerator: grids and random values, the search that is used unless another one is given."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from nbaccel.tune.search import variants
+from nbaccel.tune.search.sample import Domain, generator
+from nbaccel.tune.search.variants import Space
+
+
+class BasicVariantGenerator:
+    """Every combination of the grids, `num_samples` times, with random values for the other parameters.
+
+    points_to_evaluate    configs to begin with; parameters that they leave out are drawn. They count as samples
+    max_concurrent        the most trials at one time; 0: as many as fit
+    constant_grid_search  keep the random values of a sample for its whole grid
+    random_state          a seed or a generator; the same seed gives the same configs
+    """
+
+    def __init__(
+        self,
+        points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
+        max_concurrent: int = 0,
+        constant_grid_search: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.points_to_evaluate = list(points_to_evaluate or [])
+        self.max_concurrent = max_concurrent
+        self.constant_grid_search = constant_grid_search
+        self.random_state = random_state
+
+    def seed(self) -> int:
+        """A number from which all configs follow; the experiment's journal keeps it."""
+        if isinstance(self.random_state, int):
+            return self.random_state
+        return generator(self.random_state).getrandbits(48)
+
+    def configs(self, space: Mapping[str, Any], num_samples: int, seed: int) -> Iterator[Space]:
+        """The configs in order; without end if `num_samples` is -1. The same seed gives the same configs."""
+        variants.check(space)
+        rng = random.Random(seed)
+        for point in self.points_to_evaluate:
+            yield from variants.variants(with_point(space, point), rng)
+        number = len(self.points_to_evaluate)
+        while num_samples < 0 or number < num_samples:
+            yield from variants.variants(space, rng, constant_grid_search=self.constant_grid_search)
+            number += 1
+
+    def count(self, space: Mapping[str, Any], num_samples: int) -> int | None:
+        """The number of configs; None if there is no end, or if drawn values hold grids again."""
+        if num_samples < 0 or _has_nested_grids(space):
+            return None
+        points = sum(variants.grid_size(with_point(space, point)) for point in self.points_to_evaluate)
+        return points + max(0, num_samples - len(self.points_to_evaluate)) * variants.grid_size(space)
+
+
+def with_point(space: Mapping[str, Any], point: Mapping[str, Any]) -> Space:
+    """The space with the values of a point in it. Raises ValueError for a parameter that the space does not have."""
+    chosen: Space = variants.copied(space)
+    for path, value in variants.leaves(point):
+        try:
+            domain = variants.at(space, path)
+        except (KeyError, IndexError, TypeError):
+            raise ValueError(
+                f"points_to_evaluate has a parameter {variants.named(path)}, which param_space does not have."
+            ) from None
+        if isinstance(domain, Domain) and not domain.is_valid(value):
+            raise ValueError(
+                f"points_to_evaluate has {variants.named(path)}={value!r}, which is outside of {domain!r}."
+            )
+        variants.assign(chosen, path, value)
+    return chosen
+
+
+def _has_nested_grids(space: Mapping[str, Any]) -> bool:
+    return any(
+        "grid_search" in str(getattr(domain, "categories", ""))
+        for _, domain in variants.leaves(space)
+        if isinstance(domain, Domain)
+    )

@@ -1,0 +1,176 @@
+"""Stoppers end trials, or the whole experiment, by a rule of the user; `stop=` of RunConfig and tune.run takes them.
+
+stop={"accuracy": 0.95, "training_iteration": 20}     a trial ends when one of these values is reached
+stop=lambda trial_id, result: result["loss"] < 0.01   … or when the function returns True
+stop=TimeoutStopper(600)                              … or by a class
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from nbaccel.tune.schedulers.trial_scheduler import nested
+
+
+class Stopper:
+    """Decides after each result whether its trial ends, and at any time whether all trials end."""
+
+    def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
+        """Whether this trial ends after this result."""
+        raise NotImplementedError
+
+    def stop_all(self) -> bool:
+        """Whether the experiment ends."""
+        raise NotImplementedError
+
+
+class NoStopper(Stopper):
+    """Ends nothing."""
+
+    def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
+        return False
+
+    def stop_all(self) -> bool:
+        return False
+
+
+class FunctionStopper(NoStopper):
+    """Ends a trial when `function(trial_id, result)` returns True."""
+
+    def __init__(self, function: Callable[[str, Mapping[str, Any]], bool]) -> None:
+        if not callable(function):
+            raise ValueError(f"FunctionStopper takes a function of trial_id and result, not {function!r}.")
+        self._function = function
+
+    def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
+        return bool(self._function(trial_id, result))
+
+
+class DictStopper(NoStopper):
+    """Ends a trial when one of its metrics reaches its value; what `stop={...}` means."""
+
+    def __init__(self, limits: Mapping[str, float]) -> None:
+        for name, limit in limits.items():
+            if isinstance(limit, bool) or not isinstance(limit, (int, float)):
+                raise ValueError(f"stop={{{name!r}: {limit!r}}}: the limit must be a number.")
+        self.limits = dict(limits)
+
+    def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
+        for name, limit in self.limits.items():
+            value = nested(result, name)
+            if value is None:
+                known = ", ".join(sorted(map(str, result)))
+                raise ValueError(f"stop={{{name!r}: {limit!r}}}: the report has no {name!r}; it has: {known}.")
+            if value >= limit:
+                return True
+        return False
+
+
+class MaximumIterationStopper(NoStopper):
+    """Ends a trial after so many reports."""
+
+    def __init__(self, max_iter: int) -> None:
+        self._most = max_iter
+        self._seen: dict[str, int] = {}
+
+    def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
+        self._seen[trial_id] = self._seen.get(trial_id, 0) + 1
+        return self._seen[trial_id] >= self._most
+
+
+class TimeoutStopper(NoStopper):
+    """Ends the experiment after so many seconds (or a timedelta), counted from its first result."""
+
+    def __init__(self, timeout: float | timedelta) -> None:
+        self._budget_s = timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
+        self._until: float | None = None
+
+    def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
+        self._begin()
+        return False
+
+    def _begin(self) -> float:
+        if self._until is None:
+            self._until = time.monotonic() + self._budget_s
+        return self._until
+
+    def stop_all(self) -> bool:
+        until = self._begin()
+        return time.monotonic() >= until
+
+
+class TrialPlateauStopper(NoStopper):
+    """Ends a trial whose metric has stopped changing.
+
+    metric            the metric to watch
+    std               it has, if the standard deviation of its last values is not above this
+    num_results       so many last values
+    grace_period      not before so many reports
+    metric_threshold  with `mode`: only if the value is below (min) or above (max) this
+    """
+
+    def __init__(
+        self,
+        metric: str,
+        std: float = 0.01,
+        num_results: int = 4,
+        grace_period: int = 4,
+        metric_threshold: float | None = None,
+        mode: str | None = None,
+    ) -> None:
+        if metric_threshold is not None and mode not in ("min", "max"):
+            raise ValueError(f"TrialPlateauStopper(mode={mode!r}) must be 'min' or 'max' with a metric_threshold.")
+        self._metric, self._std, self._count = metric, std, num_results
+        self._grace, self._threshold, self._mode = grace_period, metric_threshold, mode
+        self._seen: dict[str, int] = {}
+        self._last: dict[str, deque[float]] = {}
+
+    def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
+        value = nested(result, self._metric)
+        if value is None:
+            raise ValueError(f"TrialPlateauStopper({self._metric!r}): the report has no such metric.")
+        last = self._last.setdefault(trial_id, deque(maxlen=self._count))
+        last.append(float(value))
+        self._seen[trial_id] = self._seen.get(trial_id, 0) + 1
+        if self._seen[trial_id] < self._grace or len(last) < self._count or not self._is_beyond(value):
+            return False
+        return statistics.pstdev(last) <= self._std
+
+    def _is_beyond(self, value: float) -> bool:
+        if self._threshold is None:
+            return True
+        return value < self._threshold if self._mode == "min" else value > self._threshold
+
+
+class CombinedStopper(Stopper):
+    """Ends a trial, or all of them, when one of several stoppers does. Each of them sees every result."""
+
+    def __init__(self, *stoppers: Stopper) -> None:
+        self._stoppers = stoppers
+
+    def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
+        answers = [stopper(trial_id, result) for stopper in self._stoppers]  # all of them: some count results
+        return any(answers)
+
+    def stop_all(self) -> bool:
+        return any(stopper.stop_all() for stopper in self._stoppers)
+
+
+def of(given: Any) -> Stopper:
+    """The stopper that `stop=` means. Raises ValueError for anything else."""
+    if given is None:
+        return NoStopper()
+    if isinstance(given, Stopper):
+        return given
+    if isinstance(given, Mapping):
+        return DictStopper(given)
+    if isinstance(given, (list, tuple)):
+        return CombinedStopper(*(of(each) for each in given))
+    if callable(given):
+        return FunctionStopper(given)
+    raise ValueError(f"stop takes a dict of metrics, a function of trial_id and result, or a Stopper, not {given!r}.")

@@ -1,0 +1,200 @@
+"""Domains, and the configs that a space gives."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pytest
+
+from nbaccel.tune.search import BasicVariantGenerator
+from nbaccel.tune.search.sample import (
+    choice,
+    generator,
+    grid_search,
+    lograndint,
+    loguniform,
+    qlograndint,
+    qloguniform,
+    qrandint,
+    qrandn,
+    quniform,
+    randint,
+    randn,
+    sample_from,
+    uniform,
+)
+from nbaccel.tune.search.variants import check
+
+
+def drawn(domain: Any, size: int = 500) -> list[Any]:
+    found: list[Any] = domain.sample(size=size, random_state=0)
+    return found
+
+
+def configs(space: Any, num_samples: int = 1, **options: Any) -> list[dict[str, Any]]:
+    return list(BasicVariantGenerator(**options).configs(space, num_samples, 0))
+
+
+def test_a_step_makes_both_bounds_possible() -> None:
+    assert set(drawn(quniform(0, 1, 0.25))) == {0.0, 0.25, 0.5, 0.75, 1.0}
+    assert set(drawn(qrandint(2, 10, 4))) == {4, 8}
+    assert set(drawn(qlograndint(1, 8, 2))) == {2, 4, 6, 8}
+    assert all(value % 0.5 == 0 for value in drawn(qrandn(0, 3, 0.5)))
+    assert all(1 <= value <= 100 for value in drawn(qloguniform(1, 100, 1)))
+
+
+def test_the_upper_bound_of_whole_numbers_is_excluded_without_a_step() -> None:
+    assert set(drawn(randint(0, 3))) == {0, 1, 2}
+    assert set(drawn(qrandint(0, 3))) == {0, 1, 2}  # Ray's rule for a step of 1
+    assert set(drawn(qrandint(0, 3, 3))) == {0, 3}
+    assert set(drawn(lograndint(1, 4))) == {1, 2, 3}
+
+
+def test_a_logarithmic_scale_gives_each_order_of_magnitude_the_same_share() -> None:
+    values = drawn(loguniform(1e-4, 1), 4000)
+    share = sum(value < 1e-2 for value in values) / len(values)
+    assert 0.45 < share < 0.55 and min(values) >= 1e-4 and max(values) <= 1
+
+
+def test_types_of_values() -> None:
+    assert all(type(value) is float for value in drawn(uniform(0, 1)) + drawn(quniform(0, 10, 2)) + drawn(randn(2, 1)))
+    assert all(type(value) is int for value in drawn(randint(0, 9)) + drawn(lograndint(1, 9)))
+    assert math.isclose(sum(drawn(randn(5, 0.1))) / 500, 5, rel_tol=0.01)
+    assert set(drawn(choice(["a", 1, None]))) == {"a", 1, None}
+
+
+def test_a_seed_repeats_the_values() -> None:
+    assert uniform(0, 1).sample(size=3, random_state=7) == uniform(0, 1).sample(size=3, random_state=7)
+    random.seed(3)
+    first = generator(None).random()
+    random.seed(3)
+    assert generator(None).random() == first
+    numpy = pytest.importorskip("numpy")
+    state = numpy.random.RandomState(1)
+    assert isinstance(uniform(0, 1).sample(random_state=state), float)
+    assert isinstance(generator(numpy.random.default_rng(1)), random.Random)
+
+
+def test_a_domain_is_shown_as_the_call_that_makes_it() -> None:
+    shown = [uniform(0, 1), quniform(0, 1, 0.5), randint(1, 4), loguniform(1e-4, 0.1), randn(), choice([1, 2])]
+    assert [repr(each) for each in shown] == [
+        "uniform(0, 1)", "quniform(0, 1, 0.5)", "randint(1, 4)", "loguniform(0.0001, 0.1)", "randn(0.0, 1.0)",
+        "choice([1, 2])",
+    ]  # fmt: skip
+    assert uniform(0, 1).domain_str == "(0, 1)" and choice([1]).domain_str == "[1]"
+    assert uniform(0, 1).is_valid(0.5) and not uniform(0, 1).is_valid(2) and not choice([1]).is_valid(2)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: uniform(1, 0), r"uniform\(1, 0\): the lower bound is larger"),
+        (lambda: loguniform(-4, -1), "larger than 0. Give the values themselves"),
+        (lambda: quniform(0, 1, 0.3), "the bound 1 is no multiple of the step 0.3"),
+        (lambda: quniform(0, 1, 0), "step q must be larger than 0"),
+        (lambda: randint(3, 3), "contains no number: the upper bound is excluded"),
+        (lambda: qrandint(1, 2, 3), "contains no number"),
+        (lambda: randint(0.5, 3), "no whole number"),
+        (lambda: uniform("0", 1), "a bound must be a number, not '0'"),
+        (lambda: uniform(0, math.inf), "both bounds must be finite"),
+        (lambda: randn(0, 0), "standard deviation"),
+        (lambda: choice("abc"), "takes a list of values"),
+        (lambda: choice([]), "no value to choose"),
+        (lambda: grid_search([]), "no value to try"),
+        (lambda: grid_search(3), "takes a list of values, not 3"),
+        (lambda: sample_from(3), "takes a function"),
+        (lambda: sample_from(lambda a, b: 1), "must take the config, or nothing"),
+    ],
+)
+def test_domains_without_a_sense_are_refused(make: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+# ---- spaces
+
+
+def test_samples_multiply_the_grid_and_the_first_grid_changes_fastest() -> None:
+    space = {"a": grid_search([1, 2]), "b": grid_search([3, 4, 5]), "c": 6}
+    found = configs(space, num_samples=2)
+    assert len(found) == 12 == BasicVariantGenerator().count(space, 2)
+    assert [(each["a"], each["b"]) for each in found[:6]] == [(1, 3), (2, 3), (1, 4), (2, 4), (1, 5), (2, 5)]
+
+
+def test_dicts_lists_and_tuples_are_walked() -> None:
+    space = {"model": {"layers": [randint(1, 2), grid_search([7, 8])]}, "pair": (choice(["x"]), 1)}
+    assert configs(space) == [
+        {"model": {"layers": [1, 7]}, "pair": ("x", 1)},
+        {"model": {"layers": [1, 8]}, "pair": ("x", 1)},
+    ]
+    assert "grid_search" in space["model"]["layers"][1]  # the space itself stays as it is
+
+
+def test_random_values_are_drawn_for_each_combination_unless_they_are_kept() -> None:
+    space = {"a": grid_search([1, 2]), "b": uniform(0, 1), "c": sample_from(lambda config: config["b"] + config["a"])}
+    first, second = configs(space)
+    assert first["b"] != second["b"]
+    first, second = configs(space, constant_grid_search=True)
+    assert first["b"] == second["b"] and second["c"] == second["b"] + 2
+
+
+def test_a_function_sees_the_other_parameters_in_any_order() -> None:
+    space = {
+        "c": sample_from(lambda config: config["b"] * 2),
+        "b": sample_from(lambda spec: spec.config.a + 1),
+        "a": grid_search([1]),
+        "d": sample_from(lambda: 9),
+        "e": sample_from(lambda config: config.get("missing", 0) + config.a),
+    }
+    assert configs(space) == [{"c": 4, "b": 2, "a": 1, "d": 9, "e": 1}]
+
+
+def test_functions_that_need_one_another_are_told() -> None:
+    space = {"a": sample_from(lambda config: config["b"]), "b": sample_from(lambda config: config["a"])}
+    with pytest.raises(ValueError, match="The parameter a cannot be drawn: it needs b"):
+        configs(space)
+
+
+def test_a_drawn_value_may_hold_domains_and_grids() -> None:
+    assert configs({"optimizer": choice([{"momentum": choice([0.9])}])}) == [{"optimizer": {"momentum": 0.9}}]
+    space = {"optimizer": choice([{"momentum": grid_search([1, 2])}])}
+    assert len(configs(space)) == 2 and BasicVariantGenerator().count(space, 1) is None
+
+
+def test_points_come_first_and_count_as_samples() -> None:
+    found = configs({"lr": uniform(0, 1), "x": 1}, 3, points_to_evaluate=[{"lr": 0.5}])
+    assert len(found) == 3 and found[0] == {"lr": 0.5, "x": 1}
+    with pytest.raises(ValueError, match="a parameter l, which param_space does not have"):
+        configs({"lr": uniform(0, 1)}, points_to_evaluate=[{"l": 0.5}])
+    with pytest.raises(ValueError, match=r"lr=5, which is outside of uniform\(0, 1\)"):
+        configs({"lr": uniform(0, 1)}, points_to_evaluate=[{"lr": 5}])
+
+
+def test_the_same_seed_gives_the_same_configs() -> None:
+    space = {"a": uniform(0, 1), "b": choice([1, 2, 3])}
+    assert configs(space, 5) == configs(space, 5)
+    assert BasicVariantGenerator(random_state=5).seed() == 5
+
+
+@pytest.mark.parametrize(
+    ("space", "words"),
+    [
+        ([("lr", 1)], "must be a dict of parameters, not list"),
+        ({"lr": uniform}, r"is the function uniform itself: call it, tune.uniform"),
+        ({"model": {"lr": {"grid_serch": [1]}}}, "model/lr has 'grid_serch': did you mean 'grid_search'"),
+        ({"lr": {"grid_search": 3}}, "takes a list with values, not 3"),
+        ({3: 1}, "names of parameters are texts, not 3"),
+    ],
+)
+def test_what_looks_like_a_mistake_in_a_space_is_told(space: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        check(space)
+
+
+def test_domains_of_ray_and_optuna_are_told() -> None:
+    for module in ("ray.tune.search.sample", "optuna.distributions"):
+        foreign = type("Float", (), {"__module__": module})()
+        with pytest.raises(ValueError, match="The parameter lr is a Float of"):
+            check({"lr": foreign})

@@ -1,0 +1,55 @@
+"""Rules that end trials."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nbaccel.tune import stopper as stoppers
+
+
+def test_a_dict_ends_a_trial_that_reaches_one_of_its_values() -> None:
+    rule = stoppers.of({"accuracy": 0.9, "eval/steps": 3})
+    assert not rule("a", {"accuracy": 0.5, "eval": {"steps": 2}})
+    assert rule("a", {"accuracy": 0.5, "eval": {"steps": 3}}) and rule("a", {"accuracy": 0.9, "eval/steps": 0})
+    assert not rule.stop_all()
+    with pytest.raises(ValueError, match=r"the report has no 'accuracy'; it has: loss"):
+        rule("a", {"loss": 1})
+    with pytest.raises(ValueError, match="the limit must be a number"):
+        stoppers.of({"accuracy": "high"})
+
+
+def test_a_function_ends_a_trial() -> None:
+    rule = stoppers.of(lambda trial, result: trial == "a" and result["loss"] < 1)
+    assert rule("a", {"loss": 0}) and not rule("b", {"loss": 0})
+
+
+def test_a_trial_ends_after_so_many_reports() -> None:
+    rule = stoppers.MaximumIterationStopper(2)
+    assert [rule("a", {}), rule("b", {}), rule("a", {})] == [False, False, True]
+
+
+def test_a_trial_that_stands_still_ends() -> None:
+    rule = stoppers.TrialPlateauStopper("loss", std=0.01, num_results=3, grace_period=4)
+    assert [rule("a", {"loss": value}) for value in (1.0, 0.5, 0.5, 0.5, 0.5)] == [False] * 3 + [True, True]
+    held = stoppers.TrialPlateauStopper("loss", num_results=2, grace_period=2, metric_threshold=0.1, mode="min")
+    assert not any(held("a", {"loss": 0.5}) for _ in range(5)) and [held("b", {"loss": 0.05}) for _ in "12"][1]
+    with pytest.raises(ValueError, match="'min' or 'max'"):
+        stoppers.TrialPlateauStopper("loss", metric_threshold=1)
+
+
+def test_time_ends_the_experiment() -> None:
+    assert stoppers.TimeoutStopper(0).stop_all() and not stoppers.TimeoutStopper(1000).stop_all()
+
+
+def test_each_of_several_sees_every_result() -> None:
+    counted = stoppers.MaximumIterationStopper(2)
+    rule = stoppers.of([{"x": 1}, counted])
+    assert rule("a", {"x": 1}) and rule("a", {"x": 0})
+
+
+@pytest.mark.parametrize("given", [3, "loss"])
+def test_anything_else_is_refused(given: Any) -> None:
+    with pytest.raises(ValueError, match="stop takes a dict"):
+        stoppers.of(given)
