@@ -114,7 +114,7 @@ def nodes(number: int, tasks: int = 10_000) -> float:
 def calls(number: int = 10_000) -> float:
     """Calls of one actor by one caller."""
     bench = Bench(head())
-    of_actor = Terms("A", TaskKind.ACTOR_CREATION, b"f", ONE_CPU, job=1, pool=POOL, actor=ActorTerms(running=()))
+    of_actor = Terms("A", TaskKind.ACTOR_CREATION, b"f", ONE_CPU, job=1, pool=POOL, actor=ActorTerms(lasting=()))
     creation = Task(of_actor, b"c", actor_id=b"a")
     bench.tell(ev.TaskSubmitted(creation))
     bench.answer()

@@ -91,10 +91,10 @@ def init(address: str | None = None, **given: Any) -> ClusterContext:
     job = given.get("job_config")
     keywords = job.keywords(given) if isinstance(job, JobConfig) else given
     options = init_options(address=address, **{**_from_rays_variables(), **keywords})
-    running = engines.running()
-    if running is not None:
+    started = engines.started()
+    if started is not None:
         if options.ignore_reinit_error:
-            return _context(running)
+            return _context(started)
         raise RuntimeError(
             "nbaccel is running already: init() was called twice. Call nbaccel.shutdown() first, or pass "
             "ignore_reinit_error=True to go on with the cluster that is there."
@@ -133,7 +133,7 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
 
     It returns after the processes have ended, whatever Ray's `wait_for_processes` says.
     """
-    engine = engines.running()
+    engine = engines.started()
     if engine is None or engine.context().is_worker:
         return  # a task's part of the cluster ends with the task
     engines.tell_end(engine)
@@ -145,7 +145,7 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
 
 def is_initialized() -> bool:
     """Whether init() has been called, or this code runs inside a task."""
-    return engines.running() is not None
+    return engines.started() is not None
 
 
 # ---- functions and classes
@@ -380,8 +380,8 @@ def get_gpu_ids() -> list[Any]:
 # ---- cluster
 
 
-def _running_engine() -> engines.Engine:
-    engine = engines.running()
+def _started_engine() -> engines.Engine:
+    engine = engines.started()
     if engine is None:
         raise exceptions.RaySystemError("nbaccel has not been started yet. Call nbaccel.init() first.")
     return engine
@@ -389,24 +389,24 @@ def _running_engine() -> engines.Engine:
 
 def nodes() -> list[dict[str, Any]]:
     """The cluster's nodes, as dicts with Ray's keys (NodeID, Alive, Resources, Labels, …)."""
-    return _running_engine().nodes()
+    return _started_engine().nodes()
 
 
 def cluster_resources() -> dict[str, float]:
     """The resources of all living nodes, free or not."""
-    return _running_engine().cluster_resources()
+    return _started_engine().cluster_resources()
 
 
 def available_resources() -> dict[str, float]:
     """Resources that are currently free."""
-    return _running_engine().available_resources()
+    return _started_engine().available_resources()
 
 
 def timeline(filename: str | None = None) -> list[dict[str, Any]] | None:
     """Chrome trace events of the tasks, on lanes of workers and devices. With a filename, write them there as JSON."""
     import json
 
-    events = list(_running_engine().timeline())
+    events = list(_started_engine().timeline())
     if filename is None:
         return events
     with open(filename, "w") as file:
@@ -416,7 +416,7 @@ def timeline(filename: str | None = None) -> list[dict[str, Any]] | None:
 
 def snapshot() -> Snapshot:
     """The state of the cluster that every view shows: devices with their holders, tasks, actors, nodes, alerts."""
-    return _running_engine().snapshot()
+    return _started_engine().snapshot()
 
 
 def publish(kind: str, id: str, record: Mapping[str, Any] | None, asked: Callable[[str], object] | None = None) -> None:
@@ -425,12 +425,12 @@ def publish(kind: str, id: str, record: Mapping[str, Any] | None, asked: Callabl
     Another thread calls `asked` with each request that `ask` sends. Raises ValueError if the record is no JSON or too
     large.
     """
-    _running_engine().publish(kind, id, record, asked)
+    _started_engine().publish(kind, id, record, asked)
 
 
 def ask(id: str, what: str) -> None:
     """Send a request, such as "stop", to the publisher of a record. Raises ValueError if there is no such record."""
-    _running_engine().ask(id, what)
+    _started_engine().ask(id, what)
 
 
 # ---- heads that others share

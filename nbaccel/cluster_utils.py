@@ -182,7 +182,7 @@ class Cluster:
     # ---- the end
 
     def _is_joined(self) -> bool:
-        engine = engines.running()
+        engine = engines.started()
         return engine is not None and engine.context().session_name == self._nodes.session
 
     def shutdown(self) -> None:

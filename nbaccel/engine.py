@@ -315,7 +315,7 @@ def adopt(engine: Engine | None) -> None:
     _current = engine
 
 
-def running() -> Engine | None:
+def started() -> Engine | None:
     """The engine, or None before init(). Inside a worker of Ray it is always the Ray engine."""
     return _current or _of_a_ray_worker()
 

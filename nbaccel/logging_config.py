@@ -92,10 +92,10 @@ class _Formatter(logging.Formatter):
 
 
 def _who() -> dict[str, Any]:
-    running = engines.running()
-    if running is None:
+    started = engines.started()
+    if started is None:
         return {}
-    context = running.context()
+    context = started.context()
     return {name: value for name, fact in _FACTS.items() if (value := getattr(context, fact, None))}
 
 

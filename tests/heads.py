@@ -39,7 +39,7 @@ def _set_back(variables: dict[str, str], directory: str | None) -> None:
 
 def rows(what: str) -> list[dict[str, Any]]:
     """What the head has written down of its objects, tasks, workers, …"""
-    engine: Any = engines.running()
+    engine: Any = engines.started()
     return list(engine.link.ask(ReadState(what, 10_000)))
 
 

@@ -321,7 +321,7 @@ def test_an_object_that_cannot_be_made_again_fails_in_words(shared, fragile, tmp
     of_a_call, without_retries = maker.make.remote(), make.options(max_retries=0).remote(tmp_path / "runs", 1)
     nbaccel.wait([of_a_call, without_retries], num_returns=2, fetch_local=False)
     shared.remove_node(fragile)
-    owner, call, retries = WORDS[engines.running().name]
+    owner, call, retries = WORDS[engines.started().name]
     with pytest.raises(exceptions.OwnerDiedError, match=owner):
         nbaccel.get(inside)
     with pytest.raises(exceptions.ObjectReconstructionFailedError, match=call):

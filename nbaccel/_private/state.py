@@ -73,7 +73,7 @@ def jobs() -> list[dict[str, Any]]:
 
 
 def _engine() -> engines.Engine:
-    engine = engines.running()
+    engine = engines.started()
     if engine is None:
         raise exceptions.RaySystemError(
             "nbaccel has not been started yet: the state API is used before nbaccel.init() has been called."

@@ -34,7 +34,7 @@ class Worker:
     @property
     def mode(self) -> int | None:
         """SCRIPT_MODE in a driver, WORKER_MODE in a task or an actor, None before init()."""
-        engine = engines.running()
+        engine = engines.started()
         if engine is None:
             return None
         return WORKER_MODE if engine.context().is_worker else SCRIPT_MODE

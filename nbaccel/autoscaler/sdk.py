@@ -18,7 +18,7 @@ def request_resources(
     Raises RuntimeError before init(), TypeError for the wrong types, ValueError for selectors that are not one for
     each bundle.
     """
-    engine = engines.running()
+    engine = engines.started()
     if engine is None:
         raise RuntimeError("request_resources() needs a cluster: call nbaccel.init() first.")
     if num_cpus is not None and (not isinstance(num_cpus, int) or isinstance(num_cpus, bool)):

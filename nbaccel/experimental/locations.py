@@ -19,7 +19,7 @@ def get_object_locations(obj_refs: Sequence[ObjectRef[Any]], timeout_ms: int = -
     Small results travel with their messages and lie on no node: []. What is not there yet has the size None. Raises
     RuntimeError before init(). `timeout_ms` is Ray's; the answer here waits for nothing.
     """
-    engine = engines.running()
+    engine = engines.started()
     if engine is None:
         raise RuntimeError("Where objects lie is known in a cluster: call nbaccel.init() first.")
     refs = list(obj_refs)

@@ -100,7 +100,7 @@ class tqdm:
         if not now and at - self._flushed_at < self._interval_s:
             return
         self._flushed_at = at
-        report = getattr(engines.running(), "report_progress", None)
+        report = getattr(engines.started(), "report_progress", None)
         if report is not None:
             report(self._n, self._total or 0)
 
@@ -123,7 +123,7 @@ class tqdm:
 
 def _drivers_bar(total: int | None, desc: str, unit: str, position: int | None) -> Any:
     """tqdm's bar, for code that runs in a driver; None in a task, or without tqdm."""
-    engine = engines.running()
+    engine = engines.started()
     if engine is not None and engine.context().is_worker:
         return None
     try:

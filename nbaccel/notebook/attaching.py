@@ -23,4 +23,4 @@ def attach(shell: InteractiveShell | None = None) -> None:
     kernel = getattr(shell, "kernel", None)
     # In a terminal there is one place for output, and the engine prints there by itself.
     if kernel is not None and not isinstance(sinks.installed, CellOutput):
-        sinks.install(CellOutput(sender(kernel), settings.of(shell), running=lambda: watch.source()[1]))
+        sinks.install(CellOutput(sender(kernel), settings.of(shell), parent_now=lambda: watch.source()[1]))

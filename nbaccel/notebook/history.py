@@ -39,9 +39,9 @@ class History:
         self._shell = shell
 
     def cell_ended(self, result: Any) -> None:
-        running = engine.running()
-        if running is not None:
-            running.only_in_history([ref._id for ref in refs_of_history_alone(self._shell)])
+        started = engine.started()
+        if started is not None:
+            started.only_in_history([ref._id for ref in refs_of_history_alone(self._shell)])
 
 
 def install(shell: InteractiveShell) -> None:

@@ -75,19 +75,19 @@ class CellOutput:
         limits: NotebookSettings,
         clock: Callable[[], float] = time.monotonic,
         later: Callable[[Callable[[], None]], None] | None = None,
-        running: Callable[[], bytes] = bytes,
+        parent_now: Callable[[], bytes] = bytes,
     ) -> None:
         self._send = send
         self._limits = limits
         self._clock = clock
         self._later = later or _after_a_moment
-        self._running = running  # the parent of the cell that runs now
+        self._parent_now = parent_now  # the parent of the running cell
         self._cells: OrderedDict[bytes, _Shown] = OrderedDict()
         self._bars: OrderedDict[Place, _Bar] = OrderedDict()  # those that have not ended
         self._waiting: set[bytes] = set()  # tasks of which it is said that they wait
         self._lock = threading.Lock()
         self._saying_soon = False
-        self._runs = RunCards(send, running)
+        self._runs = RunCards(send, parent_now)
 
     def write(self, parent: bytes, stream: str, text: str) -> None:
         """Shows whole lines of `stream` ("stdout" or "stderr") under the cell of `parent`."""
@@ -152,7 +152,7 @@ class CellOutput:
 
     def bar(self, total: int, description: str) -> TaskBar:
         """A progress bar over `total` tasks, under the running cell."""
-        parent = self._running()
+        parent = self._parent_now()
         place: dict[str, Any] = json.loads(parent) if parent else {}
         return TaskBar(lambda kind, content: self._send(kind, content, place), total, description)
 
@@ -171,7 +171,7 @@ class CellOutput:
         A notice without a cell goes under the running cell: front ends drop a message without a parent.
         """
         with self._lock:
-            parent = self._cell(message.parent or self._running()).parent
+            parent = self._cell(message.parent or self._parent_now()).parent
             text = f"nbaccel: {wording.plain(message.message)}"
             if message.task_id:
                 self._say_of_waiting(message.task_id, text if message.message else "", parent)

@@ -16,11 +16,14 @@ Send = Callable[[str, dict[str, Any], dict[str, Any]], None]  # message type, co
 
 
 class RunCards:
-    """The cards of one kernel. `send` publishes for a cell, from any thread; `running` is the running cell's parent."""
+    """The run cards of one kernel. `send` publishes for a cell, from any thread.
 
-    def __init__(self, send: Send, running: Callable[[], bytes], clock: Callable[[], float] = time.time) -> None:
+    `parent_now` gives the parent of the running cell.
+    """
+
+    def __init__(self, send: Send, parent_now: Callable[[], bytes], clock: Callable[[], float] = time.time) -> None:
         self._send = send
-        self._running = running
+        self._parent_now = parent_now
         self._clock = clock
         self._parents: OrderedDict[str, dict[str, Any]] = OrderedDict()  # by run: the cell in which it began
 
@@ -34,7 +37,7 @@ class RunCards:
 
     def show(self, snapshot: RunSnapshot) -> None:
         """Show a run under the running cell, even if it is shown elsewhere."""
-        parent = self._running()
+        parent = self._parent_now()
         place = json.loads(parent) if parent else {}
         self._parents.setdefault(snapshot.id, place)
         if len(self._parents) > RUNS_REMEMBERED:

@@ -127,7 +127,7 @@ class Cockpit(anywidget.AnyWidget):
             self._reader.submit(self._find, id, content)
 
     def _ordered(self, say: str, id: str) -> None:
-        words = page_orders.end_one(engines.running(), say, id, views.last_seen())
+        words = page_orders.end_one(engines.started(), say, id, views.last_seen())
         self.send({"say": "taken", "id": id, "words": words})
 
     def _cancel_many(self, id: str, content: dict[str, Any]) -> None:
@@ -140,11 +140,11 @@ class Cockpit(anywidget.AnyWidget):
         except (KeyError, ValueError, TypeError) as error:
             _logger.debug("the order of a view was not understood: %s", error)
             return
-        words = page_orders.end_many(engines.running(), wanted, str(content.get("function") or ""), snapshot)
+        words = page_orders.end_many(engines.started(), wanted, str(content.get("function") or ""), snapshot)
         self.send({"say": "taken", "id": id, "words": words})
 
     def _read_log(self, id: str) -> None:
-        engine = engines.running()
+        engine = engines.started()
         try:
             text = engine.logs(id, tail=LOG_LINES) if engine is not None else ""
         except (RayError, ValueError, OSError) as error:
@@ -153,7 +153,7 @@ class Cockpit(anywidget.AnyWidget):
 
     def _find(self, id: str, content: dict[str, Any]) -> None:
         """Answer with the tasks that pass a view's filter, among all that the engine knows."""
-        engine = engines.running()
+        engine = engines.started()
         snapshot = views.last_seen()
         if engine is None or snapshot is None:
             return

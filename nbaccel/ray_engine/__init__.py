@@ -79,7 +79,7 @@ def _here() -> RayEngine:
     from nbaccel import engine as engines
     from nbaccel.ray_engine.driver import RayEngine
 
-    running = engines.running()
-    if isinstance(running, RayEngine):
-        return running
+    started = engines.started()
+    if isinstance(started, RayEngine):
+        return started
     return of_this_worker()  # also in Ray Client's server, which unpickles what it passes on

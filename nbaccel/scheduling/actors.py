@@ -135,8 +135,8 @@ class ActorTable:
             return
         actor.created = True
         self._dispatcher.close_loan(worker)
-        if actor.terms.running is not None and actor.hold is not None and not record.choice:
-            self._cluster.shrink(actor.hold, actor.terms.running)
+        if actor.terms.lasting is not None and actor.hold is not None and not record.choice:
+            self._cluster.shrink(actor.hold, actor.terms.lasting)
         self._move(actor, ALIVE, now)
         for caller in list(actor.lines):
             self._send_ready(actor, caller, now)

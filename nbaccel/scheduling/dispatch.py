@@ -80,8 +80,8 @@ class Dispatcher:
 
     def _way(self, shape: Shape, record: TaskRecord, now: float) -> Way | None:
         hold = self._cluster.take(shape.asks[0], record, now)
-        if hold is None and shape.running is not None:
-            hold = self._cluster.take_running(shape.asks[0], shape.running, record, now)
+        if hold is None and shape.lasting is not None:
+            hold = self._cluster.take_lasting(shape.asks[0], shape.lasting, record, now)
         if hold is not None:
             return hold, 0, ""
         if len(shape.asks) == 1:

@@ -179,15 +179,15 @@ class PlacementBook:
             place.refused.setdefault(got, {})[ask] = None
         return None
 
-    def take_running(
-        self, ask: PlaceableChoice, running: tuple[tuple[str, int], ...], owner: Any, now: float
+    def take_lasting(
+        self, ask: PlaceableChoice, lasting: tuple[tuple[str, int], ...], owner: Any, now: float
     ) -> Hold | None:
         """A hold on what an actor keeps once it is placed, where all that it asks could be met some day.
 
         An actor that holds no CPU asks for one to be placed, which says which nodes will do: on a busy node it starts
         all the same, as in Ray.
         """
-        asked = msgspec.structs.replace(ask.asked, pooled=running)
+        asked = msgspec.structs.replace(ask.asked, pooled=lasting)
         for entry in sorted(self._entry(ask, place) for place in ask.places):
             got = entry[3].take(asked, owner, now)
             if isinstance(got, Hold):
@@ -220,9 +220,9 @@ class PlacementBook:
         if hold.in_commons is not None:
             self.give_pooled(hold.in_commons)
 
-    def shrink(self, hold: Hold, running: tuple[tuple[str, int], ...]) -> None:
-        """Keeps of the pooled resources only what `running` names; the devices stay."""
-        keep = dict(running)
+    def shrink(self, hold: Hold, lasting: tuple[tuple[str, int], ...]) -> None:
+        """Keeps of the pooled resources only what `lasting` names; the devices stay."""
+        keep = dict(lasting)
         pooled = hold.pooled
         hold.pooled = tuple((n, min(a, keep.get(n, 0))) for n, a in pooled if keep.get(n, 0))
         kept = dict(hold.pooled)
@@ -235,7 +235,7 @@ class PlacementBook:
             hold.lent -= back
         self._settle(hold)
         if hold.in_commons is not None:
-            self.shrink(hold.in_commons, running)
+            self.shrink(hold.in_commons, lasting)
 
     def give_devices(self, hold: Hold) -> None:
         parts, hold.parts, hold.devices = hold.parts, [], NO_DEVICES

@@ -91,7 +91,7 @@ class Shape(msgspec.Struct, eq=False):
     fallback_after_s: float | None
     job: int
     depth: int  # deeper ones go first, so that blocked parents do not pile up
-    running: tuple[tuple[str, int], ...] | None = None  # what of it actors keep; None: all
+    lasting: tuple[tuple[str, int], ...] | None = None  # what of it actors keep; None: all
     line: deque[TaskRecord] = msgspec.field(default_factory=deque)
     size: int = 0  # of the line, less those that were cancelled in it
     loans: int = 0  # workers that run tasks of this shape
@@ -282,7 +282,7 @@ class TaskTable:
         if last is not None and terms is self._last_terms and last.depth == depth and not task.skipped:
             return last
         choices = terms.choices[task.skipped :] if task.skipped else terms.choices
-        key = (choices, terms.fallback_after_s, terms.job, depth, terms.actor.running)
+        key = (choices, terms.fallback_after_s, terms.job, depth, terms.actor.lasting)
         shape = self.shapes.get(key)
         if shape is None:
             shape = self._new_shape(key, terms, choices, depth)
@@ -295,7 +295,7 @@ class TaskTable:
             self._forget_empty_shapes()
             self._most_shapes = max(MAX_SHAPES, 2 * len(self.shapes))
         asks = tuple(self._cluster.ask_for(choice) for choice in choices)
-        shape = self.shapes[key] = Shape(choices, asks, terms.fallback_after_s, terms.job, depth, terms.actor.running)
+        shape = self.shapes[key] = Shape(choices, asks, terms.fallback_after_s, terms.job, depth, terms.actor.lasting)
         for ask in asks:
             ask.shapes[shape] = None
         return shape

@@ -73,7 +73,7 @@ class ActorTerms(msgspec.Struct, frozen=True, array_like=True):
     name: str = ""
     namespace: str = ""
     detached: bool = False
-    running: Pairs | None = None  # the actor's hold once it is placed; None: its whole demand
+    lasting: Pairs | None = None  # the actor's hold once it is placed; None: its whole demand
     max_restarts: int = 0
     max_task_retries: int = 0  # of its calls, where they do not say
     max_concurrency: int = 1
@@ -140,8 +140,8 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
 
     def demand_of(self, choice: int) -> Pairs:
         """What is held when this choice was taken; an actor may hold less of its first one than it asked for."""
-        running = self.actor.running if not choice else None
-        return self.choices[choice].demand if running is None else running
+        lasting = self.actor.lasting if not choice else None
+        return self.choices[choice].demand if lasting is None else lasting
 
     def of_job(
         self,

@@ -17,10 +17,10 @@ def get_node_ip_address(address: str | None = None) -> str:
     Before init(), or towards a host `address`: the one under which other machines reach this one, 127.0.0.1 without a
     network. Nothing is sent to the host.
     """
-    running = engine.running()
-    if address is None and running is not None:
-        node_id = running.context().node_id
-        for row in running.nodes():
+    started = engine.started()
+    if address is None and started is not None:
+        node_id = started.context().node_id
+        for row in started.nodes():
             if row["NodeID"] == node_id:
                 return str(row["NodeManagerAddress"])
     return address_towards(address) if address else host_address()

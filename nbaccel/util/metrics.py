@@ -126,18 +126,18 @@ class Outbox:
 
     def wait(self) -> None:
         """Wait until everything that was sent is counted. The collector handles the records of one process in order."""
-        running, _ = self._collector
-        if self._last is not None and running is engine.running():
+        started, _ = self._collector
+        if self._last is not None and started is engine.started():
             nbaccel.get(self._last)
         self._last = None
 
     def collector(self) -> Any:
-        running = engine.current()
-        if self._collector[0] is not running:
+        started = engine.current()
+        if self._collector[0] is not started:
             actor_class = nbaccel.remote(MetricsCollector)
             # Detached: the worker that happens to be the first to record something may end before the others.
             options = {"name": _COLLECTOR, "namespace": _NAMESPACE, "get_if_exists": True, "lifetime": "detached"}
-            self._collector = running, actor_class.options(num_cpus=0, **options).remote()
+            self._collector = started, actor_class.options(num_cpus=0, **options).remote()
         return self._collector[1]
 
     def unsent(self) -> dict[str, MetricSeries]:

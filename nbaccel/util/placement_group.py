@@ -139,7 +139,7 @@ def _row(group: PlacementGroup) -> dict[str, Any]:
 
 def get_current_placement_group() -> PlacementGroup | None:
     """The group that this task or actor runs in; None outside of any."""
-    engine = engines.running()
+    engine = engines.started()
     group_id = engine.context().placement_group_id if engine is not None else None
     return PlacementGroup(PlacementGroupID.from_hex(group_id)) if group_id else None
 

@@ -61,7 +61,7 @@ def waiting_was_stopped(waited: Iterable[Any]) -> list[Any]:
 
 def _unfinished_tasks(things: list[Any]) -> int:
     """The number of tasks to cancel: when a wait for many stops, most of them may have ended already."""
-    engine = engines.running()
+    engine = engines.started()
     refs = [thing for thing in things if isinstance(thing, ObjectRef)]
     if refs and engine is not None:
         with suppress(RayError, OSError):  # a head that has gone: the awaited values are lost as well
@@ -104,7 +104,7 @@ def _of_this_cell(waited: Iterable[Any]) -> list[Any]:
 
 
 def _cancel(things: list[Any], *, force: bool) -> None:
-    engine = engines.running()
+    engine = engines.started()
     if engine is None:
         return
     for thing in things:

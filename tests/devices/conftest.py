@@ -60,7 +60,7 @@ class Lab:
     def watching(self) -> Iterator[list[Snapshot]]:
         """The snapshots that a view gets, while it is open."""
         snapshots: list[Snapshot] = []
-        engine: Any = engines.running()
+        engine: Any = engines.started()
         engine.watch(lambda snapshot: snapshots.append(snapshot) if snapshot is not None else None)
         try:
             yield snapshots

@@ -407,7 +407,7 @@ TEMPLATES = {
     "train": Terms("train", TASK, b"f", _asks(CPU=1, GPU=1), fresh=True, max_calls=1, max_retries=0),
     "half": Terms("half", TASK, b"f", _asks(GPU=0.5), max_retries=1),
     "stream": Terms("stream", TASK, b"f", _asks(CPU=1), num_returns=wire.STREAMING, max_retries=0),
-    "actor": Terms("Actor.__init__", CREATION, b"f", _asks(CPU=1), actor=ActorTerms(running=(), max_restarts=1)),
+    "actor": Terms("Actor.__init__", CREATION, b"f", _asks(CPU=1), actor=ActorTerms(lasting=(), max_restarts=1)),
     "learner": Terms("Learner.__init__", CREATION, b"f", _asks(GPU=1)),
     "call": Terms("Actor.call", TaskKind.ACTOR_CALL, b"", _asks(), method="call"),
 }

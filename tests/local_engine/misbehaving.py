@@ -266,6 +266,6 @@ def speak_out_of_turn(what: str) -> None:
         "that it has room which it was not granted": wire.Put(b"o" * 28, wire.Value(wire.OK, None, 8192, 10)),
         "its name again": wire.WorkerHello(b"w" * 28, 1),
     }
-    running: Any = engine.running()
-    running.link.say(words[what])
+    started: Any = engine.started()
+    started.link.say(words[what])
     time.sleep(1000)

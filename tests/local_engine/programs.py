@@ -396,7 +396,7 @@ nbaccel.init(address="auto")
 def wait():
     threading.Event().wait()
 ref = wait.remote()
-engine.running().link.say(wire.Done(b"x" * 24, []))
+engine.started().link.say(wire.Done(b"x" * 24, []))
 try:
     nbaccel.get(ref)
 except exceptions.HeadDiedError as error:

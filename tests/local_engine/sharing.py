@@ -109,8 +109,8 @@ class SaysWhatIsGone:
         return int, ()
 
     def __del__(self) -> None:
-        running: Any = engines.running()
-        running.link.flush()
+        started: Any = engines.started()
+        started.link.flush()
 
 
 class HoldsRefs(Exception):

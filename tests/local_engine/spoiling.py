@@ -20,8 +20,8 @@ TASK_S = 0.002  # longer than what is taken for a short task
 
 
 def _arena_fd() -> int:
-    running: Any = engines.running()
-    return int(running._arena_fd)
+    started: Any = engines.started()
+    return int(started._arena_fd)
 
 
 def _leave_a_deleted_directory() -> None:

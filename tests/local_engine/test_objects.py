@@ -118,7 +118,7 @@ def test_an_object_whose_refs_are_gone_is_lost_in_words(cluster: Place) -> None:
     id = ref.binary()
     del ref
     wait_until(lambda: not rows("objects"))
-    engine: Any = engines.running()
+    engine: Any = engines.started()
     with pytest.raises(exceptions.ObjectLostError, match=f"{id.hex()}.*does not exist any more"):
         engine.get([nbaccel.ObjectRef(id, engine)], None)
 
@@ -266,7 +266,7 @@ def test_what_does_not_fit_goes_to_disk_and_comes_back(cluster: Place) -> None:
 
 
 def spill_directory() -> str:
-    engine: Any = engines.running()
+    engine: Any = engines.started()
     return os.path.join(engine.welcome.directory, "spilled")
 
 

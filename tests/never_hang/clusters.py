@@ -64,7 +64,7 @@ class Asked:
 @contextmanager
 def running(engine: Any) -> Iterator[None]:
     """This is the process's engine for a while."""
-    before = engines.running()
+    before = engines.started()
     engines.adopt(engine)
     try:
         yield

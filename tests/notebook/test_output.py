@@ -22,7 +22,7 @@ class FrontEnd:
             NotebookSettings(),
             clock=lambda: self.now,
             later=lambda flush: None,
-            running=lambda: self.running,
+            parent_now=lambda: self.running,
         )
 
     def texts(self, cell: str) -> str:

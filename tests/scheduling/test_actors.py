@@ -65,7 +65,7 @@ def test_concurrent_calls_begin_at_once_up_to_the_limit() -> None:
 
 def test_an_actor_that_asks_nothing_holds_nothing_once_it_runs() -> None:
     w = world(1)
-    creation = w.actor("A", choice(CPU=1), running=())
+    creation = w.actor("A", choice(CPU=1), lasting=())
     w.ready()
     assert w.scheduler.node_available(b"head")["CPU"] == 0
     w.returns(creation)
@@ -74,7 +74,7 @@ def test_an_actor_that_asks_nothing_holds_nothing_once_it_runs() -> None:
 
 def test_an_actor_keeps_its_devices_for_life() -> None:
     w = world(2, 1)
-    creation = alive(w, choice(CPU=1, GPU=1), running=(("CPU", UNIT), ("GPU", UNIT)))
+    creation = alive(w, choice(CPU=1, GPU=1), lasting=(("CPU", UNIT), ("GPU", UNIT)))
     task = w.gpu_task()
     w.ready()
     assert not w.is_sent(task)
@@ -109,7 +109,7 @@ def test_a_lost_process_without_restarts_ends_the_actor() -> None:
 
 def test_a_restart_keeps_the_devices_and_resends_what_may_be_retried() -> None:
     w = world(2, 2)
-    creation = alive(w, choice(CPU=1, GPU=1), running=None, max_restarts=1)
+    creation = alive(w, choice(CPU=1, GPU=1), lasting=None, max_restarts=1)
     keeps, loses = w.call(retries_left=1), w.call(retries_left=0)
     waits = w.call(missing={b"x"})
     before = w.devices_of(creation)
@@ -309,7 +309,7 @@ def test_an_actor_that_keeps_a_cpu_waits_for_one() -> None:
     w = world(cpus=1)
     running = w.submit("f", choice(CPU=1))
     w.ready()
-    creation = w.actor("Counter", choice(CPU=1), running=None)
+    creation = w.actor("Counter", choice(CPU=1), lasting=None)
     w.ready()
     assert not w.is_sent(creation)
     w.returns(running)

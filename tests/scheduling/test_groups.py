@@ -264,7 +264,7 @@ def test_removal_ends_what_is_inside_and_gives_the_devices_back_with_the_process
     w = cluster()
     ask(w, [demand(CPU=1, GPU=2)])
     task = w.submit("task", inside(CPU=1, GPU=1), fresh=True)
-    actor = w.actor("A", inside(GPU=1), running=None)
+    actor = w.actor("A", inside(GPU=1), lasting=None)
     waiting = w.submit("waiting", inside(CPU=1, GPU=1))
     w.ready()
     w.returns(actor)

@@ -353,7 +353,7 @@ def test_fallbacks_are_tried_in_order() -> None:
 
 def test_an_actor_falls_back_too_and_holds_what_it_got() -> None:
     w = world(0, cpus=4)
-    creation = w.actor("A", *OR_CPU, running=(("CPU", UNIT), ("GPU", UNIT)))
+    creation = w.actor("A", *OR_CPU, lasting=(("CPU", UNIT), ("GPU", UNIT)))
     w.ready()
     w.returns(creation)
     assert taken(w, creation) == 1
@@ -377,7 +377,7 @@ def test_an_error_that_the_fallback_answers_runs_the_next_choice() -> None:
 
 def test_an_actor_whose_constructor_fails_on_the_device_is_made_by_the_fallback_in_a_new_process() -> None:
     w = world(1)
-    creation = w.actor("A", *OR_CPU, running=None)
+    creation = w.actor("A", *OR_CPU, lasting=None)
     w.ready()
     first = w.worker_of(creation).worker_id
     w.returns(creation, failed=True, fall_back="RuntimeError: no driver")
@@ -407,7 +407,7 @@ def test_a_worker_that_keeps_device_memory_is_retired_before_the_next_task_gets_
 
 def test_what_an_actor_with_a_handle_holds_is_no_deadlock_since_the_handle_can_be_dropped() -> None:
     w = world(0, cpus=1)
-    creation = w.actor("Holder", choice(CPU=1), running=None, cell="[2] line 1")
+    creation = w.actor("Holder", choice(CPU=1), lasting=None, cell="[2] line 1")
     w.ready()
     w.returns(creation)
     task = w.submit("f")
@@ -426,7 +426,7 @@ def test_what_an_actor_with_a_handle_holds_is_no_deadlock_since_the_handle_can_b
 
 def test_a_detached_actor_is_said_to_end_only_when_it_is_killed() -> None:
     w = world(0, cpus=1)
-    creation = w.actor("Holder", choice(CPU=1), running=None, detached=True)
+    creation = w.actor("Holder", choice(CPU=1), lasting=None, detached=True)
     w.ready()
     w.returns(creation)
     explanation = w.scheduler.explain(w.submit("f").task_id)

@@ -142,7 +142,7 @@ class AnyOrder(RuleBasedStateMachine):
             max_concurrency=together,
             out_of_order=out_of_order,
             detached=detached,
-            running=None if keeps else (),
+            lasting=None if keeps else (),
             missing=self._missing(wants),
         )
 

@@ -111,7 +111,7 @@ class World:
         return self.submit(name, choice(CPU=1, GPU=gpus), **{"fresh": True, "max_calls": 1, **options})
 
     def actor(self, name: str = "Counter", *choices: Choice, actor_id: bytes = b"a", **options: Any) -> Task:
-        options.setdefault("running", ())
+        options.setdefault("lasting", ())
         return self.submit(name, *choices, kind=TaskKind.ACTOR_CREATION, actor_id=actor_id, **options)
 
     def call(self, name: str = "add", actor_id: bytes = b"a", **options: Any) -> Task:

@@ -144,13 +144,13 @@ def test_without_a_cluster_there_is_nobody_to_ask():
     from nbaccel import engine as engines
     from nbaccel.util.state.exception import ServerUnavailable
 
-    running = engines.running()
+    started = engines.started()
     engines.adopt(None)
     try:
         with pytest.raises(ServerUnavailable):
             state.list_tasks()
     finally:
-        engines.adopt(running)
+        engines.adopt(started)
 
 
 def test_rays_older_paths_lead_to_the_same_questions_and_rows():

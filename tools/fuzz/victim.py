@@ -33,7 +33,7 @@ class Victim:
     """One head of our own, with work of ours on it."""
 
     def __init__(self) -> None:
-        engine: Any = engines.running()
+        engine: Any = engines.started()
         self.directory: str = engine.welcome.directory
         (self.record,) = [each for each in sessions.find() if each.session == engine.welcome.session]
         self._count = 0

@@ -83,7 +83,7 @@ def actor_terms(
             name=options.name or "",
             namespace=namespace,
             detached=options.detached(),
-            running=_pairs(held) if held != placed else None,
+            lasting=_pairs(held) if held != placed else None,
             max_restarts=options.max_restarts,
             max_task_retries=options.max_task_retries,
             max_concurrency=concurrency,

@@ -162,7 +162,7 @@ class Driver(Client):
     def _at_exit(self) -> None:
         if self._pid == os.getpid():
             self.shutdown()
-            if engines.running() is self:
+            if engines.started() is self:
                 engines.adopt(None)
 
     def forget(self) -> None:
@@ -359,9 +359,9 @@ def _first_word(data: bytes) -> Any:
 
 def _after_fork() -> None:
     """A forked child must not speak on its parent's connections."""
-    running = engines.running()
-    if isinstance(running, Driver):
-        running.forget()
+    started = engines.started()
+    if isinstance(started, Driver):
+        started.forget()
         engines.adopt(None)
 
 

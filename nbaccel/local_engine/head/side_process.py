@@ -20,7 +20,7 @@ class Helper(Protocol):
     on_restart: Callable[[], None] | None
 
     @property
-    def running(self) -> bool: ...
+    def is_alive(self) -> bool: ...
     def say(self, body: bytes, fds: tuple[int, ...] = ()) -> None: ...
     def close(self) -> None: ...
 
@@ -81,7 +81,7 @@ class Role:
         self.on_restart: Callable[[], None] | None = None
 
     @property
-    def running(self) -> bool:
+    def is_alive(self) -> bool:
         return self._sock is not None
 
     def start(self) -> None:

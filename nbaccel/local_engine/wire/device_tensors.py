@@ -70,15 +70,15 @@ def arrived(storage: Any, device: str) -> Any:
 
 
 def _holds_devices() -> bool:
-    running: Any = engines.running()
-    return running is not None and any(running.context().accelerator_ids.values())
+    started: Any = engines.started()
+    return started is not None and any(started.context().accelerator_ids.values())
 
 
 def _tell(device: str) -> None:
     """In words, once for each kind, in the user's own process: a task's tensors are told of where they arrive."""
-    running: Any = engines.running()
+    started: Any = engines.started()
     kind = device.partition(":")[0]
-    if kind in _told or running is None or running.context().is_worker:
+    if kind in _told or started is None or started.context().is_worker:
         return
     _told.add(kind)
     message = (

@@ -467,9 +467,9 @@ def _leave_lost(why: str) -> None:
 
 def _after_fork() -> None:
     """A process that a task forked must not speak on our connection, nor keep it open when we die."""
-    running: Any = engines.running()
-    if isinstance(running, WorkerEngine):
-        running.link.forget()
+    started: Any = engines.started()
+    if isinstance(started, WorkerEngine):
+        started.link.forget()
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -212,8 +212,8 @@ def get_group_handle(group_name: str = "default") -> GroupMembership:
 def _check_inside() -> None:
     from nbaccel import engine
 
-    running = engine.running()
-    if running is None or not running.context().is_worker:
+    started = engine.started()
+    if started is None or not started.context().is_worker:
         raise RuntimeError("The collective APIs shall be only used inside an actor or task.")
 
 

@@ -295,7 +295,7 @@ def _log_texts(
 
 
 def _engine() -> engines.Engine:
-    engine = engines.running()
+    engine = engines.started()
     if engine is None:
         raise ServerUnavailable("There is no cluster to ask: call nbaccel.init() first.")
     return engine

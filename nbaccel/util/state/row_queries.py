@@ -43,7 +43,7 @@ def most_rows() -> int:
 
 def rows(what: str) -> list[dict[str, Any]]:
     """All rows of a kind, as the engine says them. Raises ServerUnavailable."""
-    engine = engines.running()
+    engine = engines.started()
     if engine is None:
         raise ServerUnavailable("There is no cluster to ask: call nbaccel.init() first.")
     return engine.state(what, most_rows())

@@ -45,14 +45,14 @@ class MadeHelper:
         self.said: list[bytes] = []
         self.report = on_report
         self.on_restart: Callable[[], None] | None = None
-        self.running = False
+        self.is_alive = False
 
     def say(self, body: bytes, fds: tuple[int, ...] = ()) -> None:
-        self.running = True
+        self.is_alive = True
         self.said.append(body)
 
     def close(self) -> None:
-        self.running = False
+        self.is_alive = False
 
 
 class MadeHelpers:

@@ -31,7 +31,7 @@ from tests.rig import wait_until
 
 
 def record() -> sessions.SessionRecord:
-    engine: Any = engines.running()
+    engine: Any = engines.started()
     (found,) = [each for each in sessions.find() if each.session == engine.welcome.session]
     return found
 

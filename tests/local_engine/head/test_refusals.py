@@ -44,7 +44,7 @@ def tiny_disk(path: Path, options: str) -> Iterator[Path]:
 
 def head_socket() -> socket.socket:
     """A new connection to the module's head."""
-    engine: Any = engines.running()
+    engine: Any = engines.started()
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     sock.connect(os.path.join(engine.welcome.directory, "head.sock"))
     sock.settimeout(20)
@@ -52,7 +52,7 @@ def head_socket() -> socket.socket:
 
 
 def notes() -> str:
-    engine: Any = engines.running()
+    engine: Any = engines.started()
     return "\n".join(engine.link.ask(ReadNotes()))
 
 
@@ -95,14 +95,14 @@ def test_garbage_on_the_socket_harms_nobody(cluster: Place, garbage: bytes) -> N
 
 
 def test_a_question_that_the_head_fails_at_is_answered_all_the_same(cluster: Place) -> None:
-    engine: Any = engines.running()
+    engine: Any = engines.started()
     with pytest.raises(exceptions.RaySystemError, match="could not answer the question 'explain': ValueError"):
         engine.link.ask(Explain("no hex"))
     assert nbaccel.get(misbehaving.echo.remote(7)) == 7
 
 
 def test_a_stranger_without_the_token_is_told_so(cluster: Place) -> None:
-    engine: Any = engines.running()
+    engine: Any = engines.started()
     (record,) = [each for each in sessions.find() if each.session == engine.welcome.session]
     from nbaccel.handles.options import init_options
     from nbaccel.local_engine.driver import engine as driver
@@ -131,7 +131,7 @@ def test_many_connections_that_say_nothing_cost_nothing(cluster: Place) -> None:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 def test_another_user_is_refused_even_with_the_token(cluster: Place) -> None:
-    engine: Any = engines.running()
+    engine: Any = engines.started()
     (record,) = [each for each in sessions.find() if each.session == engine.welcome.session]
     said = _as_nobody(lambda: _join_words(record))
     assert "No head answers" in said

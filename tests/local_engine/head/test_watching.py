@@ -40,7 +40,7 @@ class Watcher:
 @pytest.fixture
 def watcher() -> Iterator[Watcher]:
     yield Watcher()
-    engine = engines.running()
+    engine = engines.started()
     if engine is not None:
         engine.watch(None)
 

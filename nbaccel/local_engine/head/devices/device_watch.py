@@ -70,7 +70,7 @@ class DeviceWatch:
             return
         self.wanted = on
         self._deaths = 0
-        if on or self._prober.running:
+        if on or self._prober.is_alive:
             self.begin()
 
     def begin(self) -> None:
