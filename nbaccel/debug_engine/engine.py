@@ -18,7 +18,6 @@ from nbaccel.debug_engine.stage import Stage, deadlock
 from nbaccel.debug_engine.workers import DebugActor
 from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.options import InitOptions
-from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.remote import ObjectRef, ObjectRefGenerator
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client import environment_spec
@@ -26,6 +25,7 @@ from nbaccel.local_engine.client.calls import Client
 from nbaccel.local_engine.client.exports import Exports
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.object_client import Waiter
+from nbaccel.local_engine.client.submitter import DriverCode
 from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.wire.ids import return_id, task_of
 from nbaccel.local_engine.worker.execution import Running, current_run
@@ -46,17 +46,16 @@ class DebugEngine(Client):
     def __init__(self, options: InitOptions) -> None:
         link = DirectLink(lambda message: self._head.hear(self._speaker(), message))
         self._head = DebugHead(options, lambda peer, message: link.take(message))
-        super().__init__(self, link, JOB, -1, self._head.job.namespace)
+        inside = self._inside = WorkerView(self, DriverCode(environment_spec.spelled_out(options.runtime_env)))
+        super().__init__(self, link, inside, JOB, -1, self._head.job.namespace)
         self.execution = DebugExecution(self)
         self.exports = OwnCode(link, self.execution.learn)
         self.stage = Stage(self._head, self.execution)
         link.receivers[wire.Consumed] = self.stage.consumed
-        self._environment = environment_spec.spelled_out(options.runtime_env)
         here = os.getcwd()
         self.setup = wire.Setup(JOB, CLIENT, self.namespace, [], here, {}, "debug", self._head.nodes.node_id, here)
-        self._inside = WorkerView(self)
-        self.actor_devices = self._inside.actor_devices
-        self.current_actor, self.exit_actor = self._inside.current_actor, self._inside.exit_actor
+        self.actor_devices = inside.actor_devices
+        self.current_actor, self.exit_actor = inside.current_actor, inside.exit_actor
         self.ended = False
         self._head.begin()
 
@@ -75,18 +74,6 @@ class DebugEngine(Client):
     def worker_id(self) -> bytes:
         worker = self.stage.current()
         return worker.worker_id if worker is not None else b"\xff" * 28
-
-    def running_task(self) -> bytes:
-        return self._inside.running_task()
-
-    def cell(self) -> tuple[str, bytes]:
-        return self._inside.cell() if current_run.get() is not None else super().cell()
-
-    def captured_group(self) -> PlacementGroup | None:
-        return self._inside.captured_group()
-
-    def base_environment(self) -> environment_spec.Environment:
-        return self._inside.base_environment() if current_run.get() is not None else self._environment
 
     def context(self) -> CodeFacts:
         return changed(self._inside.context(), address="debug", is_worker=current_run.get() is not None)

@@ -5,7 +5,7 @@ Everything goes through one Link to the head; a worker is a driver of the tasks 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -26,21 +26,21 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.cluster_view import ClusterView
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.object_client import INLINE_BYTES, ObjectClient, refuse_to_serialize
+from nbaccel.local_engine.client.submitter import Submitter
 from nbaccel.local_engine.client.task_terms import actor_terms, inheriting, method_terms, methods_with_limit, task_terms
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import return_id, task_of
 from nbaccel.scheduling.terms import TaskKind, Terms
 
-if TYPE_CHECKING:
-    pass
-
 
 class Client(ObjectClient):
     """The tasks, actors and objects of one process, as the engine promises; `cluster` keeps the rest of the promise."""
 
-    def __init__(self, engine: Engine, link: Link, job: int, arena_fd: int, namespace: str) -> None:
-        super().__init__(engine, link, job, arena_fd, namespace)
+    def __init__(
+        self, engine: Engine, link: Link, submitter: Submitter, job: int, arena_fd: int, namespace: str
+    ) -> None:
+        super().__init__(engine, link, submitter, job, arena_fd, namespace)
         self.cluster = cluster = ClusterView(engine, self)
         self.nodes, self.request_resources = cluster.nodes, cluster.request_resources
         self.cluster_resources, self.available_resources = cluster.cluster_resources, cluster.available_resources
@@ -60,7 +60,7 @@ class Client(ObjectClient):
     def submit(
         self, function: RemoteFunction, options: TaskOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        cell, group = self.cell(), self.captured_group()
+        cell, group = self.submitter.cell(), self.submitter.captured_group()
         cached = function._cache.get(self)
         if cached is None or cached[0] is not options or cached[1] != cell or cached[4] is not group:
             cached = function._cache[self] = self._task_template(function, options, cell, group)
@@ -72,7 +72,7 @@ class Client(ObjectClient):
         name = function._short_name
         key = self.exports.key_of(function._function, name, function._cache, cell[1])
         fallback = self.exports.key_of(function._fallback, name, {}, cell[1]) if function._fallback else b""
-        placed = inheriting(options, self.base_environment(), group)
+        placed = inheriting(options, self.submitter.base_environment(), group)
         terms = task_terms(function, placed, key, fallback, cell=cell[0], parent=cell[1])
         return options, cell, self._define(terms), terms.num_returns, group
 
@@ -103,7 +103,7 @@ class Client(ObjectClient):
             payload, slots, refs, keep = self._arguments(args, kwargs, code)
         else:
             payload, slots, refs, keep = codec.EMPTY, [], [], None
-        message = wire.Submit(task_id, number, payload, slots, refs, actor_id, self.running_task())
+        message = wire.Submit(task_id, number, payload, slots, refs, actor_id, self.submitter.running_task())
         if returns != 1:
             return self._send_many(task_id, returns, message, cell)
         id = return_id(task_id, 0)
@@ -226,11 +226,11 @@ class Client(ObjectClient):
             return None  # it has died in this moment
 
     def _actor_template(self, actor_class: ActorClass, options: ActorOptions, namespace: str) -> int:
-        cell, parent = self.cell()
+        cell, parent = self.submitter.cell()
         name = actor_class._name
         key = self.exports.key_of(actor_class._class, name, actor_class._cache, parent)
         fallback = self.exports.key_of(actor_class._fallback, name, {}, parent) if actor_class._fallback else b""
-        options = inheriting(options, self.base_environment(), self.captured_group())
+        options = inheriting(options, self.submitter.base_environment(), self.submitter.captured_group())
         return self._define(actor_terms(actor_class, options, namespace, key, fallback, cell=cell, parent=parent))
 
     def call(self, method: ActorMethod, options: MethodOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -239,7 +239,7 @@ class Client(ObjectClient):
                 f"{method.handle._class_name}.{method._spec.name} cannot be called: this handle is of a cluster that "
                 "nbaccel.shutdown() has left. Make the actor again, or find a detached one with get_actor()."
             )
-        cell = self.cell()
+        cell = self.submitter.cell()
         cache = method.handle._cache
         where = (method._spec.name, cell)
         cached = cache.get(where)

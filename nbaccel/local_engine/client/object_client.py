@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
-from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.refs import check_pickled_by_hand
 from nbaccel.handles.remote import (
     ActorHandle,
@@ -25,7 +24,6 @@ from nbaccel.handles.remote import (
 from nbaccel.local_engine import arena_trouble, wire
 from nbaccel.local_engine.client.arena_ranges import ArenaRange, ArenaRanges
 from nbaccel.local_engine.client.arena_writer import ArenaWriter
-from nbaccel.local_engine.client.environment_spec import Environment
 from nbaccel.local_engine.client.exports import Exports
 from nbaccel.local_engine.client.garbage import GarbageCollector
 from nbaccel.local_engine.client.holdings import Holdings
@@ -33,6 +31,7 @@ from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.pending_calls import PendingCalls
 from nbaccel.local_engine.client.published import PublishedRecords
 from nbaccel.local_engine.client.streams import StreamReaders
+from nbaccel.local_engine.client.submitter import Submitter
 from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.wire import driver_questions as asks
@@ -51,9 +50,12 @@ class ObjectClient:
 
     name = "local"
 
-    def __init__(self, engine: engines.Engine, link: Link, job: int, arena_fd: int, namespace: str) -> None:
+    def __init__(
+        self, engine: engines.Engine, link: Link, submitter: Submitter, job: int, arena_fd: int, namespace: str
+    ) -> None:
         self.engine = engine  # to which refs and handles belong: the driver, or the worker
         self.link = link
+        self.submitter = submitter
         self.job = job
         self.namespace = namespace
         self.ids = IdMaker(job)
@@ -72,22 +74,6 @@ class ObjectClient:
         self.ref_gone = self.holdings.gone
 
     # What a worker answers differently.
-
-    def running_task(self) -> bytes:
-        """The task that submits, b"" in a driver."""
-        return b""
-
-    def cell(self) -> tuple[str, bytes]:
-        """The notebook cell on whose behalf this code runs."""
-        return engines.cell_source() if engines.cell_source is not None else ("", b"")
-
-    def captured_group(self) -> PlacementGroup | None:
-        """The placement group that this code's tasks run in unless they say where; the same object each time."""
-        return None
-
-    def base_environment(self) -> Environment:
-        """The runtime environment from which tasks submitted here start."""
-        return {}
 
     def lends_cpu(self) -> bool:
         """Whether other tasks get this code's CPU while it waits."""

@@ -31,6 +31,7 @@ from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.client import environment_spec
 from nbaccel.local_engine.client.calls import Client
 from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.client.submitter import DriverCode
 from nbaccel.local_engine.driver import launch
 from nbaccel.local_engine.driver.news import News
 from nbaccel.local_engine.head.boot import MARK
@@ -50,10 +51,10 @@ class Driver(Client):
         self, sock: socket.socket, arena_fd: int, welcome: wire.Welcome, head: Any, options: InitOptions
     ) -> None:
         link = Link(sock, on_lost=self._head_lost)
-        super().__init__(self, link, welcome.job, arena_fd, welcome.namespace)
+        code = DriverCode(environment_spec.spelled_out(options.runtime_env))
+        super().__init__(self, link, code, welcome.job, arena_fd, welcome.namespace)
         self.welcome = welcome
         self.options = options
-        self._environment = environment_spec.spelled_out(options.runtime_env)
         self.news: News | None = None
         self._is_shut_out = False  # the head has ended our connection and lives on
         self._head_process = head
@@ -61,9 +62,6 @@ class Driver(Client):
         self._ended = False
         link.start("driver")
         atexit.register(self._at_exit)
-
-    def base_environment(self) -> environment_spec.Environment:
-        return self._environment
 
     @property
     def embedded(self) -> bool:

@@ -27,10 +27,9 @@ import setproctitle
 
 from nbaccel import device_memory, exceptions
 from nbaccel import engine as engines
-from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client import environment_spec
 from nbaccel.local_engine.client.calls import Client
+from nbaccel.local_engine.client.submitter import DriverCode
 from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.worker import impatience
@@ -54,14 +53,14 @@ class WorkerEngine(Client):
     def __init__(self, sock: socket.socket, arena_fd: int, worker_id: bytes) -> None:
         self._queue: SimpleQueue[Any] = SimpleQueue()
         link = WorkerLink(sock, self._queue, on_lost=_leave_lost)
-        super().__init__(self, link, 0, arena_fd, "")
+        view = WorkerView(self, DriverCode({}))
+        super().__init__(self, link, view, 0, arena_fd, "")
         self.worker_id = worker_id
         self.setup: wire.Setup | None = None
         self.execution = Execution(self)
         self.execution.answer = self.failure
         self.output = WorkerOutput()
         self.actor: ActorHost | None = None
-        self._view = view = WorkerView(self)
         self.context, self.current_actor, self.exit_actor = view.context, view.current_actor, view.exit_actor
         self.report_progress, self.actor_devices = view.report_progress, view.actor_devices
         self._environment = ""  # the key of the runtime environment that was taken on
@@ -406,18 +405,6 @@ class WorkerEngine(Client):
     def running(self) -> Running | None:
         """The task that the main thread runs."""
         return self._running
-
-    def running_task(self) -> bytes:
-        return self._view.running_task()
-
-    def cell(self) -> tuple[str, bytes]:
-        return self._view.cell()
-
-    def base_environment(self) -> environment_spec.Environment:
-        return self._view.base_environment()
-
-    def captured_group(self) -> PlacementGroup | None:
-        return self._view.captured_group()
 
     def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
         raise exceptions.RaySystemError("Snapshots can be watched from a driver, not from inside a task.")

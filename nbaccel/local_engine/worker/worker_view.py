@@ -13,6 +13,7 @@ from nbaccel.handles.remote import ActorHandle, MethodSpec
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client import environment_spec
 from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.client.submitter import Submitter
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.worker import unheard_exits
@@ -57,8 +58,9 @@ class WorkerFacts(Protocol):
 class WorkerView:
     """Answers for the code that runs in one worker."""
 
-    def __init__(self, worker: WorkerFacts) -> None:
+    def __init__(self, worker: WorkerFacts, outside: Submitter) -> None:
         self._worker = worker
+        self._outside = outside  # who submits while no task's code runs
 
     def _now(self) -> Running | None:
         running = current_run.get() or self._worker.running
@@ -78,23 +80,21 @@ class WorkerView:
 
     def cell(self) -> tuple[str, bytes]:
         running = self._now()
-        return (running.terms.cell, running.terms.parent) if running is not None else ("", b"")
+        return (running.terms.cell, running.terms.parent) if running is not None else self._outside.cell()
 
     def base_environment(self) -> environment_spec.Environment:
         """What this code itself runs with: its tasks get it too."""
-        owner = (
-            self._worker.actor.creation if self._worker.actor is not None else current_run.get() or self._worker.running
-        )
-        if owner is None or not owner.terms.environment:
+        owner = self._owner()
+        if owner is None:
+            return self._outside.base_environment()
+        if not owner.terms.environment:
             return {}
         if owner.environment is None:
             owner.environment = json.loads(owner.terms.runtime_env)
         return owner.environment
 
     def captured_group(self) -> PlacementGroup | None:
-        owner = (
-            self._worker.actor.creation if self._worker.actor is not None else current_run.get() or self._worker.running
-        )
+        owner = self._owner()
         if owner is None or not owner.terms.capture:
             return None
         if owner.captured is None:
