@@ -19,7 +19,6 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.driver.engine import hello
 from nbaccel.local_engine.head.actors import Actors
 from nbaccel.local_engine.head.boot import Config
-from nbaccel.local_engine.head.cluster_answers import ClusterAnswers
 from nbaccel.local_engine.head.cluster_history import ClusterHistory
 from nbaccel.local_engine.head.connections import Handler
 from nbaccel.local_engine.head.devices.node_devices import head_spec, offered_of
@@ -36,19 +35,16 @@ from nbaccel.local_engine.head.objects.lineage import Lineage
 from nbaccel.local_engine.head.objects.requests import ObjectRequests
 from nbaccel.local_engine.head.objects.store import Grant
 from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.published import Published
 from nbaccel.local_engine.head.question_table import QuestionTable
-from nbaccel.local_engine.head.reasons import NobodyElse, Reasons
+from nbaccel.local_engine.head.reasons import NobodyElse
 from nbaccel.local_engine.head.records import TaskEntry
-from nbaccel.local_engine.head.rows import Rows
-from nbaccel.local_engine.head.snapshot_builder import SnapshotBuilder
-from nbaccel.local_engine.head.state_rows import StateRows
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.conclusions import Conclusions
 from nbaccel.local_engine.head.tasks.functions import Functions
 from nbaccel.local_engine.head.tasks.returns import Returns
 from nbaccel.local_engine.head.tasks.streams import StreamRelay
 from nbaccel.local_engine.head.tasks.submissions import SubmissionIntake
+from nbaccel.local_engine.head.view_room import ViewRoom
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
@@ -148,28 +144,21 @@ class DebugHead:
         }  # fmt: skip
 
     def _make_views(self) -> None:
-        published = Published(self._peers, self._send, lambda: None)
-        actors, jobs, workers = self.actors.by_id, self.jobs.by_number, self.workers
-        self.picture = SnapshotBuilder(
-            self._config, self.scheduler, self.nodes, Rows(self.scheduler, _our_pid), actors=actors, workers=workers,
-            groups=self.groups, jobs=jobs, published=published.rows, metrics={}, alerts=list, arena_used=lambda: 0,
-            started_at=time.time(),
+        views = ViewRoom(
+            self._config, self.scheduler, self.nodes, self.objects, self._environments, self.groups, self._send,
+            actors=self.actors.by_id, workers=self.workers, jobs=self.jobs.by_number, peers=self._peers,
+            pid_of=lambda worker_id: os.getpid(), foreign=NobodyElse(), metrics={}, alerts=list, arena_used=lambda: 0,
+            started_at=time.time(), changed=lambda: None, snapshot=self._snapshot,
         )  # fmt: skip
-        reasons = Reasons(self.scheduler, actors, self.nodes.devices, _our_pid, NobodyElse())
-        rows = StateRows(
-            self.picture, self.objects, self.nodes, actors=actors, groups=self.groups, jobs=jobs, peers=self._peers,
-            environments=self._environments, alerts=list,
-        )  # fmt: skip
+        self.snapshot_builder = views.snapshot_builder
         self.questions.learn(
             self._requests.answers(),
             self.actors.answers(),
             self._submissions.answers(),
-            GroupAnswers(self.groups, self.objects, jobs).answers(),
-            ClusterAnswers(self.picture, rows, reasons, snapshot=self._snapshot).answers(),
-            published.answers(),
+            GroupAnswers(self.groups, self.objects, self.jobs.by_number, lambda peer: owner_of(peer.worker)).answers(),
+            views.answers(),
             self._history.answers(),
             [
-                asks.WhenGroupReady.answered_by(self._when_group_ready),
                 asks.Synchronise.answered_by(lambda peer, asked: None),
                 asks.Recycle.answered_by(lambda peer, asked: 0),
                 observer_lines.ReadLogs.answered_by(lambda peer, asked: ""),
@@ -214,14 +203,8 @@ class DebugHead:
             self._commands.extend(self.scheduler.handle(ev.ObjectsReady(ready), time.monotonic()))
         return bool(self._commands)
 
-    # ---- answers
-
-    def _when_group_ready(self, peer: Peer, asked: asks.WhenGroupReady) -> None:
-        self.objects.promise(asked.object_id, CLIENT)
-        self.groups.ready(asked.group_id, asked.object_id, owner_of(peer.worker), wire.Value(wire.OK, asked.value))
-
     def _snapshot(self) -> Snapshot:
-        snapshot = self.picture.snapshot(0, MOST_ROWS)
+        snapshot = self.snapshot_builder.snapshot(0, MOST_ROWS)
         snapshot.runtime.engine = snapshot.runtime.address = "debug"
         snapshot.runtime.log_dir = ""
         return snapshot
@@ -272,10 +255,6 @@ def peer_of(worker: DebugWorker | None) -> Peer:
 def owner_of(worker: DebugWorker | None) -> int:
     """Who asked when a placement group is ready: a number for each worker, 0 for the driver."""
     return 0 if worker is None else int.from_bytes(worker.worker_id)
-
-
-def _our_pid(worker_id: bytes) -> int:
-    return os.getpid()
 
 
 _always_here: WhenHere = lambda id, client_id, here, refused: here()  # noqa: E731

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.groups import GroupNameTaken, Groups
@@ -17,10 +17,13 @@ from nbaccel.views.question import Row
 class GroupAnswers:
     """Answers for the processes of one head."""
 
-    def __init__(self, groups: Groups[int], objects: Objects, jobs: Mapping[int, Job]) -> None:
+    def __init__(
+        self, groups: Groups[int], objects: Objects, jobs: Mapping[int, Job], owner_of: Callable[[Peer], int]
+    ) -> None:
         self._groups = groups
         self._objects = objects
         self._jobs = jobs
+        self._owner_of = owner_of  # whose end withdraws a peer's wait for a group
 
     def answers(self) -> list[Row[Peer]]:
         """The questions about groups and their answers."""
@@ -42,4 +45,4 @@ class GroupAnswers:
 
     def _when_ready(self, peer: Peer, asked: asks.WhenGroupReady) -> None:
         self._objects.promise(asked.object_id, peer.client_id)
-        self._groups.ready(asked.group_id, asked.object_id, peer.client_id, wire.Value(wire.OK, asked.value))
+        self._groups.ready(asked.group_id, asked.object_id, self._owner_of(peer), wire.Value(wire.OK, asked.value))

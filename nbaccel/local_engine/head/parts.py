@@ -15,7 +15,6 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.actors import Actors
 from nbaccel.local_engine.head.blocked_prints import BlockedPrints
 from nbaccel.local_engine.head.boot import Config
-from nbaccel.local_engine.head.cluster_answers import ClusterAnswers
 from nbaccel.local_engine.head.cluster_history import ClusterHistory
 from nbaccel.local_engine.head.connections import Connections, Failed, Handler, Handlers, Hearing
 from nbaccel.local_engine.head.decisions import Decisions
@@ -36,19 +35,15 @@ from nbaccel.local_engine.head.orphaned_work import OrphanedWork
 from nbaccel.local_engine.head.outputs import Outputs
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.poll import Poll
-from nbaccel.local_engine.head.published import Published
 from nbaccel.local_engine.head.question_table import QuestionTable
-from nbaccel.local_engine.head.reasons import Reasons
 from nbaccel.local_engine.head.records import Job, WorkerProcess
-from nbaccel.local_engine.head.rows import Rows
 from nbaccel.local_engine.head.side_process import SideProcesses
-from nbaccel.local_engine.head.snapshot_builder import SnapshotBuilder
 from nbaccel.local_engine.head.spoiled_workers import SpoiledWorkers
-from nbaccel.local_engine.head.state_rows import StateRows
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.room import Around, TaskRoom
 from nbaccel.local_engine.head.unread_errors import UnreadErrors
 from nbaccel.local_engine.head.until_done import UntilDone
+from nbaccel.local_engine.head.view_room import ViewRoom
 from nbaccel.local_engine.head.virtual_nodes import HeadVirtualNodes
 from nbaccel.local_engine.head.watchers import Watchers
 from nbaccel.local_engine.head.worker_logs import WorkerLogs
@@ -201,34 +196,10 @@ class Parts:
         self.virtual_nodes = HeadVirtualNodes(self.nodes, self.lineage, self.tell)
 
     def _make_views(self) -> None:
-        self.published = Published(self.peers, self.send, self.watchers.changed)
-        actors, workers, jobs = self.actors.by_id, self.workers.by_id, self.jobs.by_number
         self.groups: Groups[int] = Groups(
             self.scheduler, self.tell, lambda id, owner, value: self.delivery.fill(id, value, [], owner)
         )
         self.orphaned_work = OrphanedWork(self.scheduler, self.objects, self.tell, owner_died=self.groups.owner_died)
-        self.snapshot_builder = SnapshotBuilder(
-            self._config,
-            self.scheduler,
-            self.nodes,
-            Rows(self.scheduler, self.workers.pid_of),
-            actors=actors,
-            workers=workers,
-            groups=self.groups,
-            jobs=jobs,
-            published=self.published.rows,
-            metrics=self.devices.watch.metrics,
-            alerts=lambda: [*self.watchers.alerts, *self.idle_holds.alerts()],
-            arena_used=lambda: self.store.arena.used,
-            started_at=self._life.started_at,
-        )
-        self.idle_holds = IdleHolds(
-            self.poll,
-            self.nodes.real,
-            self.snapshot_builder.device_rows,
-            self.devices.looks.look,
-            self.watchers.changed,
-        )
         self.foreign = ForeignMemory(
             self.nodes,
             self.scheduler,
@@ -236,23 +207,34 @@ class Parts:
             look_at_leases=self.devices.look_at_leases,
             is_ours=lambda pid: pid in self.workers.by_pid,
         )
-        reasons = Reasons(self.scheduler, actors, self.nodes.devices, self.workers.pid_of, self.foreign)
-        rows = StateRows(
-            self.snapshot_builder,
-            self.objects,
+        self.views = ViewRoom(
+            self._config,
+            self.scheduler,
             self.nodes,
-            actors=actors,
-            groups=self.groups,
-            jobs=jobs,
+            self.objects,
+            self.environments,
+            self.groups,
+            self.send,
+            actors=self.actors.by_id,
+            workers=self.workers.by_id,
+            jobs=self.jobs.by_number,
             peers=self.peers,
-            environments=self.environments,
+            pid_of=self.workers.pid_of,
+            foreign=self.foreign,
+            metrics=self.devices.watch.metrics,
             alerts=lambda: [*self.watchers.alerts, *self.idle_holds.alerts()],
-        )
-        self.cluster_answers = ClusterAnswers(
-            self.snapshot_builder,
-            rows,
-            reasons,
+            arena_used=lambda: self.store.arena.used,
+            started_at=self._life.started_at,
+            changed=self.watchers.changed,
             snapshot=lambda: self.snapshot_builder.snapshot(self.watchers.seq),
+        )
+        self.snapshot_builder, self.published = self.views.snapshot_builder, self.views.published
+        self.idle_holds = IdleHolds(
+            self.poll,
+            self.nodes.real,
+            self.snapshot_builder.device_rows,
+            self.devices.looks.look,
+            self.watchers.changed,
         )
         self.observers = Observers(
             self.poll,
@@ -344,11 +326,10 @@ class Parts:
             self.object_room.answers(),
             self.actors.answers(),
             self.tasks.submissions.answers(),
-            GroupAnswers(self.groups, self.objects, self.jobs.by_number).answers(),
+            GroupAnswers(self.groups, self.objects, self.jobs.by_number, lambda peer: peer.client_id).answers(),
             self.virtual_nodes.answers(),
             self.spoiled_workers.answers(),
-            self.cluster_answers.answers(),
-            self.published.answers(),
+            self.views.answers(),
             self.history.answers(),
             [
                 asks.Synchronise.answered_by(lambda peer, asked: None),

@@ -1,0 +1,85 @@
+"""The views' room put together: snapshots, reasons, rows of state, and what drivers and workers publish."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from nbaccel.accelerators.metrics import DeviceReading
+from nbaccel.local_engine.head.boot import Config
+from nbaccel.local_engine.head.cluster_answers import ClusterAnswers
+from nbaccel.local_engine.head.connections import Send
+from nbaccel.local_engine.head.devices.nodes import Nodes
+from nbaccel.local_engine.head.environments import Environments
+from nbaccel.local_engine.head.groups import Groups
+from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.published import Published
+from nbaccel.local_engine.head.reasons import Foreign, Reasons
+from nbaccel.local_engine.head.records import ActorEntry, Job, WorkerProcess
+from nbaccel.local_engine.head.rows import PidOf, Rows
+from nbaccel.local_engine.head.snapshot_builder import SnapshotBuilder
+from nbaccel.local_engine.head.state_rows import StateRows
+from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.views.question import Row
+from nbaccel.views.snapshot import Alert, Snapshot
+
+
+class ViewRoom:
+    """Everything that one head has for those who look at it. `changed` is called when published records change."""
+
+    def __init__(
+        self,
+        config: Config,
+        scheduler: Scheduler,
+        nodes: Nodes,
+        objects: Objects,
+        environments: Environments,
+        groups: Groups[int],
+        send: Send,
+        *,
+        actors: Mapping[bytes, ActorEntry],
+        workers: Mapping[bytes, WorkerProcess],
+        jobs: Mapping[int, Job],
+        peers: Mapping[int, Peer],
+        pid_of: PidOf,
+        foreign: Foreign,
+        metrics: Mapping[str, DeviceReading],
+        alerts: Callable[[], list[Alert]],
+        arena_used: Callable[[], int],
+        started_at: float,
+        changed: Callable[[], None],
+        snapshot: Callable[[], Snapshot],
+    ) -> None:
+        self.published = Published(peers, send, changed)
+        self.snapshot_builder = SnapshotBuilder(
+            config,
+            scheduler,
+            nodes,
+            Rows(scheduler, pid_of),
+            actors=actors,
+            workers=workers,
+            groups=groups,
+            jobs=jobs,
+            published=self.published.rows,
+            metrics=metrics,
+            alerts=alerts,
+            arena_used=arena_used,
+            started_at=started_at,
+        )
+        reasons = Reasons(scheduler, actors, nodes.devices, pid_of, foreign)
+        rows = StateRows(
+            self.snapshot_builder,
+            objects,
+            nodes,
+            actors=actors,
+            groups=groups,
+            jobs=jobs,
+            peers=peers,
+            environments=environments,
+            alerts=alerts,
+        )
+        self._cluster_answers = ClusterAnswers(self.snapshot_builder, rows, reasons, snapshot=snapshot)
+
+    def answers(self) -> list[Row[Peer]]:
+        """What may be asked of the views."""
+        return [*self._cluster_answers.answers(), *self.published.answers()]
