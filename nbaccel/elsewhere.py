@@ -45,8 +45,8 @@ _MISSING = {
     ),
     "cluster_utils": ("AutoscalingCluster",),
     "train": (
-        "gbdt_trainer", "horovod", "huggingface", "jax", "lightgbm", "lightning", "mosaic", "rl", "sklearn",
-        "tensorflow", "torch.xla", "trainer", "v2", "xgboost",
+        "gbdt_trainer", "horovod", "jax", "lightgbm", "mosaic", "rl", "sklearn", "tensorflow", "torch.xla",
+        "trainer", "xgboost",
     ),
 }  # fmt: skip
 

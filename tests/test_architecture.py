@@ -282,6 +282,7 @@ def test_a_file_holds_one_thing(path: Path) -> None:
 SHARED_CLASS_NAMES = {
     "Backend": {"train/backend.py", "util/collective/types.py"},  # what prepares a gang; a library of collectives
     "LoggingConfig": {"logging_config.py", "train/configs.py"},  # of ray.init; of a RunConfig
+    "RayTrainReportCallback": {"train/huggingface/transformers.py", "train/lightning.py"},
 }
 
 

@@ -107,7 +107,7 @@ class Checkpoint(metaclass=_OldNames):
         An object that JSON can represent becomes state.json; `torch.save` writes any other object into state.pt. Raises
         TypeError if that needs torch and torch is not installed.
         """
-        folder = Path(os.fspath(path) if path is not None else _new_folder())
+        folder = Path(os.fspath(path) if path is not None else new_folder())
         folder.mkdir(parents=True, exist_ok=True)
         try:
             text = json.dumps(state)
@@ -142,7 +142,7 @@ class Checkpoint(metaclass=_OldNames):
         return f"Checkpoint(path={self.path!r})"
 
 
-def _new_folder() -> str:
+def new_folder() -> str:
     """A temporary folder; inside a run it belongs to the run, which removes what a crash has left."""
     from nbaccel.train import session
 

@@ -1,0 +1,1 @@
+"""Libraries of Hugging Face in a gang."""

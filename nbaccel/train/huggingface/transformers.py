@@ -1,0 +1,59 @@
+"""Transformers' Trainer in a gang, with the names of `ray.train.huggingface.transformers` 2.60.
+
+A `transformers.Trainer` in a TorchTrainer's function trains with all ranks by itself: it reads torchrun's variables.
+The callback reports what it logs and saves.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any
+
+from nbaccel.train import collective, session
+from nbaccel.train.checkpoint import Checkpoint, new_folder
+
+try:
+    from transformers import TrainerCallback
+    from transformers.trainer_utils import get_last_checkpoint
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "nbaccel.train.huggingface.transformers needs Transformers with torch, in this process and in the workers: "
+        "pip install 'transformers[torch]'",
+        name=error.name,
+    ) from None
+
+__all__ = ["RayTrainReportCallback", "prepare_trainer"]
+
+
+class RayTrainReportCallback(TrainerCallback):  # type: ignore[misc]
+    """Reports each line that the Trainer logs, and each checkpoint that it saves, in a folder `checkpoint`.
+
+    Ray Train's reports only when a checkpoint is saved.
+    """
+
+    CHECKPOINT_NAME = "checkpoint"
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **options: Any) -> None:
+        session.report({**(logs or {}), "step": state.global_step})
+
+    def on_save(self, args: Any, state: Any, control: Any, **options: Any) -> None:
+        metrics: dict[str, Any] = {}
+        for line in state.log_history:
+            metrics |= line
+        collective.barrier()  # each rank has written its part of the folder
+        session.report(metrics, checkpoint=self._saved(args.output_dir), delete_local_checkpoint_after_upload=True)
+
+    def _saved(self, output_dir: str) -> Checkpoint | None:
+        """A copy of the newest checkpoint for the run; rank 0 brings it, for all ranks."""
+        newest = get_last_checkpoint(output_dir)
+        if newest is None or session.get_context().get_world_rank() != 0:
+            return None
+        folder = new_folder()
+        shutil.copytree(newest, os.path.join(folder, self.CHECKPOINT_NAME))
+        return Checkpoint(folder)
+
+
+def prepare_trainer(trainer: Any) -> Any:
+    """Return the trainer as it is: Ray's adapts it to datasets of Ray Data, which are not here."""
+    return trainer
