@@ -15,7 +15,7 @@ from typing import Any
 from nbaccel import engine as engines
 
 ENCODINGS = ("TEXT", "JSON")
-VARIABLE = "NBACCEL_LOGGING_CONFIG"  # how a worker learns of it
+VARIABLE = "NBACCEL_LOGGING_CONFIG"  # the variable by which a worker gets the configuration
 _TEXT = "%(asctime)s\t%(levelname)s %(filename)s:%(lineno)s -- %(message)s"
 _ALWAYS = ("asctime", "levelname", "message", "filename", "lineno")
 _FACTS = {
@@ -80,7 +80,7 @@ class _Formatter(logging.Formatter):
         self._config = config
 
     def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record)  # makes record.message, asctime and exc_text as well
+        text = super().format(record)  # sets record.message, asctime and exc_text as well
         facts = {name: getattr(record, name, None) for name in self._config.additional_log_standard_attrs} | _who()
         facts["timestamp_ns"] = int(record.created * 1e9)
         if self._config.encoding == "TEXT":

@@ -25,7 +25,7 @@ from nbaccel.exceptions import RuntimeEnvSetupError
 TOOLS = ("pip", "uv")
 SETUP_TIMEOUT_S = 600
 MOST_OUTPUT = 8_000  # characters of a tool's output that an error shows
-_READY = "nbaccel-ready"  # the file that a finished environment has
+_READY = "nbaccel-ready"  # the name of the file that marks a finished environment
 
 
 def directory() -> Path:
@@ -114,7 +114,7 @@ def _made(tool: str, spec: dict[str, Any], timeout_s: float | None) -> str:
     place = _place(tool, spec)
     python = place / "bin" / "python"
     place.parent.mkdir(parents=True, exist_ok=True)
-    with open(f"{place}.lock", "w") as lock:  # others that want the same wait for the first
+    with open(f"{place}.lock", "w") as lock:  # processes that want the same environment wait for the first
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (place / _READY).exists():
             shutil.rmtree(place, ignore_errors=True)

@@ -18,7 +18,7 @@ class Stat(NamedTuple):
     parent: int
     group: int
     session: int
-    start_ticks: int  # since boot: with the pid it names a process for good
+    start_ticks: int  # since boot; together with the pid it identifies a process
     virtual_bytes: int
     code_end: int  # an address; 0 until the kernel has laid out the program's memory
 
@@ -44,7 +44,7 @@ def environment(pid: int) -> list[bytes]:
     laid out the new program's memory. This waits until that is done.
     """
     deadline = time.monotonic() + _PROGRAM_BEGINS_S
-    program = 0  # the address where its code ended at the last look: it names the program
+    program = 0  # the address where its code ended at the last look: it identifies the program
     while True:
         with open(f"/proc/{pid}/environ", "rb") as file:
             content = file.read()
@@ -52,9 +52,9 @@ def environment(pid: int) -> list[bytes]:
             return content.split(b"\0")
         facts = stat(pid)
         if not facts.virtual_bytes:
-            return []  # a kernel's thread, or a zombie
+            return []  # a thread of the Linux kernel, or a zombie
         if program and facts.code_end == program:
-            return []  # the program stood before this reading and after it: it was started without variables
+            return []  # the same program ran before and after the read: it has no variables
         program = facts.code_end
         if not program:
             time.sleep(0.001)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 UNIT = 10_000  # one CPU, one device, one of a custom resource; for memory one byte, as in Ray
 
-# Whose devices a task is told the ids of, by the resource's name.
+# Resources whose device ids a task gets.
 ACCELERATORS = ("GPU", "TPU", "NPU", "HPU", "neuron_cores", "RBLN", "FURIOSA", "MBLT", "TTNPU")
-# Counted device by device even where no node offers one, so that 1.5 of them is known to be impossible.
+# Counted by whole devices even if no node offers one, so that a demand of 1.5 is known to be impossible.
 DEVICE_RESOURCES = frozenset({"GPU", "TPU", "neuron_cores", "HPU", "NPU"})
 
-TYPE_PREFIX = "accelerator_type:"  # a node that has an A100 has one accelerator_type:A100
-TYPE_SHARE = 10  # what one task or actor takes of it, 0.001: enough for 1,000 holders
+TYPE_PREFIX = "accelerator_type:"  # a node with an A100 offers accelerator_type:A100
+TYPE_SHARE = 10  # one task or actor takes 0.001 of it: enough for 1,000 holders
 
 
 def to_units(quantity: float) -> int:

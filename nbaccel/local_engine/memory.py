@@ -16,7 +16,7 @@ from nbaccel import exceptions
 from nbaccel.local_engine import arena_trouble
 from nbaccel.local_engine.arena import pages
 
-_NORESERVE = 0x4000  # MAP_NORESERVE: pages that are never written are not to be counted as used
+_NORESERVE = 0x4000  # MAP_NORESERVE: pages that are never written do not count as used
 _FAILED = ctypes.c_void_p(-1).value
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
@@ -31,8 +31,8 @@ def view_of(address: int, size: int, owner: Any) -> memoryview:
 
 
 def _array_at(address: int, size: int, owner: Any) -> Any:
-    # Each length is a type of its own, and making one takes longer than mapping: powers of two are kept. What lies
-    # behind `size` bytes may not be there, and nobody is given it.
+    # Each length needs a ctypes type, and making one takes longer than mapping: types of powers of two are kept. Memory
+    # beyond `size` bytes may not exist; callers never see it.
     bits = size.bit_length()
     kind = _array_types.get(bits)
     if kind is None:

@@ -12,7 +12,7 @@ from nbaccel import proc
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _libc = ctypes.CDLL(None, use_errno=True)
-OOM_SCORE_ADJ = 300  # above a kernel's 0: when memory runs out, a worker goes first
+OOM_SCORE_ADJ = 300  # a notebook kernel has 0: when memory runs out, Linux kills a worker first
 
 
 def raise_descriptor_limit() -> None:
@@ -38,7 +38,7 @@ def prefer_as_victim() -> None:
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write(str(OOM_SCORE_ADJ))
     except OSError:
-        pass  # a container that forbids it
+        pass  # some containers forbid it
 
 
 def ending(status: int) -> tuple[str, int | None, int | None]:
@@ -91,11 +91,11 @@ def descends_from(pid: int, ancestor: int) -> bool:
 
 def kill_sessions(pids: set[int]) -> None:
     """SIGKILL workers and the processes that they started: all of their sessions, and descendants in other sessions."""
-    descendants = _descendants(pids)  # now: a parent that is dead has no children
+    descendants = _descendants(pids)  # before the first kill: a dead parent no longer lists its children
     for pid in pids:
         kill_group(pid)
     for pid in pids | descendants:
-        _kill(pid)  # it may not have made its own group yet
+        _kill(pid)  # the process may not have its own group yet
     for entry in os.listdir("/proc"):
         if entry.isdigit() and int(entry) not in pids:
             facts = _stat(int(entry))
@@ -121,7 +121,7 @@ def _children(pid: int) -> set[int]:
             with open(f"/proc/{pid}/task/{thread}/children") as file:
                 children.update(map(int, file.read().split()))
     except OSError:
-        pass  # it ended meanwhile, or has no list
+        pass  # the process ended meanwhile, or this kernel has no such list
     return children
 
 
@@ -129,7 +129,7 @@ def _kill(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        pass  # it was faster, or has another user by now
+        pass  # the process has already ended, or has changed its user
 
 
 def kill_orphans(sessions: Collection[int]) -> None:
@@ -138,7 +138,7 @@ def kill_orphans(sessions: Collection[int]) -> None:
         with open("/proc/thread-self/children") as file:
             children = file.read().split()
     except OSError:
-        return  # a kernel without this list: their groups were killed, and at the end everything is
+        return  # no such list in this kernel: their groups are killed, and all else at the head's end
     for child in children:
         facts = _stat(int(child))
         if facts is not None and int(child) not in sessions and facts.session in sessions:
@@ -155,7 +155,7 @@ def kill_marked(variable: str, value: str) -> None:
             if mark in proc.environment(int(entry)):
                 os.kill(int(entry), signal.SIGKILL)
         except OSError:
-            continue  # another user's, or gone
+            continue  # another user's process, or one that has ended
 
 
 def kill_group(group: int) -> None:
@@ -163,7 +163,7 @@ def kill_group(group: int) -> None:
     try:
         os.killpg(group, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        pass  # it was faster
+        pass  # the group has already ended
 
 
 def _stat(pid: int) -> proc.Stat | None:

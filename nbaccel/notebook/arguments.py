@@ -121,7 +121,7 @@ def _read(option: Option, text: str | None, expand: Callable[[str], str]) -> Any
 
 
 def _is_json_object(text: str) -> bool:
-    # IPython would take the braces of {"TPU": 2} for a variable.
+    # IPython would read the braces of {"TPU": 2} as a variable.
     try:
         return isinstance(json.loads(text), dict)
     except ValueError:

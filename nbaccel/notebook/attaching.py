@@ -21,6 +21,6 @@ def attach(shell: InteractiveShell | None = None) -> None:
     interrupt.install(shell)
     history.install(shell)
     kernel = getattr(shell, "kernel", None)
-    # In a terminal there is one place for output, and the engine prints there by itself.
+    # A terminal has one place for output, and the engine prints there by itself.
     if kernel is not None and not isinstance(sinks.installed, CellOutput):
         sinks.install(CellOutput(sender(kernel), settings.of(shell), parent_now=lambda: watch.source()[1]))

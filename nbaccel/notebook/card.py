@@ -8,7 +8,7 @@ from nbaccel.notebook import parts, run_card, static_tables
 from nbaccel.views import run_snapshot, tables, wording
 from nbaccel.views.snapshot import Snapshot
 
-WAITING_SHOWN = 5  # reasons on the card; the rest is a count, since ten thousand tasks may wait
+WAITING_SHOWN = 5  # reasons on the card; further ones are only counted, because thousands of tasks may wait
 
 
 def mimebundle(snapshot: Snapshot) -> dict[str, str]:
@@ -38,7 +38,7 @@ def _last_lines(snapshot: Snapshot, left: bool) -> list[str]:
     at = wording.moment(snapshot.time)
     words = f"left at {at}; the shared cluster runs on" if left else f"shut down at {at}"
     over = {state: number for state, number in snapshot.counts.items() if state in tables.ENDED}
-    under_way = 0 if left else sum(snapshot.counts.values()) - sum(over.values())  # of others', nothing is known
+    under_way = 0 if left else sum(snapshot.counts.values()) - sum(over.values())  # the tasks of other notebooks go on
     done = tables.task_counts(msgspec.structs.replace(snapshot, counts=over))
     tasks = wording.sentence([done, f"{under_way} ended with it" if under_way else ""])
     return [line for line in (f"{tables.headline(snapshot)} · {words}", _had(snapshot), tasks) if line]

@@ -27,13 +27,13 @@ def prepare(code: str, filename: str, namespace: Mapping[str, Any], *, keep: boo
     """
     try:
         tree = ast.parse(code, filename)
-        # Compiled too: `return` outside of a function is none of the parser's business.
+        # Compile it as well: the parser accepts `return` outside of a function.
         compile(tree, filename, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except SyntaxError as error:
         raise BodySyntaxError(*error.args) from None
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     read = {node.id for node in names if isinstance(node.ctx, ast.Load | ast.Del)}
-    # "x += 1" and "del x" read a name that only seems to be written.
+    # "x += 1" reads x as well.
     read |= {
         node.target.id
         for node in ast.walk(tree)

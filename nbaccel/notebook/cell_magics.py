@@ -27,7 +27,7 @@ from nbaccel.views import wording
 from nbaccel.views.observer_lines import ReadAccounting
 from nbaccel.views.snapshot import TaskRow
 
-_WIDGET = "application/vnd.jupyter.widget-view+json"  # its model has stayed in the task's process: nobody would draw it
+_WIDGET = "application/vnd.jupyter.widget-view+json"  # not sent: the widget's model is in the task's process
 _OWN = frozenset(option.name for option in options.CELL)
 
 
@@ -86,7 +86,7 @@ class CellMagics(Magics):
         return asked
 
     def _body(self, first_line: str, cell: str, asked: dict[str, Any]) -> Body:
-        # Cached under the cell's number, with the magic's own line, so that a traceback names the cell and its lines.
+        # The body is cached under the cell's number, with the magic's line, so that a traceback shows the cell's lines.
         filename = self.shell.compile.cache(f"{first_line}\n{cell}", cells.install(self.shell).number)
         code = "\n" + self.shell.transform_cell(cell)  # type: ignore[no-untyped-call]
         item = "item" if "each" in asked else ""
@@ -101,7 +101,7 @@ class CellMagics(Magics):
     def _submit(self, body: Body, asked: dict[str, Any], given: dict[str, Any]) -> Any:
         try:
             return self._submitted(body, asked, given)
-        except (TypeError, PicklingError) as error:  # a value of the notebook that the body reads cannot be sent
+        except (TypeError, PicklingError) as error:  # the body reads a variable whose value cannot be sent
             raise UsageError(_who_cannot_be_sent(body) or str(error)) from None
 
     @said_in_one_line
@@ -145,7 +145,7 @@ def _who_cannot_be_sent(body: Body) -> str:
     for name, value in body.reads.items():
         try:
             cloudpickle.dumps(value)
-        except Exception as error:  # whatever its pickling raises
+        except Exception as error:  # pickling may raise anything
             return (
                 f"'{name}' cannot be sent along: {error}. Make it inside the cell, or send what is needed to make it."
             )
@@ -169,7 +169,7 @@ def _wait(refs: list[Any], timeout_s: float | None) -> list[Outcome]:
             return [api.get(refs[0], timeout=timeout_s)]
         return _wait_for_all(refs, timeout_s)
     except GetTimeoutError as error:
-        if isinstance(error, RayTaskError):  # raised by the cell's own code, whose task has ended
+        if isinstance(error, RayTaskError):  # the cell's code raised it, so its task has ended
             raise
         for ref in refs:
             api.cancel(ref)
@@ -180,7 +180,7 @@ def _wait(refs: list[Any], timeout_s: float | None) -> list[Outcome]:
 
 def _wait_for_all(refs: list[Any], timeout_s: float | None) -> list[Outcome]:
     if refs:
-        with suppress(ImportError):  # in a terminal without tqdm
+        with suppress(ImportError):  # a terminal without tqdm
             nbaccel.progress(refs)
     ready, late = api.wait(refs, num_returns=len(refs), timeout=timeout_s) if refs else ([], [])
     if late:

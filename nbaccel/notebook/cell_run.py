@@ -42,7 +42,7 @@ class Body:
     code: str
     filename: str
     reads: dict[str, Any]
-    wants: tuple[str, ...] | None  # names to send back, with the value of the last line; None: nothing
+    wants: tuple[str, ...] | None  # names to send back with the last line's value; None: send nothing back
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ def accel(body: Body, given: dict[str, Any] | None = None) -> Outcome:
     screen = _Shell() if importlib.util.find_spec("IPython") else _PlainScreen()
     namespace: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins, "display": screen.display}
     namespace |= {"get_ipython": screen.get_ipython, **body.reads, **(given or {})}
-    # Without its lines, a traceback of the body would be line numbers only.
+    # Without the lines, a traceback of the body would show line numbers only.
     linecache.cache[body.filename] = (len(body.code), None, body.code.splitlines(keepends=True), body.filename)
     with screen:
         result = _execute(body, namespace)
@@ -99,7 +99,7 @@ def _execute(body: Body, namespace: dict[str, Any]) -> Any:
     shows = isinstance(last, ast.Expr) and not body.code.rstrip().endswith(";")
     if shows:
         tree.body.pop()
-    runner = asyncio.Runner()  # one loop for all that the body awaits; none is made where nothing is
+    runner = asyncio.Runner()  # one loop for everything that the body awaits; it is made at the first await
     try:
         _run(compile(tree, body.filename, "exec", _FLAGS, dont_inherit=True), namespace, runner)
         if not shows:
@@ -132,7 +132,7 @@ class _Shell:
 
         self.shown: list[Bundle] = []
         self.display = display
-        # A history file of its own would be a thread and a lock in every worker.
+        # Without a history file: one would mean a thread and a lock in every worker.
         self._shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
 
     def get_ipython(self) -> Any:

@@ -24,7 +24,7 @@ class CellWatch:
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
-        self.number = 0  # of the running cell, 0 for one without
+        self.number = 0  # the number of the running cell; 0 if it has none
         self._label = ""
         self._parent = b""
         self._by_line: dict[int, tuple[str, bytes]] = {}
@@ -34,8 +34,8 @@ class CellWatch:
         """Take note of a new running cell; IPython's `pre_run_cell` calls this."""
         # Silent executions, such as a front end's own questions, have no number.
         numbered = info is None or getattr(info, "store_history", True)
-        # From the history, which has a cell's text once it runs: execution_count counts on before or after this event,
-        # depending on IPython's version.
+        # Read from the history, which has a cell's text as soon as it runs: execution_count grows before or after this
+        # event, depending on IPython's version.
         history = self._shell.history_manager
         self.number = len(history.input_hist_parsed) - (info is None) if history is not None and numbered else 0
         self._label = f"[{self.number}]" if self.number else ""
@@ -69,7 +69,7 @@ def install(shell: InteractiveShell) -> CellWatch:
 def _line_in_cell(frame: FrameType | None) -> int:
     """The line of the cell itself, not of a function that it calls; 0 if no cell is on the stack (another thread)."""
     while frame is not None:
-        # A cell's own code is a module whose globals are the notebook's; imported modules have a __file__.
+        # Code of a cell has the notebook's globals; the globals of an imported module have a __file__.
         if frame.f_code.co_name == "<module>" and "_ih" in frame.f_globals:
             return frame.f_lineno
         frame = frame.f_back

@@ -41,7 +41,7 @@ def magic_options(context: CompletionContext) -> SimpleMatcherResult:
     return SimpleMatcherResult(
         completions=[SimpleCompletion(text=word, type="param") for word in words],
         matched_fragment=fragment,
-        # Without this, Jedi and the variables of the notebook fill the list with what the magic cannot take.
+        # Without this, Jedi and the notebook's variables fill the list with names that the magic does not accept.
         suppress=True,
     )
 
@@ -86,7 +86,7 @@ def _variables() -> dict[str, Any]:
 
 
 def _choices(option: Option | None) -> Iterable[str]:
-    if option is not None and option.name == "each":  # an expression, of which a variable is the usual one
+    if option is not None and option.name == "each":  # any expression; usually a variable
         return [name for name, value in _variables().items() if hasattr(type(value), "__iter__")]
     return option.choices if option else ()
 

@@ -16,7 +16,7 @@ from nbaccel.notebook import parts
 from nbaccel.notebook.parts import Html
 from nbaccel.views import wording
 
-TABLE_ROWS = 8  # moments of each curve in its table
+TABLE_ROWS = 8  # points of a curve that its table shows
 LOG_FROM = 100
 _LEFT, _BOTTOM = 56, 22
 _LARGE, _SMALL = (560, 180), (260, 120)

@@ -17,11 +17,11 @@ from nbaccel.views.snapshot import Alert, Snapshot
 from nbaccel.views.tables import ENDED
 from nbaccel.views.task_filter import FoundTasks
 
-FEW_ROWS = 40  # of devices and tasks together: they are sent as they are
-MOST_BYTES = 16_000  # of a larger snapshot
+FEW_ROWS = 40  # devices and tasks together; up to this number, rows are sent unpacked
+MOST_BYTES = 16_000  # the size limit of a snapshot with more rows
 LEAST_BYTES_OF_TASKS = 6_000
-MOST_TASKS = 200  # more were asked for, and are sent
-MOST_WHY = 400  # characters of a reason: one may name every holder of every device
+MOST_TASKS = 200  # a filter may ask for more, and gets them
+MOST_WHY = 400  # characters of a reason, which may name every holder of every device
 _NOT_SHOWN = ("node:", TYPE_PREFIX, "memory", "object_store_memory", "bundle_")
 
 
@@ -34,7 +34,7 @@ class DrawnHolder(msgspec.Struct, omit_defaults=True):
     cell: str = ""
     since: float | None = None
     job: int = 0
-    function: str = ""  # or class, where it is not the name: its hue
+    function: str = ""  # or class, if it differs from the name: it decides the colour
 
 
 class DrawnMetrics(msgspec.Struct, omit_defaults=True):
@@ -50,8 +50,8 @@ class DrawnDevice(msgspec.Struct, omit_defaults=True):
     id: str
     kind: str = "real"
     node_id: str = ""  # "" when there is one node
-    family: str = ""  # where there is neither name nor type
-    type: str | None = None  # where there is no name
+    family: str = ""  # if there is neither a name nor a type
+    type: str | None = None  # if there is no name
     name: str = ""
     parent: str | None = None
     profile: str | None = None
@@ -78,8 +78,8 @@ class DrawnTask(msgspec.Struct, omit_defaults=True):
     name: str
     state: str
     kind: str = "task"
-    function: str = ""  # where it is not the name: its hue
-    job: int = 0  # 0 for the notebook's own
+    function: str = ""  # if it differs from the name: it decides the colour
+    job: int = 0  # 0 for tasks of this notebook
     demand: dict[str, float] = {}
     device_ids: dict[str, list[str]] = {}
     node_id: str | None = None
@@ -90,7 +90,7 @@ class DrawnTask(msgspec.Struct, omit_defaults=True):
     started_at: float | None = None
     finished_at: float | None = None
     why: str = ""
-    reason: int | None = None  # place of `why` among the snapshot's reasons
+    reason: int | None = None  # the index of `why` in the snapshot's reasons
     choice: str = ""
     peak_memory_bytes: int | None = None
     progress: tuple[float, float] | None = None
@@ -133,12 +133,12 @@ class Drawn(msgspec.Struct, omit_defaults=True):
     devices: list[DrawnDevice] = []
     tasks: list[DrawnTask] = []
     reasons: list[str] = []
-    hues: dict[str, int] = {}  # of functions and classes, where it is not what their name makes it
+    hues: dict[str, int] = {}  # colours of functions and classes that differ from the one their name gives
     actors: list[DrawnActor] = []
     alerts: list[Alert] = []
     counts: dict[str, int] = {}
     actor_counts: dict[str, int] = {}
-    jobs: list[DrawnJob] = []  # whose tasks, actors and holders are in it, but for the notebook's own
+    jobs: list[DrawnJob] = []  # other notebooks whose tasks, actors and holders are shown
     found: list[str] = []
     ended: bool = False
 
@@ -164,7 +164,7 @@ def of_snapshot(snapshot: Snapshot) -> Drawn:
 class FoundDrawn(msgspec.Struct, omit_defaults=True):
     """The tasks that pass a filter, as a page draws them."""
 
-    key: str  # what was asked
+    key: str  # the filter's key
     tasks: list[DrawnTask]
     reasons: list[str]
     total: int
@@ -194,7 +194,7 @@ def _name_subjects(drawn: Drawn, snapshot: Snapshot) -> list[str]:
 
 def _name_strangers(drawn: Drawn, own_job: int) -> None:
     """Keep the job only in rows of other notebooks; the notebook's own rows name none."""
-    drawn.jobs = [job for job in drawn.jobs if job.number != own_job]  # all others: those found later may be theirs
+    drawn.jobs = [job for job in drawn.jobs if job.number != own_job]  # a filter may find their tasks later
     strangers = {job.number for job in drawn.jobs}
     holders = [holder for device in drawn.devices for holder in device.holders]
     rows: list[DrawnTask | DrawnActor | DrawnHolder] = [*drawn.tasks, *drawn.actors, *holders]
@@ -222,7 +222,7 @@ def _shorten_task(task: DrawnTask, one_node: bool, reasons: dict[str, int]) -> N
     if one_node:
         task.node_id = None
     if task.device_ids:
-        task.demand = {}  # what it has says what it asked for
+        task.demand = {}  # the devices that it has say what it asked for
     task.submitted_at = _milliseconds(task.submitted_at)
     task.started_at = _milliseconds(task.started_at)
     task.finished_at = _milliseconds(task.finished_at)

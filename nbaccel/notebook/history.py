@@ -22,7 +22,7 @@ def refs_of_history_alone(shell: InteractiveShell) -> list[ObjectRef[Any]]:
     outputs = shell.user_ns.get("Out") or {}
     names = (*_SHORT_NAMES, *(f"_{number}" for number in outputs))
     held: dict[int, int] = {}
-    # IPython keeps its history's names in three places: the user's names, those it hides, and the display hook's own.
+    # IPython keeps results in three places: the user's names, its hidden names, and the display hook.
     for place in (shell.user_ns, shell.user_ns_hidden, vars(shell.displayhook)):
         for name in names:
             if name in place:

@@ -23,7 +23,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbaccel.waits import stopping
 
 ROUSE = signal.SIGURG
-_PAUSES_S = (0.05, 0.2, 1.0)  # the main thread mostly hears of it by itself, and may fall asleep just as it is roused
+_PAUSES_S = (0.05, 0.2, 1.0)  # several tries: the main thread may fall asleep just as it is woken
 
 
 class StopWatch:
@@ -31,12 +31,12 @@ class StopWatch:
 
     def __init__(self) -> None:
         self._replaced: Any = None
-        self._pipe = -1  # its writing end, once signals are written there
+        self._pipe = -1  # the pipe's writing end, once signals are written there
 
     def cell_started(self, info: Any) -> None:
         self._put_back()
         if self._pipe >= 0 and threading.current_thread() is threading.main_thread():
-            _write_signals_to(self._pipe)  # a cell that took an asyncio handler for a signal off has undone it
+            _write_signals_to(self._pipe)  # a cell that removed an asyncio signal handler has undone this
 
     def let_signals_wake_the_kernel(self) -> None:
         """Write signals into a pipe that wakes the main thread, unless other code has taken the wakeup descriptor."""
@@ -68,7 +68,7 @@ class StopWatch:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            return  # a terminal's IPython has no idle time that ignores SIGINT
+            return  # IPython in a terminal never ignores SIGINT
         loop.call_later(0.05, self._listen)
         loop.call_later(stopping.AGAIN_S, self._put_back)
 
@@ -108,7 +108,7 @@ def _watch(reader: int, loop: asyncio.AbstractEventLoop, rouses: bool) -> None:
         try:
             loop.call_soon_threadsafe(lambda: None)
         except RuntimeError:
-            return  # the loop has ended, and the kernel with it
+            return  # the kernel has ended
         if rouses and signal.SIGINT in heard:
             pauses = _PAUSES_S
 

@@ -17,7 +17,7 @@ from nbaccel.notebook.options import CELL_MAGICS, MAGICS, asks_for_help
 
 _NOT_FOUND = re.compile(r"[Mm]agic (?:function )?`%+(\w+)` not found")
 _EMPTY_BODY = re.compile(r"%%(\w+) is a cell magic, but the cell body is empty")
-ALIKE = 0.75  # below this, %autoreload and others are taken for ours
+ALIKE = 0.75  # with a lower limit, %autoreload and others would be taken for ours
 
 
 def install(shell: InteractiveShell) -> None:

@@ -24,7 +24,7 @@ SHARED = Option(
 JSON = Option("json", read.boolean, "print the snapshot as JSON", "--json", ("true",))
 _TRUE_FALSE = ("true", "false")
 
-# Keywords of nbaccel.init, handed on as they are.
+# Keywords of nbaccel.init(), passed on unchanged.
 INIT = (
     Option(
         "num_gpus",
@@ -80,7 +80,7 @@ INIT = (
     ),
 )
 
-# Keywords of nbaccel.remote, handed on as they are.
+# Keywords of nbaccel.remote(), passed on unchanged.
 TASK = (
     Option("num_gpus", read.number, "GPUs for it, or a part of one", "num_gpus=1", ("0.25", "0.5", "1", "2")),
     Option("num_cpus", read.number, "CPUs for it", "num_cpus=2", ("0.5", "1", "2", "4")),
@@ -101,7 +101,7 @@ TASK = (
     Option("max_retries", read.whole, "how often to try again when its worker dies", "max_retries=0", ("0", "3")),
     Option("name", read.text_value, "its name in every view", "name=train"),
 )
-# What %%accel does itself.
+# Options that %%accel handles itself.
 CELL = (
     Option("o", read.text_value, "bind what the cell assigns, result included, to this name", "-o result"),
     Option(
@@ -165,7 +165,7 @@ MAGICS: dict[str, tuple[Option, ...]] = {
 }
 
 CELL_MAGICS = ("accel", "accel_time")
-# Magics that take plain words, with what the words are.
+# Magics that take plain words, and the meaning of these words.
 WORDS = {"accel_why": "TASK …", "accel_cancel": "TASK …", "accel_logs": "TASK"}
 
 

@@ -37,7 +37,7 @@ BARS_REMEMBERED = 1_000
 _NEVER = float("-inf")
 _EMPTY = Line("")
 
-Place = tuple[bytes, str, str]  # of a bar: the parent of its cell, the prefix, the stream
+Place = tuple[bytes, str, str]  # of a bar: its cell's parent, the prefix, the stream
 
 Send = Callable[[str, dict[str, Any], dict[str, Any]], None]
 """Publishes (message type, content, parent)."""
@@ -63,7 +63,7 @@ class _Bar:
     id: str = field(default_factory=lambda: f"nbaccel-bar-{uuid.uuid4().hex}")
     text: str = ""
     drawn_at: float = _NEVER
-    is_late: bool = False  # it shows something else by now
+    is_late: bool = False  # its text has changed since it was drawn
 
 
 class CellOutput:
@@ -83,8 +83,8 @@ class CellOutput:
         self._later = later or _after_a_moment
         self._parent_now = parent_now  # the parent of the running cell
         self._cells: OrderedDict[bytes, _Shown] = OrderedDict()
-        self._bars: OrderedDict[Place, _Bar] = OrderedDict()  # those that have not ended
-        self._waiting: set[bytes] = set()  # tasks of which it is said that they wait
+        self._bars: OrderedDict[Place, _Bar] = OrderedDict()  # bars that have not ended
+        self._waiting: set[bytes] = set()  # tasks with a shown line that says why they wait
         self._lock = threading.Lock()
         self._saying_soon = False
         self._runs = RunCards(send, parent_now)
@@ -109,7 +109,7 @@ class CellOutput:
         place = (message.parent, prefix, stream)
         lines = message.lines()
         if lines and lines[0] == _EMPTY and self._end_bar(place):
-            del lines[0]  # the end of the bar's own line
+            del lines[0]  # the end of the bar's line
         for is_bar, group in itertools.groupby(lines, key=lambda line: line.is_bar):
             if not is_bar:
                 self.write(message.parent, stream, "".join(f"{prefix}{line.text}\n" for line in group))

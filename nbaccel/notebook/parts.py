@@ -36,7 +36,7 @@ SIGNS = {
     "removed": "–",
 }
 _SIGN_COLOURS = {"failed": palette.FAILURE, "waiting": palette.WAITING, "cancelled": palette.WAITING}
-_LEFT = ' style="text-align:left"'  # without our style sheet Jupyter's own sets cells to the right
+_LEFT = ' style="text-align:left"'  # without our style sheet, Jupyter aligns cells to the right
 NOTHING = Html("")
 
 

@@ -8,7 +8,7 @@ from nbaccel.views.history.answers import LaneRuns, RunsAnswer
 from nbaccel.views.history.book import WITHOUT_DEVICE
 from nbaccel.views.history.runs import RunBar, fitting
 
-MOST_MERGED = 600  # bars of a drawing that a notebook keeps
+MOST_MERGED = 600  # most bars of a drawing that stays in the notebook
 
 
 def bars_of(answer: RunsAnswer) -> list[Bar]:

@@ -17,7 +17,7 @@ from typing import Any
 from nbaccel.notebook import cells
 from nbaccel.notebook.output import sender
 
-MOST_PLACES = 200  # of one kernel that are remembered, to be drawn for the last time
+MOST_PLACES = 200  # the most places of one kernel that are drawn a last time at the end
 
 
 def can_be_used(shell: Any) -> bool:

@@ -19,7 +19,7 @@ from nbaccel.notebook import drawn
 from nbaccel.notebook.drawn import Drawn
 from nbaccel.views.snapshot import Snapshot
 
-_EXPECTED = "(expected)"  # a view that was displayed and has not said anything yet
+_EXPECTED = "(expected)"  # a view that was displayed and has not answered yet
 
 
 class Watched(Protocol):
@@ -46,11 +46,11 @@ class Publisher:
         self._ended = ended
         self._engine: Watched | None = None
         self._views: dict[str, int] = {}  # visible views -> rows of tasks that each wants
-        self._asked: int | None = None  # what the engine has been asked for: rows, or not to be watched
+        self._asked: int | None = None  # the number of rows asked of the engine; None if it is not watched
         self._last = b""
         self._newest: Drawn | None = None
         self._lock = threading.Lock()
-        self._sending = threading.Lock()  # snapshots leave in the order in which they were taken
+        self._sending = threading.Lock()  # keeps snapshots in the order in which they were taken
 
     def follow(self, engine: Watched, now: Snapshot) -> None:
         """Send `now` and then every change, for a view that is about to be displayed, until no view is visible."""
@@ -59,7 +59,7 @@ class Publisher:
             if self._engine is not engine:
                 self._engine, self._asked = engine, None
             self._views = {_EXPECTED: 0, **self._views}
-        if not live:  # while the engine's thread publishes, nobody else does
+        if not live:  # otherwise the engine's thread publishes
             with self._sending:
                 self._publish(drawn.of_snapshot(now))
         self._watch()
@@ -86,7 +86,7 @@ class Publisher:
             if engine is None or rows == self._asked:
                 return
             self._asked = rows
-            if rows is None:  # inside the lock: two views must not overtake each other
+            if rows is None:  # inside the lock: requests for two views must not overtake each other
                 engine.watch(None)
             else:
                 engine.watch(partial(self._came, engine), metrics=True, rows=rows)
@@ -110,7 +110,7 @@ class Publisher:
             return
         self._keep(snapshot)
         with self._sending:
-            if self._engine is engine:  # else it has ended since this snapshot was taken
+            if self._engine is engine:  # it may have ended since this snapshot was taken
                 self._publish(drawn.of_snapshot(snapshot))
 
     def _publish(self, snapshot: Drawn) -> None:

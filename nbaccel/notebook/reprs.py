@@ -24,7 +24,7 @@ from nbaccel.views.explanations import Explanation, Probe
 from nbaccel.views.snapshot import Snapshot, TaskRow
 
 _BUNDLES_SHOWN = 4
-_ROWS_SHOWN = 8  # of a list of refs
+_ROWS_SHOWN = 8  # tasks shown for a list of refs
 _MOST_REFS = 10_000  # a longer list is shown without a table of its tasks
 
 
@@ -66,7 +66,7 @@ def ref_html(ref: Any) -> str | None:
 def _value_line(ref: Any) -> str:
     """The line of a value that was put, or whose task ended too long ago to be in the snapshot."""
     if ref._engine is not engine.current():
-        return ""  # of a cluster that is over
+        return ""  # the ref's cluster has ended
     ready, _ = api.wait([ref], timeout=0, fetch_local=False)
     return "value · ready" if ready else "value · not ready"
 

@@ -10,7 +10,7 @@ from nbaccel.views import palette, run_snapshot, wording
 from nbaccel.views.run_snapshot import RUN_SIGNS, Curve, RankDot, RunSnapshot
 from nbaccel.views.snapshot import Snapshot
 
-MOST_DOTS = 16  # more ranks than that are counted
+MOST_DOTS = 16  # more ranks than this are counted instead
 
 
 def mimebundle(run: RunSnapshot, now: float) -> dict[str, str]:

@@ -25,7 +25,7 @@ class RunCards:
         self._send = send
         self._parent_now = parent_now
         self._clock = clock
-        self._parents: OrderedDict[str, dict[str, Any]] = OrderedDict()  # by run: the cell in which it began
+        self._parents: OrderedDict[str, dict[str, Any]] = OrderedDict()  # run's id -> the cell in which it began
 
     def run(self, snapshot: RunSnapshot) -> None:
         """Show a run under the running cell, or update its cards."""

@@ -37,7 +37,7 @@ class Starter:
 
         Raises TypingMistake, with the difference, if another cluster runs.
         """
-        init_options(**asked)  # what can never be started is refused before anything is compared or ended
+        init_options(**asked)  # wrong options raise an error before anything is compared or ended
         said: list[str] = []
         if self._cluster.is_initialized() and restart:
             said.append(self.stop())

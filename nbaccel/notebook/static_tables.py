@@ -16,7 +16,7 @@ from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import ActorRow, DeviceRow, Holder, Snapshot, TaskRow
 
 MOST_ROWS = 8  # devices with a row each; more are tiles
-GROUPS_SHOWN = 8  # holders that are named below tiles
+GROUPS_SHOWN = 8  # the number of holders named below the tiles
 
 
 def devices(snapshot: Snapshot, *, everything: bool = False, tiled: bool = False) -> Html:
@@ -116,7 +116,7 @@ def tasks(snapshot: Snapshot, shown: Iterable[TaskRow], empty: str = tables.NO_T
     columns = ["Task", "State", "Devices", "Cell", "Started", "Took", *(["Peak memory"] if peak else [])]
     columns += ["Why"] if why else []
     cells = []
-    said = ""  # the reason of the row before
+    said = ""  # the reason in the previous row
     for row in rows:
         on = device_labels.of_task(row.device_ids, row.node_id, named)
         below = wording.sentence([f"#{wording.short_id(row.task_id)}", f"pid {row.pid}" if row.pid else ""])

@@ -13,7 +13,7 @@ from typing import Any
 from nbaccel.notebook import parts
 from nbaccel.views import wording
 
-STEPS = 200  # a bar is drawn so often at most: thousands of tasks are no thousands of messages
+STEPS = 200  # the most times a bar is drawn, so that thousands of tasks do not send as many messages
 
 
 class TaskBar:
@@ -32,7 +32,7 @@ class TaskBar:
         self._clock = clock
         self._began = clock()
         self._done = 0
-        self._drawn = -1  # the step
+        self._drawn = -1  # the step that is shown
         self._id = f"nbaccel-bar-{uuid.uuid4().hex}"
         self._draw()
 

@@ -43,7 +43,7 @@ class TaskMagics(Magics):
     def _parse(self, magic: str, line: str) -> dict[str, Any]:
         asked, words = self._parse_with_words(magic, line)
         if words:
-            arguments.parse(words[0], options.MAGICS[magic])  # says what is wrong with it
+            arguments.parse(words[0], options.MAGICS[magic])  # raises an error that says what is wrong
         return asked
 
     def _parse_with_words(self, magic: str, line: str) -> tuple[dict[str, Any], list[str]]:
@@ -125,7 +125,7 @@ class TaskMagics(Magics):
         since_s = time.time() - asked["last"] if "last" in asked else 0.0
         own = views.seen().runtime.job
         bars, most = timeline.bars(events, cell=asked.get("cell", ""), job=own, since_s=since_s), timeline.MOST_BARS
-        if len(bars) > most and "cell" not in asked:  # more than are known one by one: the history has all
+        if len(bars) > most and "cell" not in asked:  # more than the head lists one by one; the history has all
             bars, most = past_timeline.bars_of(engine.current().history(ReadRuns(since_s or None))), MOST_MERGED
         view.show(timeline.view(bars, most))
         if "save" in asked:

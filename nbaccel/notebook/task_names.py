@@ -19,7 +19,7 @@ _HEX = re.compile(r"[0-9a-f]{48,56}")
 _GROUP_HEX = re.compile(r"(?<![0-9a-f])[0-9a-f]{36}(?![0-9a-f])")
 
 
-Find = Callable[[str], list[TaskRow]]  # all tasks that have a word in them, since a snapshot holds only some
+Find = Callable[[str], list[TaskRow]]  # finds all tasks that contain a word; a snapshot holds only some
 
 
 def explained_id(word: str, snapshot: Snapshot, variables: Mapping[str, Any], find: Find) -> str:

@@ -18,11 +18,11 @@ from nbaccel.notebook.view import View
 from nbaccel.views import palette, tables, wording
 from nbaccel.views.palette import HUES
 
-MOST_TABLE_ROWS = 40  # of the table that stands beside the drawing
+MOST_TABLE_ROWS = 40  # rows of the table beside the drawing
 MOST_BARS = 200  # a page with thousands of elements is slow; the newest are drawn and the rest is counted
 _WIDTH, _LANE, _LABEL = 720, 22, 90
 _NOTHING = "No task has ended yet."
-_SIGNS = {"FAILED": "✕", "CANCELLED": "⊘"}  # of a task that did not return
+_SIGNS = {"FAILED": "✕", "CANCELLED": "⊘"}  # signs of tasks that did not return
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _table(shown: Sequence[Bar]) -> Html:
 
 
 def _number(some: Sequence[Bar]) -> tuple[str, str]:
-    within = "within " if any(bar.number > 1 for bar in some) else ""  # pauses between merged runs count as well
+    within = "within " if any(bar.number > 1 for bar in some) else ""  # the time between merged runs is included
     return str(sum(bar.number for bar in some)), f"{within}{sum(bar.duration_s for bar in some):.2f} s"
 
 

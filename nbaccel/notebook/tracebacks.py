@@ -70,7 +70,7 @@ def _lines(
         lines = render(error, shell, traceback)
         return lines[-1:] if _mode(shell) == "Minimal" else lines
     frames = [] if _mode(shell) == "Minimal" else _users_frames(traceback, shell)
-    words = with_cell_lines(_without_ours(str(error)), shell)  # of an actor's constructor that raised
+    words = with_cell_lines(_without_ours(str(error)), shell)  # the message of an error in an actor's constructor
     return [*frames, *([""] if frames else []), f"{headline}{words}"]
 
 
@@ -173,7 +173,7 @@ def _cell_name(filename: str, shell: InteractiveShell | None) -> str:
 def _split(text: str, cause: BaseException | None) -> tuple[str, str]:
     """The frames, and the error text: all lines after the last frames, indented or not."""
     if isinstance(cause, BaseExceptionGroup):
-        return text, f"{type(cause).__name__}: {cause}"  # each of its parts has stood above
+        return text, f"{type(cause).__name__}: {cause}"  # its parts are shown above
     lines = text.splitlines()
     said = str(cause or "").splitlines()
     if len(said) > 1 and lines[-len(said) + 1 :] == said[1:]:
@@ -189,7 +189,7 @@ def _users_frames(traceback: TracebackType | None, shell: InteractiveShell) -> l
     while traceback is not None:
         filename = traceback.tb_frame.f_code.co_filename
         if filename.startswith(_OUR_DIRECTORY):
-            # The caller of our magic is a line that IPython generated; the user has not written it.
+            # IPython generated the line that calls our magic; the user did not write it.
             frames = frames[:-1] if through_ipython else frames
             break
         through_ipython = filename.startswith(_IPYTHONS_DIRECTORY)
@@ -233,7 +233,7 @@ def _waiting_line(traceback: TracebackType | None, shell: InteractiveShell | Non
         if cell:
             below = traceback.tb_next
             if below is not None and below.tb_frame.f_code.co_filename.startswith(_IPYTHONS_DIRECTORY):
-                return ""  # a magic: IPython generated this line; the user has not written it
+                return ""  # of a magic: IPython generated this line
             return f"raised at {cell}, line {line}: {linecache.getline(filename, line).strip()}"
         traceback = traceback.tb_next
     return ""

@@ -27,7 +27,7 @@ NOT_RUNNING = "nbaccel is not running here. Start it with %accel_init or nbaccel
 STATES = tables.STATE_WORDS  # Ray's names are understood as well
 
 
-# The last snapshot that was shown: Tab offers its tasks without asking anyone.
+# The last snapshot that was shown. Tab offers its tasks without asking the head.
 _last_seen: Snapshot | None = None
 _last_accounting: AccountingAnswer | None = None
 

@@ -40,24 +40,24 @@ class Cockpit(anywidget.AnyWidget):
 
     _esm = _ESM.read_text()
     snapshot = traitlets.Unicode("").tag(sync=True)
-    place = traitlets.Unicode("").tag(sync=True)  # the class of the elements that a page puts a view into
+    place = traitlets.Unicode("").tag(sync=True)  # the CSS class of the elements into which a page puts a view
     details = traitlets.Bool(False).tag(sync=True)
 
     def __init__(self, displays: Displays | None = None) -> None:
         super().__init__(place=f"nbaccel-live-{uuid.uuid4().hex}")
-        self._displays = displays  # None where there is no kernel: then only the front end knows where views are
-        self.in_places = False  # whether the page puts views into places, see `places`
+        self._displays = displays  # None without a kernel: only the front end knows where views are
+        self.in_places = False  # whether the page puts views into places (see `places`)
         self._publisher = Publisher(self._set_snapshot, views.keep, self._lost)
-        self._reader = ThreadPoolExecutor(1, "nbaccel-cockpit")  # logs are asked of the head, which takes a moment
+        self._reader = ThreadPoolExecutor(1, "nbaccel-cockpit")  # a thread: asking the head for logs takes a moment
         self._static: Snapshot | None = None
-        self._engine: engines.Engine | None = None  # the one that is shown
+        self._engine: engines.Engine | None = None  # the engine that is shown
         self.on_msg(self._heard)
         _keep_subshell(self.comm)
 
     def follow(self, engine: engines.Engine, now: Snapshot, *, details: bool) -> None:
         """Show this engine's snapshots from now on; the next view that is displayed opens with its tabs, or without."""
         if self._engine is not engine:
-            self._lost()  # the one before has ended without a word
+            self._lost()  # the previous engine ended without a message
         self._static, self._engine = now, engine
         self.details = details
         self._publisher.follow(engine, now)
@@ -88,7 +88,7 @@ class Cockpit(anywidget.AnyWidget):
             return
         try:
             last: Snapshot | None = engine.snapshot()
-        except (RayError, OSError, RuntimeError):  # its head is gone
+        except (RayError, OSError, RuntimeError):  # the head has gone
             last = None
         self._publisher.end(engine, last)
         self._draw_last(last or views.last_seen())
@@ -107,7 +107,7 @@ class Cockpit(anywidget.AnyWidget):
         if self._engine is not None:
             self.engine_ends(self._engine)
 
-    # ---- what pages say
+    # ---- messages of pages
 
     def _heard(self, widget: Any, content: Any, buffers: Any) -> None:
         if not isinstance(content, dict):

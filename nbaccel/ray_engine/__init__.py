@@ -82,4 +82,4 @@ def _here() -> RayEngine:
     started = engines.started()
     if isinstance(started, RayEngine):
         return started
-    return of_this_worker()  # also in Ray Client's server, which unpickles what it passes on
+    return of_this_worker()  # also in Ray Client's server, which unpickles arguments

@@ -82,7 +82,7 @@ class RayEngine:
 
     def _keep_submissions(self, session: RaySession, freshening: Freshening, shipping: Shipping) -> None:
         """What is submitted, and what comes back."""
-        stand_ins: dict[bytes, object] = {}  # refs whose value is not Ray's
+        stand_ins: dict[bytes, object] = {}  # refs of values that are not in Ray
         handles = HandleMaker(self, through_client=session.through_client)
         exporter = Exporter(session, shipping)
         books = Bookkeeper(self._submissions, handles, self._abandoned, self._announce)
@@ -120,7 +120,7 @@ class RayEngine:
         self.group_ready, self.find_group, self.group_table = groups.group_ready, groups.find_group, groups.group_table
         self.context, self.current_actor = cluster.context, cluster.current_actor
         self.exit_actor, self.report_progress = cluster.exit_actor, cluster.report_progress
-        # what views ask
+        # questions of views
         self.explain, self.probe, self.recycle = answers.explain, answers.probe, answers.recycle
         self.cancel_by_id, self.kill_by_id = answers.cancel_by_id, answers.kill_by_id
         self.logs, self.timeline, self.state = answers.logs, answers.timeline, answers.state
@@ -160,7 +160,7 @@ class RayEngine:
         head.stop()
         self._abandoned.stop()
         if head.lost:
-            ray.shutdown()  # first: whatever else is asked of a dead head waits for a minute
+            ray.shutdown()  # before all else: any other question to a dead head waits a minute
         self._stop_watching()
         if self._session.ours:
             ray.shutdown()
@@ -196,7 +196,7 @@ def _lost(sentence: str) -> None:
     sinks.installed.notice(sinks.Notice("lost", sentence))
 
 
-_PROMISE: type[engines.Engine] = RayEngine  # mypy compares them
+_PROMISE: type[engines.Engine] = RayEngine  # mypy compares the class with the promise
 
 
 def _head_of(address: str | None) -> tuple[str, int]:

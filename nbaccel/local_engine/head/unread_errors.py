@@ -50,7 +50,7 @@ class UnreadErrors:
         self._workers = workers
         self._endings = endings
         self._audience = audience
-        self._more: dict[_Kind, tuple[int, TaskEntry]] = {}  # since the last line: how many, and the last
+        self._more: dict[_Kind, tuple[int, TaskEntry]] = {}  # errors since the last notice: number, newest
 
     def read(self, ids: Iterable[bytes]) -> None:
         """Somebody asks for these, in a process or as arguments of a task: their errors are known."""

@@ -30,7 +30,7 @@ class HeadVirtualNodes:
         self._nodes = nodes
         self._lineage = lineage
         self._tell = tell
-        self.environ: dict[bytes, dict[str, str]] = {}  # node id -> what was set only after the head's start
+        self.environ: dict[bytes, dict[str, str]] = {}  # node id -> variables that were set after the head had started
 
     def answers(self) -> list[Row[Peer]]:
         """What may be asked of nodes."""

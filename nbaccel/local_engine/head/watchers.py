@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from nbaccel.scheduling.scheduler import Scheduler
 
 SNAPSHOTS_PER_S = 4
-MOST_ROWS = 1000  # of tasks that a watcher may ask for
-MANY_ROWS = 100  # from here on a snapshot is big, and comes once a second
-CREDIT_BYTES = 4 << 20  # of lines for one slow reader; then its workers wait in their prints
-KEPT_LINES_BYTES = 4 << 20  # of a job whose news connection has not come yet
+MOST_ROWS = 1000  # the most rows of tasks that a watcher may ask for
+MANY_ROWS = 100  # a snapshot with this many rows is large: it is sent once a second
+CREDIT_BYTES = 4 << 20  # unread lines of one slow reader; above it, its workers wait in `print`
+KEPT_LINES_BYTES = 4 << 20  # lines kept for a job whose news connection is not there yet
 MOST_ALERTS = 100
-_OF_WAITING = ("infeasible", "deadlock", "kept")  # what is true only while it waits
+_OF_WAITING = ("infeasible", "deadlock", "kept")  # kinds of notices that are true only while a task waits
 
 
 class Watchers:
@@ -55,13 +55,13 @@ class Watchers:
         self._jobs = jobs
         self._send = send
         self._snapshot = snapshot  # builds one with this number and at most so many rows of tasks
-        self._measure = measure  # the devices, or no longer
-        self._say = say  # a line, to an observer
-        self._watching: dict[Peer, int] = {}  # -> rows of tasks that it asked for
-        self._behind: set[Peer] = set()  # of them: who read too slowly for a snapshot
-        self._last: dict[int, bytes] = {}  # rows -> the last published snapshot, without its number and time
-        self._unwritten: dict[Peer, int] = {}  # bytes of lines that a slow reader has not taken
-        self._gates: dict[Peer, list[Callable[[], None]]] = {}  # pipes that wait for it
+        self._measure = measure  # begins or ends the measuring of devices
+        self._say = say  # sends a line to an observer
+        self._watching: dict[Peer, int] = {}  # watcher -> the number of task rows that it asked for
+        self._behind: set[Peer] = set()  # watchers that read too slowly to be sent the last snapshot
+        self._last: dict[int, bytes] = {}  # number of rows -> the last snapshot sent, without its number and time
+        self._unwritten: dict[Peer, int] = {}  # bytes of lines that a slow reader has not read yet
+        self._gates: dict[Peer, list[Callable[[], None]]] = {}  # continues the pipes that wait for this reader
         self._due = 0.0
         self._armed = False
         self.alerts: list[Alert] = []
@@ -120,7 +120,7 @@ class Watchers:
 
     def notice(self, job_number: int, message: wire.NoticeMessage) -> None:
         job = self._jobs.get(job_number)
-        if job is None or (job.ended and message.message):  # what waited has ended too: its line is still taken away
+        if job is None or (job.ended and message.message):  # of an ended job, only removals count
             return
         if job.news is not None and not job.news.closed:
             self._send(job.news, message)
@@ -169,7 +169,7 @@ class Watchers:
         big = any(rows > MANY_ROWS for rows in self._watching.values())
         self._due = self._timers.now() + (1.0 if big else 1 / SNAPSHOTS_PER_S)
         slow = {peer for peer in self._watching if peer.pending}
-        self._behind |= slow  # they get the newest snapshot once they have read the one before
+        self._behind |= slow  # they are sent the newest snapshot once they have read the last one
         asked = {rows for peer, rows in self._watching.items() if peer not in slow}
         self._last = {rows: body for rows, body in self._last.items() if rows in asked}
         for rows in asked:

@@ -16,7 +16,7 @@ class WorkerLogs:
 
     def __init__(self, directory: str, worker_of: Callable[[bytes], bytes | None]) -> None:
         self._directory = os.path.join(directory, "logs")
-        self._worker_of = worker_of  # the worker that runs or ran a task; None for a task that is not known
+        self._worker_of = worker_of  # the worker that runs or ran a task; None for an unknown task
 
     def tail(self, task_id: str | None, count: int) -> str:
         """The last lines that a task's worker (or any worker) has printed. Raises Refusal."""

@@ -29,10 +29,10 @@ from nbaccel.scheduling.events import WorkerDied, WorkerReady
 from nbaccel.scheduling.scheduler import Scheduler
 
 EXIT_PATIENCE_S = 1.0  # between asking a process to leave and killing it
-GOODBYE_PATIENCE_S = 30.0  # the same for an actor, whose own last words are user code
-START_PAUSE_S = 0.2  # before the next try where descriptors are short: those of the dead may come free
+GOODBYE_PATIENCE_S = 30.0  # the same for an actor, which may run user code when it ends
+START_PAUSE_S = 0.2  # before the next try when descriptors are short: dying processes free some
 _MOST_ENDINGS = 1_000
-_DESCRIPTORS_TO_START = 16  # two sockets, two pipes, copies on their way to the zygote, and some to live on
+_DESCRIPTORS_TO_START = 16  # two sockets, two pipes, the copies sent to the zygote, and a reserve
 
 
 class Pipes(Protocol):
@@ -72,12 +72,12 @@ class WorkerProcesses:
         self._until_done = until_done
         self._let_go = let_go
         self._end_work = end_work
-        self._after_failure = after_failure  # looks at the devices that a crashed one held
+        self._after_failure = after_failure  # checks the devices that a crashed worker held
         self.by_id: dict[bytes, WorkerProcess] = {}
         self.by_pid: dict[int, WorkerProcess] = {}
-        self._unclaimed: dict[int, tuple[int, float]] = {}  # pid -> (status, when) of a child that nobody knows yet
-        self._sessions: deque[int] = deque(maxlen=100)  # of workers that ended: what is left there is killed
-        self.endings: dict[bytes, Ending] = {}  # of the dead
+        self._unclaimed: dict[int, tuple[int, float]] = {}  # pid -> (status, time) of an unknown child
+        self._sessions: deque[int] = deque(maxlen=100)  # sessions of ended workers: processes left in them are killed
+        self.endings: dict[bytes, Ending] = {}  # how each dead worker ended
 
     def pid_of(self, worker_id: bytes) -> int | None:
         """The process of a worker; None before it has come up, and when it is gone."""
@@ -103,7 +103,7 @@ class WorkerProcesses:
         """It dies after a pause, so that whoever is started in its place is not started at once."""
         worker = self.by_id.get(worker_id)
         if worker is not None and worker.peer is not None:
-            self._connections.drop(worker.peer)  # should its process come up, it finds nobody and leaves
+            self._connections.drop(worker.peer)  # if its process still starts, it finds no connection and exits
         self._timers.after(START_PAUSE_S, lambda: self._until_done(lambda: self._never_started(worker_id, why)))
 
     def _never_started(self, worker_id: bytes, why: str) -> None:
@@ -177,7 +177,7 @@ class WorkerProcesses:
         """End it whatever state it is in; WorkerDied follows."""
         worker = self.by_id.get(worker_id)
         if worker is None:
-            self._tell(WorkerDied(worker_id, why, intended=True))  # no news where its death has been told
+            self._tell(WorkerDied(worker_id, why, intended=True))  # has no effect if its death was reported before
             return
         worker.stopping = worker.stopping or why
         self._watch(worker)
@@ -188,16 +188,16 @@ class WorkerProcesses:
 
     def _kill_if_there(self, worker: WorkerProcess) -> None:
         if worker.worker_id in self.by_id:
-            self._watch(worker)  # first: whatever the kill raises, there is another
+            self._watch(worker)  # before the kill: if that raises an error, another attempt follows
             if worker.status is None:
                 self._kill(worker)
 
     def _kill(self, worker: WorkerProcess) -> None:
         if worker.pid is not None and worker.status is None:
             process.kill_sessions({worker.pid})
-        elif worker.peer is None:  # it waits for its start
+        elif worker.peer is None:  # its process has not been started
             self._dead(worker, worker.stopping)
-        elif worker.pid is None:  # it has not introduced itself: its connection's end makes it leave
+        elif worker.pid is None:  # its pid is not known yet: it exits when its connection closes
             self._connections.drop(worker.peer)
             self.ended(worker)
 
@@ -212,7 +212,7 @@ class WorkerProcesses:
         elif worker.status is not None:
             self._reaped_and_read(worker)
         else:
-            self._watch(worker)  # it closed its connection, but is it leaving?
+            self._watch(worker)  # it closed its connection but may not exit by itself
 
     def reap(self) -> None:
         """Learn which children ended: workers, and orphans of theirs, whom the head has adopted."""

@@ -16,7 +16,7 @@ from nbaccel.local_engine.head.notes import Note
 from nbaccel.local_engine.head.poll import Loop
 from nbaccel.local_engine.side_processes.zygote import Order, Report
 
-RESTART_PAUSE_S = 0.5  # for a zygote that died as soon as it lived
+RESTART_PAUSE_S = 0.5  # after a zygote that died right after its start
 _NOT_PRELOADED = ". Each task imports it anew."
 
 
@@ -37,14 +37,14 @@ class Zygotes:
         self._loop = loop
         self._note = note
         self._arena_fd = arena_fd
-        self._warn = warn  # kind and words of something that every driver has to know
+        self._warn = warn  # sends every driver a notice (kind, message)
         self._is_stopping = is_stopping
         self._socks: dict[str, socket.socket] = {}
         self._pythons: dict[str, str] = {"": sys.executable}
         self._waiting: dict[str, list[tuple[bytes, list[int]]]] = {}
         self._born: dict[str, float] = {}
         self._pausing: set[str] = set()
-        self.generation: dict[str, int] = {}  # how many there have been
+        self.generation: dict[str, int] = {}  # how many zygotes have been started
         self.preloaded: dict[str, str] = {}
         self._preload = list(preload)
         self._adopt("", first)
@@ -95,7 +95,7 @@ class Zygotes:
                 self._loop.want_write(sock, lambda: self._write(key))
                 return
             except OSError:
-                return  # it has died; reading will tell, and its successor gets the order
+                return  # it has died: the next read shows that, and its successor gets the order
             for fd in fds:
                 os.close(fd)
             del waiting[0]
@@ -112,7 +112,7 @@ class Zygotes:
             return
         try:
             report = msgspec.msgpack.decode(body, type=Report)
-        except (ValueError, RecursionError) as error:  # as msgspec raises them
+        except (ValueError, RecursionError) as error:  # msgspec's errors
             self._note(f"the zygote said what cannot be read: {error}")
             self._died(key)
         else:
@@ -171,7 +171,7 @@ class Zygotes:
         )
         try:
             subprocess.Popen([self._pythons[key], "-c", code], pass_fds=[theirs.fileno(), arena_fd]).returncode = 0
-        except OSError as error:  # no more processes, or the interpreter has gone: tried again after a pause
+        except OSError as error:  # no process can be made, or the interpreter is gone: try again later
             self._note(f"the zygote cannot be started with {self._pythons[key]}: {error}")
         theirs.close()
         return ours

@@ -22,7 +22,7 @@ import msgspec
 from nbaccel.local_engine import process
 from nbaccel.local_engine.worker.worker_output import BEGIN, END
 
-LOOK_BYTES = 1 << 15  # rest and lines together stay below what one message may hold (212,992 bytes)
+LOOK_BYTES = 1 << 15  # the rest and the lines together fit into one message (212,992 bytes)
 LONGEST_LINE_BYTES = 1 << 15
 LONGEST_MARKER_BYTES = 1 << 13
 _SPLICE_F_NONBLOCK = 2
@@ -38,7 +38,7 @@ class Owner(msgspec.Struct):
     pid: int
 
 
-NO_OWNER = b'{"name": "worker", "cell": "", "parent": "", "pid": 0}'  # before the first task: an import's warnings
+NO_OWNER = b'{"name": "worker", "cell": "", "parent": "", "pid": 0}'  # output before the first task
 
 
 class Add(msgspec.Struct, array_like=True, tag=True):
@@ -46,7 +46,7 @@ class Add(msgspec.Struct, array_like=True, tag=True):
 
     pipe: int
     path: str
-    rest: bytes = b""  # the beginning of a line that was taken already
+    rest: bytes = b""  # the beginning of an unfinished line, already read from the pipe
     owner: bytes = NO_OWNER
     written: int = 0  # bytes in the file
 
@@ -103,7 +103,7 @@ _decode_owner = msgspec.json.Decoder(Owner).decode
 def _is_owner(facts: bytes) -> bool:
     try:
         _decode_owner(facts)
-    except (ValueError, RecursionError):  # what msgspec raises for bytes that are no Owner
+    except (ValueError, RecursionError):  # msgspec's errors for bytes that are not an Owner
         return False
     return True
 
@@ -128,7 +128,7 @@ class Pipe:
     def __init__(self, add: Add, fd: int) -> None:
         self.number = add.pipe
         self.fd = fd
-        self.reported = False  # a Chunk is on its way: not to be looked at
+        self.reported = False  # a Chunk was reported and not yet confirmed: do not read this pipe
         self.ended = False
         self._rest = add.rest
         self._owner = add.owner
@@ -159,7 +159,7 @@ class Pipe:
     def _whole_lines(self, pieces: list[Piece], rest: bytes, marker: int) -> bytes:
         """Move whole lines from `rest` to the pieces; a line that is too long and a bar go before they end."""
         cut = rest.rfind(b"\n") + 1
-        if marker >= 0:  # half a marker follows: what is before it belongs to the old owner, whole or not
+        if marker >= 0:  # half a marker follows: text before it belongs to the old owner, even half a line
             cut = marker
         elif self.ended or len(rest) - cut > LONGEST_LINE_BYTES or b"\r" in rest[cut:]:
             cut = len(rest) - (rest.endswith(BEGIN[:1]) and not self.ended)
@@ -178,7 +178,7 @@ class Pipe:
                 self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
             os.pwrite(self._file, text, self._written)
         except OSError:
-            pass  # a full disk: the lines still reach the notebook
+            pass  # the disk is full: the lines still reach the notebook
         self._written += len(text)
 
     def close(self) -> None:
@@ -196,11 +196,11 @@ class LogProcess:
         self._selector = selectors.DefaultSelector()
         self._selector.register(control, selectors.EVENT_READ)
         self._pipes: dict[int, Pipe] = {}
-        self._drains: dict[int, set[int]] = {}  # number -> pipes that have not been seen empty
+        self._drains: dict[int, set[int]] = {}  # number -> pipes that have not been found empty
         try:
             os.makedirs(directory, mode=0o700, exist_ok=True)
         except OSError:
-            pass  # a full disk: there will be no files
+            pass  # the disk is full: no files are written
 
     def run(self) -> None:
         while True:

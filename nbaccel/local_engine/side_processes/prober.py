@@ -73,7 +73,7 @@ def main(control: socket.socket, arena_fd: int, argument: str) -> None:
                 os._exit(0)
             order = decode_order(body)
             if type(order) is Detect:
-                # A thread, since devices that are known already may have to be looked at meanwhile.
+                # In a thread, because known devices may have to be measured meanwhile.
                 threading.Thread(target=_detect, args=(control, machine, order), daemon=True).start()
             elif type(order) is Look:
                 looked_at = [accelerators.Device.from_dict(one) for one in order.devices]

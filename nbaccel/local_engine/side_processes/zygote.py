@@ -26,7 +26,7 @@ from nbaccel import proc
 from nbaccel.local_engine import process
 from nbaccel.local_engine.worker.worker_output import redirect
 
-# Threads that look after a fork themselves, by the names that they give themselves.
+# Names of threads that cope with a fork by themselves.
 HARMLESS_THREADS = {
     "jemalloc_bg_thd",  # of pyarrow: jemalloc stops it before a fork, and starts it again in the parent alone
 }
@@ -44,7 +44,7 @@ class Order(msgspec.Struct, array_like=True):
     how: str = "fork"
     env_vars: dict[str, str] = {}
     argument: str = ""
-    environment: bytes = b"{}"  # the runtime_env of a worker that is executed, JSON
+    environment: bytes = b"{}"  # JSON: the runtime_env of a worker that is started with exec
 
 
 class Report(msgspec.Struct, array_like=True):
@@ -60,7 +60,7 @@ def serve(control: socket.socket, head_pid: int, arena_fd: int, preload: list[st
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     process.die_with_parent(head_pid)
     gc.collect()
-    gc.freeze()  # the children share what is here for as long as nobody writes to it
+    gc.freeze()  # the children share these pages until they are written
     if preload:
         outcome = {name: _preload(name) for name in preload}
         gc.freeze()
@@ -73,7 +73,7 @@ def serve(control: socket.socket, head_pid: int, arena_fd: int, preload: list[st
         try:
             middle = os.fork()
         except OSError:
-            middle = -1  # no more processes: the head sees the worker's connection end
+            middle = -1  # no process could be made: the head sees the worker's connection close
         if middle == 0:
             _in_between(order, fds, control, head_pid, arena_fd)
         for fd in fds:
@@ -89,7 +89,7 @@ def _in_between(order: Order, fds: list[int], control: socket.socket, head_pid: 
         if os.fork():
             os._exit(0)
     except OSError:
-        os._exit(1)  # no more processes: the head sees the worker's connection end
+        os._exit(1)  # no process could be made: the head sees the worker's connection close
     code = 1
     try:
         control.close()
@@ -99,7 +99,7 @@ def _in_between(order: Order, fds: list[int], control: socket.socket, head_pid: 
         process.die_with_parent(head_pid)
         _become(order, fds, arena_fd)
         code = 0
-    except BaseException as error:  # the last line of this process: nothing may return into the zygote's loop
+    except BaseException as error:  # this process ends here: it must not return into the zygote's loop
         sys.excepthook(type(error), error, error.__traceback__)
         sys.stderr.flush()
     os._exit(code)
@@ -138,7 +138,7 @@ def _exec_worker(order: Order, fd: int, arena_fd: int) -> None:
     command = [sys.executable]
     try:
         command = package_environments.command_for(msgspec.json.decode(order.environment)) or command
-    except Exception as error:  # whatever it is, the worker's tasks are to tell it
+    except Exception as error:  # the worker's tasks report the error, whatever it is
         environ[worker_setup.SETUP_ERROR] = str(error)[: worker_setup.MOST_ERROR]
     os.execve(command[0], [*command, "-c", start], environ)
 
@@ -176,7 +176,7 @@ def _other_threads() -> list[str]:
             try:
                 names.append(proc.name(os.getpid(), int(thread)))
             except OSError:
-                pass  # it has just ended
+                pass  # the process has just ended
     return names
 
 

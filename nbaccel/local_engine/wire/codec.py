@@ -27,7 +27,7 @@ from nbaccel.local_engine.wire.pickling import LARGE_BYTES, PROTOCOL, large_text
 
 PLAIN, BUFFERS, PRIVATE = b"\x00", b"\x01", b"\x02"
 ALIGN = 64
-ALIGNED_BYTES = 1 << 20  # of a payload that came in a message; larger ones only the debug engine has
+ALIGNED_BYTES = 1 << 20  # largest payload in a message that is copied to be aligned; only debug has larger
 EMPTY = b""
 _U32 = Struct("<I")
 _WRITABLE = 1 << 63
@@ -49,7 +49,7 @@ def note_ref(id: bytes) -> bool:
 def collecting(refs: list[bytes]) -> Iterator[None]:
     """Note the refs that are pickled inside this block, by this thread."""
     before = getattr(_LOCAL, "refs", None)
-    try:  # before the first change: an interrupt in between must not leave ours in place
+    try:  # `try` begins before the first change, so that an interrupt cannot leave ours in place
         _LOCAL.refs = refs
         yield
     finally:
@@ -233,7 +233,7 @@ def _slots_of(value: Any, path: str) -> Iterator[tuple[Any, str]]:
     for kind in type(value).__mro__:
         slots = kind.__dict__.get("__slots__", ())
         for key in (slots,) if isinstance(slots, str) else slots:
-            with suppress(AttributeError):  # a slot that is not filled
+            with suppress(AttributeError):  # a slot without a value
                 yield object.__getattribute__(value, key), f"{path}.{key}"
 
 
@@ -262,6 +262,6 @@ def can_pickle(value: Any) -> bool:
     try:
         with collecting([]):
             pickled(value)
-    except Exception:  # whatever a user's __reduce__ raises: that is the answer
+    except Exception:  # a user's __reduce__ may raise anything; the error is the answer
         return False
     return True

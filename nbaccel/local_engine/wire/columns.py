@@ -14,7 +14,7 @@ from pickle import PickleBuffer
 from typing import Any
 
 LARGE_FRAME_BYTES = 1 << 20
-SLACK_BYTES = 1 << 16  # that a table may hold beyond what it shows, before it is written anew
+SLACK_BYTES = 1 << 16  # a table whose buffers exceed its visible rows by more is copied
 
 
 def reducers() -> dict[type, Any]:
@@ -88,7 +88,7 @@ def _as_arrow(frame: Any) -> Any:
     try:
         table = frame.to_arrow(compat_level=polars.CompatLevel.newest())
         return table if polars.from_arrow(table).schema == frame.schema else None  # a view only
-    except Exception:  # pyarrow and polars both say in their own way that they do not know a type
+    except Exception:  # pyarrow and polars raise different errors for an unknown type
         return None
 
 

@@ -15,7 +15,7 @@ from nbaccel.scheduling.terms import Choice
 from nbaccel.views.explanations import Probe
 from nbaccel.views.question import Question
 
-NO_ANSWER = 0  # the request number of a question that is only told
+NO_ANSWER = 0  # the request number of a question that needs no answer
 
 
 def told(question: Question[None]) -> Ask:

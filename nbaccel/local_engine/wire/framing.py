@@ -19,7 +19,7 @@ MOST_LINE_BYTES = 1 << 16
 MOST_BYTES_BEFORE_TOKEN = 1 << 16
 LENGTH_BYTES = 4
 _LENGTH = Struct("<I")
-Decode = Callable[[bytes | bytearray | memoryview], list[Any]]  # one frame to its messages
+Decode = Callable[[bytes | bytearray | memoryview], list[Any]]  # decodes one frame into its messages
 _NOT_OURS = (ValueError, RecursionError, OverflowError, MemoryError)  # msgspec's own errors are ValueErrors
 
 
@@ -106,7 +106,7 @@ class LineReader:
     def __init__(self, most_bytes: int = MOST_LINE_BYTES) -> None:
         self.most_bytes = most_bytes
         self._buffer = bytearray()
-        self._searched = 0  # no line ends before here
+        self._searched = 0  # no line ends before this position
 
     def feed(self, data: bytes | bytearray) -> None:
         self._buffer += data
@@ -122,7 +122,7 @@ class LineReader:
                 self._searched = len(buffer)
                 return None
             line = bytes(buffer[:end])
-            del buffer[: end + 1]  # costs nothing: a bytearray remembers where it begins
+            del buffer[: end + 1]  # cheap: a bytearray only moves its start
             self._searched = 0
             if line.strip():
                 return line

@@ -62,9 +62,9 @@ class Hello(Message):
     cwd: str = ""
     namespace: str = ""
     runtime_env: bytes = b"{}"
-    job: int = 0  # of the driver that this news connection belongs to
+    job: int = 0  # the job of the driver that this news connection belongs to
     main_path: str = ""
-    infeasible: str = ""  # "raise": what can never be met here is not waited for
+    infeasible: str = ""  # "raise": a demand that can never be met raises an error
 
 
 class WorkerHello(Message):
@@ -91,10 +91,10 @@ class Submit(Message):
     task_id: bytes
     template: int
     args: bytes = b""  # codec.dump_args; empty: none
-    slots: list[tuple[int | str, bytes]] = []  # argument position or name -> ref to be resolved
+    slots: list[tuple[int | str, bytes]] = []  # (argument's position or name, ref whose value replaces it)
     refs: list[bytes] = []  # refs nested inside args: held while the task lives
     actor_id: bytes = b""
-    parent: bytes = b""  # the task that submits it
+    parent: bytes = b""  # the task that submits this one
 
 
 class Put(Message):
@@ -184,12 +184,12 @@ class Done(Message):
     results: list[ReturnValue]
     failed: bool = False
     retry: bool = False
-    exiting: bool = False  # the actor leaves by its own wish
+    exiting: bool = False  # the actor ends itself
     note: str = ""  # the error's first line
     memory: int = -1  # device memory that the process still holds, bytes; -1 unknown
     memory_why: str = ""  # what holds it, or why it is unknown
     peak: int = -1
-    fall_back: bool = False  # it raised what its next choice is to answer
+    fall_back: bool = False  # it raised an error after which the next choice is tried
     times: list[float] = []  # Unix seconds: where its phases begin and end; see Running.times
 
 
@@ -254,7 +254,7 @@ class ObjectReady(Message):
 
 class Allocated(Message):
     request: int
-    offset: int  # -1: refused
+    offset: int  # -1: the request was refused
     message: str = ""
 
 
@@ -268,7 +268,7 @@ class Answer(Message):
 class StreamItem(Message):
     task_id: bytes
     index: int
-    value: Value | None  # None: there, ask for it
+    value: Value | None  # None: the value is in the store; the client asks for it
 
 
 class StreamEnd(Message):
@@ -374,7 +374,7 @@ class Watch(Message):
 
     on: bool
     metrics: bool = True
-    rows: int = 0  # of tasks, at least, of each kind (running, waiting, over); 0: as the head likes
+    rows: int = 0  # wanted rows of tasks in each state (running, waiting, ended); 0: the head decides
 
 
 ToHead = (

@@ -23,7 +23,7 @@ import cloudpickle
 from nbaccel.local_engine.memory import view_of
 
 PROTOCOL = 5
-LARGE_BYTES = 1 << 16  # from here on pickle hands bytes through as they are
+LARGE_BYTES = 1 << 16  # pickle passes bytes of this size on without a copy
 _U64 = Struct("<Q")
 _TEXT_FOLLOWS = pickle.PROTO + bytes([PROTOCOL]) + pickle.BINUNICODE8
 
@@ -53,14 +53,14 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     """Cloudpickle's, with reducers of our own."""
 
     def __init__(self, write: Any, keep: Any, reducers: dict[type, Any]) -> None:
-        self.dispatch_table = reducers  # first: pickle looks at it once
+        self.dispatch_table = reducers  # before the base class starts: pickle reads the table once
         super().__init__(SimpleNamespace(write=write), PROTOCOL, buffer_callback=keep)
 
 
 def _outgoing_tensors() -> Any:
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "UntypedStorage") or not hasattr(torch, "_utils"):
-        return None  # it is not loaded, or half: nobody holds a tensor
+        return None  # torch is not loaded, or only in part: no tensor exists
     from nbaccel.local_engine.wire import tensors
 
     return tensors.Outgoing(torch)
@@ -74,11 +74,11 @@ def _reducers(tensors: Any) -> dict[type, Any]:
         ours.update(columns.reducers())
     users = copyreg.dispatch_table
     table = {**ours, **users, **cloudpickle.Pickler._dispatch_table}
-    table[memoryview] = users.get(memoryview, _reduced_view)  # cloudpickle makes bytes of it
+    table[memoryview] = users.get(memoryview, _reduced_view)  # cloudpickle would copy it into bytes
     return table
 
 
-# ---- bytes that somebody else holds
+# ---- bytes of another object
 
 
 def _reduced_view(view: memoryview) -> tuple[Any, ...]:

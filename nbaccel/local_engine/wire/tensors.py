@@ -23,7 +23,7 @@ from nbaccel.local_engine.memory import view_of
 from nbaccel.local_engine.wire import device_tensors
 
 _START = Struct("<Q")
-_ALIGN = 64  # torch's own; a part of a storage begins at a multiple, so that each tensor stays aligned as it was
+_ALIGN = 64  # torch's alignment; a part of a storage begins at a multiple, so tensors stay aligned
 _REBUILDS = ("_rebuild_tensor_v2", "_rebuild_tensor_v3")
 
 
@@ -35,7 +35,7 @@ class Span:
         self._start = storage.nbytes()
         self._end = 0
         self._says_start = bytearray(_START.size)
-        self.buffer = PickleBuffer(bytearray(1))  # stands for the bytes, until `piece`
+        self.buffer = PickleBuffer(bytearray(1))  # a placeholder until `piece` gives the bytes
 
     def include(self, start: int, end: int) -> None:
         self._start = min(self._start, start - start % _ALIGN)
@@ -79,7 +79,7 @@ class Outgoing:
         if function in self._rebuilds:
             return *self._taken_out(tensor, function, arguments), *rest
         if getattr(function, "__name__", "") == "_rebuild_from_type_v2" and arguments[0] in self._rebuilds:
-            inner, cls, inner_arguments, state = arguments  # a tensor that carries attributes
+            inner, cls, inner_arguments, state = arguments  # a tensor with attributes
             inner, inner_arguments = self._taken_out(tensor, inner, inner_arguments)
             return function, (inner, cls, inner_arguments, state), *rest
         return (function, arguments, *rest)
@@ -93,7 +93,7 @@ class Outgoing:
             reach = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) + 1
             span.include(offset * width, (offset + reach) * width)
         layout = span, tensor.dtype, offset, shape, strides
-        if hooks or any(isinstance(other, dict) for other in others):  # such as: to be read as its conjugate
+        if hooks or any(isinstance(other, dict) for other in others):  # facts such as "read it as its conjugate"
             return rebuilt_by, (function, *layout, needs_gradient, hooks, *others)
         return rebuilt, (*layout, needs_gradient)
 
@@ -159,7 +159,7 @@ def rebuilt(
 def rebuilt_by(function: Any, source: Received, dtype: Any, offset: int, *others: Any) -> Any:
     """Unpickle a tensor that has more to it, by torch's own function."""
     torch = _torch()
-    kept = dtype if function is torch._utils._rebuild_tensor_v2 else torch.uint8  # others are given the type as well
+    kept = dtype if function is torch._utils._rebuild_tensor_v2 else torch.uint8  # others get the type as an argument
     storage = torch.storage.TypedStorage(wrap_storage=source.storage, dtype=kept, _internal=True)
     return function(storage, offset - source.start // dtype.itemsize, *others)
 

@@ -71,7 +71,7 @@ class ActorHost:
         async def outcome() -> tuple[Any, BaseException | None]:
             try:
                 return await constructed(cls, args, kwargs), None
-            except BaseException as error:  # whatever it is, it belongs to the main thread and not to the loop
+            except BaseException as error:  # raise it in the main thread, not in the loop
                 return None, error
 
         instance, error = asyncio.run_coroutine_threadsafe(outcome(), self._loops[_DEFAULT_GROUP].loop).result()
@@ -151,7 +151,7 @@ class ActorHost:
 
     def _method(self, name: str) -> Any:
         if self._ending:
-            threading.Event().wait()  # a call that another thread begins while the process ends
+            threading.Event().wait()  # another thread begins a call while the process ends: it waits for ever
         return method_of(self.instance, name)
 
     async def _call_async(self, loop: GroupLoop, running: Running) -> None:
@@ -165,7 +165,7 @@ class ActorHost:
             done = exit_of_actor(running)
         except SystemExit as exit:
             self.worker._exit(exit)
-        except BaseException as error:  # the user's coroutine may raise anything; it belongs to the caller
+        except BaseException as error:  # the user's coroutine may raise anything; the caller gets it
             done = self.worker.failure(running, error)
         finally:
             current_run.reset(token)
@@ -207,7 +207,7 @@ class ActorHost:
 
     def _finish(self, running: Running, done: wire.Done, loop: GroupLoop | None = None) -> None:
         self._calls.pop(running.task_id, None)
-        if running.leaves:  # perhaps the call went on all the same
+        if running.leaves:  # even if the call's code caught ActorExit and went on
             done = exit_of_actor(running)
         if done.exiting:
             self.leave(done)
@@ -221,7 +221,7 @@ class ActorHost:
     def leave(self, done: wire.Done) -> NoReturn:
         """The actor ends itself with this call, or in its constructor."""
         if self._ending:
-            threading.Event().wait()  # another call is about to end the process
+            threading.Event().wait()  # another call is ending the process
         self.say_goodbye()
         self.worker.finish(done)
         self.worker.output.flush()
@@ -244,7 +244,7 @@ def say_last_wish(instance: Any) -> None:
         last_wish = getattr(type(instance), "__ray_shutdown__", None)
         if instance is not None and last_wish is not None:
             last_wish(instance)
-    except BaseException:  # user code, and nobody is there to be told but whoever reads its output
+    except BaseException:  # user code: its error can only be printed
         traceback.print_exc()
 
 
@@ -263,7 +263,7 @@ def _own_method(instance: Any, name: str) -> Any:
     """The method as the actor's class has it: an attribute of the instance may have the same name, as in Ray."""
     try:
         member = inspect.getattr_static(type(instance), name)
-    except AttributeError:  # only its metaclass, or the __getattr__ of a base, knows it
+    except AttributeError:  # the name comes from its metaclass or from a __getattr__
         return getattr(instance, name)
     bind = getattr(type(member), "__get__", None)
     return member if bind is None else bind(member, instance, type(instance))
@@ -290,7 +290,7 @@ def _first_line_of(instance: Any) -> str:
     """The first line of the instance's own `repr`; "" if it has none or fails."""
     try:
         return next(iter(repr(instance).splitlines()), "")
-    except (Exception, SystemExit):  # user code; an actor whose __repr__ fails is an actor all the same
+    except (Exception, SystemExit):  # user code: a failing __repr__ must not end the actor
         return ""
 
 

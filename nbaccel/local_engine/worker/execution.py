@@ -46,7 +46,7 @@ _NOTHING = nullcontext()
 current_run: contextvars.ContextVar[Running | None] = contextvars.ContextVar("current_run", default=None)
 
 
-_reader_went_on = threading.Condition()  # one for all streams of this process: a task that is no stream needs none
+_reader_went_on = threading.Condition()  # one for all streams of this process, so that other tasks make none
 
 
 class Running(msgspec.Struct):
@@ -55,19 +55,19 @@ class Running(msgspec.Struct):
     run: wire.RunTask
     terms: Terms
     cancelled: bool = False
-    begun: bool = False  # its arguments are there: what comes next is the user's code
+    begun: bool = False  # its arguments are read and the user's code comes next
     asyncio_task: asyncio.Task[Any] | None = None
-    payloads: list[tuple[int | str, tuple[int, Any]]] = []  # of the top-level refs
-    ranges: list[ArenaRange] = []  # where large results lie, until the head has been told
-    kept: list[bytes] = []  # what its results refer to, until the head has been told
+    payloads: list[tuple[int | str, tuple[int, Any]]] = []  # values of the refs that are arguments themselves
+    ranges: list[ArenaRange] = []  # where large results lie, until the head knows of them
+    kept: list[bytes] = []  # refs inside its results, until the head knows of them
     consumed: int = 0
     abandoned: bool = False
-    streamed: bool = False  # items of it have been sent
-    leaves: bool = False  # its code has called exit_actor()
+    streamed: bool = False  # it has sent items
+    leaves: bool = False  # its code called exit_actor()
     on_progress: Callable[[], object] | None = None  # wakes the coroutine that waits for the reader
     environment: dict[str, Any] | None = None  # its runtime_env, decoded for what it submits
-    captured: PlacementGroup | None = None  # where what it submits runs, if its placement group captures
-    times: list[float] = []  # when its arguments were begun to be read, its code began, and what it returned was there
+    captured: PlacementGroup | None = None  # the placement group of the tasks that it submits, if its own one captures
+    times: list[float] = []  # Unix seconds: reading of arguments began, code began, code returned
 
     @property
     def task_id(self) -> bytes:
@@ -100,11 +100,11 @@ class Execution:
         self.functions: dict[bytes, tuple[bytes, str]] = {}
         self.templates: dict[int, Terms] = {}
         self._loaded: dict[bytes, Any] = {}
-        self.answer = self.failure  # a worker's own, which limits the time that an error's words take
+        self.answer = self.failure  # the worker replaces it with its own, which limits the time it takes
         self._threads = 0
         self._may_set_threads = "OMP_NUM_THREADS" not in os.environ
 
-    # ---- what is asked
+    # ---- arguments and surroundings
 
     def code(self, terms: Terms, choice: int) -> Any:
         """The function or class, unpickled once."""
@@ -161,7 +161,7 @@ class Execution:
         terms, environ = running.terms, running.run.environ
         if (
             self._may_set_threads and terms.kind is not TaskKind.ACTOR_CALL and terms.threads != self._threads
-        ):  # an actor keeps its own
+        ):  # a call of an actor keeps the actor's limit
             self._limit_threads(terms.threads)
         if not environ:
             return _NOTHING
@@ -175,12 +175,12 @@ class Execution:
     def _limit_threads(self, count: int) -> None:
         self._threads = count
         os.environ["OMP_NUM_THREADS"] = str(count)
-        if "numpy" in sys.modules or "torch" in sys.modules:  # loaded before the fork: the variable comes too late
+        if "numpy" in sys.modules or "torch" in sys.modules:  # loaded before the fork: they read the variable then
             import threadpoolctl
 
             threadpoolctl.threadpool_limits(count)
 
-    # ---- what comes of it
+    # ---- results and errors
 
     def results(self, running: Running, value: Any) -> wire.Done:
         """Make the Done of a task that returned this value."""
@@ -188,7 +188,7 @@ class Execution:
         terms, task_id = running.terms, running.run.task_id
         count = terms.num_returns
         if count == 1:
-            if inspect.isgenerator(value):  # a generator function that was told to return one value: its first
+            if inspect.isgenerator(value):  # num_returns is 1: the first item is the value
                 value = next(value, None)
             return wire.Done(task_id, [self._result(running, value)])
         if count == wire.DYNAMIC:
@@ -219,7 +219,7 @@ class Execution:
                     f"Task {running.terms.name} yielded {len(made)} values, but num_returns={count}: get() of the "
                     "others raises this."
                 )
-        except Exception as error:  # the user's generator may raise anything; it belongs to the reader
+        except Exception as error:  # the user's generator may raise anything; the reader gets it
             ranges = list(running.ranges)
             done = self.answer(running, error)
             if not done.retry and not done.fall_back:
@@ -234,7 +234,7 @@ class Execution:
         try:
             for item in items:
                 refs.append(self._client.put(item))
-        except Exception as error:  # the user's generator may raise anything; it belongs to the reader
+        except Exception as error:  # the user's generator may raise anything; the reader gets it
             if self._is_retryable(running.terms, error) or self._is_answered_by_fallback(running, error):
                 raise
             raised = self._raised(running, error)
@@ -245,13 +245,13 @@ class Execution:
         refs: list[bytes] = []
         try:
             payload = codec.dump(value, refs)
-        except Exception as error:  # whatever a user's __reduce__ raises
+        except Exception as error:  # a user's __reduce__ may raise anything
             culprit = codec.find_unpicklable(value, "it")
             words = f"Could not serialize the return value of {running.terms.name}: {culprit} cannot be pickled"
             advice = "Return plain data, or keep the object in an actor."
             if isinstance(error, TypeError):
                 raise TypeError(f"{words} ({type(error).__name__}: {error}). {advice}") from error
-            with suppress(Exception):  # the user's class may take no notes
+            with suppress(Exception):  # the user's class may refuse notes
                 error.add_note(f"{words}. {advice}")
             raise
         self._keep(running, refs)
@@ -282,7 +282,7 @@ class Execution:
     def failure(self, running: Running, error: BaseException) -> wire.Done:
         """Make the Done of a task that raised."""
         terms = running.terms
-        running.ranges.clear()  # what it had stored for results is not sent: the ranges go back
+        running.ranges.clear()  # results that were stored already are not sent: their ranges are given back
         if running.cancelled and isinstance(error, (KeyboardInterrupt, asyncio.CancelledError)):
             result, note, fall_back, retry = self._cancelled(running, error), "cancelled", False, False
         else:
@@ -315,7 +315,7 @@ class Execution:
             ):
                 fall_back = self._is_answered_by_fallback(running, error)
                 return fall_back, not fall_back and self._is_retryable(running.terms, error), error
-        except Exception as problem:  # their module is not here, or raises whatever it does when it is imported
+        except Exception as problem:  # their module is missing or raises an error when it is imported
             return False, False, problem
 
     def _cancelled(self, running: Running, error: BaseException) -> wire.ReturnValue:
@@ -339,9 +339,9 @@ class Execution:
         self._let_go_of(running, error)
         try:
             result = _inline(failed)
-            codec.load(result.value.data)  # what cannot be rebuilt here cannot be rebuilt by its reader
+            codec.load(result.value.data)  # an error that cannot be rebuilt here cannot be rebuilt by its reader
             return result
-        except Exception as problem:  # the user's exception (or what it holds) refuses to be pickled
+        except Exception as problem:  # the user's exception, or a value in it, cannot be pickled
             said = f"{type(error).__name__}: {_said(error)} (the exception itself could not be pickled: {problem})"
             return _inline(exceptions.RayTaskError(name, text, exceptions.RayError(said), **where))
 
@@ -421,7 +421,7 @@ def _inline(error: exceptions.RayTaskError) -> wire.ReturnValue:
 
 
 def _first_line(error: BaseException) -> str:
-    text = _said(error).encode("utf-8", "backslashreplace").decode()  # half a character cannot travel
+    text = _said(error).encode("utf-8", "backslashreplace").decode()  # half a surrogate pair cannot be encoded
     return f"{type(error).__name__}: {text.splitlines()[0][:200]}" if text else type(error).__name__
 
 
@@ -436,7 +436,7 @@ def _said(error: BaseException) -> str:
 def user_traceback(error: BaseException) -> str:
     """The traceback without the engine's own frames, here and in what it was caused by."""
     for link in _chain(error):
-        link.with_traceback(_users_part(link.__traceback__))  # an assignment is one that the user's class may refuse
+        link.with_traceback(_users_part(link.__traceback__))  # the user's class may refuse an assignment
     return "".join(traceback.format_exception(error)).rstrip()
 
 
@@ -480,7 +480,7 @@ class _saying:
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         if isinstance(error, Exception):
-            with suppress(Exception):  # the user's class may take no notes
+            with suppress(Exception):  # the user's class may refuse notes
                 error.add_note(self._note)
 
 

@@ -21,7 +21,7 @@ class GroupLoop:
         self.limit = asyncio.Semaphore(size)
         self._call = call
         self._on_exit = on_exit
-        self._arrived: deque[Running] = deque()  # calls that the loop has not begun
+        self._arrived: deque[Running] = deque()  # calls that the loop has not begun yet
         self._woken = False
         self._flush_due = False
         name = f"nbaccel-asyncio-{name}" if name else "nbaccel-asyncio"
@@ -30,13 +30,13 @@ class GroupLoop:
     def _run(self) -> None:
         try:
             self.loop.run_forever()
-        except SystemExit as exit:  # of a task that a call has started: asyncio lets it pass through its loop
+        except SystemExit as exit:  # of an asyncio task that a call started: asyncio lets it leave the loop
             self._on_exit(exit)
 
     def take(self, running: Running) -> None:
         """Take a new call. The main thread calls this."""
         self._arrived.append(running)
-        if not self._woken:  # one wake for all that have come since the last
+        if not self._woken:  # one wake-up for all calls since the last one
             self._woken = True
             self.loop.call_soon_threadsafe(self._begin_arrived)
 

@@ -19,9 +19,9 @@ from typing import Any
 
 from nbaccel.local_engine.client.link import block_signals
 
-PATIENCE_S = 10.0  # an error that holds a large array takes seconds to be pickled
-LAST_WORD = 3.5  # times PATIENCE_S: the third alarm has been swallowed as well
-END = 4.5  # times PATIENCE_S: nobody was able to give up
+PATIENCE_S = 10.0  # pickling an error that holds a large array takes seconds
+LAST_WORD = 3.5  # times PATIENCE_S: user code has swallowed the third alarm as well
+END = 4.5  # times PATIENCE_S: `give_up` did not end the process
 
 PATIENCE_TO_GIVE_UP_S = 10.0
 
@@ -39,7 +39,7 @@ def limited(give_up: Callable[[TooLate], object]) -> Iterator[None]:
     For the main thread, where an alarm interrupts a sleep. It takes the alarms of the process and of faulthandler from
     whoever has set them.
     """
-    decided = threading.Lock()  # taken once: by the end of the block, or by who gives up
+    decided = threading.Lock()  # taken once: at the end of the block, or by the thread that gives up
     over = threading.Event()
 
     watched = False
@@ -48,23 +48,23 @@ def limited(give_up: Callable[[TooLate], object]) -> Iterator[None]:
         nonlocal watched
         if decided.locked():
             return
-        if not watched:  # not before: a thread for each task that fails would cost more than all the rest, 0.4 ms
+        if not watched:  # only now: a thread for each failing task would cost 0.4 ms, more than all else
             watched = True
-            with suppress(RuntimeError):  # the task has left no thread to be had: faulthandler has its own
-                _thread.start_new_thread(watch, ())  # threading would take a lock that this thread may hold
+            with suppress(RuntimeError):  # the task used up all threads: faulthandler has its own
+                _thread.start_new_thread(watch, ())  # `threading` would take a lock that this thread may hold
         raise TooLate(f"it took more than {PATIENCE_S:g} s")
 
     def watch() -> None:
         block_signals()
         if not over.wait((LAST_WORD - 1) * PATIENCE_S) and decided.acquire(blocking=False):
-            faulthandler.dump_traceback_later(PATIENCE_TO_GIVE_UP_S, exit=True, file=2)  # a loaded machine is slow
+            faulthandler.dump_traceback_later(PATIENCE_TO_GIVE_UP_S, exit=True, file=2)  # long: the machine may be busy
             took = f"it took more than {LAST_WORD * PATIENCE_S:g} s"
             give_up(TooLate(f"{took} and did not stop when it was interrupted"))
 
     before = signal.signal(signal.SIGALRM, ring)
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
-        with suppress(RuntimeError):  # the task has left no thread to be had: the alarm is what there is
+        with suppress(RuntimeError):  # the task used up all threads: only the alarm is left
             faulthandler.dump_traceback_later(END * PATIENCE_S, exit=True, file=2)
         signal.setitimer(signal.ITIMER_REAL, PATIENCE_S, PATIENCE_S)
         yield

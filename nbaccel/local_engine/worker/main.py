@@ -43,8 +43,8 @@ from nbaccel.local_engine.worker.worker_view import WorkerView
 from nbaccel.scheduling.terms import TaskKind, Terms
 from nbaccel.views.snapshot import Snapshot
 
-INSIST_S = 0.05  # between two signals to a task that is to be interrupted
-LONG_S = 0.001  # a task that ran for longer may pay for a look at everything that it may have changed
+INSIST_S = 0.05  # between two signals to a task that does not stop
+LONG_S = 0.001  # after a longer task, checking all that it may have changed costs little
 
 
 class WorkerEngine(Client):
@@ -63,9 +63,9 @@ class WorkerEngine(Client):
         self.actor: ActorHost | None = None
         self.context, self.current_actor, self.exit_actor = view.context, view.current_actor, view.exit_actor
         self.report_progress, self.actor_devices = view.report_progress, view.actor_devices
-        self._environment = ""  # the key of the runtime environment that was taken on
+        self._environment = ""  # the key of the runtime environment that this process has
         self._skip: set[bytes] = set()
-        self._running: Running | None = None  # what the main thread runs and an interrupt may hit
+        self._running: Running | None = None  # the task in the main thread, which an interrupt may hit
         self._interruptible = False
         self._to_interrupt: Running | None = None
         self._blocked_count = 0
@@ -73,7 +73,7 @@ class WorkerEngine(Client):
         self._main_thread = threading.main_thread().ident or 0
         ours = {1: "its stdout", 2: "its stderr", arena_fd: "nbaccel's shared memory", sock.fileno(): "nbaccel's own"}
         self._state = ProcessState(ours)
-        self._in_doubt = False  # a task has run since everything was looked at
+        self._in_doubt = False  # a task has run since the last full check
         self._last: Terms | None = None
         receivers = link.receivers
         receivers[wire.RunTask] = self._queue.put
@@ -96,13 +96,13 @@ class WorkerEngine(Client):
     def _interrupt_came(self, message: wire.Interrupt) -> None:
         if self.actor is not None and self.actor.cancel(message.task_id):
             return
-        self._skip.add(message.task_id)  # before the look: the main thread looks here after it has said what it runs
+        self._skip.add(message.task_id)  # before reading _running: the main thread sets that first and reads this next
         running = self._running
         if running is None or running.task_id != message.task_id:
             return
         self._skip.discard(message.task_id)
         running.cancelled = True
-        if running.terms.kind is not TaskKind.ACTOR_CALL:  # a call of a sync actor only sees is_canceled()
+        if running.terms.kind is not TaskKind.ACTOR_CALL:  # a sync actor's call can only ask is_canceled()
             self._to_interrupt = running
             threading.Thread(target=self._insist, args=(running,), name="nbaccel-interrupt", daemon=True).start()
 
@@ -186,7 +186,7 @@ class WorkerEngine(Client):
             if item is None:
                 self._end_of_actor()
             running = self.execution.begin(item)
-            if item.task_id in self._skip:  # cancelled while it was queued here
+            if item.task_id in self._skip:  # it was cancelled while it was queued here
                 self._skip.discard(item.task_id)
                 running.cancelled = True
             if running.terms.kind is TaskKind.ACTOR_CALL and self.actor is not None:
@@ -210,7 +210,7 @@ class WorkerEngine(Client):
         self.output.begin(terms.class_name or terms.name, terms.cell, terms.parent, running.task_id)
         self._running = running
         began = time.monotonic()
-        if self._blocked_count and terms.kind is TaskKind.TASK:  # an interrupt cut the last task's wait in two
+        if self._blocked_count and terms.kind is TaskKind.TASK:  # an interrupt cut the last task's wait short
             self._blocked_count = 0
             self.link.say(wire.Unblocked())
         if running.task_id in self._skip:
@@ -245,7 +245,7 @@ class WorkerEngine(Client):
         self._in_doubt = False
         try:
             left = self._state.restore()
-        except BaseException as error:  # a signal handler of the task's, which may raise anything
+        except BaseException as error:  # a signal handler that the task set may raise anything
             left = [f"left a signal handler that raised {type(error).__name__}"]
         if not left:
             return
@@ -267,7 +267,7 @@ class WorkerEngine(Client):
         threshold = self.setup.leak_threshold if self.setup is not None else None
         if threshold is None:
             threshold = device_memory.DEFAULT_THRESHOLD_BYTES
-        # A process that ends after its task has nothing to tidy up.
+        # If the process ends after its task, memory that is still held does not matter.
         report = device_memory.measure(threshold if terms.max_calls != 1 else sys.maxsize)
         done.memory_why = report.why
         done.memory = -1 if report.held_bytes is None else report.held_bytes
@@ -296,18 +296,18 @@ class WorkerEngine(Client):
             return exit_of_actor(running)
         except SystemExit as exit:
             self._exit(exit)
-        except BaseException as error:  # the user's function may raise anything; it belongs to the caller
+        except BaseException as error:  # the user's function may raise anything; the caller gets it
             return self.failure(running, error)
         finally:
             current_run.reset(token)
 
     def failure(self, running: Running, error: BaseException) -> wire.Done:
         """Make the Done of a task that raised. The error's text and pickling are user code, which may exit or hang."""
-        may_end = running.terms.kind is not TaskKind.ACTOR_CALL  # an actor may have its own alarm
+        may_end = running.terms.kind is not TaskKind.ACTOR_CALL  # calls have no time limit: actors may use the alarm
         try:
             with impatience.limited(partial(self._give_up, running, error)) if may_end else nullcontext():
                 return self.execution.failure(running, error)
-        except BaseException as problem:  # whatever the user's __str__ or __reduce__ raises
+        except BaseException as problem:  # the user's __str__ or __reduce__ may raise anything
             return self.execution.plain_failure(running, error, problem)
 
     def _give_up(self, running: Running, error: BaseException, problem: impatience.TooLate) -> NoReturn:
@@ -338,7 +338,7 @@ class WorkerEngine(Client):
         if terms.environment != self._environment:
             try:
                 self._take_on(terms)
-                set_variables(run.environ or {})  # its env_vars may have named the devices more widely
+                set_variables(run.environ or {})  # again: its env_vars may have named other devices
             except exceptions.RuntimeEnvSetupError as error:
                 return self._not_set_up(running, error)
         code = self.execution.code(terms, run.choice)
@@ -366,7 +366,7 @@ class WorkerEngine(Client):
 
     def _construct(self, running: Running, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> wire.Done:
         run = running.run
-        self.actor = ActorHost(self, running)  # before the constructor: it may ask who it is
+        self.actor = ActorHost(self, running)  # before the constructor, which may ask for the runtime context
         self.actor.construct(cls, args, kwargs)
         setproctitle.setproctitle(f"nbaccel::{running.terms.class_name}")
         return wire.Done(run.task_id, [wire.ReturnValue(wire.Value(wire.OK, codec.NONE))])
@@ -395,7 +395,7 @@ class WorkerEngine(Client):
         The main thread does so before it begins the next task: should that one end the process, it is the one to blame.
         """
         if threading.get_ident() == self._main_thread:
-            self.link.say_now(done)  # no signal handler raises here
+            self.link.say_now(done)  # sent with signals blocked
         else:
             self.link.say(done)
 
@@ -431,7 +431,7 @@ class WorkerEngine(Client):
                     self.link.say(wire.Unblocked())
 
 
-_PROMISE: type[engines.Engine] = WorkerEngine  # mypy compares them
+_PROMISE: type[engines.Engine] = WorkerEngine  # mypy compares the class with the promise
 
 
 def _is_importing(frame: FrameType | None) -> bool:
@@ -448,7 +448,7 @@ def _leave_lost(why: str) -> None:
     try:
         os.write(2, f"This worker ends: {why}.\n".encode())
     except OSError:
-        pass  # nobody listens any more
+        pass  # the head has gone
     os._exit(1)
 
 

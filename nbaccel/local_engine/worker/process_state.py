@@ -17,7 +17,7 @@ import signal
 import sys
 from typing import Any
 
-# The public function makes an enum of each answer: 115 µs for all signals, and this one 5.
+# signal.getsignal() makes an enum of each answer: 115 µs for all signals; this function takes 5.
 _handler_of: Any = sys.modules["_signal"].getsignal
 _SIGNALS = [number for number in signal.valid_signals() if number not in (signal.SIGKILL, signal.SIGSTOP)]
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
@@ -33,10 +33,10 @@ class ProcessState:
     """The state of the process when it was `accept`ed; used by its main thread."""
 
     def __init__(self, ours: dict[int, str]) -> None:
-        self._ours = ours  # descriptors without which no task can run, and what they are
+        self._ours = ours  # descriptors that every task needs, with their names
         self._poll = select.poll()
         for fd in (0, *ours):
-            self._poll.register(fd, 0)  # only a closed one is told
+            self._poll.register(fd, 0)  # poll() reports only closed ones
         self._shelter = "/"
         self.accept("/")
 
@@ -79,12 +79,12 @@ class ProcessState:
         if sys.getrecursionlimit() < self._recursion:
             sys.setrecursionlimit(self._recursion)
 
-    # ---- everything
+    # ---- the full check
 
     def restore(self) -> list[str]:
         """Restore everything. Returns a change that cannot be undone, as the end of "it has …"."""
         self.lift_recursion_limit()
-        self._stop_timers()  # before the handlers: an alarm without one ends the process
+        self._stop_timers()  # before the handlers: an alarm without a handler ends the process
         self._restore_signals()
         left = [*self._restore_limits(), *self._restore_descriptors(), *self._restore_niceness()]
         os.umask(self._umask)
@@ -127,7 +127,7 @@ class ProcessState:
 
     def _restore_descriptors(self) -> list[str]:
         if _file(0) is None:
-            null = os.open(os.devnull, os.O_RDONLY)  # the lowest number that is free, which is mostly 0
+            null = os.open(os.devnull, os.O_RDONLY)  # open() takes the lowest free number, which is mostly 0
             if null:
                 os.dup2(null, 0)
                 os.close(null)
@@ -148,7 +148,7 @@ class ProcessState:
             try:
                 os.sched_setaffinity(0, self._cpus)
             except OSError:
-                self._cpus = os.sched_getaffinity(0)  # the container has other CPUs by now
+                self._cpus = os.sched_getaffinity(0)  # the container's CPUs have changed
 
     def _return_home(self) -> None:
         try:
@@ -163,7 +163,7 @@ class ProcessState:
                 os.chdir(place)
                 break
             except OSError:
-                continue  # the session's directory has gone as well
+                continue  # the session's directory is gone as well
         self._directory = _directory()
 
 

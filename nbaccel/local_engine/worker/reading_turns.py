@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from enum import Enum
 
-LOOKS = 25  # of an idle main thread, until the reader falls asleep
+LOOKS = 25  # the reader sleeps after finding the main thread idle so often
 
 
 class Main(Enum):
     """What the main thread is at."""
 
-    IDLE = "idle"  # it reads, or waits for the reader to bring something
+    IDLE = "idle"  # it reads, or waits for a message from the reader
     WORKS = "works"
 
 
@@ -31,8 +31,8 @@ class Reader(Enum):
     """What the reader is at."""
 
     SLEEPS = "sleeps"  # until it is woken, however long
-    STANDS_BY = "stands by"  # looks every now and then what the main thread does
-    CALLED = "called"  # and has not come yet
+    STANDS_BY = "stands by"  # it checks the main thread from time to time
+    CALLED = "called"  # it was woken and has not taken its turn yet
     READS = "reads"
 
 
@@ -68,8 +68,8 @@ class ReadingTurns:
     def __init__(self) -> None:
         self.main = Main.IDLE
         self.reader = Reader.SLEEPS
-        self.begun = 0  # how much the main thread has begun
-        self._looks = 0  # of the reader, at a main thread that was idle
+        self.begun = 0  # how many tasks the main thread has begun
+        self._looks = 0  # how often the reader found the main thread idle
 
     # ---- the main thread
 

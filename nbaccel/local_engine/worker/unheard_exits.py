@@ -11,7 +11,7 @@ from nbaccel.local_engine.worker.execution import ActorExit
 
 def silence() -> None:
     """From now on no loop and no thread of this process reports an ActorExit that nobody has caught."""
-    logging.getLogger("asyncio").addFilter(_is_news)  # once, however often this is called
+    logging.getLogger("asyncio").addFilter(_is_news)  # adding the same filter twice has no effect
     before = threading.excepthook
     if not isinstance(before, _ExceptHook):
         threading.excepthook = _ExceptHook(before)

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Mapping
 
-# A process that is executed with its variables is told what they were written as.
+# A process that gets its variables by exec reads here how the user wrote them.
 TAKEN_ON = "NBACCEL_TAKEN_ON"
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _taken_on: dict[str, str] = {}

@@ -20,7 +20,7 @@ from nbaccel.local_engine.client.link import READ_BYTES, Link, block_signals
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.worker.reading_turns import ReadingTurns
 
-LASTS_S = 0.002  # what the main thread has been at for so long is not short
+LASTS_S = 0.002  # a task that has run for so long is not a short one
 
 
 class WorkerLink(Link):
@@ -47,7 +47,7 @@ class WorkerLink(Link):
                         self._read()
                 finally:
                     self._turn.release()
-        item = inbox.get()  # empty only where the reader has the turn, which goes on while we are idle
+        item = inbox.get()  # waits only while the reader reads; it goes on while this thread is idle
         if self._turns.begins():
             self._calls.put(None)
         return item
@@ -94,7 +94,7 @@ class WorkerLink(Link):
     def _read_beside(self, begun: int) -> None:
         """Read until the main thread has another task to run, or reads itself."""
         turns = self._turns
-        turns.reads()  # nobody needs to call who reads
+        turns.reads()  # a reading thread need not be woken
         while self._turn.acquire(blocking=False):
             try:
                 self._read()
@@ -120,7 +120,7 @@ class WorkerLink(Link):
             why = f"reading from {self.far_end.name} failed: {error}"
         except framing.Unreadable as error:
             why = f"{self.far_end.name} sent what this version of nbaccel cannot read: {error}"
-        except Exception as error:  # whoever waits must not wait for ever
+        except Exception as error:  # the link is lost, so that no waiting call hangs
             why = f"an answer of {self.far_end.name} could not be taken: {type(error).__name__}: {error}"
         self._lose(why)
-        threading.Event().wait()  # whoever is told ends the process
+        threading.Event().wait()  # the callback for a lost link ends the process

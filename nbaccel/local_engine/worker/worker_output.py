@@ -41,7 +41,7 @@ class WorkerOutput:
         try:
             os.write(fd, self._marker)
         except OSError:
-            pass  # the reader is gone: nobody listens
+            pass  # the log process has gone
 
     def restore(self) -> None:
         """A new task has its own print, whatever the last one did to sys.stdout."""
@@ -61,7 +61,7 @@ class WorkerOutput:
             try:
                 stream.flush()
             except (OSError, ValueError, AttributeError):
-                pass  # closed or replaced by the task, or nobody listens
+                pass  # the task closed or replaced it, or the log process has gone
 
 
 class _Pipe(io.FileIO):

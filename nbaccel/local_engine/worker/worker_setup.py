@@ -19,7 +19,7 @@ from nbaccel import exceptions, logging_config
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.worker import variables
 
-SETUP_ERROR = "NBACCEL_SETUP_ERROR"  # why this process's environment could not be made
+SETUP_ERROR = "NBACCEL_SETUP_ERROR"  # the reason why this process has no environment
 MOST_ERROR = 16_000
 
 
@@ -35,7 +35,7 @@ def apply_setup(setup: wire.Setup) -> None:
     try:
         os.chdir(setup.cwd)
     except OSError:
-        pass  # the driver's directory is gone or not ours: stay where the head is
+        pass  # the driver's directory is gone or not readable: stay in the head's
 
 
 def apply_runtime_env(environment: dict[str, Any], directory: str) -> None:
@@ -144,7 +144,7 @@ def call_hook(hook: Any) -> None:
         else:
             module, _dot, function = hook.rpartition(".")
             getattr(importlib.import_module(module), function)()
-    except Exception as error:  # whatever the user's hook raises
+    except Exception as error:  # the user's hook may raise anything
         raise exceptions.RuntimeEnvSetupError(
             f"worker_process_setup_hook failed: {type(error).__name__}: {error}"
         ) from error

@@ -65,7 +65,7 @@ class WorkerView:
     def _now(self) -> Running | None:
         running = current_run.get() or self._worker.running
         if running is None and self._worker.actor is not None:
-            running = self._worker.actor.creation  # a thread that the actor itself started
+            running = self._worker.actor.creation  # this is a thread that the actor started
         return running
 
     def _owner(self) -> Running | None:
@@ -155,9 +155,9 @@ class WorkerView:
             raise TypeError("exit_actor() was called, but this code does not run in an actor.")
         running = self._now()
         if running is not None and self._worker.actor.is_under_way(running):
-            running.leaves = True  # what is raised here may end in a task of asyncio's that nobody waits for
+            running.leaves = True  # noted, because an asyncio task that nobody awaits may swallow ActorExit
         else:
-            self._worker.link.say(asks.told(asks.ActorLeaves()))  # code that no call waits for
+            self._worker.link.say(asks.told(asks.ActorLeaves()))  # no call waits for this code
         unheard_exits.silence()
         raise ActorExit
 

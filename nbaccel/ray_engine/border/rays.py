@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 Returned_co = TypeVar("Returned_co", covariant=True)
-Keywords = dict[str, object]  # of Ray's `.options()`
+Keywords = dict[str, object]  # arguments of Ray's `.options()`
 Environment = dict[str, Any]  # a runtime environment, as users write it
 
 
@@ -66,7 +66,7 @@ def is_stream(inner: RaysRef | RaysStream) -> TypeIs[RaysStream]:
     return isinstance(inner, ray.ObjectRefGenerator)
 
 
-RaysResult = RaysRef | list[RaysRef] | RaysStream | None  # of a call, as num_returns says
+RaysResult = RaysRef | list[RaysRef] | RaysStream | None  # the result of a call, depending on num_returns
 RaysFunction = RaysRemote[RaysResult]
 RaysClass = RaysRemote[RaysActor]
 

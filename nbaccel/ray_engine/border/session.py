@@ -18,13 +18,13 @@ class RaySession:
     """One process's time at one cluster. `serial` marks what it has noted on functions and classes."""
 
     options: InitOptions
-    joined: str | None  # the address of a Ray that others have started
-    ours: bool  # init() has started or joined this Ray, and shutdown() leaves it
+    joined: str | None  # the address of a cluster that others started
+    ours: bool  # init() started or joined this cluster, so shutdown() leaves it
     in_worker: bool
     serial: int
     namespace: str
     head: HeadWatch
-    reporting: ModuleType  # nbaccel_in_ray's
+    reporting: ModuleType  # the module nbaccel_in_ray.reporting
 
     @property
     def through_client(self) -> bool:

@@ -14,7 +14,7 @@ from nbaccel.ray_engine.border.rays import RaysActor
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.submission import freshening, setup_hooks
 
-OWN_VARIABLES = (freshening.EDITION, setup_hooks.VARIABLE)  # of runtime environments
+OWN_VARIABLES = (freshening.EDITION, setup_hooks.VARIABLE)  # variables that nbaccel adds to runtime environments
 
 
 class RaysFacts(CodeFacts):
@@ -142,7 +142,7 @@ def _session_dir(context: ray.runtime_context.RuntimeContext) -> str:
     try:
         return str(context.get_temp_dir())
     except AttributeError:
-        return ""  # Ray Client does not tell
+        return ""  # Ray Client does not know it
 
 
 def _class_name(session: RaySession) -> str | None:
@@ -182,7 +182,7 @@ class RayCluster:
         self._session.asked_inside("tables", "request_resources", num_cpus, bundles, bundle_labels)
         return True
 
-    # ---- who runs here
+    # ---- the running code
 
     def context(self) -> CodeFacts:
         return RaysFacts(self._session)

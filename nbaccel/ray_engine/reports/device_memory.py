@@ -21,7 +21,7 @@ from nbaccel.scheduling.resources import bytes_text
 from nbaccel.views.snapshot import NodeRow, Snapshot
 
 Options = TypeVar("Options", bound=ResourceOptions)
-FIRST_ANSWER_S = 20.0  # the actors start first
+FIRST_ANSWER_S = 20.0  # includes the start of the actors
 _GPU = "GPU"
 
 
@@ -38,7 +38,7 @@ class DeviceMemory:
     def __init__(self, snapshot: Callable[[], Snapshot], agent: Callable[[str], Agent]) -> None:
         self._snapshot = snapshot
         self._agent = agent
-        self._known: tuple[tuple[str, ...], list[Kind]] = ((), [])  # of which nodes, what they tell
+        self._known: tuple[tuple[str, ...], list[Kind]] = ((), [])  # (node ids, their device kinds)
 
     def in_fractions(self, options: Options) -> Options | None:
         """The same options in Ray's terms; None when no device of the cluster is large enough.

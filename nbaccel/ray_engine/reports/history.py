@@ -27,7 +27,7 @@ class RayHistory:
         self._snapshots = snapshots
         self._began_at = time.time()
         self._book = HistoryBook(self._began_at)
-        self._written: dict[tuple[str, int], None] = {}  # runs that are in the book
+        self._written: dict[tuple[str, int], None] = {}  # runs that are already in the book
 
     def answer(self, asked: Question[A]) -> A:
         """What one of the questions about history is answered."""

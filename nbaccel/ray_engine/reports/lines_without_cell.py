@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-PATIENCE_S = 6.0  # the collector starts, and processes look every two seconds whether somebody asks
+PATIENCE_S = 6.0  # includes the collector's start; processes check every two seconds whether reports are wanted
 LOOK_EVERY_S = 0.2
 MOST_UNKNOWN = 1_000
 
@@ -44,7 +44,7 @@ class LinesWithoutCell:
         self._clock = clock
         self._lock = threading.Lock()
         self._queues: dict[Key, deque[WaitingLines]] = {}
-        self._unknown: dict[str, None] = {}  # tasks that nobody told of in time
+        self._unknown: dict[str, None] = {}  # tasks whose report did not come in time
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -83,7 +83,7 @@ class LinesWithoutCell:
         """Show what is known by now, in the order of each stream; what has waited for too long goes nowhere."""
         for key in list(self._queues):
             while (first := self._queues[key][0]) and (parent := self._settled(first, everything)) is not None:
-                first.show(parent)  # until that is done, others of its stream wait behind it
+                first.show(parent)  # later lines of its stream wait until this line is shown
                 with self._lock:
                     self._queues[key].popleft()
                     if not self._queues[key]:

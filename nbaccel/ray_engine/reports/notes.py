@@ -25,7 +25,7 @@ class Note(TypedDict, total=False):
     leak: str
     peak_memory_bytes: int
     actor_id: str | None
-    parent: str | None  # the task that has submitted it
+    parent: str | None  # the task that submitted this one
     node_id: str
     worker_id: str
     pid: int
@@ -94,6 +94,6 @@ class RaysTables(TypedDict):
     nodes: list[RaysNode]
     available: dict[str, dict[str, float]]  # node -> what is free there
     actors: list[ActorFacts]
-    workers: dict[str, int | None]  # those that live -> pid
-    groups: list[GroupFacts]  # as Ray's placement_group_table() has them
+    workers: dict[str, int | None]  # live workers -> pid
+    groups: list[GroupFacts]  # rows of Ray's placement_group_table()
     jobs: list[JobFacts]

@@ -28,11 +28,11 @@ from nbaccel.views import sinks
 from nbaccel.views.snapshot import Snapshot
 
 LOOK_EVERY_S = 1.0
-PATIENCE_S = 5.0  # what waits longer has a line under its cell
-REPORTS_COME_S = 3.0  # after the first question, until every task that runs has said so
-QUIET_S = 2.0  # until what is out for long and is not queued is looked at again: it runs, or waits for its arguments
-JUDGE_AGAIN_S = 5.0  # what no node can meet
-MOST_ASKED = 500  # of the tasks that ask the same, how many Ray is asked about at once
+PATIENCE_S = 5.0  # a task that waits longer gets a line under its cell
+REPORTS_COME_S = 3.0  # the time after the first question in which every running task reports
+QUIET_S = 2.0  # before an old task that Ray does not queue is checked again: it runs or awaits arguments
+JUDGE_AGAIN_S = 5.0  # before a demand that no node can meet is judged again
+MOST_ASKED = 500  # tasks with the same demand about which Ray is asked at once
 MOST_OUT = 5_000
 MOST_REMEMBERED = 1_000
 
@@ -40,7 +40,7 @@ MOST_REMEMBERED = 1_000
 class CellLine(msgspec.Struct):
     """What was said under a cell about those of its tasks that ask the same."""
 
-    id: bytes  # the task that names it
+    id: bytes  # the task whose id names the line
     message: str = ""
 
 
@@ -51,8 +51,8 @@ class WaitingWork(msgspec.Struct):
     out: OrderedDict[bytes, Submission] = msgspec.field(default_factory=OrderedDict)
     ever: bool = True
     never: str = ""  # why no node can meet it
-    more: str = ""  # what is known of the autoscaler where no node could meet it
-    lines: dict[bytes, CellLine] = {}  # by the parent of the cell
+    more: str = ""  # what the autoscaler can add if no node can meet it
+    lines: dict[bytes, CellLine] = {}  # cell's parent -> line
     quiet_until: float = 0.0
 
     def is_late(self, now: float) -> bool:
@@ -120,7 +120,7 @@ class Notices:
         self._reports = reports
         self._snapshots = snapshots
         self._outstanding = outstanding
-        self._refuses = refuses  # what can never be met is an error, and needs no line
+        self._refuses = refuses  # an impossible demand raises an error and needs no line
         self._clock = clock
         self._groups: dict[Demand, WaitingWork] = {}
         self._can: set[Demand] = set()  # demands that can be met here
@@ -193,7 +193,7 @@ class Notices:
             if len(over) < MOST_ASKED:
                 return
 
-    # ---- never
+    # ---- impossible demands
 
     def _judge(self, groups: list[WaitingWork]) -> None:
         """Those whose demand is not known to be one that can be met here; later again, since a node may join."""
@@ -224,7 +224,7 @@ class Notices:
             self._can.clear()
         self._can.add(demand)
 
-    # ---- for long
+    # ---- long waits
 
     def _look_at_late(self) -> None:
         now = self._clock()

@@ -25,8 +25,8 @@ from nbaccel.views import sinks
 Batch = dict[str, Any]
 Place = Callable[[Key, str, Callable[[bytes], None]], None]
 
-_RAYS_NAME = "ray_print_logs"  # of Ray's own handler: Ray takes off whatever has it when it shuts down
-_TASK = "nbaccel_task"  # in a batch: the id of its task
+_RAYS_NAME = "ray_print_logs"  # the name of Ray's own handler: Ray removes the handler with this name at its shutdown
+_TASK = "nbaccel_task"  # the key of the task's id in a batch
 _NAMED = re.compile(r"(?P<name>.*?) ?task=(?P<id>[0-9a-f]{48})", re.DOTALL)
 
 
@@ -36,7 +36,7 @@ class Output:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._rays: Callable[[Batch], None] | None = None
-        self._rays_words: Callable[..., None] | None = None  # by which Ray says what its node process reports
+        self._rays_words: Callable[..., None] | None = None  # Ray's function that prints reports of its node process
 
     def begin(self) -> None:
         """Take over, unless the program has asked for silence: Ray prints nothing then either."""
@@ -74,7 +74,7 @@ class Output:
             return
         merger = ray_logging.stderr_deduplicator if batch["is_err"] else ray_logging.stdout_deduplicator
         for part in merger.deduplicate(batch):
-            if not str(part["pid"]).isdigit():  # of Ray's own processes, held back until now
+            if not str(part["pid"]).isdigit():  # lines of Ray's own processes, held back until now
                 worker.print_worker_logs(part, sys.stderr if part["is_err"] else sys.stdout)
                 continue
             lines = [line for line in part["lines"] if worker.RAY_TQDM_MAGIC not in line]
@@ -147,7 +147,7 @@ class ClientOutput:
 
     def end(self) -> None:
         if self._stream is not None:
-            del self._stream.stdstream  # the class's own shows again
+            del self._stream.stdstream  # the method of the class is used again
 
     def show(self, level: int, msg: str) -> None:
         """Some lines; Ray Client's thread."""

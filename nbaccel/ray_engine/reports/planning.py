@@ -22,7 +22,7 @@ from nbaccel.scheduling.terms import Choice, Placement
 from nbaccel.views.explanations import Blocker, Explanation, Probe, Verdict
 from nbaccel.views.snapshot import DeviceRow, NodeRow, Snapshot, TaskRow
 
-LEAST = 0.001  # below that an amount is none: Ray counts in 0.0001
+LEAST = 0.001  # smaller amounts count as zero: Ray counts in 0.0001
 _WAITING = ("PENDING_NODE_ASSIGNMENT", "PENDING_ARGS_AVAIL")
 
 
@@ -307,7 +307,7 @@ def probe(snapshot: Snapshot, options: TaskOptions, autoscaler: Autoscaler) -> P
     holders = holders_of(snapshot, found.resources) if found.ever else []
     word, more = "now" if found.fits_now else "busy", ""
     if not found.ever:
-        is_bound = choice.placement.strategy == "NODE"  # to a node by its id: a new one has another
+        is_bound = choice.placement.strategy == "NODE"  # bound to a node's id, which a new node does not have
         word, more = ("", "") if is_bound else addable(autoscaler(), demand, dict(choice.placement.labels))
         word = word or "never"
     texts = {
@@ -365,7 +365,7 @@ def ended_at(row: TaskRow) -> float:
 def state_rows(snapshot: Snapshot, tables: RaysTables, what: str) -> list[dict[str, object]]:
     """Rows for nbaccel.util.state, as plain dicts."""
     if what == "groups":
-        return [{"creator_job_id": None, "is_detached": None, **row} for row in tables["groups"]]  # Ray does not tell
+        return [{"creator_job_id": None, "is_detached": None, **row} for row in tables["groups"]]  # not known from Ray
     if what == "jobs":
         return [
             {"job_id": job["JobID"], "status": "SUCCEEDED" if job["IsDead"] else "RUNNING", "pid": job["DriverPid"],

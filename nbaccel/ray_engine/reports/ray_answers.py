@@ -130,7 +130,7 @@ class RayAnswers:
                 "Which runtime environments were made is known to the agent of each of Ray's nodes; only Ray's "
                 "dashboard gathers it: init(engine='ray', include_dashboard=True), then `ray list runtime-envs`."
             )
-        self._snapshots.snapshot()  # takes in what there is to know
+        self._snapshots.snapshot()  # reads the newest reports
         snapshot = self._snapshots.take(metrics=False, rows=MOST_NOTES)
         return planning.state_rows(snapshot, self._snapshots.tables(), what)[:limit]
 

@@ -30,7 +30,7 @@ def shortened(line: str) -> str:
         detail = _CAUSES.sub("", died["detail"]).strip()
         return f"Worker process {died['pid']} on {died['ip']} died while it ran a task ({died['type']}): {detail}"
     users = _USERS.fullmatch(line)
-    if users:  # its traceback is shown where it is raised, after the last attempt
+    if users:  # get() shows its traceback after the last attempt
         raised = [each for each in users["traceback"].splitlines() if each[:1].strip()]
         return users["kept"] + (raised[-1] if raised else "")
     retried = _RETRIED.fullmatch(line)

@@ -17,7 +17,7 @@ from nbaccel.ray_engine.submission.submissions import Submissions
 
 ASK_TIMEOUT_S = 5.0
 LONGEST_WAIT_S = 20.0
-MOST_NOTES = 5_000  # of tasks that have ended, as many as the collector keeps
+MOST_NOTES = 5_000  # ended tasks that are kept, as many as the collector keeps
 NOTES_AT_ONCE = 500
 _OF_ATTEMPT: tuple[Literal["ended_at", "error", "end", "progress"], ...] = ("ended_at", "error", "end", "progress")
 
@@ -32,7 +32,7 @@ class Reports:
         self.notes: dict[str, Note] = {}
         self.ended: dict[str, int] = {}
         self._seen = 0
-        self._glanced: RaysRef | None = None  # of the collector's answer to come
+        self._glanced: RaysRef | None = None  # the collector's next answer
         self._asking = threading.Lock()
 
     def learn(self, wait_s: float) -> None:
@@ -62,7 +62,7 @@ class Reports:
         for where, packed in briefs:
             for note in self._session.reporting.expanded(packed, where):
                 _join(self.notes, note)
-        for note in reversed(notes):  # the latest come first
+        for note in reversed(notes):  # newest first
             _join(self.notes, note)
         if len(self.notes) > MOST_NOTES:
             _forget(self.notes, len(self.notes) - MOST_NOTES + NOTES_AT_ONCE)

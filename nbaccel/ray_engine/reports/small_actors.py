@@ -75,7 +75,7 @@ class SmallActors:
         if self._collector is None:
             if self._starting is None:
                 self._starting = self._begin_collecting()
-            made, first_answer = self._starting  # kept over a timeout: an actor without a handle would end
+            made, first_answer = self._starting  # kept after a timeout: an actor without a handle would end
             ray.get(first_answer, timeout=COLLECTOR_TIMEOUT_S)
             self._collector, self._starting = made, None
         return self._collector

@@ -26,11 +26,11 @@ class SnapshotFacts(msgspec.Struct):
 
     tables: RaysTables
     notes: dict[str, Note]
-    ended: dict[str, int]  # state -> how many tasks have ended in it since somebody watches
+    ended: dict[str, int]  # state -> the number of tasks that ended in it since watching began
     submissions: Submissions
     context: CodeFacts  # the driver's facts
     shared: bool
-    samples: dict[str, list[DeviceSample]] = {}  # node -> what its agent says of its devices
+    samples: dict[str, list[DeviceSample]] = {}  # node -> its agent's measurements of its devices
     more_rows: int = 0
     began_at: float = 0.0  # when this process came to the cluster, in Unix seconds
 

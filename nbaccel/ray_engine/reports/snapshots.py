@@ -21,7 +21,7 @@ from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 SMALLEST_GAP_S = 0.25
-FIRST_REPORTS_S = 3.0  # processes look every two seconds whether somebody watches
+FIRST_REPORTS_S = 3.0  # processes check every two seconds whether reports are wanted
 
 
 class Snapshots:
@@ -72,7 +72,7 @@ class Snapshots:
         return drawn
 
     def tasks(self, wanted: TaskFilter) -> FoundTasks:
-        self.snapshot()  # takes in what there is to know
+        self.snapshot()  # reads the newest reports
         return task_filter.find(self.take(metrics=False, rows=MOST_NOTES).tasks, wanted)
 
     def nodes_only(self) -> Snapshot:
@@ -110,5 +110,5 @@ class Snapshots:
                 try:
                     found[node_id] = ray.get(ref)
                 except ray.exceptions.RayError:
-                    self._actors.lose_agent(node_id)  # its node is gone
+                    self._actors.lose_agent(node_id)  # its node has gone
         return found

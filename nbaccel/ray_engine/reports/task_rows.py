@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from nbaccel.ray_engine.reports.snapshot_building import SnapshotFacts
 
 MOST_RUNNING, MOST_WAITING, MOST_ENDED = 50, 20, 20
-MOST_FAILED = 50  # the newest failures, however much has ended since
-MOST_ASKED = 500  # refs of which Ray is asked whether they are ready
+MOST_FAILED = 50  # the newest failures stay, however many tasks end after them
+MOST_ASKED = 500  # the most refs that Ray checks for readiness
 MOST_EXPLAINED = 5
-# What Ray's word tells of a task whose own report has not come, or never will.
+# Explanations of Ray's error types, for tasks without a report of their own.
 UNREPORTED = {
     "TASK_EXECUTION_EXCEPTION": "it raised an error, which get() raises here",
     "TASK_CANCELLED": "cancelled",
     "WORKER_DIED": "its worker process died before it returned",
 }
 NO_REPORT = "its process ended or it was cancelled before it could report; get() raises the error"
-REPORTS_COME_S = 60.0  # of a task that runs; a longer one is known by its report, or not at all
+REPORTS_COME_S = 60.0  # a task's report comes within this time or never
 _ENDED = ("FINISHED", "FAILED", "CANCELLED")
 _PENDING_ACTOR = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "RESTARTING")
 
@@ -54,7 +54,7 @@ def _worth_a_row(known: SnapshotFacts) -> list[Note]:
     begun = [note for note in known.notes.values() if "started_at" in note]
     ended = sorted((note for note in begun if "ended_at" in note), key=lambda note: note["ended_at"])
     most = max(MOST_ENDED, known.more_rows)
-    failed = [note for note in ended[:-most] if note.get("end") == "FAILED"]  # however much has ended since
+    failed = [note for note in ended[:-most] if note.get("end") == "FAILED"]  # they stay, whatever ends later
     return [note for note in begun if "ended_at" not in note] + failed[-MOST_FAILED:] + ended[-most:]
 
 
@@ -78,7 +78,7 @@ def error_type(inner: RaysRef) -> str:
     try:
         ((_data, metadata, *_),) = ray._private.worker.global_worker.core_worker.get_objects([inner], 0)
     except (AttributeError, TypeError, ValueError, ray.exceptions.RayError):
-        return ""  # Ray Client, or a value that lies on another machine: errors never do
+        return ""  # Ray Client, or a value on another machine, which is never an error
     number = (metadata or b"").split(b",")[0]
     return str(ErrorType.Name(int(number))) if number.isdigit() else ""
 
@@ -176,7 +176,7 @@ def _of_submission(
         made = (
             each.about.kind is TaskKind.ACTOR_CREATION and each.actor_id is not None and each.actor_id.hex() in actors
         )
-        # Of an actor, the cell and the demand are asked for as long as Ray knows it; of others, until they report.
+        # An actor's cell and demand are needed as long as Ray knows the actor; a task's only until it reports.
         if not made and time.time() > each.submitted_at + REPORTS_COME_S:
             known.submissions.forget(each.task_id)
         return None

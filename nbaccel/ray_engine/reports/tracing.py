@@ -25,7 +25,7 @@ def events(
         lane = f"worker {note.get('pid') or ''}"
         devices = note.get("devices") or {}
         name = names.get(note["task_id"], note["name"])
-        # Without the end of a task that still runs, Ray tells no more than where its arguments were read.
+        # For a task that still runs, Ray has only the time at which its arguments were read.
         times = phases.get(note["task_id"], []) if "ended_at" in note else []
         made += trace_events.of_task(name, note["started_at"], end, lane, devices, facts, times)
     return made

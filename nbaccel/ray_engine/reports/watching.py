@@ -42,7 +42,7 @@ class Telling:
 
     def end(self) -> None:
         """The cluster is left, or will be in a moment."""
-        if not self._ours:  # Ray takes the output off when it ends, and the last lines come then
+        if not self._ours:  # otherwise Ray ends the output at its shutdown, after the last lines
             self._output.end()
         self._held.end()
 
@@ -50,7 +50,7 @@ class Telling:
         try:
             self._reports.glance()
         except (ray.exceptions.RayError, exceptions.RayError, ConnectionError, RuntimeError):
-            return  # the cluster is left, or its head is lost
+            return  # this process has left the cluster, or its head is lost
 
 
 def _last_cell() -> bytes:
@@ -66,7 +66,7 @@ class SnapshotWatching:
         self._snapshots = snapshots
         self._in_worker = in_worker
         self._watcher: Watcher | None = None
-        self._left = False  # the cluster: there will be no further snapshot
+        self._left = False  # this process has left the cluster: no snapshot follows
 
     def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
         if self._in_worker:
@@ -126,7 +126,7 @@ class Watcher:
         try:
             self._watch()
         except (ray.exceptions.RayError, exceptions.RayError, ConnectionError, RuntimeError):
-            self._cluster_ends = True  # Ray's head is gone
+            self._cluster_ends = True  # Ray's head has gone
         if self._cluster_ends:
             self._callback(None)
 

@@ -61,7 +61,7 @@ class SubmissionIntake:
         self._read = read  # called with objects whose errors a client has seen
         self._actor_submitted = actor_submitted
         self._zygote_for = zygote_for  # the fork server of drivers with this prefix and interpreter
-        self._is_shared = is_shared  # several notebooks may have a cell of the same name
+        self._is_shared = is_shared  # several notebooks use this head, and their cells may share names
         self._template_count = 0
 
     def handlers(self) -> dict[type, Handler]:
@@ -83,7 +83,7 @@ class SubmissionIntake:
     def _define_template(self, peer: Peer, message: wire.DefineTemplate) -> None:
         self._template_count += 1
         terms = message.terms
-        if not 0 <= terms.returns <= MOST_RETURNS:  # each is written down at the submission, which would last
+        if not 0 <= terms.returns <= MOST_RETURNS:  # the submission records each return value: too many take too long
             raise ValueError(f"a template of {terms.returns} return values")
         job = self._jobs.get(peer.job)
         hello = job.hello if job else None

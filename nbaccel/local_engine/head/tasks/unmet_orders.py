@@ -58,8 +58,8 @@ class UnmetOrders:
         self._tell = tell
         self._until_done = until_done
         self._note = note
-        self._act = act  # carries out a command, or raises
-        self._forget = forget  # cancels the sending of a task that waits for its arguments
+        self._act = act  # carries out a command; may raise an error
+        self._forget = forget  # drops a task that waits for its arguments before it is sent
         self._answers: dict[type, Callable[[Any, str], None]] = {
             do.SendTask: self._not_sent,
             do.StartWorker: lambda c, why: workers.cannot_start(c.worker_id, f"could not be started: {why}"),

@@ -15,9 +15,9 @@ from types import ModuleType
 
 import ray
 
-VERSION = "0.1.0"  # nbaccel's own; a test compares
+VERSION = "0.1.0"  # nbaccel's version; a test compares the two
 
-_rooms: list[ModuleType | None] = []  # nbaccel.ray_engine of this process once looked for; None where there is none
+_rooms: list[ModuleType | None] = []  # nbaccel.ray_engine after the first search; None if nbaccel is not installed
 
 
 def received_ref(inner: ray.ObjectRef) -> object:
@@ -42,7 +42,7 @@ def let_refs_be_received() -> None:
     """Have this worker pickle the value of num_returns="dynamic", which Ray itself makes, as nbaccel's."""
     worker = ray._private.worker.global_worker
     if worker.mode == ray.WORKER_MODE:
-        context = worker.get_serialization_context()  # which makes Ray register its own way first
+        context = worker.get_serialization_context()  # this call makes Ray register its own reducers first
         context._register_cloudpickle_serializer(ray.DynamicObjectRefGenerator, _inner_refs, received_refs)
 
 
@@ -64,7 +64,7 @@ def _found() -> ModuleType | None:
     try:
         nbaccel = importlib.import_module("nbaccel")
         room = importlib.import_module("nbaccel.ray_engine")
-    except ImportError:  # nbaccel itself, or something that it needs
+    except ImportError:  # nbaccel or one of its requirements is missing
         return None
     if nbaccel.__version__ != VERSION:
         raise RuntimeError(

@@ -39,12 +39,12 @@ class Claim:
 
     key: bytes
     mine: bytes
-    task_id: str  # of the supervisor, the task that the user knows; "" for an actor
+    task_id: str  # the id of the supervising task, which the user sees; "" for an actor
     choice: str = ""
     why: str = ""
     demand: dict[str, float] = field(default_factory=dict)
-    round: int = 0  # how many choices have failed before
-    on: tuple[type[BaseException], ...] = ()  # of an actor: the constructor's errors that the next choice follows
+    round: int = 0  # how many choices failed before
+    on: tuple[type[BaseException], ...] = ()  # of an actor: constructor errors after which the next choice is tried
 
     def raised(self, error: BaseException) -> None:
         """Store an error of an actor's constructor for the code that decides: Ray keeps the error's text only."""
@@ -54,14 +54,14 @@ class Claim:
     def won(self) -> bool:
         """Whether this attempt may run; also true when Ray repeats it because its worker died."""
         if not internal_kv._internal_kv_put(self.key, self.mine, overwrite=False, namespace=NAMESPACE):
-            return True  # Ray answers whether the key was there already
+            return True  # Ray answers whether the key existed already
         return bool(internal_kv._internal_kv_get(self.key, namespace=NAMESPACE) == self.mine)
 
     def facts(self, note: Note) -> Note:
         """The facts for the note of this attempt, which stands for the task that the user knows."""
         facts = {"choice": self.choice, "choice_why": self.why, "demand": self.demand}
         if not self.task_id:
-            return facts  # of an actor
+            return facts  # facts of an actor
         return {**facts, "stands_for": self.task_id, "attempt": note["attempt"] + self.round}
 
     def check(self) -> None:
@@ -78,7 +78,7 @@ class Attempt:
     options: dict[str, object]
     demand: dict[str, float]
     choice: str = ""
-    why: str = ""  # for the first attempt: why the choices before it can never be met
+    why: str = ""  # for the first attempt: why the choices before it are impossible
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class Plan:
     """The choices of a supervisor, and when it takes the next one."""
 
     attempts: tuple[Attempt, ...]
-    after_s: float | None  # the next choice joins when the ones before have been busy for so long; None: never
-    on: tuple[type[BaseException], ...]  # an attempt that raises one of these is followed by the next
+    after_s: float | None  # seconds of waiting after which the next choice is tried as well; None: never
+    on: tuple[type[BaseException], ...]  # errors after which the next choice is tried
     busy: str  # why the first choice could not start when the task was submitted
 
 
@@ -100,7 +100,7 @@ class Rounds:
         self._kwargs = kwargs
         self._task_id: str = ray.get_runtime_context().get_task_id()
         core = ray._private.worker.global_worker.core_worker
-        self._run = int(core.get_current_task_attempt_number())  # Ray runs a supervisor again whose node was lost
+        self._run = int(core.get_current_task_attempt_number())  # Ray runs a supervisor again if its node was lost
         self._raced: dict[bytes, list[Answer]] = {}
         self._why = ""
         self._failed = 0
