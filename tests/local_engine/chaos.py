@@ -79,7 +79,7 @@ def submit(number: int, array: Any, actors: list[Any]) -> tuple[Any, Any]:
 
 def check(pending: list[tuple[Any, Any]]) -> None:
     for ref, wanted in pending:
-        value = nbaccel.get(ref, timeout=30)
+        value = nbaccel.get(ref, timeout=120)
         assert (value[-1] if hasattr(value, "shape") else value) == wanted
 
 

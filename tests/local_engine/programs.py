@@ -18,8 +18,8 @@ class Gate:
 gate = Gate.remote()
 ref = gate.wait.remote()
 large = nbaccel.put(numpy.full(1_000_000, 5))
-threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     nbaccel.get([large, ref])
 except KeyboardInterrupt:
     print("interrupted")

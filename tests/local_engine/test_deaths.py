@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import nbaccel
 from nbaccel import exceptions
 from tests.census import Place
 from tests.local_engine import misbehaving, programs
-from tests.rig import Gate, is_alive, wait_until
+from tests.rig import DEADLINE_S, Gate, is_alive, wait_until
 
 # ---- workers
 
@@ -133,30 +133,30 @@ def test_grandchildren_in_sessions_of_their_own_are_not_left(place: Place, how: 
 # ---- helpers of the head
 
 
-@pytest.fixture
-def helpers(cluster: Place) -> Iterator[dict[str, int]]:
-    """The head's own processes, by name."""
-    yield _helpers()
+def _kill_zygote(killed: set[int]) -> None:
+    """Kill the head's zygote, once there is one that was not killed before."""
+    pid = wait_until(lambda: _zygote(killed), "a zygote")
+    os.kill(pid, signal.SIGKILL)
+    killed.add(pid)
 
 
-def _helpers() -> dict[str, int]:
-    head = psutil.Process(nbaccel.snapshot().runtime.pid)
-    found = {}
-    for child in head.children():
-        try:
-            title = " ".join(child.cmdline()).strip()
-        except psutil.NoSuchProcess:
-            continue
-        name = "zygote" if "zygote" in title else title.removeprefix("nbaccel::")
-        found[name] = child.pid
-    return found
+def _zygote(killed: set[int]) -> int | None:
+    """The oldest of the head's children with that title: a worker has it too until it has begun."""
+    born = {}
+    for child in psutil.Process(nbaccel.snapshot().runtime.pid).children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "zygote" in " ".join(child.cmdline()):
+                born[child.pid] = child.create_time()
+    oldest = min(born, key=lambda pid: (born[pid], pid), default=None)
+    return None if oldest in killed else oldest
 
 
-def test_a_dead_zygote_is_restarted_and_nobody_notices(cluster: Place, helpers: dict[str, int]) -> None:
-    os.kill(helpers["zygote"], signal.SIGKILL)
+def test_a_dead_zygote_is_restarted_and_nobody_notices(cluster: Place) -> None:
+    killed: set[int] = set()
+    _kill_zygote(killed)
     assert nbaccel.get([misbehaving.echo.options(num_gpus=1).remote(i) for i in range(4)]) == [0, 1, 2, 3]
     actor = misbehaving.Fragile.remote()
-    os.kill(_helpers()["zygote"], signal.SIGKILL)
+    _kill_zygote(killed)
     other = misbehaving.Fragile.remote()
     assert nbaccel.get([actor.pid.remote(), other.pid.remote()])
 
@@ -191,7 +191,7 @@ def test_a_driver_stopped_by_ctrl_c_leaves_nothing(place: Place) -> None:
     assert program.stdout is not None
     assert program.stdout.readline() == "busy\n"
     program.send_signal(signal.SIGINT)
-    _out, err = program.communicate(timeout=30)
+    _out, err = program.communicate(timeout=DEADLINE_S)
     assert "KeyboardInterrupt" in err
     place.assert_nothing_left()
 
@@ -235,7 +235,7 @@ def test_signals_of_the_terminal_reach_the_driver_only(place: Place) -> None:
     assert program.stdout is not None
     assert program.stdout.readline() == "waiting\n"
     os.killpg(program.pid, signal.SIGINT)
-    out, _err = program.communicate(timeout=30)
+    out, _err = program.communicate(timeout=DEADLINE_S)
     assert out == "interrupted\nstill here 7\n"
 
 
@@ -247,9 +247,9 @@ def test_every_task_ends_while_processes_are_killed_at_random(place: Place) -> N
 
 @pytest.mark.parametrize(("how", "code"), [("return", 0), ("raise", 1)])
 def test_a_process_that_a_task_forked_ends_where_the_task_would(cluster: Place, how: str, code: int) -> None:
-    assert nbaccel.get(misbehaving.return_in_a_fork.remote(how), timeout=30) == code
+    assert nbaccel.get(misbehaving.return_in_a_fork.remote(how), timeout=DEADLINE_S) == code
     forks = misbehaving.Forks.remote()
-    assert nbaccel.get(forks.and_returns.remote(how), timeout=30) == code
+    assert nbaccel.get(forks.and_returns.remote(how), timeout=DEADLINE_S) == code
 
 
 def test_a_process_that_a_task_forked_is_told_that_it_has_no_head(cluster: Place) -> None:

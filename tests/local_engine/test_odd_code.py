@@ -10,6 +10,7 @@ import nbaccel
 from nbaccel import exceptions
 from tests.census import Place
 from tests.local_engine import misbehaving, odd
+from tests.rig import DEADLINE_S
 
 
 @pytest.mark.parametrize("name", ["BadStr", "ExceptionGroup", "StopIteration", "Cycle", "RecursionError", "Huge"])
@@ -81,7 +82,7 @@ def test_init_inside_a_task_says_that_it_runs_already(cluster: Place) -> None:
 
 
 def test_a_task_that_only_looks_whether_its_child_is_done_lets_it_run(cluster: Place) -> None:
-    assert nbaccel.get(misbehaving.look_until_ready.options(num_cpus=2).remote(), timeout=30) == 5
+    assert nbaccel.get(misbehaving.look_until_ready.options(num_cpus=2).remote(), timeout=DEADLINE_S) == 5
 
 
 def test_half_a_character_in_an_exceptions_words_kills_nobody(cluster: Place) -> None:

@@ -26,9 +26,17 @@ LASTS_S = 0.002  # a task that has run for so long is not a short one
 class WorkerLink(Link):
     """A Link whose main thread calls `next_item` for its work, which receivers put into `inbox`."""
 
-    def __init__(self, sock: socket.socket, inbox: SimpleQueue[Any], *, on_lost: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        inbox: SimpleQueue[Any],
+        *,
+        on_lost: Callable[[str], None],
+        lasts_s: float = LASTS_S,
+    ) -> None:
         super().__init__(sock, on_lost=on_lost)
         self._inbox = inbox
+        self._lasts_s = lasts_s
         self._frames = framing.FrameReader(self.far_end.decode)
         self._turn = threading.Lock()
         self._calls: SimpleQueue[None] = SimpleQueue()
@@ -79,7 +87,7 @@ class WorkerLink(Link):
         turns = self._turns
         while not turns.is_tired():
             begun = turns.begun
-            called = self._called_within(LASTS_S)
+            called = self._called_within(self._lasts_s)
             if turns.is_wanted(begun, called):
                 self._read_beside(turns.begun)
         return not turns.falls_asleep()

@@ -13,6 +13,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.far_end import callee, caller
 from nbaccel.local_engine.client.link import Link
 from nbaccel.views.observer_lines import ReadNotes
+from tests.rig import DEADLINE_S
 
 RUN = wire.RunTask(b"t" * 24, 1, b"", [], None, None, 0, 0, b"a" * 16, "")
 
@@ -28,9 +29,9 @@ def test_a_call_goes_straight_to_a_worker_and_its_result_comes_back() -> None:
     for link in (to_actor, to_caller):
         link.start("test")
     to_actor.say(RUN)
-    assert results.get(timeout=30) == wire.Done(RUN.task_id, [])
+    assert results.get(timeout=DEADLINE_S) == wire.Done(RUN.task_id, [])
     to_caller.close()
-    assert lost.get(timeout=30) == "the worker of Counter closed the connection"
+    assert lost.get(timeout=DEADLINE_S) == "the worker of Counter closed the connection"
     to_actor.close()
 
 
@@ -40,7 +41,7 @@ def test_the_error_of_a_lost_worker_is_not_that_of_a_lost_head() -> None:
     link.start("test")
     theirs.close()
     with pytest.raises(exceptions.ActorUnavailableError, match="the worker of Counter"):
-        link.ask(ReadNotes(), timeout_s=30)
+        link.ask(ReadNotes(), timeout_s=DEADLINE_S)
     link.close()
 
 
@@ -50,6 +51,6 @@ def test_a_worker_cannot_say_to_another_what_only_the_head_may_say() -> None:
     link = Link(ours, on_lost=lost.put, far_end=caller("the driver"))
     link.start("test")
     theirs.sendall(wire.frame([wire.Exit()]))
-    assert "the driver sent what this version of nbaccel cannot read" in lost.get(timeout=30)
+    assert "the driver sent what this version of nbaccel cannot read" in lost.get(timeout=DEADLINE_S)
     link.close()
     theirs.close()

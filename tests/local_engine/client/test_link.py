@@ -14,6 +14,7 @@ from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.link_states import Request
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.wire.driver_questions import Synchronise
+from tests.rig import DEADLINE_S
 
 
 class Other:
@@ -37,7 +38,7 @@ class Other:
 @pytest.fixture
 def ends() -> Iterator[tuple[Link, Other]]:
     ours, theirs = socket.socketpair()
-    theirs.settimeout(20)
+    theirs.settimeout(DEADLINE_S)
     link = Link(ours, on_lost=lambda why: None)
     yield link, Other(theirs)
     link.close()
@@ -102,7 +103,7 @@ def test_whoever_waits_hears_of_it_when_the_head_cannot_be_understood(body: byte
     link = Link(ours, on_lost=lost.put)
     link.start("test")
     theirs.sendall(len(body).to_bytes(4, "little") + body)
-    assert "sent what this version of nbaccel cannot read" in lost.get(timeout=30)
+    assert "sent what this version of nbaccel cannot read" in lost.get(timeout=DEADLINE_S)
     link.close()
     theirs.close()
 
@@ -113,7 +114,7 @@ def test_whoever_waits_hears_why_the_head_ends_the_connection() -> None:
     link.start("test")
     theirs.sendall(wire.frame([wire.Refused("you said nonsense")]))
     with pytest.raises(exceptions.HeadDiedError, match="the head ended the connection: you said nonsense"):
-        link.ask(Synchronise(), timeout_s=30)
+        link.ask(Synchronise(), timeout_s=DEADLINE_S)
     link.close()
     theirs.close()
 
@@ -124,6 +125,6 @@ def test_whoever_waits_hears_of_it_when_words_cannot_be_put_into_bytes() -> None
     link = Link(ours, on_lost=lost.put)
     link.start("test")
     link.say(wire.KillActor(b"a", why="half a character: \ud800"))
-    assert "could not be said to the head: UnicodeEncodeError" in lost.get(timeout=30)
+    assert "could not be said to the head: UnicodeEncodeError" in lost.get(timeout=DEADLINE_S)
     link.close()
     theirs.close()

@@ -45,9 +45,9 @@ def test_a_wait_hears_of_an_interrupt_that_did_not_cut_it_short(own_head: Place,
     ref = nbaccel.remote(misbehaving.sleep_forever).remote()
     stream = nbaccel.remote(misbehaving.yield_after_ever).remote()
     future = nbaccel.Executor().submit(misbehaving.sleep_forever)
-    # Another thread takes the signal: Python notes it, and the main thread's system call goes on.
-    threading.Timer(0.3, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
+        # Another thread takes the signal: Python notes it, and the main thread's system call goes on.
+        threading.Timer(0.3, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGINT)).start()
         waits(ref, stream, future)
     nbaccel.shutdown()
 

@@ -19,6 +19,7 @@ from nbaccel.local_engine.head import door
 from nbaccel.local_engine.head.door import Door
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.wire.framing import FrameReader, LineReader
+from tests.rig import DEADLINE_S
 
 TOKEN = "the-token"
 
@@ -89,7 +90,7 @@ class House:
 
     def come(self, *, is_our_driver: bool = False) -> socket.socket:
         ours, theirs = socket.socketpair()
-        ours.settimeout(20)
+        ours.settimeout(DEADLINE_S)
         self.open.append(ours)
         self.door.let_in(theirs, is_our_driver=is_our_driver)
         return ours

@@ -35,7 +35,7 @@ class Publisher:
             asked.set()
 
         engines.current().publish("test", "of an actor", {"pid": os.getpid()}, told)
-        assert asked.wait(60)
+        assert asked.wait(600)
         return heard[0]
 
 

@@ -11,7 +11,7 @@ import nbaccel
 from tests.census import Place
 from tests.heads import rows
 from tests.local_engine import misbehaving, programs, sharing
-from tests.rig import is_alive, wait_until
+from tests.rig import DEADLINE_S, is_alive, wait_until
 
 
 def test_a_driver_that_dies_on_a_shared_head_takes_only_its_own_along(own_head: Place) -> None:
@@ -48,7 +48,7 @@ def test_what_a_driver_held_is_let_go_when_it_leaves(own_head: Place) -> None:
             assert "hoarded" in done.stdout, done.stderr
             wait_until(lambda: not rows("objects"), "the hoarder's objects to go")
             wait_until(lambda: not [row for row in rows("actors") if row["state"] != "DEAD"], "its actors to go")
-        assert nbaccel.available_resources() == nbaccel.cluster_resources()
+            wait_until(lambda: nbaccel.available_resources() == nbaccel.cluster_resources(), "all to be free")
     finally:
         nbaccel.shutdown()
         assert place.command("stop").returncode == 0
@@ -92,8 +92,8 @@ def test_a_stopped_driver_does_not_keep_the_cpus_of_tasks_that_wait_in_print(own
         nbaccel.init(address="auto")
         wait_until(begun.exists, "the flood")
         other.send_signal(signal.SIGSTOP)
-        assert nbaccel.get(sharing.same.remote(1), timeout=60) == 1
-        assert nbaccel.available_resources()["CPU"] == 1
+        assert nbaccel.get(sharing.same.remote(1), timeout=DEADLINE_S) == 1
+        wait_until(lambda: nbaccel.available_resources().get("CPU") == 1, "the flood to wait in print")
         other.send_signal(signal.SIGCONT)
         wait_until(lambda: not nbaccel.available_resources().get("CPU"), "the flood to go on")
     finally:

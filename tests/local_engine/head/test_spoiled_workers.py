@@ -12,7 +12,7 @@ from nbaccel import exceptions
 from tests.census import Place
 from tests.heads import rows
 from tests.local_engine import spoiling
-from tests.rig import wait_until, written_so_far
+from tests.rig import DEADLINE_S, wait_until, written_so_far
 
 WHOLE = {"num_cpus": 2}  # one after the other, in the process that was used last
 
@@ -76,7 +76,7 @@ def test_an_object_that_cannot_be_written_or_mapped_says_why(cluster: Place) -> 
 def test_an_error_that_exits_or_sleeps_does_not_hold_its_worker(cluster: Place, kind: str, how: str) -> None:
     pid = nbaccel.get(spoiling.pid.options(**WHOLE).remote())
     with pytest.raises(exceptions.RayTaskError, match=r"Words|Unpicklable"):
-        nbaccel.get(spoiling.throw.options(**WHOLE).remote(kind, how), timeout=60)
+        nbaccel.get(spoiling.throw.options(**WHOLE).remote(kind, how), timeout=DEADLINE_S)
     assert nbaccel.get(spoiling.pid.options(**WHOLE).remote()) == pid
 
 
@@ -87,21 +87,21 @@ def test_an_error_that_swallows_the_alarm_ends_its_worker_and_no_other_task(clus
     refs += [spoiling.pid.options(**WHOLE).remote() for _ in range(5)]
     words = r"(Words|Unpicklable) \(it could not be asked for its words .* did not stop when it was interrupted\)"
     with pytest.raises(exceptions.RayTaskError, match=words):
-        nbaccel.get(refs[0], timeout=60)
-    assert pid not in nbaccel.get(refs[1:], timeout=60)
+        nbaccel.get(refs[0], timeout=DEADLINE_S)
+    assert pid not in nbaccel.get(refs[1:], timeout=DEADLINE_S)
 
 
 def test_a_generator_whose_error_sleeps_keeps_what_it_has_yielded(cluster: Place) -> None:
     one, two = spoiling.yield_and_throw.options(**WHOLE).remote("words", "sleep")
     with pytest.raises(exceptions.RayTaskError, match="Words"):
-        nbaccel.get(two, timeout=20)
+        nbaccel.get(two, timeout=DEADLINE_S)
     assert nbaccel.get(one) == 1
 
 
 def test_an_error_that_stays_in_c_code_ends_its_worker(cluster: Place) -> None:
     pid = nbaccel.get(spoiling.pid.options(**WHOLE).remote())
     with pytest.raises(exceptions.WorkerCrashedError):
-        nbaccel.get(spoiling.throw.options(**WHOLE).remote("words", "stay in C"), timeout=60)
+        nbaccel.get(spoiling.throw.options(**WHOLE).remote("words", "stay in C"), timeout=DEADLINE_S)
     assert nbaccel.get(spoiling.pid.options(**WHOLE).remote()) != pid
 
 
@@ -109,7 +109,7 @@ def test_an_error_that_stays_in_c_code_ends_its_worker(cluster: Place) -> None:
 def test_an_actor_outlives_an_error_whose_words_exit(cluster: Place, kind: str) -> None:
     thrower = spoiling.Thrower.remote()
     with pytest.raises(exceptions.RayTaskError):
-        nbaccel.get(thrower.throw.remote(kind, "exit"), timeout=60)
+        nbaccel.get(thrower.throw.remote(kind, "exit"), timeout=DEADLINE_S)
     assert nbaccel.get(thrower.pid.remote())
     nbaccel.kill(thrower)
     wait_until(lambda: not [row for row in rows("actors") if row["state"] == "ALIVE"], "the actor's end")
