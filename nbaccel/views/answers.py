@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from nbaccel.util.placement_group import PlacementGroup
 
 VERIFY_PATIENCE_S = 60.0  # for a `verify` without `timeout_s`: a driver that hangs must not hang the notebook
-ENDING_PATIENCE_S = 2.0  # for a device whose holder is over: its process has a second to leave, then it is killed
+ENDING_PATIENCE_S = 10.0  # for a device whose holder is over: its process is killed after one, and a new one starts
 
 
 # --- why does it wait? -----------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def probe(
     options = task_options(**asked, **group, max_retries=0, name="probe")
     answer = engines.current().probe(options)
     if answer.verdict is Verdict.BUSY and answer.holders and all(holder.ending for holder in answer.holders):
-        timeout_s = timeout_s or ENDING_PATIENCE_S
+        timeout_s = timeout_s or (ENDING_PATIENCE_S if verify is None else VERIFY_PATIENCE_S)
     if answer.verdict is Verdict.NEVER or (verify is None and (answer.verdict is Verdict.NOW or not timeout_s)):
         return answer
     if not timeout_s and answer.verdict is not Verdict.NOW:

@@ -62,11 +62,11 @@ class Asked:
 
 
 @contextmanager
-def running(engine: Any) -> Iterator[None]:
+def running(engine: Any) -> Iterator[Any]:
     """This is the process's engine for a while."""
     before = engines.started()
     engines.adopt(engine)
     try:
-        yield
+        yield engine
     finally:
         engines.adopt(before)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
+import msgspec
 import pytest
 
 import nbaccel
 from nbaccel.util.placement_group import placement_group, remove_placement_group
+from nbaccel.views.answers import ENDING_PATIENCE_S, VERIFY_PATIENCE_S
 from nbaccel.views.explanations import Blocker, Explanation, Probe, Verdict
 from tests.census import Place
 from tests.never_hang.clusters import Asked, Holder, held, running
@@ -62,6 +65,28 @@ def test_a_probe_is_true_only_when_a_task_would_start_now() -> None:
 def test_what_is_never_possible_is_answered_at_once_whatever_patience_there_is() -> None:
     with running(Asked(verdict="never", sentence="There is no GPU.")):
         assert nbaccel.probe(timeout_s=240, verify=print).verdict is Verdict.NEVER
+
+
+class Ending(Asked):
+    """The device's holder is over, and its process leaves; who waits for the device gets it."""
+
+    def submit(self, *unused: object) -> str:
+        return "ref"
+
+    def wait(self, refs: list[str], count: int, timeout_s: float, fetch: bool) -> tuple[list[str], list[str]]:
+        self.waited_s = timeout_s
+        return refs, []
+
+    def get(self, refs: list[str], timeout_s: float | None) -> list[int]:
+        return [7]
+
+
+@pytest.mark.parametrize(("verify", "patience_s"), [(None, ENDING_PATIENCE_S), (len, VERIFY_PATIENCE_S)])
+def test_a_holder_that_is_over_costs_verify_none_of_its_patience(verify: Any, patience_s: float) -> None:
+    holder = msgspec.to_builtins(Blocker("train", "GPU", 1.0, "0", ending=True))
+    with running(Ending(verdict="busy", sentence="GPU 0 is busy.", holders=[holder])) as engine:
+        assert nbaccel.probe(num_gpus=1, verify=verify).value == 7
+    assert engine.waited_s == patience_s
 
 
 def test_an_unknown_option_is_refused() -> None:
