@@ -24,6 +24,7 @@ from nbaccel.accelerators.visibility import Selection, select
 
 DEADLINE_S = 10.0
 DEADLINE_VARIABLE = "NBACCEL_DETECTION_TIMEOUT_S"
+_LOOK_S = 0.25  # between two looks at the clock; if far more time has passed, it was the machine that stood still
 
 
 @dataclass(slots=True)
@@ -71,7 +72,12 @@ def evidence(machine: Machine) -> list[str]:
 
 
 def detect(
-    machine: Machine, *, gpu_vendor: str | None = None, simulate: str | None = None, deadline_s: float | None = None
+    machine: Machine,
+    *,
+    gpu_vendor: str | None = None,
+    simulate: str | None = None,
+    deadline_s: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Detection:
     """Find all devices of this machine, or simulate them (`simulate=`, else NBACCEL_SIMULATE, e.g. "nvidia:4xA100").
 
@@ -81,12 +87,17 @@ def detect(
     >>> detect(RealMachine(), simulate="amd:2xMI300X").devices[1].type
     'AMD-Instinct-MI300X-OAM'
     """
-    *_, everything = detections(machine, gpu_vendor=gpu_vendor, simulate=simulate, deadline_s=deadline_s)
+    *_, everything = detections(machine, gpu_vendor=gpu_vendor, simulate=simulate, deadline_s=deadline_s, clock=clock)
     return everything
 
 
 def detections(
-    machine: Machine, *, gpu_vendor: str | None = None, simulate: str | None = None, deadline_s: float | None = None
+    machine: Machine,
+    *,
+    gpu_vendor: str | None = None,
+    simulate: str | None = None,
+    deadline_s: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Detection]:
     """Like `detect`, in one step or two: first the findings that a node needs to begin, then the rest, if any."""
     wanted = simulate if simulate is not None else machine.environ.get(SIMULATE_VARIABLE)
@@ -94,7 +105,7 @@ def detections(
         yield _settled(Detection(simulated_findings(wanted), simulated=wanted), machine.environ, gpu_vendor)
         return
     vendor = None if gpu_vendor is None else _gpu_vendor_named(gpu_vendor)
-    inquiry = _Inquiry(machine, usual_deadline_s(machine.environ) if deadline_s is None else deadline_s)
+    inquiry = _Inquiry(machine, usual_deadline_s(machine.environ) if deadline_s is None else deadline_s, clock)
     if inquiry.wait(lambda answers: _can_begin(answers, machine.environ, vendor)):
         yield _settled(Detection(inquiry.findings(late=False)), machine.environ, vendor)
         inquiry.wait(lambda answers: False)
@@ -149,9 +160,10 @@ def unknown_detection(reason: str, *, gpu_vendor: str | None = None) -> Detectio
 class _Inquiry:
     """All questions of one detection, asked at once."""
 
-    def __init__(self, machine: Machine, deadline_s: float) -> None:
+    def __init__(self, machine: Machine, deadline_s: float, clock: Callable[[], float]) -> None:
         self._deadline_s = deadline_s
-        self._end = time.monotonic() + deadline_s
+        self._left_s = deadline_s
+        self._clock = clock
         self._came = threading.Condition()
         self._answers: dict[str, Finding] = {}
         self._asked: dict[str, _Question] = {}
@@ -173,11 +185,14 @@ class _Inquiry:
     def wait(self, enough: Callable[[Mapping[str, Finding]], bool]) -> bool:
         """Wait until all have answered or the time is over; True if the answers were `enough` before all had come."""
         with self._came:
-            while len(self._answers) < len(VENDORS):
+            before = self._clock()
+            while len(self._answers) < len(VENDORS) and self._left_s > 0:
                 if enough(self._answers):
                     return True
-                if not self._came.wait(max(0.0, self._end - time.monotonic())):
-                    return False
+                self._came.wait(min(self._left_s, _LOOK_S))
+                now = self._clock()
+                self._left_s -= min(now - before, 2 * _LOOK_S)
+                before = now
         return False
 
     def findings(self, *, late: bool) -> list[Finding]:

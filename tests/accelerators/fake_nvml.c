@@ -3,7 +3,7 @@
    NVML_STATE_FILE names it. Fields are separated by '|':
      init|STATUS                     what nvmlInit returns
      count|STATUS                    what nvmlDeviceGetCount returns
-     hang|FUNCTION                   that function never returns
+     hang|FUNCTION                   that function never returns; it makes a file whose name ends in .hangs
      fail|FUNCTION|STATUS            that function fails
      crash|FUNCTION                  that function ends its process
      gpu|UUID|NAME|TOTAL|USED|UTIL|TEMP|MILLIWATTS|COMPUTE MODE|MIG MODE|STATUS|BUS
@@ -53,6 +53,14 @@ static row *find(const char *kind, const char *key, int nth) {
 
 static long long number(const char *text) { return strtoll(text, NULL, 0); }
 
+/* For tests that wait until a program has come so far: a file beside the state. */
+static void say_that_it_hangs(void) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s.hangs", getenv("NVML_STATE_FILE"));
+    FILE *file = fopen(path, "w");
+    if (file) fclose(file);
+}
+
 /* Every function begins here: fresh rows, then the hang or the failure that is ordered for it. */
 static int enter(const char *function) {
     pthread_mutex_lock(&lock);
@@ -62,6 +70,7 @@ static int enter(const char *function) {
     if (!status && !users && strcmp(function, "nvmlInit")) status = UNINITIALIZED;
     if (find("crash", function, 0)) _exit(3);
     pthread_mutex_unlock(&lock);
+    if (hang) say_that_it_hangs();
     while (hang) pause();
     return status;
 }

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.rig import DEADLINE_S
+
 SOURCE = Path(__file__).with_name("fake_nvml.c")
 GIB = 1 << 30
 _C_TYPES = {ctypes.c_uint: "unsigned int", ctypes.c_ulonglong: "unsigned long long", ctypes.c_char: "char"}
@@ -57,7 +59,7 @@ def build(folder: Path) -> Path | None:
     (folder / "nvml_structs.h").write_text(header())
     library = folder / "libnvidia-ml.so.1"
     options = ["-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-Wl,-soname,libnvidia-ml.so.1", f"-I{folder}"]
-    subprocess.run([compiler, *options, str(SOURCE), "-o", str(library), "-lpthread"], check=True, timeout=60)
+    subprocess.run([compiler, *options, str(SOURCE), "-o", str(library), "-lpthread"], check=True, timeout=DEADLINE_S)
     return library
 
 
@@ -93,8 +95,10 @@ class FakeNvml:
         self.state.write_text("")
 
     def has(self, *cards: Gpu | str) -> None:
-        """Set the whole state: cards, and further lines as fake_nvml.c describes them."""
-        self.state.write_text("".join(f"{card.line() if isinstance(card, Gpu) else card}\n" for card in cards))
+        """Set the whole state at once: cards, and further lines as fake_nvml.c describes them."""
+        fresh = self.state.with_suffix(".new")
+        fresh.write_text("".join(f"{card.line() if isinstance(card, Gpu) else card}\n" for card in cards))
+        fresh.replace(self.state)  # a program that reads meanwhile finds the old state or the new one
 
     def environment(self, **variables: str) -> dict[str, str]:
         inherited = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
@@ -114,7 +118,7 @@ class FakeNvml:
             cwd=Path(__file__).parents[2],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=DEADLINE_S,
         )
         assert child.returncode == 0, child.stderr
         return child.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import threading
@@ -23,18 +24,26 @@ from nbaccel.accelerators import (
     unknown_detection,
 )
 from tests.accelerators.machines import MadeMachine, add_amd, add_ascend, add_gaudi, add_intel, add_neuron, add_tpu
+from tests.rig import DEADLINE_S
 
 
 class HangingMachine(MadeMachine):
-    """Its tools answer when the test says so."""
+    """Its tools answer when the test says so; its clock stands still until only they have not answered."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
+        self.asked = threading.Event()
         self.released = threading.Event()
+        self._ticks = itertools.count(1)
 
     def run(self, command: Sequence[str], timeout_s: float) -> Completed:
-        self.released.wait(60)
+        self.asked.set()
+        self.released.wait(600)
         return super().run(command, timeout_s)
+
+    def clock(self) -> float:
+        asking = [thread for thread in threading.enumerate() if thread.name.startswith("nbaccel probe ")]
+        return 1000.0 * next(self._ticks) if self.asked.is_set() and len(asking) == 1 else 0.0
 
 
 class OnlyFiles(MadeMachine):
@@ -91,12 +100,27 @@ def test_one_family_that_hangs_is_unknown_and_holds_up_no_other(tmp_path: Path) 
     add_neuron(machine)
     add_amd(machine)
     try:
-        detection = detect(machine, deadline_s=0.05)
+        detection = detect(machine, deadline_s=0.05, clock=machine.clock)
     finally:
         machine.released.set()
     assert detection.finding("neuron").reason == "unknown: neuron-ls has not answered for 0.05 s."
     assert detection.finding("neuron").late
     assert len(detection.finding("amd").devices) == 2
+
+
+def test_a_machine_that_stands_still_makes_no_family_unknown(tmp_path: Path) -> None:
+    """Those who answer stand still with it."""
+    machine = SlowLibrary(tmp_path)
+    add_intel(machine)
+    times = iter([0.0, 100.0])
+
+    def clock() -> float:
+        now = next(times, None)
+        if now is None:  # it has been looked at after the machine stood still
+            machine.released.set()
+        return now or 100.0
+
+    assert len(detect(machine, deadline_s=10, clock=clock).finding("intel").devices) == 2
 
 
 class SlowLibrary(MadeMachine):
@@ -108,7 +132,7 @@ class SlowLibrary(MadeMachine):
 
     def import_module(self, name: str) -> Any:
         if name == "dpctl":
-            self.released.wait(60)
+            self.released.wait(600)
         return super().import_module(name)
 
 
@@ -222,7 +246,9 @@ def test_the_room_loads_no_vendor_library_and_nothing_heavy() -> None:
         "print(sorted(heavy & set(sys.modules)))"
     )
     root = Path(__file__).parents[2]
-    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=root, timeout=60)
+    child = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=root, timeout=DEADLINE_S
+    )
     assert (child.stdout, child.stderr) == ("[]\n", "")
 
 

@@ -15,6 +15,15 @@ V100 = Gpu("GPU-v", "Tesla V100-SXM2-16GB", total=16 * GIB, bus="00000000:03:00.
 A100 = Gpu("GPU-a", bus="00000000:01:00.0")
 
 
+# Its clock stands still until the driver has come as far as the call that hangs.
+WHEN_IT_HANGS = """
+import itertools, os
+ticks = itertools.count()
+hangs = os.environ["NVML_STATE_FILE"] + ".hangs"
+print(detect(machine, deadline_s=2, clock=lambda: os.path.exists(hangs) and next(ticks)).to_json())
+"""
+
+
 def detect(nvml: FakeNvml, deadline_s: float = 30, **variables: str) -> Detection:
     return Detection.from_json(nvml.run(f"print(detect(machine, deadline_s={deadline_s}).to_json())", **variables))
 
@@ -163,7 +172,7 @@ def test_a_fact_that_a_driver_does_not_tell_does_not_cost_the_card(nvml: FakeNvm
 @pytest.mark.parametrize("function", ["nvmlInit", "nvmlDeviceGetCount", "nvmlDeviceGetName"])
 def test_an_nvml_that_hangs_is_unknown_after_the_deadline_and_names_the_call(nvml: FakeNvml, function: str) -> None:
     nvml.has(A100, f"hang|{function}")
-    finding = detect(nvml, deadline_s=2).finding("nvidia")  # long enough to come as far as that call
+    finding = Detection.from_json(nvml.run(WHEN_IT_HANGS)).finding("nvidia")
     named = "NVML about GPU 0" if function == "nvmlDeviceGetName" else function
     assert finding.reason == f"unknown: {named} has not answered for 2 s."
     assert finding.late
