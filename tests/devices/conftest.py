@@ -29,7 +29,11 @@ class Lab:
         self.place = place
         self.machine = MadeMachine(folder)
         self._folder = folder
-        self.set(NBACCEL_MACHINE_ROOT=str(self.machine.tree), PATH=f"{self.machine.bin}:{os.defpath}")
+        self.set(
+            NBACCEL_MACHINE_ROOT=str(self.machine.tree),
+            PATH=f"{self.machine.bin}:{os.defpath}",
+            NBACCEL_DETECTION_TIMEOUT_S="600",  # a prober on a busy machine is late, and no driver hangs
+        )
         self.nvml: FakeNvml
 
     def set(self, **variables: str) -> None:

@@ -67,6 +67,7 @@ def _sampled_at(snapshot: Snapshot) -> float | None:
 
 
 def test_a_driver_that_hangs_while_it_is_watched_makes_its_metrics_unknown(nvidia_lab: Lab) -> None:
+    nvidia_lab.set(NBACCEL_DETECTION_TIMEOUT_S="30")  # a task on its card waits for two looks
     nvidia_lab.nvml.has(Gpu("GPU-a"))
     nbaccel.init(num_cpus=1)
     with nvidia_lab.watching() as snapshots:

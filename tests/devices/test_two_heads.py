@@ -14,7 +14,7 @@ import pytest
 import nbaccel
 from tests.accelerators.fake_nvml import Gpu
 from tests.devices.conftest import Lab, look
-from tests.rig import wait_until
+from tests.rig import DEADLINE_S, wait_until
 
 OTHER = """
 import os, sys, time
@@ -47,7 +47,7 @@ class Other:
 
     def end(self) -> None:
         if self.program.returncode is None:
-            self.program.communicate("go\n", timeout=30)
+            self.program.communicate("go\n", timeout=DEADLINE_S)
 
     def crash(self) -> None:
         """Its head is killed, with no chance to give anything back."""
@@ -92,7 +92,7 @@ def test_who_waits_is_told_who_holds_it_and_starts_when_it_is_given_back(
     (row,) = [row for row in nvidia_lab.snapshot().tasks if row.name == "look"]
     assert f"held by {first.name}" in row.why
     first.end()
-    assert nbaccel.get(ref, timeout=30)["ids"] == {"GPU": ["0"]}
+    assert nbaccel.get(ref, timeout=DEADLINE_S)["ids"] == {"GPU": ["0"]}
     assert nvidia_lab.row("0").free_reason == ""
 
 
@@ -103,7 +103,7 @@ def test_a_head_that_is_killed_holds_nothing_any_more(nvidia_lab: Lab, other: Ca
     ref = look.options(num_gpus=1).remote()
     wait_until(lambda: "held by" in str(nbaccel.explain(ref)), "the reason")
     first.crash()
-    assert nbaccel.get(ref, timeout=30)["ids"] == {"GPU": ["0"]}
+    assert nbaccel.get(ref, timeout=DEADLINE_S)["ids"] == {"GPU": ["0"]}
 
 
 def test_fractions_of_two_heads_fill_a_card_and_no_more(nvidia_lab: Lab, other: Callable[..., Other]) -> None:
@@ -135,7 +135,7 @@ print(nbaccel.get([alone.remote() for _ in range(4)]))
 """
     racers = [nvidia_lab.place.start(program, **nvidia_lab.environ) for _ in range(2)]
     for racer in racers:
-        out, err = racer.communicate(timeout=60)
+        out, err = racer.communicate(timeout=DEADLINE_S)
         assert out == "[True, True, True, True]\n", err
 
 

@@ -9,8 +9,11 @@ from typing import Any
 
 from tests.accelerators.fake_nvml import GIB, FakeNvml, Gpu
 from tests.census import Place
+from tests.rig import DEADLINE_S
 
 CARD = Gpu("GPU-00000000-0000-4000-8000-000000000001", used=GIB)
+# No driver hangs here, however late the prober is.
+ON_A_BUSY_MACHINE = {"PATH": os.environ["PATH"], "NBACCEL_DETECTION_TIMEOUT_S": "600"}
 PROGRAM = """
 import os, sys
 sys.path.insert(0, {tests!r})
@@ -20,9 +23,10 @@ from tests.accelerators.fake_nvml import GIB, Gpu
 from tests.never_hang.test_real_devices import CARD
 
 def fill(used, *more):
-    with open(os.environ["NVML_STATE_FILE"], "w") as file:
-        CARD.used = used
+    CARD.used = used
+    with open(os.environ["NVML_STATE_FILE"] + ".new", "w") as file:
         file.write("\\n".join([CARD.line(), *more]) + "\\n")
+    os.replace(file.name, os.environ["NVML_STATE_FILE"])  # the prober may read meanwhile
     return os.getpid()
 
 ray.init(num_cpus=2{options})
@@ -34,7 +38,7 @@ def run(place: Place, nvml: FakeNvml, program: str, options: str = "") -> dict[s
     """Run it where this NVML is the driver; it prints JSON."""
     nvml.has(CARD)
     text = PROGRAM.format(tests=str(Path(__file__).parents[2]), options=options) + program
-    done = place.run(text, **nvml.environment(NBACCEL_MACHINE_ROOT=str(nvml.root), PATH=os.environ["PATH"]))
+    done = place.run(text, **nvml.environment(NBACCEL_MACHINE_ROOT=str(nvml.root), **ON_A_BUSY_MACHINE))
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout.splitlines()[-1]), stderr=done.stderr)
 
@@ -109,7 +113,7 @@ sys.stdin.readline()
 
 def test_a_device_that_another_head_has_taken_is_busy_for_a_probe(place: Place, nvml: FakeNvml) -> None:
     nvml.has(CARD)
-    environ = nvml.environment(NBACCEL_MACHINE_ROOT=str(nvml.root), PATH=os.environ["PATH"])
+    environ = nvml.environment(NBACCEL_MACHINE_ROOT=str(nvml.root), **ON_A_BUSY_MACHINE)
     program = (
         "import sys\nimport nbaccel as ray\nray.init(num_cpus=1)\nprint(repr(ray.probe()), flush=True)\n"
         "sys.stdin.readline()\nprint(repr(ray.probe()), flush=True)\n"
@@ -121,8 +125,8 @@ def test_a_device_that_another_head_has_taken_is_busy_for_a_probe(place: Place, 
     takes.stdin.write("take it\n")
     takes.stdin.flush()
     assert takes.stdout.readline() == "True\n"
-    answer, errors = asks.communicate("ask again\n", timeout=30)
-    takes.communicate("done\n", timeout=30)
+    answer, errors = asks.communicate("ask again\n", timeout=DEADLINE_S)
+    takes.communicate("done\n", timeout=DEADLINE_S)
     assert answer.startswith("BUSY: 1 CPU and 1 GPU: not now. The GPU is busy: GPU 0 (A100) is held by program-"), (
         errors
     )

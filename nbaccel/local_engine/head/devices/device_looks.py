@@ -27,23 +27,25 @@ class DeviceLooks:
         *,
         learned: Callable[[Sequence[Device], Sequence[DeviceReading]], None],
         is_stopping: Callable[[], bool],
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self._timers = timers
         self._prober = prober
         self._learned = learned
         self._is_stopping = is_stopping
+        self._patience_s = patience_s
         self._numbers = count(1)
         self._asked: dict[int, list[Device]] = {}  # also those whose answer is late
         self._waiting: dict[int, Seen] = {}
 
     def look(self, devices: list[Device], then: Seen) -> None:
-        """Measure these devices once. `then` is called within PATIENCE_S, with their metrics in order or with None."""
+        """Measure these devices once. `then` is called in time, with their metrics in order or with None."""
         number = next(self._numbers)
         self._asked[number], self._waiting[number] = devices, then
         if len(self._asked) > MOST_ASKED:
             del self._asked[next(iter(self._asked))]
         self._prober.say(prober.encode(prober.Look(number, [device.to_dict() for device in devices])))
-        self._timers.after(PATIENCE_S, lambda: self._answer(number, None))
+        self._timers.after(self._patience_s, lambda: self._answer(number, None))
 
     def came(self, report: prober.Looked) -> None:
         """Handle an answer of the prober; a late one still goes to `learned`."""

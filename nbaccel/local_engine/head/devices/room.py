@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from nbaccel import accelerators
+from nbaccel.accelerators.detection import DEADLINE_S
 from nbaccel.leases.leases import Leases
 from nbaccel.local_engine.head.audience import Audience
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.device_leases import DeviceLeases
-from nbaccel.local_engine.head.devices.device_looks import DeviceLooks
+from nbaccel.local_engine.head.devices.device_looks import PATIENCE_S, DeviceLooks
 from nbaccel.local_engine.head.devices.device_watch import DeviceWatch, Recorded
 from nbaccel.local_engine.head.devices.node_devices import NodeSetup
 from nbaccel.local_engine.head.devices.nodes import Key, Nodes
@@ -19,6 +21,14 @@ from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.side_process import Helpers
 from nbaccel.local_engine.side_processes import prober
 from nbaccel.scheduling.events import DeviceChanged
+
+
+def _patience_s() -> float:
+    """How long one measurement may take: longer where the user says that the drivers need longer to be found."""
+    try:
+        return PATIENCE_S * accelerators.usual_deadline_s(accelerators.RealMachine().environ) / DEADLINE_S
+    except ValueError:
+        return PATIENCE_S  # the head will not begin
 
 
 class DeviceRoom:
@@ -50,6 +60,7 @@ class DeviceRoom:
             self.prober,
             learned=lambda devices, metrics: self.watch.seen(devices, metrics),
             is_stopping=is_stopping,
+            patience_s=_patience_s(),
         )
         held = Leases(title=config.title or "nbaccel", owner_pid=config.owner_pid)
         self.device_leases = DeviceLeases(timers, self.nodes, held, tell, audience, note, offer=self.offer)
