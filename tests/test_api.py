@@ -15,7 +15,7 @@ import nbaccel
 from nbaccel import exceptions
 from tests.census import Place
 from tests.heads import assert_idle, inside
-from tests.rig import Gate
+from tests.rig import DEADLINE_S, Gate
 
 
 @pytest.fixture(scope="module")
@@ -236,7 +236,7 @@ def test_get_with_a_timeout_gives_up_and_the_task_goes_on() -> None:
     with pytest.raises(TimeoutError):
         nbaccel.get([ref], timeout=0)
     gate.open.remote()
-    assert nbaccel.get(ref, timeout=20) is None
+    assert nbaccel.get(ref, timeout=DEADLINE_S) is None
     assert nbaccel.get(ref, timeout=0) is None
     with pytest.raises(ValueError, match="nonnegative"):
         nbaccel.get(ref, timeout=-2)

@@ -18,6 +18,7 @@ from nbaccel import cli
 from nbaccel.views.snapshot import PublishedRow, Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter, find
 from tests.census import Place
+from tests.rig import DEADLINE_S
 
 
 @dataclass
@@ -247,9 +248,8 @@ def place() -> Iterator[Place]:
     place = Place()
     yield place
     place.command("stop", "--all", "--force")
-    left = place.left()
+    place.assert_nothing_left()
     place.clear()
-    assert left == {}
 
 
 def test_a_real_head_is_started_seen_joined_by_two_programs_and_stopped(place: Place) -> None:
@@ -271,7 +271,7 @@ def test_a_real_head_is_started_seen_joined_by_two_programs_and_stopped(place: P
     assert names == ["Holder.ready", "Holder.__init__"]
     other = place.run("import nbaccel\nnbaccel.init(address='auto')\nprint(nbaccel.available_resources()['GPU'])")
     assert other.stdout.strip().endswith("1.0"), other.stderr
-    holder.communicate("\n", timeout=30)
+    holder.communicate("\n", timeout=DEADLINE_S)
     assert "Ended the head" in place.command("stop").stdout
     assert place.command("status").returncode == 1
 
@@ -294,7 +294,7 @@ def test_ctrl_c_ends_a_head_that_blocks(place: Place) -> None:
     while "nbaccel stop" not in process.stdout.readline():
         pass
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 0
     assert "The head has ended." in out
 

@@ -5,36 +5,37 @@ from __future__ import annotations
 import signal
 import threading
 from concurrent import futures
-from contextlib import suppress
+from contextlib import contextmanager
 
 import pytest
 
 from nbaccel.waits import interruptible
 
 
-@pytest.fixture
+@contextmanager
 def pressed():
-    """Has another thread take SIGINT: the main thread's own wait goes on in its system call."""
+    """Has another thread take SIGINT meanwhile: the main thread's own wait goes on in its system call.
+
+    The signal may come as soon as the timer runs, so only the block that expects it may start the timer.
+    """
     timer = threading.Timer(0.1, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGINT))
-    timer.start()
-    yield
-    with suppress(KeyboardInterrupt):
-        timer.join()
+    with pytest.raises(KeyboardInterrupt):
+        timer.start()
+        yield
+    timer.join()
 
 
-@pytest.mark.usefixtures("pressed")
 @pytest.mark.parametrize("timeout_s", [None, 600.0])
 def test_a_lock(timeout_s):
     lock = threading.Lock()
     lock.acquire()
-    with pytest.raises(KeyboardInterrupt):
+    with pressed():
         interruptible.acquire(lock, timeout_s)
 
 
-@pytest.mark.usefixtures("pressed")
 @pytest.mark.parametrize("timeout_s", [None, 600.0])
 def test_an_event(timeout_s):
-    with pytest.raises(KeyboardInterrupt):
+    with pressed():
         interruptible.until(threading.Event().wait, timeout_s)
 
 

@@ -6,11 +6,12 @@ import importlib.util
 import os
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from tests.census import Place
-from tests.rig import wait_until
+from tests.rig import DEADLINE_S, wait_until
 from tests.seeds import programs
 
 
@@ -39,6 +40,11 @@ def test_an_actor_holds_the_first_device_and_a_task_gets_the_second(place: Place
     assert actor != task
 
 
+# In the place of the second that the example sleeps: until all four are there.
+MEETING = """import os
+    open(os.path.join(os.environ["MEETING"], str(os.getpid())), "w").close()
+    while len(os.listdir(os.environ["MEETING"])) < 4: time.sleep(0.01)
+"""
 OVERLAP = """
 rows = [row for row in ray.timeline() if row["name"] == "f"]
 lanes = {row["tid"] for row in rows if row["pid"] == "devices"}
@@ -53,8 +59,12 @@ print(sorted(lanes), max(row["ts"] for row in rows) < min(row["ts"] + row["dur"]
         ('resources={"NPU": 1}', 'resources={"NPU": 0.25}', "NPU"),
     ],
 )
-def test_four_quarters_share_one_device_at_the_same_time(place: Place, init: str, option: str, resource: str) -> None:
-    shown = run(place, programs.FRACTIONS.format(init=init, option=option) + OVERLAP)
+def test_four_quarters_share_one_device_at_the_same_time(
+    place: Place, tmp_path: Path, init: str, option: str, resource: str
+) -> None:
+    # Four processes may need more than a second to start.
+    program = programs.FRACTIONS.format(init=init, option=option).replace("time.sleep(1)", MEETING)
+    shown = run(place, program + OVERLAP, MEETING=str(tmp_path))
     assert shown == f"['{resource} 0'] True\n"
 
 
@@ -178,6 +188,6 @@ def test_the_head_of_the_command_line_serves_two_programs_at_once(place: Place) 
 
 
 def _finish(program: subprocess.Popen[str]) -> str:
-    out, err = program.communicate("go\n", timeout=60)
+    out, err = program.communicate("go\n", timeout=DEADLINE_S)
     assert program.returncode == 0, err
     return out

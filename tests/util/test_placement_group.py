@@ -183,7 +183,8 @@ def test_a_group_travels_to_tasks(group):
 
 
 def test_what_a_removed_group_held_is_free_again():
-    before = nbaccel.available_resources()
+    before = nbaccel.cluster_resources()
+    wait_until(lambda: nbaccel.available_resources() == before, "what the tests before held to be free")
     group = placement_group([{"CPU": 1, "GPU": 1}])
     nbaccel.get(group.ready())
     assert nbaccel.available_resources()["CPU"] == before["CPU"] - 1
