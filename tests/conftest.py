@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from nbaccel.views.snapshot import Alert, DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
 from tests.accelerators.fake_nvml import FakeNvml, build
@@ -19,6 +20,12 @@ from tests.heads import inside
 # A shell script's `&` lets its programs ignore Ctrl-C, and what they start; the tests of Ctrl-C need one that does not.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Examples are the same in every run, and are judged by what they give: not by how long a busy machine takes over them.
+settings.register_profile(
+    "same in every run", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("same in every run")
 
 NOW = 1_700_000_000.0
 HERE = Path(__file__).parent

@@ -12,6 +12,7 @@ import pytest
 from nbaccel.accelerators import RealMachine
 from nbaccel.accelerators.machine import natural_order
 from tests.accelerators.machines import MadeMachine
+from tests.rig import DEADLINE_S
 
 
 def test_paths_are_named_as_the_machine_names_them(machine: MadeMachine) -> None:
@@ -45,17 +46,19 @@ def test_bytes_that_are_no_text_are_read_all_the_same(machine: MadeMachine) -> N
 
 def test_programs_are_found_on_the_machines_own_path(machine: MadeMachine) -> None:
     machine.tool("tool", "echo out; echo err >&2; exit 7")
-    answer = machine.run(["tool"], 10)
+    answer = machine.run(["tool"], DEADLINE_S)
     assert (answer.stdout, answer.stderr, answer.returncode) == ("out\n", "err\n", 7)
     assert answer.complaint() == "err (exit status 7)"
     machine.variables["PATH"] = ""
-    assert machine.run(["tool"], 10).complaint() == "tool cannot be run: no such program on PATH (it did not end)"
+    assert (
+        machine.run(["tool"], DEADLINE_S).complaint() == "tool cannot be run: no such program on PATH (it did not end)"
+    )
 
 
 def test_a_program_that_is_no_program_is_told(machine: MadeMachine) -> None:
     machine.tool("broken", "")
     (machine.bin / "broken").write_text("\x00\x01")
-    assert "cannot be run" in machine.run(["broken"], 10).stderr
+    assert "cannot be run" in machine.run(["broken"], DEADLINE_S).stderr
 
 
 def test_numbers_in_names_are_ordered_as_numbers() -> None:
@@ -87,6 +90,6 @@ def metadata() -> Iterator[str]:
 
 def test_a_metadata_server_is_asked_with_its_header_and_a_refusal_is_none(metadata: str, tmp_path: Path) -> None:
     machine = RealMachine(str(tmp_path), {})
-    assert machine.fetch(f"{metadata}/type", {"Metadata-Flavor": "Google"}, 5) == "v4-8"
-    assert machine.fetch(f"{metadata}/type", {}, 5) is None
-    assert machine.fetch("http://127.0.0.1:9/type", {}, 5) is None
+    assert machine.fetch(f"{metadata}/type", {"Metadata-Flavor": "Google"}, DEADLINE_S) == "v4-8"
+    assert machine.fetch(f"{metadata}/type", {}, DEADLINE_S) is None
+    assert machine.fetch("http://127.0.0.1:9/type", {}, DEADLINE_S) is None
