@@ -96,8 +96,8 @@ class Result:
             lines.append(f"error={type(self.error).__name__}")
         return ", ".join(lines) + ")"
 
-    def picture(self) -> RunSnapshot:
-        """The picture for views: the last metrics, curves of all of them, the path and the checkpoints."""
+    def snapshot(self) -> RunSnapshot:
+        """What views show: the last metrics, curves of all of them, the path and the checkpoints."""
         from nbaccel.train.picture import draw_result
 
         return draw_result(self)

@@ -10,6 +10,7 @@ import pytest
 
 import nbaccel
 from nbaccel import api
+from nbaccel.notebook import reprs
 from nbaccel.train import RunConfig, ScalingConfig, WorkerGroupError
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.train.live import MOST_ENDED
@@ -69,11 +70,12 @@ def test_views_show_only_the_last_of_many_runs_that_have_ended(kept: Kept) -> No
 
 def test_a_result_is_drawn_from_what_the_folder_holds(kept: Kept) -> None:
     result = trainer(loops.steps, kept(), steps=3).fit()
-    picture = result.picture()
+    picture = result.snapshot()
     assert (picture.name, picture.state, picture.reports) == ("run", "finished", 3)
     assert {curve.name: curve.points[-1] for curve in picture.curves} == {"step": (2, 2.0), "loss": (2, 1 / 3)}
     assert [each.report for each in picture.checkpoints] == [0, 1, 2]
     assert run_snapshot.time_words(picture, 0.0) == ""
+    assert "checkpoint_000002" in reprs.result_html(result)
 
 
 def test_a_function_in_this_process_is_seen_as_well(kept: Kept, tmp_path: Path) -> None:
