@@ -10,7 +10,9 @@ from traitlets.config import Config
 
 TUTORIALS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
 ON_RAY = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(600)]  # Ray takes its time to start on a busy machine
-RUN = [pytest.param(path, marks=ON_RAY if "cluster" in path.name else []) for path in TUTORIALS]
+WITH_TORCH = [pytest.mark.slow, pytest.mark.timeout(300)]  # the kernel and the zygote import it at the same time
+MARKS = {"04_on_a_cluster.ipynb": ON_RAY, "05_training.ipynb": WITH_TORCH}
+RUN = [pytest.param(path, marks=MARKS.get(path.name, [])) for path in TUTORIALS]
 
 
 REPORTED = """
@@ -24,6 +26,8 @@ def test_a_tutorial_runs_from_first_cell_to_last(path: Path, tmp_path: Path) -> 
     notebook = read(path)
     if "cluster" in path.name:
         pytest.importorskip("ray")
+    if "training" in path.name:
+        pytest.importorskip("torch")
     execute(notebook, path, tmp_path, timeout_s=300 if "cluster" in path.name else 100)
     shown = [output.data for cell in notebook.cells for output in cell.get("outputs", []) if "data" in output]
     assert any("text/html" in data and "text/plain" in data for data in shown)
