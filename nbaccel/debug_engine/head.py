@@ -27,23 +27,17 @@ from nbaccel.local_engine.head.devices.task_environment import TaskEnvironments
 from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.group_answers import GroupAnswers
 from nbaccel.local_engine.head.groups import Groups
+from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.jobs import Jobs
-from nbaccel.local_engine.head.objects.delayed_sends import WhenHere
-from nbaccel.local_engine.head.objects.delivery import Delivery
 from nbaccel.local_engine.head.objects.ledger import Objects
-from nbaccel.local_engine.head.objects.lineage import Lineage
-from nbaccel.local_engine.head.objects.requests import ObjectRequests
+from nbaccel.local_engine.head.objects.room import ObjectRoom
 from nbaccel.local_engine.head.objects.store import Grant
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.question_table import QuestionTable
 from nbaccel.local_engine.head.reasons import NobodyElse
 from nbaccel.local_engine.head.records import TaskEntry
 from nbaccel.local_engine.head.tasks.arguments import Arguments
-from nbaccel.local_engine.head.tasks.conclusions import Conclusions
-from nbaccel.local_engine.head.tasks.functions import Functions
-from nbaccel.local_engine.head.tasks.returns import Returns
-from nbaccel.local_engine.head.tasks.streams import StreamRelay
-from nbaccel.local_engine.head.tasks.submissions import SubmissionIntake
+from nbaccel.local_engine.head.tasks.flow import TaskFlow
 from nbaccel.local_engine.head.view_room import ViewRoom
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.scheduling import commands as do
@@ -74,11 +68,12 @@ class DebugHead:
         self.jobs = Jobs(lambda job: None)
         self.job = self.jobs.begin(self.driver, self.driver.hello)
         self._commands: deque[do.Command] = deque()
+        self._audience = Terminal()
         self._make_objects()
         self._make_tasks()
         self.acts: dict[type, Callable[[Any], None]] = {
-            do.FinishTask: self.conclusions.finish,
-            do.FailTask: self.conclusions.fail,
+            do.FinishTask: self.tasks.conclusions.finish,
+            do.FailTask: self.tasks.conclusions.fail,
             do.ReleaseDevices: lambda command: None,
             do.ActorChanged: self.actors.changed,
             do.GroupChanged: self.groups.changed,
@@ -91,17 +86,12 @@ class DebugHead:
     def _make_objects(self) -> None:
         self.objects, self._absent = Objects(), OneProcess()
         self._arguments = Arguments(self.objects)
-        self.delivery = Delivery(
-            self.objects, self._peers, self._send, _always_here, self._absent,
-            arrived=lambda id, value: self.conclusions.arrived(id, value), copied=lambda record, client_id: None,
-        )  # fmt: skip
-        self._lineage = Lineage(
-            self.objects, self.scheduler, self.tell, fill=self.delivery.fill, unpin=self._arguments.unpin,
+        self._room = ObjectRoom(
+            self.objects, self.scheduler, self._peers, self._absent, self._absent, self._send, self.tell,
+            arrived=lambda id, value: self.tasks.conclusions.arrived(id, value), unpin=self._arguments.unpin,
             node_of=lambda client_id: self.nodes.node_id,
         )  # fmt: skip
-        self._requests = ObjectRequests(
-            self.objects, self._absent, self.delivery, self._send, read=self._absent.read, placed=self._lineage.placed
-        )
+        self.delivery = self._room.delivery
         self.questions = QuestionTable(self._send, freshen=lambda then: then())
         self.actors = Actors(
             self.scheduler, self.objects, self.tell, unpin=self._arguments.unpin, free_unheld=self.collect,
@@ -113,48 +103,36 @@ class DebugHead:
         )
 
     def _make_tasks(self) -> None:
-        self._environments, self._audience = Environments(), Terminal()
+        environments, audience, jobs = Environments(), self._audience, self.jobs.by_number
         self.nodes = Nodes(self.tell)
-        self.devices = TaskEnvironments(
-            self.nodes, self._environments, self.jobs.by_number, self._audience,
-            hide=bool(self._options["hide_unassigned"]),
+        hide = bool(self._options["hide_unassigned"])
+        self.devices = TaskEnvironments(self.nodes, environments, jobs, audience, hide=hide)
+        self._records = HeadRecords(
+            self.scheduler, self.nodes, self.objects, environments, self.groups, self.actors.by_id, self.workers, jobs,
+            self._peers,
         )  # fmt: skip
-        self._streams = StreamRelay(
-            self.scheduler, self.objects, self._peers, self.workers, self._send, self.tell, fill=self.delivery.fill,
-            filled=self._absent.filled, placed=self._lineage.placed,
-        )  # fmt: skip
-        self.conclusions = Conclusions(
-            self.scheduler, self.objects, self.delivery, self._lineage, self._arguments, self._streams, self.actors,
-            self._absent, {}, self.tell, self._history.ended,
-        )  # fmt: skip
-        self._submissions = SubmissionIntake(
-            self.objects, self._arguments, Functions(), self._environments, self.jobs.by_number, self.tell,
-            self.conclusions, fill=self.delivery.fill, read=lambda ids: None, actor_submitted=self.actors.submitted,
-            zygote_for=lambda prefix, python: "", is_shared=False,
-        )  # fmt: skip
-        returns = Returns(
-            self.scheduler, self.objects, self._environments, self.tell, self._audience.note, self._absent,
-            filled=self._absent.filled, creation_failed=self.conclusions.creation_failed,
-            after_failure=lambda node_id, held, then: then(), changed=lambda: None,
+        self.tasks = TaskFlow(
+            self._records, self._room, self._arguments, self.actors, self._absent, self._absent, self._absent,
+            self._send, self.tell, audience.note, endings={}, zygote_for=lambda prefix, python: "",
+            after_failure=lambda node_id, held, then: then(), changed=lambda: None, ended=self._history.ended,
+            is_shared=False,
         )  # fmt: skip
         self._handlers: dict[type, Handler] = {
-            **self._requests.handlers(), **self._submissions.handlers(), **self._streams.of_clients(),
-            **self._streams.of_workers(), **self.actors.handlers(), **returns.handlers(),
-            wire.Ask: self.questions.ask,
+            **self._room.requests.handlers(), **self.tasks.of_clients(), **self.tasks.of_workers(),
+            **self.actors.handlers(), wire.Ask: self.questions.ask,
         }  # fmt: skip
 
     def _make_views(self) -> None:
         views = ViewRoom(
-            self._config, self.scheduler, self.nodes, self.objects, self._environments, self.groups, self._send,
-            actors=self.actors.by_id, workers=self.workers, jobs=self.jobs.by_number, peers=self._peers,
-            pid_of=lambda worker_id: os.getpid(), foreign=NobodyElse(), metrics={}, alerts=list, arena_used=lambda: 0,
-            started_at=time.time(), changed=lambda: None, snapshot=self._snapshot,
+            self._config, self._records, self._send, pid_of=lambda worker_id: os.getpid(), foreign=NobodyElse(),
+            metrics={}, alerts=list, arena_used=lambda: 0, started_at=time.time(), changed=lambda: None,
+            snapshot=self._snapshot,
         )  # fmt: skip
         self.snapshot_builder = views.snapshot_builder
         self.questions.learn(
-            self._requests.answers(),
+            self._room.requests.answers(),
             self.actors.answers(),
-            self._submissions.answers(),
+            self.tasks.submissions.answers(),
             GroupAnswers(self.groups, self.objects, self.jobs.by_number, lambda peer: owner_of(peer.worker)).answers(),
             views.answers(),
             self._history.answers(),
@@ -198,7 +176,7 @@ class DebugHead:
 
     def _take_ready(self) -> bool:
         """Tell the scheduler which arguments have come; whether it orders something."""
-        ready = self.conclusions.take_ready()
+        ready = self.tasks.conclusions.take_ready()
         if ready:
             self._commands.extend(self.scheduler.handle(ev.ObjectsReady(ready), time.monotonic()))
         return bool(self._commands)
@@ -217,6 +195,9 @@ class OneProcess:
     def give_up(self, offset: int, client: int, request: int) -> None: ...
     def allocate(self, client: int, request: int, size: int, answer: Grant) -> None:
         answer(-1, "The debug engine has no object store.")
+
+    def when_here(self, id: bytes, client_id: int, here: Callable[[], None], refused: object) -> None:
+        here()
 
     def read(self, ids: Iterable[bytes]) -> None: ...
     def gone(self, ids: list[bytes]) -> None: ...
@@ -255,6 +236,3 @@ def peer_of(worker: DebugWorker | None) -> Peer:
 def owner_of(worker: DebugWorker | None) -> int:
     """Who asked when a placement group is ready: a number for each worker, 0 for the driver."""
     return 0 if worker is None else int.from_bytes(worker.worker_id)
-
-
-_always_here: WhenHere = lambda id, client_id, here, refused: here()  # noqa: E731

@@ -25,10 +25,13 @@ from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.greetings import Greetings
 from nbaccel.local_engine.head.group_answers import GroupAnswers
 from nbaccel.local_engine.head.groups import Groups
+from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.jobs import Jobs
 from nbaccel.local_engine.head.notes import Notes
+from nbaccel.local_engine.head.objects.garbage_rounds import GarbageRounds
 from nbaccel.local_engine.head.objects.ledger import Freed, Objects
 from nbaccel.local_engine.head.objects.room import ObjectRoom
+from nbaccel.local_engine.head.objects.store import Store
 from nbaccel.local_engine.head.observers import Observers
 from nbaccel.local_engine.head.orders import Orders
 from nbaccel.local_engine.head.orphaned_work import OrphanedWork
@@ -161,22 +164,30 @@ class Parts:
         self.unread_errors = UnreadErrors(
             self.poll, self.scheduler, self.objects, self.workers.by_id, self.workers.endings, self.watchers
         )
-        self.object_room = ObjectRoom(
+        self.garbage = GarbageRounds(self.poll, self.peers, self.send)
+        self.store = Store(
             self.poll,
-            self.side_processes,
-            self._config,
-            self.connections,
             self.objects,
-            self.scheduler,
-            self.tell,
-            self.unread_errors,
-            arrived=lambda id, value: self.tasks.conclusions.arrived(id, value),
-            unpin=self.arguments.unpin,
-            node_of=self._node_of,
+            self.side_processes,
+            self.garbage,
+            capacity=self._config.arena_bytes,
+            directory=self._config.directory,
             let_go=self._let_go,
         )
-        self.store, self.delivery = self.object_room.store, self.object_room.delivery
-        self.lineage = self.object_room.lineage
+        self.garbage.on_over = self.store.make_room
+        self.object_room = ObjectRoom(
+            self.objects,
+            self.scheduler,
+            self.peers,
+            self.store,
+            self.unread_errors,
+            self.send,
+            self.tell,
+            arrived=lambda id, value: self.tasks.flow.conclusions.arrived(id, value),
+            unpin=self.arguments.unpin,
+            node_of=self._node_of,
+        )
+        self.delivery, self.lineage = self.object_room.delivery, self.object_room.lineage
 
     def _make_devices(self) -> None:
         self.devices = DeviceRoom(
@@ -207,18 +218,21 @@ class Parts:
             look_at_leases=self.devices.look_at_leases,
             is_ours=lambda pid: pid in self.workers.by_pid,
         )
-        self.views = ViewRoom(
-            self._config,
+        self.records = HeadRecords(
             self.scheduler,
             self.nodes,
             self.objects,
             self.environments,
             self.groups,
+            self.actors.by_id,
+            self.workers.by_id,
+            self.jobs.by_number,
+            self.peers,
+        )
+        self.views = ViewRoom(
+            self._config,
+            self.records,
             self.send,
-            actors=self.actors.by_id,
-            workers=self.workers.by_id,
-            jobs=self.jobs.by_number,
-            peers=self.peers,
             pid_of=self.workers.pid_of,
             foreign=self.foreign,
             metrics=self.devices.watch.metrics,
@@ -252,19 +266,17 @@ class Parts:
             timers=self.poll,
             config=self._config,
             connections=self.connections,
-            scheduler=self.scheduler,
+            records=self.records,
             tell=self.tell,
             until_done=self.until_done,
             note=self.note,
             audience=self.watchers,
             objects=self.object_room,
-            ledger=self.objects,
+            store=self.store,
             arguments=self.arguments,
             actors=self.actors,
             devices=self.devices,
             workers=self.workers,
-            jobs=self.jobs.by_number,
-            environments=self.environments,
             unread_errors=self.unread_errors,
             of_node=self.virtual_nodes.environ,
             zygote_for=self.zygotes.key_for,
@@ -277,7 +289,7 @@ class Parts:
             self.tell,
             self.until_done,
             answer=self.tasks.unmet.answer,
-            take_ready=self.tasks.conclusions.take_ready,
+            take_ready=self.tasks.flow.conclusions.take_ready,
             changed=self.watchers.changed,
         )
 
@@ -287,8 +299,8 @@ class Parts:
         workers = self.workers
         return {
             do.SendTask: self.tasks.sending.send,
-            do.FinishTask: self.tasks.conclusions.finish,
-            do.FailTask: self.tasks.conclusions.fail,
+            do.FinishTask: self.tasks.flow.conclusions.finish,
+            do.FailTask: self.tasks.flow.conclusions.fail,
             do.StartWorker: workers.start,
             do.StopWorker: lambda c: workers.stop(c.worker_id, c.why, force=c.force),
             do.RecallTasks: lambda c: workers.tell(c.worker_id, wire.Recall()),
@@ -304,9 +316,8 @@ class Parts:
         """The messages of each role, with their handlers. A connection has the role "new" until it shows the token."""
         ask: dict[type, Handler] = {wire.Ask: self.questions.ask}
         both = {
-            **self.object_room.handlers(),
-            **self.tasks.submissions.handlers(),
-            **self.tasks.streams.of_clients(),
+            **self.object_room.requests.handlers(),
+            **self.tasks.flow.of_clients(),
             **self.actors.handlers(),
             **ask,
         }
@@ -316,22 +327,23 @@ class Parts:
         return {
             "new": self.greetings.handlers(),
             "driver": {**both, wire.Bye: self._bye},
-            "worker": {**both, **hello, **self.tasks.returns.handlers(), **self.tasks.streams.of_workers()},
+            "worker": {**both, **hello, **self.tasks.flow.of_workers()},
             "news": {wire.Watch: self.watchers.watch, **ask},
         }
 
     def _connect(self) -> None:
         logs = WorkerLogs(self._config.directory, self._worker_of)
         self.questions.learn(
-            self.object_room.answers(),
+            self.object_room.requests.answers(),
             self.actors.answers(),
-            self.tasks.submissions.answers(),
+            self.tasks.flow.submissions.answers(),
             GroupAnswers(self.groups, self.objects, self.jobs.by_number, lambda peer: peer.client_id).answers(),
             self.virtual_nodes.answers(),
             self.spoiled_workers.answers(),
             self.views.answers(),
             self.history.answers(),
             [
+                asks.GarbageCollected.answered_by(lambda peer, asked: self.garbage.answered(peer.client_id)),
                 asks.Synchronise.answered_by(lambda peer, asked: None),
                 asks.Recycle.answered_by(lambda peer, asked: self.workers.recycle()),
                 observer_lines.ReadLogs.answered_by(lambda peer, asked: logs.tail(asked.task_id, asked.tail)),
@@ -340,7 +352,7 @@ class Parts:
             ],
         )
         connections = self.connections
-        failed: dict[type, Failed] = {wire.Submit: self.tasks.submissions.failed, wire.Ask: self.questions.failed}
+        failed: dict[type, Failed] = {wire.Submit: self.tasks.flow.submissions.failed, wire.Ask: self.questions.failed}
         connections.hear = Hearing(self._handlers(), failed=failed, expel=connections.expel, note=self.note).hear
         connections.on_end = self._peer_ended
         connections.on_written = {"news": self.watchers.news_written, "observer": self._observer_written}
@@ -419,12 +431,13 @@ class Parts:
         self.object_room.requests.job_ended(job.number)
         self.actors.names.job_ended(job.number)
         # An actor that outlives its job may be started again.
-        self.tasks.functions.job_ended(job.number, [actor.terms for actor in self.actors.by_id.values()])
+        self.tasks.flow.functions.job_ended(job.number, [actor.terms for actor in self.actors.by_id.values()])
         if self._config.driver_fd >= 0 and not self.jobs.has_driver():
             self._life.stop(why)
 
     def _client_gone(self, client_id: int) -> None:
-        self.object_room.client_gone(client_id)
+        self.garbage.answered(client_id)  # nothing that it says of garbage is waited for
+        self.store.client_gone(client_id)
         self.actors.names.client_gone(client_id)
         self.objects.client_gone(client_id)
         self.published.client_gone(client_id)

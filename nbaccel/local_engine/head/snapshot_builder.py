@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nbaccel import __version__
 from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.accelerators.report import unoffered
-from nbaccel.local_engine.head.records import ActorEntry, Job, WorkerProcess
+from nbaccel.local_engine.head.records import ActorEntry
 from nbaccel.local_engine.head.rows import Rows, device_row
 from nbaccel.quantities import UNIT
 from nbaccel.views.snapshot import (
@@ -30,9 +30,7 @@ from nbaccel.views.snapshot import (
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.boot import Config
-    from nbaccel.local_engine.head.devices.nodes import Nodes
-    from nbaccel.local_engine.head.groups import Groups
-    from nbaccel.scheduling.scheduler import Scheduler
+    from nbaccel.local_engine.head.head_records import HeadRecords
 
 MOST_WAITING, MOST_RUNNING, MOST_ENDED = 20, 50, 20
 MOST_JOBS = 100
@@ -45,14 +43,9 @@ class SnapshotBuilder:
     def __init__(
         self,
         config: Config,
-        scheduler: Scheduler,
-        nodes: Nodes,
+        records: HeadRecords,
         rows: Rows,
         *,
-        actors: Mapping[bytes, ActorEntry],
-        workers: Mapping[bytes, WorkerProcess],
-        groups: Groups[int],
-        jobs: Mapping[int, Job],
         published: Callable[[], list[PublishedRow]],
         metrics: Mapping[str, DeviceReading],
         alerts: Callable[[], list[Alert]],
@@ -60,13 +53,9 @@ class SnapshotBuilder:
         started_at: float,
     ) -> None:
         self._config = config
-        self._scheduler = scheduler
-        self._nodes = nodes
+        self._records = records
+        self._scheduler, self._nodes = records.scheduler, records.nodes
         self.rows = rows
-        self._actors = actors
-        self._workers = workers
-        self._groups = groups
-        self._jobs = jobs
         self._published = published
         self._metrics = metrics  # of devices, by their lease key
         self._alerts = alerts
@@ -75,7 +64,7 @@ class SnapshotBuilder:
 
     def snapshot(self, seq: int, rows: int = 0) -> Snapshot:
         """A snapshot. `rows` asks for more tasks of each kind than usual."""
-        actors = list(self._actors.values())
+        actors = list(self._records.actors.values())
         counts = self._scheduler.counts()
         return Snapshot(
             runtime=self._runtime(),
@@ -87,7 +76,7 @@ class SnapshotBuilder:
             actors=[self.rows.actor(entry) for entry in self._actors_shown(actors)],
             actor_counts=Counter(entry.state for entry in actors),
             workers=self.worker_rows(),
-            groups=[GroupRow.from_table(row) for row in self._groups.rows()][-50:],
+            groups=[GroupRow.from_table(row) for row in self._records.groups.rows()][-50:],
             jobs=self.job_rows(),
             alerts=[*self._alerts()[-MOST_ALERTS:], *self.rows.failures(counts, self._started_at)],
             counts=counts,
@@ -115,7 +104,7 @@ class SnapshotBuilder:
         """The drivers of a shared head, including those that have left, because some of their work is still shown."""
         if not self._config.shared:
             return []
-        jobs = list(self._jobs.values())[-MOST_JOBS:]
+        jobs = list(self._records.jobs.values())[-MOST_JOBS:]
         return [JobRow(job.number, job.name, job.hello.pid) for job in jobs]
 
     def _found(self) -> list[str]:
@@ -210,7 +199,7 @@ class SnapshotBuilder:
 
     def worker_rows(self) -> list[WorkerRow]:
         rows = []
-        for worker in self._workers.values():
+        for worker in self._records.workers.values():
             record = self._scheduler.worker_record(worker.worker_id)
             running = record.queue[0].task.name if record is not None and record.queue else ""
             state = record.state.name if record is not None else "STOPPING"

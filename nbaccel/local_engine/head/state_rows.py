@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from nbaccel.local_engine.head.snapshot_builder import SnapshotBuilder, plain
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.head.devices.nodes import Nodes
-    from nbaccel.local_engine.head.environments import Environments
-    from nbaccel.local_engine.head.groups import Groups
-    from nbaccel.local_engine.head.objects.ledger import Objects
-    from nbaccel.local_engine.head.peers import Peer
-    from nbaccel.local_engine.head.records import ActorEntry, Job
+    from nbaccel.local_engine.head.head_records import HeadRecords
+    from nbaccel.local_engine.head.records import Job
     from nbaccel.views.snapshot import Alert
 
 MOST_IN_TIMELINE = 10_000
@@ -23,32 +19,20 @@ MOST_IN_TIMELINE = 10_000
 class StateRows:
     """Reads the head's records."""
 
-    def __init__(
-        self,
-        builder: SnapshotBuilder,
-        objects: Objects,
-        nodes: Nodes,
-        *,
-        actors: Mapping[bytes, ActorEntry],
-        groups: Groups[int],
-        jobs: Mapping[int, Job],
-        peers: Mapping[int, Peer],
-        environments: Environments,
-        alerts: Callable[[], list[Alert]],
-    ) -> None:
+    def __init__(self, builder: SnapshotBuilder, records: HeadRecords, alerts: Callable[[], list[Alert]]) -> None:
         self._builder = builder
-        self._objects = objects
-        self._nodes = nodes
-        self._peers = peers
+        self._records = records
         self._table: dict[str, Callable[[int], list[Any]]] = {
             "tasks": lambda most: [plain(row) for row in builder.rows.tasks(most, most, most)],
-            "actors": lambda most: [plain(builder.rows.actor(entry)) for entry in islice(actors.values(), most)],
+            "actors": lambda most: [
+                plain(builder.rows.actor(entry)) for entry in islice(records.actors.values(), most)
+            ],
             "workers": lambda most: [plain(row) for row in builder.worker_rows()],
             "nodes": lambda most: [plain(row) for row in builder.node_rows()],
-            "groups": lambda most: groups.rows(),
+            "groups": lambda most: records.groups.rows(),
             "objects": self._object_rows,
-            "jobs": lambda most: [_job(job) for job in jobs.values()],
-            "runtime_envs": lambda most: environments.rows(nodes.node_id.hex()),
+            "jobs": lambda most: [_job(job) for job in records.jobs.values()],
+            "runtime_envs": lambda most: records.environments.rows(records.nodes.node_id.hex()),
             "events": lambda most: [plain(alert) for alert in alerts()],
         }
 
@@ -58,25 +42,25 @@ class StateRows:
         return read(most)[:most] if read is not None else []
 
     def _object_rows(self, most: int) -> list[dict[str, Any]]:
-        objects = self._objects
+        objects = self._records.objects
         found = ((id, record) for id, record in objects.records.items() if id not in objects.actor_ids)
         return [_object(id, record) | self._owner(record.owner) for id, record in islice(found, most)]
 
     def _owner(self, client_id: int) -> dict[str, Any]:
         """The process that made the object's id, where it still holds it."""
-        peer = self._peers.get(client_id)
+        peer = self._records.peers.get(client_id)
         if peer is not None and peer.worker is not None:
             return {"type": "Worker", "pid": peer.worker.pid}
         return {"type": "Driver", "pid": peer.hello.pid} if peer is not None and peer.hello is not None else {}
 
     def location(self, object_id: bytes) -> dict[str, Any]:
         """Where an object's bytes are; what travels inside messages lies on no node."""
-        record = self._objects.records.get(object_id)
+        record = self._records.objects.records.get(object_id)
         if record is None or record.value is None:
             return {"node_ids": [], "object_size": None, "did_spill": record is not None and bool(record.spilled)}
         if record.value.data is not None:
             return {"node_ids": [], "object_size": len(record.value.data), "did_spill": False}
-        nodes = record.nodes if record.nodes is not None else {self._nodes.node_id}
+        nodes = record.nodes if record.nodes is not None else {self._records.nodes.node_id}
         return {
             "node_ids": sorted(id.hex() for id in nodes),
             "object_size": record.value.size,

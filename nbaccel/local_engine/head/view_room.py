@@ -8,18 +8,13 @@ from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.cluster_answers import ClusterAnswers
 from nbaccel.local_engine.head.connections import Send
-from nbaccel.local_engine.head.devices.nodes import Nodes
-from nbaccel.local_engine.head.environments import Environments
-from nbaccel.local_engine.head.groups import Groups
-from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.published import Published
 from nbaccel.local_engine.head.reasons import Foreign, Reasons
-from nbaccel.local_engine.head.records import ActorEntry, Job, WorkerProcess
 from nbaccel.local_engine.head.rows import PidOf, Rows
 from nbaccel.local_engine.head.snapshot_builder import SnapshotBuilder
 from nbaccel.local_engine.head.state_rows import StateRows
-from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.views.question import Row
 from nbaccel.views.snapshot import Alert, Snapshot
 
@@ -30,17 +25,9 @@ class ViewRoom:
     def __init__(
         self,
         config: Config,
-        scheduler: Scheduler,
-        nodes: Nodes,
-        objects: Objects,
-        environments: Environments,
-        groups: Groups[int],
+        records: HeadRecords,
         send: Send,
         *,
-        actors: Mapping[bytes, ActorEntry],
-        workers: Mapping[bytes, WorkerProcess],
-        jobs: Mapping[int, Job],
-        peers: Mapping[int, Peer],
         pid_of: PidOf,
         foreign: Foreign,
         metrics: Mapping[str, DeviceReading],
@@ -50,34 +37,19 @@ class ViewRoom:
         changed: Callable[[], None],
         snapshot: Callable[[], Snapshot],
     ) -> None:
-        self.published = Published(peers, send, changed)
+        self.published = Published(records.peers, send, changed)
         self.snapshot_builder = SnapshotBuilder(
             config,
-            scheduler,
-            nodes,
-            Rows(scheduler, pid_of),
-            actors=actors,
-            workers=workers,
-            groups=groups,
-            jobs=jobs,
+            records,
+            Rows(records.scheduler, pid_of),
             published=self.published.rows,
             metrics=metrics,
             alerts=alerts,
             arena_used=arena_used,
             started_at=started_at,
         )
-        reasons = Reasons(scheduler, actors, nodes.devices, pid_of, foreign)
-        rows = StateRows(
-            self.snapshot_builder,
-            objects,
-            nodes,
-            actors=actors,
-            groups=groups,
-            jobs=jobs,
-            peers=peers,
-            environments=environments,
-            alerts=alerts,
-        )
+        reasons = Reasons(records.scheduler, records.actors, records.nodes.devices, pid_of, foreign)
+        rows = StateRows(self.snapshot_builder, records, alerts)
         self._cluster_answers = ClusterAnswers(self.snapshot_builder, rows, reasons, snapshot=snapshot)
 
     def answers(self) -> list[Row[Peer]]:

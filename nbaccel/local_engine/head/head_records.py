@@ -1,0 +1,29 @@
+"""What a head knows, for the rooms that read most of it. A component is given what it needs of these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nbaccel.local_engine.head.devices.nodes import Nodes
+from nbaccel.local_engine.head.environments import Environments
+from nbaccel.local_engine.head.groups import Groups
+from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.records import ActorEntry, Job, WorkerProcess
+from nbaccel.scheduling.scheduler import Scheduler
+
+
+@dataclass(frozen=True, slots=True)
+class HeadRecords:
+    """The records of one head."""
+
+    scheduler: Scheduler
+    nodes: Nodes
+    objects: Objects
+    environments: Environments
+    groups: Groups[int]
+    actors: Mapping[bytes, ActorEntry]
+    workers: Mapping[bytes, WorkerProcess]
+    jobs: Mapping[int, Job]
+    peers: Mapping[int, Peer]

@@ -1,0 +1,100 @@
+"""A task's way through the head, without the sending: submitted, streaming, returned, concluded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from nbaccel.local_engine.head.actors import Actors
+from nbaccel.local_engine.head.connections import Handler, Send
+from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.devices.nodes import Assigned
+from nbaccel.local_engine.head.head_records import HeadRecords
+from nbaccel.local_engine.head.notes import Note
+from nbaccel.local_engine.head.objects.requests import Granting
+from nbaccel.local_engine.head.objects.room import ObjectRoom
+from nbaccel.local_engine.head.outcomes import Ending
+from nbaccel.local_engine.head.tasks.arguments import Arguments
+from nbaccel.local_engine.head.tasks.conclusions import Conclusions, ErrorNews
+from nbaccel.local_engine.head.tasks.functions import Functions
+from nbaccel.local_engine.head.tasks.returns import Judge, Returns
+from nbaccel.local_engine.head.tasks.streams import StreamRelay
+from nbaccel.local_engine.head.tasks.submissions import SubmissionIntake
+from nbaccel.scheduling.terms import Task
+
+
+class TaskFlow:
+    """What is heard of tasks, and what is concluded from it. The order of the parts: each is given the earlier ones."""
+
+    def __init__(
+        self,
+        records: HeadRecords,
+        room: ObjectRoom,
+        arguments: Arguments,
+        actors: Actors,
+        store: Granting,
+        errors: ErrorNews,
+        leftovers: Judge,
+        send: Send,
+        tell: Tell,
+        note: Note,
+        *,
+        endings: Mapping[bytes, Ending],
+        zygote_for: Callable[[str, str], str],
+        after_failure: Callable[[bytes, Assigned, Callable[[], None]], None],
+        changed: Callable[[], None],
+        ended: Callable[[Task], None],
+        is_shared: bool,
+    ) -> None:
+        scheduler, objects, environments = records.scheduler, records.objects, records.environments
+        fill, placed, filled = room.delivery.fill, room.lineage.placed, store.filled
+        self.functions = Functions()
+        self.streams = StreamRelay(
+            scheduler, objects, records.peers, records.workers, send, tell, fill=fill, filled=filled, placed=placed
+        )
+        self.conclusions = Conclusions(
+            scheduler,
+            objects,
+            room.delivery,
+            room.lineage,
+            arguments,
+            self.streams,
+            actors,
+            errors,
+            endings,
+            tell,
+            ended,
+        )
+        self.submissions = SubmissionIntake(
+            objects,
+            arguments,
+            self.functions,
+            environments,
+            records.jobs,
+            tell,
+            self.conclusions,
+            fill=fill,
+            read=errors.read,
+            actor_submitted=actors.submitted,
+            zygote_for=zygote_for,
+            is_shared=is_shared,
+        )
+        self.returns = Returns(
+            scheduler,
+            objects,
+            environments,
+            tell,
+            note,
+            leftovers,
+            filled=filled,
+            creation_failed=self.conclusions.creation_failed,
+            after_failure=after_failure,
+            changed=changed,
+        )
+
+    def of_clients(self) -> dict[type, Handler]:
+        """What drivers and workers may say of tasks that they submit."""
+        return {**self.submissions.handlers(), **self.streams.of_clients()}
+
+    def of_workers(self) -> dict[type, Handler]:
+        """What workers may say of tasks that they run."""
+        return {**self.returns.handlers(), **self.streams.of_workers()}
