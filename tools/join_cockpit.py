@@ -1,8 +1,9 @@
-"""Joins the cockpit's sources into the one file that the widget sends: `python tools/join_cockpit.py [--check]`.
+"""Joins the sources of the two modules that the widget sends: `python tools/join_cockpit.py [--check]`.
 
 ```
   nbaccel/views/palette.json ──► nbaccel/notebook/cockpit/palette.js
   nbaccel/notebook/cockpit/*.js ── in the order of imports, squeezed ──► nbaccel/notebook/static/cockpit.js
+  nbaccel/notebook/runs/*.js ── likewise; the cockpit hands over its parts ──► nbaccel/notebook/static/runs.js
 ```
 The output is committed, so that installing nbaccel needs no Node; `--check` (and a test) says when it is not what the
 sources make. The sources are one namespace once they are joined: a name that two files define at the top is refused.
@@ -20,14 +21,23 @@ sys.path.insert(0, str(ROOT))
 from tools.squeezing import squeezed  # noqa: E402 - a script does not find the folder that it is in
 
 SOURCES = ROOT / "nbaccel" / "notebook" / "cockpit"
+RUNS = ROOT / "nbaccel" / "notebook" / "runs"
 JOINED = ROOT / "nbaccel" / "notebook" / "static" / "cockpit.js"
+JOINED_RUNS = ROOT / "nbaccel" / "notebook" / "static" / "runs.js"
 PALETTE = ROOT / "nbaccel" / "views" / "palette.json"
 COLOURS = SOURCES / "palette.js"
 ENTRY = "widget.js"
+RUNS_ENTRY = "runs.js"
 MOST_BYTES = 90_000  # it is sent to every page
+MOST_BYTES_OF_RUNS = 60_000  # sent to a page whose kernel has a training run
 HEADER = "// nbaccel's cockpit, joined from nbaccel/notebook/cockpit/ by tools/join_cockpit.py. Change it there.\n"
+RUNS_HEADER = (
+    "// nbaccel's training runs, joined from nbaccel/notebook/runs/ by tools/join_cockpit.py. Change it there.\n"
+)
 
 _IMPORT = re.compile(r'^import .*?from "\./([\w.]+)";\n', re.MULTILINE)
+_BORROWED = re.compile(r'^import \{([^}]*)\} from "\.\./cockpit/[\w.]+";\n', re.MULTILINE)
+_LENT = re.compile(r"^export const PARTS = \{([^}]*)\};", re.MULTILINE)
 _TOP_NAME = re.compile(r"^(?:export )?(?:const|let|function|class) (\w+)", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)(?:\{\};\n)?", re.MULTILINE)
 
@@ -42,48 +52,77 @@ def palette() -> str:
 
 
 def joined(folder: Path = SOURCES) -> str:
-    """The one module. Raises ValueError for a name that is defined twice or for what is too big."""
+    """The cockpit's module. Raises ValueError for a name that is defined twice or for what is too big."""
+    return _small(HEADER + _together(folder, ENTRY), MOST_BYTES)
+
+
+def joined_runs(folder: Path = RUNS, lender: Path = SOURCES / "second.js") -> str:
+    """The module of training runs: a function that takes the cockpit's parts and returns what draws runs.
+
+    Raises ValueError as `joined` does, and for a part that the cockpit does not hand over.
+    """
+    names = _in_order(folder, RUNS_ENTRY)
+    borrowed = {each for name in names for each in _names(_BORROWED, (folder / name).read_text())}
+    missing = borrowed - _names(_LENT, lender.read_text())
+    if missing:
+        raise ValueError(f"{lender.name} does not hand over {', '.join(sorted(missing))}: add it to PARTS there.")
+    taken = f"const {{ {', '.join(sorted(borrowed))} }} = parts;\n"
+    module = f"export default function (parts) {{\n{taken}{_together(folder, RUNS_ENTRY)}return viewOfRuns;\n}}\n"
+    return _small(RUNS_HEADER + module, MOST_BYTES_OF_RUNS)
+
+
+def _names(pattern: re.Pattern[str], text: str) -> set[str]:
+    return {each.strip() for found in pattern.findall(text) for each in found.split(",")}
+
+
+def _together(folder: Path, entry: str) -> str:
     parts, owners = [], dict[str, str]()
-    for name in _in_order(folder, ENTRY):
+    for name in _in_order(folder, entry):
         text = (folder / name).read_text()
         for defined in _TOP_NAME.findall(text):
             if defined in owners:
                 raise ValueError(f"{defined} is defined in {owners[defined]} and in {name}: joined, they are one file.")
             owners[defined] = name
         parts.append(_stripped(text))
-    text = HEADER + "".join(parts)
+    return "".join(parts)
+
+
+def _small(text: str, most_bytes: int) -> str:
     size_bytes = len(text.encode())
-    if size_bytes > MOST_BYTES:
-        raise ValueError(f"The joined cockpit has {size_bytes} bytes, more than {MOST_BYTES}.")
+    if size_bytes > most_bytes:
+        raise ValueError(f"The joined module has {size_bytes} bytes, more than {most_bytes}.")
     return text
 
 
 def _in_order(folder: Path, name: str, done: list[str] | None = None) -> list[str]:
-    """The files that `name` needs, each after what it needs itself."""
+    """The files that `name` needs, each after what it needs itself, and `name` at the end."""
     done = [] if done is None else done
     for needed in _IMPORT.findall((folder / name).read_text()):
         if needed not in done:
             _in_order(folder, needed, done)
-    return [*done, name] if name == ENTRY else done.append(name) or done
+    done.append(name)
+    return done
 
 
 def _stripped(text: str) -> str:
     """Without imports, exports (but the entry's default), comments and spaces."""
-    return squeezed(_EXPORT.sub("", _IMPORT.sub("", text)))
+    return squeezed(_EXPORT.sub("", _BORROWED.sub("", _IMPORT.sub("", text))))
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the palette and the joined file, or compares them."""
+    """Writes the palette and the joined files, or compares them."""
     if "--check" not in arguments:
         COLOURS.write_text(palette())
-    text = joined()
-    if "--check" in arguments:
-        same = JOINED.exists() and JOINED.read_text() == text and COLOURS.read_text() == palette()
-        sys.stdout.write("" if same else f"{JOINED} is not what its sources make: run python tools/join_cockpit.py\n")
-        return 0 if same else 1
-    JOINED.parent.mkdir(exist_ok=True)
-    JOINED.write_text(text)
-    sys.stdout.write(f"wrote {JOINED.relative_to(ROOT)}, {len(text.encode())} bytes\n")
+    texts = {COLOURS: palette(), JOINED: joined(), JOINED_RUNS: joined_runs()}
+    for path, text in texts.items():
+        if "--check" in arguments:
+            if not path.exists() or path.read_text() != text:
+                sys.stdout.write(f"{path} is not what its sources make: run python tools/join_cockpit.py\n")
+                return 1
+            continue
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        sys.stdout.write(f"wrote {path.relative_to(ROOT)}, {len(text.encode())} bytes\n")
     return 0
 
 

@@ -62,7 +62,9 @@ def curve(
 
 
 def _named(series: Series) -> Html:
-    return Html(f"{parts.swatch(series.colour)} {parts.words(f'{series.name} {number(series.known()[-1][1])}')}")
+    return Html(
+        f"{parts.swatch(series.colour)} {parts.words(f'{series.name} {wording.number(series.known()[-1][1])}')}"
+    )
 
 
 def _rows(known: Sequence[Series]) -> list[list[Html]]:
@@ -72,14 +74,12 @@ def _rows(known: Sequence[Series]) -> list[list[Html]]:
     count = min(TABLE_ROWS, len(moments))
     chosen = sorted({moments[round(place * (len(moments) - 1) / max(1, count - 1))] for place in range(count)})
     return [
-        [parts.words(number(x)), *(parts.words(number(each[x]) if x in each else "") for each in values)]
+        [
+            parts.words(wording.number(x)),
+            *(parts.words(wording.number(each[x]) if x in each else "") for each in values),
+        ]
         for x in chosen
     ]
-
-
-def number(value: float) -> str:
-    """A reading with four significant digits: "0.03217", "12500"."""
-    return f"{value:.4g}" if abs(value) < 1e4 or abs(value) >= 1e9 else f"{value:.0f}"
 
 
 def ticks(low: float, high: float, count: int = _TICKS) -> list[float]:
@@ -110,11 +110,11 @@ def _drawing(title: str, known: Sequence[Series], x: str, marks: Sequence[float]
 
     grid = "".join(
         f'<path d="M{_LEFT} {at_y(y):.1f}H{width - 8}" stroke="currentColor" opacity=".15"/>'
-        f'<text x="{_LEFT - 6}" y="{at_y(y) + 4:.1f}" text-anchor="end">{number(y)}</text>'
+        f'<text x="{_LEFT - 6}" y="{at_y(y) + 4:.1f}" text-anchor="end">{wording.number(y)}</text>'
         for y in (log_ticks(low, high) if log else ticks(low, high))
     )
     grid += "".join(
-        f'<text x="{at_x(value):.1f}" y="{height - 6}" text-anchor="middle">{number(value)}</text>'
+        f'<text x="{at_x(value):.1f}" y="{height - 6}" text-anchor="middle">{wording.number(value)}</text>'
         for value in ticks(left, right)
     )
     ticked = "".join(f"M{at_x(mark):.1f} {height - _BOTTOM}v-6" for mark in marks if left <= mark <= right)

@@ -1,10 +1,13 @@
-"""Carries out orders of a page: end a task, an actor, or all tasks that pass a filter. Answers say what was done."""
+"""Carries out orders of a page: end a task, an actor, all tasks that pass a filter, or stop a training run.
+
+Answers say what was done.
+"""
 
 from __future__ import annotations
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
-from nbaccel.views import palette, tables, wording
+from nbaccel.views import palette, run_snapshot, tables, wording
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import TaskFilter
 
@@ -20,6 +23,19 @@ def end_one(engine: engines.Engine | None, say: str, id: str, snapshot: Snapshot
     except (RayError, ValueError, OSError) as error:
         return str(error)
     return f"{'Cancelled' if say == 'cancel' else 'Killed'} {_name(id, snapshot)}."
+
+
+def stop_run(engine: engines.Engine | None, order: str, snapshot: Snapshot | None) -> str:
+    """Take one step down the ladder of a run: "Asked mnist to stop." `order` is its id and the step's number."""
+    if engine is None:
+        return OVER
+    id = order.partition("/")[0]
+    try:
+        engine.ask(id, "stop")
+    except (RayError, ValueError, OSError) as error:
+        return str(error)
+    runs = run_snapshot.of_snapshot(snapshot) if snapshot is not None else []
+    return f"Asked {next((wording.plain(run.name) for run in runs if run.id == id), id)} to stop."
 
 
 def _name(id: str, snapshot: Snapshot | None) -> str:

@@ -51,7 +51,7 @@ def _shown(run: RunSnapshot, now: float) -> list[Html]:
         parts.line(f"{checkpoints}, marked on the axis") if checkpoints and run.curves else parts.line(checkpoints),
         parts.empty("Load the best one:", run.load) if run.load else parts.NOTHING,
         parts.note(wording.plain(run.path)),
-        parts.note(_how_on(run)),
+        parts.note(how_on(run)),
         parts.note(_as_of(run, now)),
     ]
 
@@ -105,7 +105,8 @@ def _curve(metric: Curve, run: RunSnapshot, marks: Sequence[float]) -> Html:
     return curves.curve(wording.plain(metric.name), [series], x="report", marks=marks, small=True)
 
 
-def _how_on(run: RunSnapshot) -> str:
+def how_on(run: RunSnapshot) -> str:
+    """How to stop a run that is under way, or to resume one that has not finished."""
     if run.is_under_way:
         return "Stop: the notebook's Stop button, or run.stop(), once for after the next report, again to interrupt it"
     if run.state == "finished":

@@ -19,7 +19,7 @@ from IPython.display import publish_display_data
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
-from nbaccel.notebook import card, drawn, page_orders, places, views
+from nbaccel.notebook import card, drawn, drawn_runs, page_orders, places, views
 from nbaccel.notebook.places import Displays
 from nbaccel.notebook.publishing import Publisher
 from nbaccel.views import wording
@@ -40,6 +40,8 @@ class Cockpit(anywidget.AnyWidget):
 
     _esm = _ESM.read_text()
     snapshot = traitlets.Unicode("").tag(sync=True)
+    runs = traitlets.Unicode("").tag(sync=True)  # training runs, as JSON
+    runs_code = traitlets.Unicode("").tag(sync=True)  # the module that draws them, from the first one on
     place = traitlets.Unicode("").tag(sync=True)  # the CSS class of the elements into which a page puts a view
     details = traitlets.Bool(False).tag(sync=True)
 
@@ -47,7 +49,7 @@ class Cockpit(anywidget.AnyWidget):
         super().__init__(place=f"nbaccel-live-{uuid.uuid4().hex}")
         self._displays = displays  # None without a kernel: only the front end knows where views are
         self.in_places = False  # whether the page puts views into places (see `places`)
-        self._publisher = Publisher(self._set_snapshot, views.keep, self._lost)
+        self._publisher = Publisher(self._set_snapshot, self._keep, self._lost)
         self._reader = ThreadPoolExecutor(1, "nbaccel-cockpit")  # a thread: asking the head for logs takes a moment
         self._static: Snapshot | None = None
         self._engine: engines.Engine | None = None  # the engine that is shown
@@ -59,11 +61,22 @@ class Cockpit(anywidget.AnyWidget):
         if self._engine is not engine:
             self._lost()  # the previous engine ended without a message
         self._static, self._engine = now, engine
+        self._show_runs(now)
         self.details = details
         self._publisher.follow(engine, now)
 
     def _set_snapshot(self, json: str) -> None:
         self.snapshot = json
+
+    def _keep(self, snapshot: Snapshot) -> None:
+        views.keep(snapshot)
+        self._show_runs(snapshot)
+
+    def _show_runs(self, snapshot: Snapshot) -> None:
+        runs = drawn_runs.to_json(drawn_runs.of_snapshot(snapshot))
+        if runs and not self.runs_code:
+            self.runs_code = drawn_runs.CODE.read_text()
+        self.runs = runs
 
     def _repr_mimebundle_(self, **given: Any) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """The widget, with the card as text and HTML for programs that cannot run it: nbconvert, GitHub, e-mail."""
@@ -119,6 +132,9 @@ class Cockpit(anywidget.AnyWidget):
             self._publisher.hidden(str(content.get("view", "")))
         elif say in ("cancel", "kill"):
             self._ordered(say, id)
+        elif say == "stop":
+            words = page_orders.stop_run(engines.started(), id, views.last_seen())
+            self.send({"say": "taken", "id": id, "words": words})
         elif say == "cancel-many":
             self._reader.submit(self._cancel_many, id, content)
         elif say == "logs":

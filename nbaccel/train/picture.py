@@ -17,6 +17,7 @@ from nbaccel.train.configs import CheckpointConfig
 from nbaccel.train.ranks import Seat
 from nbaccel.train.retention import Kept, best
 from nbaccel.views.run_snapshot import CheckpointTick, Curve, RankDot, RunSnapshot
+from nbaccel.views.thinning import Point, few, thinned
 
 if TYPE_CHECKING:
     from nbaccel.train.result import Result
@@ -27,8 +28,6 @@ MOST_RANKS = 64
 MOST_TICKS = 40
 _EPOCHS = ("epochs", "num_epochs", "max_epochs", "n_epochs", "num_train_epochs")  # its name for people
 _LONGEST_TEXT = 200
-
-Point = tuple[int, float]
 
 
 @dataclass(slots=True)
@@ -52,6 +51,7 @@ class RunFacts:
     epoch_times: list[tuple[float, float]] = field(default_factory=list)  # the first and the last epoch, and when
     counts_from_zero: bool = False  # its epochs
     failures: int = 0
+    stops: int = 0  # requests to stop: steps down the ladder
 
     # ---- events
 
@@ -90,6 +90,7 @@ class RunFacts:
                 self._rank(rank, "failed")
             case ct.StopPressed() if self.ended_at is None:
                 self.state = "stopping"
+                self.stops += 1
 
     def _rank(self, rank: int, state: str) -> None:
         if rank in self.ranks:
@@ -129,16 +130,6 @@ def numbers(metrics: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
     return found
 
 
-def thinned(points: Sequence[Point]) -> list[Point]:
-    """About half of the points: of each four the lowest and the highest; the first and the last point always stay."""
-    kept: list[Point] = [points[0]]
-    for start in range(1, len(points) - 1, 4):
-        group = points[start : min(start + 4, len(points) - 1)]
-        low, high = min(group, key=lambda point: point[1]), max(group, key=lambda point: point[1])
-        kept += [low] if low == high else sorted((low, high))
-    return [*kept, points[-1]]
-
-
 def _before(points: Sequence[Point], first: int) -> list[Point]:
     return [point for point in points if point[0] < first]
 
@@ -170,7 +161,7 @@ def draw(facts: RunFacts, kept: Sequence[Kept], config: CheckpointConfig) -> Run
         ranks=[_copy(facts.ranks[rank]) for rank in sorted(facts.ranks)[:MOST_RANKS]],
         reports=facts.reports,
         metrics={name[:_LONGEST_TEXT]: _short(value) for name, value in _scalars(facts.metrics).items()},
-        curves=[Curve(name[:_LONGEST_TEXT], _few(points)) for name, points in facts.curves.items()],
+        curves=[Curve(name[:_LONGEST_TEXT], few(points, MOST_POINTS)) for name, points in facts.curves.items()],
         checkpoints=shown,
         load=f'nbaccel.train.Checkpoint("{facts.path}/{found.folder}")' if found is not None else "",
         epoch=epoch,
@@ -178,6 +169,7 @@ def draw(facts: RunFacts, kept: Sequence[Kept], config: CheckpointConfig) -> Run
         epochs_done=done,
         left_s=left,
         failures=facts.failures,
+        stops=facts.stops,
     )
 
 
@@ -198,12 +190,6 @@ def draw_result(result: Result) -> RunSnapshot:
 def _report_of(path: str) -> int:
     number = path.rpartition("_")[2]
     return int(number) if number.isdecimal() else 0
-
-
-def _few(points: list[Point]) -> list[Point]:
-    while len(points) > MOST_POINTS:
-        points = thinned(points)
-    return list(points)
 
 
 def _copy(rank: RankDot) -> RankDot:

@@ -74,6 +74,7 @@ class RunSnapshot(msgspec.Struct, omit_defaults=True):
     epochs_done: float | None = None  # of those
     left_s: float | None = None
     failures: int = 0
+    stops: int = 0  # how often it was asked to stop
 
     @property
     def is_under_way(self) -> bool:
@@ -149,7 +150,9 @@ def time_words(run: RunSnapshot, now: float) -> str:
 
 def metric_words(run: RunSnapshot, most: int = 4) -> str:
     """The last values of the run's first metrics: "loss 0.3173, accuracy 0.94"."""
-    return ", ".join(f"{wording.plain(curve.name)} {curve.points[-1][1]:.4g}" for curve in run.curves[:most])
+    return ", ".join(
+        f"{wording.plain(curve.name)} {wording.number(curve.points[-1][1])}" for curve in run.curves[:most]
+    )
 
 
 def rank_counts(ranks: Sequence[RankDot]) -> str:

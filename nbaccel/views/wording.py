@@ -25,6 +25,11 @@ def size(size_bytes: int | None) -> str:
     return f"{size_bytes} B"
 
 
+def number(value: float) -> str:
+    """A reading with four significant digits: "0.03217", "12500", "1e-05"."""
+    return f"{value:.4g}" if abs(value) < 1e4 or abs(value) >= 1e9 else f"{value:.0f}"
+
+
 def age(seconds: float) -> str:
     """A duration as a person says it: "8 s", "3 min 12 s", "2 h 05 min"."""
     whole = max(0, int(seconds))

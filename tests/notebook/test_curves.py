@@ -38,7 +38,3 @@ def test_ticks_are_round_numbers_within_the_bounds() -> None:
 def test_a_flat_curve_and_a_single_moment_are_drawn() -> None:
     for points in ([(0, 2.0), (9, 2.0)], [(3, 2.0)]):
         assert _svg(curves.curve("loss", [Series("a", points, "#2f96e3")])).tag == "svg"
-
-
-def test_readings_have_four_digits() -> None:
-    assert [curves.number(value) for value in (0.0321688, 12500, 1.0, 1e12)] == ["0.03217", "12500", "1", "1e+12"]

@@ -11,7 +11,7 @@ import pytest
 from nbaccel import engine as engines
 from nbaccel.notebook import views
 from nbaccel.views import wording
-from nbaccel.views.snapshot import ActorRow, JobRow, Snapshot, TaskRow
+from nbaccel.views.snapshot import ActorRow, JobRow, PublishedRow, Snapshot, TaskRow
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 from tests.rig import wait_until
 
@@ -40,6 +40,11 @@ class Engine:
 
     def kill_by_id(self, actor_id: str) -> None:
         self.told.append(("kill", actor_id))
+
+    def ask(self, id: str, what: str) -> None:
+        if id != "run-1":
+            raise ValueError(f"No record {id} is published here.")
+        self.told.append((what, id))
 
     def logs(self, task_id: str | None, *, tail: int) -> str:
         self.told.append(("logs", threading.current_thread().name))
@@ -226,3 +231,36 @@ def test_the_page_chooses_the_subshell_of_its_messages() -> None:
     comm = BaseComm.__new__(BaseComm)
     _keep_subshell(comm)
     assert comm._reply_subshell_for({}, "of the page") == "of the page"
+
+
+def published(snapshot: Snapshot, **changed: Any) -> Snapshot:
+    record = {"id": "run-1", "name": "mnist", "path": "/runs/mnist", "state": "running", **changed}
+    snapshot.published = [PublishedRow("run", "run-1", record, 0.0)]
+    return snapshot
+
+
+def test_the_module_of_runs_is_sent_with_the_first_run_and_each_change_after_it(
+    cockpit: Cockpit, engine: Engine, busy_snapshot: Snapshot
+) -> None:
+    assert (cockpit.runs, cockpit.runs_code) == ("", "")
+    cockpit._heard(cockpit, {"say": "visible", "view": "v", "rows": 0}, [])
+    assert engine.callback is not None
+    engine.callback(published(busy_snapshot))
+    assert '"name":"mnist"' in cockpit.runs and "viewOfRuns" in cockpit.runs_code
+    engine.callback(published(busy_snapshot, state="finished"))
+    assert '"state":"finished"' in cockpit.runs
+
+
+def test_each_press_of_a_runs_stop_is_one_request_to_its_program(
+    cockpit: Cockpit, engine: Engine, busy_snapshot: Snapshot
+) -> None:
+    views.keep(published(busy_snapshot))
+    for order in ("run-1/0", "run-1/1", "gone/0"):
+        cockpit._heard(cockpit, {"say": "stop", "id": order}, [])
+    assert engine.told == [("stop", "run-1"), ("stop", "run-1")]
+    said = [(message["say"], message["id"], message["words"]) for message in cockpit.sent]  # type: ignore[attr-defined]
+    assert said == [
+        ("taken", "run-1/0", "Asked mnist to stop."),
+        ("taken", "run-1/1", "Asked mnist to stop."),
+        ("taken", "gone/0", "No record gone is published here."),
+    ]

@@ -31,6 +31,7 @@ export function actions(root, source, state, view) {
   const acts = {
     cancel: (data) => order({ say: "cancel", id: data.id }, `${data.name}`),
     kill: (data) => order({ say: "kill", id: data.id }, `${data.name}`),
+    "cancel-run": (data) => order({ say: "stop", id: data.id }, `${data.name}`),
     doubt(data) {
       state.doubted = data.id ?? "";
       say(`${data.name} belongs to ${data.owner}, not to this notebook.`);

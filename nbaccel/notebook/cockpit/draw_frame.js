@@ -21,6 +21,7 @@ const VIEWS = {
   timeline: drawTimeline,
   alerts: drawAlerts,
   nodes: drawNodes,
+  runs: (scene, state) => scene.runs?.draw(state) ?? [],
 };
 const WAITING_SHOWN = 3; // lines of the compact form
 const ALERTS_SHOWN = 2;
@@ -74,6 +75,7 @@ function compact(scene, state) {
   const alerts = scene.alerts.slice(0, ALERTS_SHOWN).map((alert) => h("li", { key: alert.key }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`));
   return [
     ...drawDevices(scene, state),
+    ...(scene.runs?.brief(state) ?? []),
     waiting.length > 0 && h("ul", { class: "lines", key: "waiting", "aria-label": "Waiting tasks" }, waiting),
     alerts.length > 0 && h("ul", { class: "alerts", key: "alerts", "aria-label": "Alerts" }, alerts),
   ];

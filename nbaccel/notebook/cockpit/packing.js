@@ -16,7 +16,7 @@ export function unpacked(given) {
 }
 
 /** @param {any[] | Packed | undefined} table @returns {any[]} */
-function rowsOf(table) {
+export function rowsOf(table) {
   if (!table || Array.isArray(table)) return table ?? [];
   const rows = Array.from({ length: table.rows }, () => ({ .../** @type {Record<string, any>} */ (table.same) }));
   const fill = (/** @type {string} */ name, /** @type {(index: number) => any} */ valueOf) =>

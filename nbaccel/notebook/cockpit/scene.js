@@ -26,6 +26,7 @@ export function sceneOf(given, asked, now) {
   const snapshot = ended ? afterEnd(given) : given;
   const counts = taskCounts(snapshot);
   const tab = asked.tab;
+  const runs = snapshot.runs?.(now, ended !== "");
   const tasks = tab === "tasks" ? tasksOf(snapshot, asked, now) : [];
   return {
     title: titleOf(snapshot),
@@ -33,7 +34,7 @@ export function sceneOf(given, asked, now) {
     counts,
     busy: ended ? [] : busyOf(snapshot),
     resources: resourcesOf(snapshot, ended !== ""),
-    tabs: tabsOf(snapshot, counts),
+    tabs: tabsOf(snapshot, counts, runs),
     devices: deviceViews(snapshot, now),
     found: (snapshot.found ?? []).map(plain),
     waiting: waitingViews(snapshot, now),
@@ -45,6 +46,7 @@ export function sceneOf(given, asked, now) {
     cells: tab === "tasks" ? cellsOf(snapshot) : [],
     actors: tab === "actors" ? actorViews(snapshot, now) : [],
     actorsMore: actorsMore(snapshot),
+    runs,
     timeline: tab === "timeline" ? timelineOf(withKnown(snapshot, asked.found), asked.window, now, asked.range) : null,
     alerts: alertsOf(snapshot, now),
     nodes: nodesOf(snapshot),
@@ -112,8 +114,8 @@ function resourcesOf(snapshot, ended) {
   return [...sums].map(([name, [free, all]]) => `${plain(name)} ${ended ? amount(all) : `${amount(free)} of ${amount(all)} free`}`);
 }
 
-/** @param {Snapshot} snapshot @param {Record<string, number>} counts @returns {TabView[]} */
-function tabsOf(snapshot, counts) {
+/** @param {Snapshot} snapshot @param {Record<string, number>} counts @param {import("./types.js").RunsView} [runs] @returns {TabView[]} */
+function tabsOf(snapshot, counts, runs) {
   const alerts = (snapshot.alerts ?? []).length;
   const actors = (snapshot.actors ?? []).filter((row) => row.state !== "DEAD").length + actorsMore(snapshot);
   const tabs = [
@@ -124,6 +126,7 @@ function tabsOf(snapshot, counts) {
     { id: "timeline", label: "Timeline", badge: 0, urgent: false },
     { id: "alerts", label: "Alerts", badge: alerts, urgent: alerts > 0 },
   ];
+  if (runs) tabs.push({ id: "runs", label: "Runs", badge: runs.active, urgent: false });
   if ((snapshot.nodes ?? []).length > 1) tabs.push({ id: "nodes", label: "Nodes", badge: 0, urgent: false });
   return tabs;
 }

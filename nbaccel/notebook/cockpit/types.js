@@ -116,8 +116,17 @@
  * @property {Record<string, number>} [actor_counts]
  * @property {JobRow[]} [jobs] of a shared head
  * @property {string[]} [found]
+ * @property {DrawRuns | null} [runs] what draws the training runs, once there is one
  * @property {boolean} [ended] the cluster has shut down; this is the last that was known of it
  * @property {boolean} [lost] it ended with the kernel
+ *
+ * The training runs as the second module draws them at a moment: all of them, or those under way in a line each.
+ * @typedef {object} RunsView
+ * @property {number} active how many are under way
+ * @property {(state: import("./state.js").State) => import("./dom.js").Given[]} draw
+ * @property {(state: import("./state.js").State) => import("./dom.js").Given[]} brief
+ *
+ * @typedef {(now: number, ended: boolean) => RunsView} DrawRuns
  *
  * Where snapshots come from and messages go to: a widget's model, or the server's stream.
  * @typedef {object} Source

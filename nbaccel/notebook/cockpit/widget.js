@@ -3,6 +3,7 @@
 import { mount } from "./cockpit.js";
 import { unpacked } from "./packing.js";
 import { cover, takePlaces } from "./places.js";
+import { runsOf } from "./second.js";
 import { newState } from "./state.js";
 
 /** @typedef {import("./types.js").Source} Source */
@@ -21,6 +22,8 @@ export function sourceOf(model) {
   /** @type {Snapshot | null} */
   let parsed = null;
   let lost = false; // the kernel has ended or restarted: its widgets do not come back
+  let tell = () => {};
+  const runs = runsOf(model, () => tell());
   return {
     snapshot() {
       const now = model.get("snapshot");
@@ -28,17 +31,21 @@ export function sourceOf(model) {
         text = now;
         parsed = now ? unpacked(JSON.parse(now)) : null;
       }
-      return lost && parsed ? { ...parsed, ended: true, lost } : parsed;
+      const shown = parsed && { ...parsed, runs: runs() };
+      return lost && shown ? { ...shown, ended: true, lost } : shown;
     },
     subscribe(changed) {
       const unplugged = () => {
         lost = true;
         changed();
       };
+      tell = changed;
       model.on("change:snapshot", changed);
+      model.on("change:runs", changed);
       model.on("comm_live_update", unplugged);
       return () => {
         model.off("change:snapshot", changed);
+        model.off("change:runs", changed);
         model.off("comm_live_update", unplugged);
       };
     },

@@ -573,6 +573,7 @@ view.redraw();
 const acts={
 cancel:(data)=>order({say:"cancel",id:data.id},`${data.name}`),
 kill:(data)=>order({say:"kill",id:data.id},`${data.name}`),
+"cancel-run":(data)=>order({say:"stop",id:data.id},`${data.name}`),
 doubt(data){
 state.doubted=data.id??"";
 say(`${data.name} belongs to ${data.owner}, not to this notebook.`);
@@ -1167,7 +1168,8 @@ tasks:drawTasks,
 actors:drawActors,
 timeline:drawTimeline,
 alerts:drawAlerts,
-nodes:drawNodes
+nodes:drawNodes,
+runs:(scene,state)=>scene.runs?.draw(state)??[]
 };
 const WAITING_SHOWN=3;
 const ALERTS_SHOWN=2;
@@ -1211,6 +1213,7 @@ if(more>0)waiting.push(h("li",{key:"more",class:"quiet"},`and ${more} more that 
 const alerts=scene.alerts.slice(0,ALERTS_SHOWN).map((alert)=>h("li",{key:alert.key},h("strong",{},"⚠ Attention:"),` ${alert.message}`));
 return[
 ...drawDevices(scene,state),
+...(scene.runs?.brief(state)??[]),
 waiting.length>0&&h("ul",{class:"lines",key:"waiting","aria-label":"Waiting tasks"},waiting),
 alerts.length>0&&h("ul",{class:"alerts",key:"alerts","aria-label":"Alerts"},alerts)
 ];
@@ -1328,6 +1331,7 @@ const ended=given.lost?"the kernel has gone":!given.ended?"":given.runtime.share
 const snapshot=ended?afterEnd(given):given;
 const counts=taskCounts(snapshot);
 const tab=asked.tab;
+const runs=snapshot.runs?.(now,ended!=="");
 const tasks=tab==="tasks"?tasksOf(snapshot,asked,now):[];
 return{
 title:titleOf(snapshot),
@@ -1335,7 +1339,7 @@ ended,
 counts,
 busy:ended?[]:busyOf(snapshot),
 resources:resourcesOf(snapshot,ended!==""),
-tabs:tabsOf(snapshot,counts),
+tabs:tabsOf(snapshot,counts,runs),
 devices:deviceViews(snapshot,now),
 found:(snapshot.found??[]).map(plain),
 waiting:waitingViews(snapshot,now),
@@ -1347,6 +1351,7 @@ taskTotal:Object.values(counts).reduce((sum,number)=>sum+number,0),
 cells:tab==="tasks"?cellsOf(snapshot):[],
 actors:tab==="actors"?actorViews(snapshot,now):[],
 actorsMore:actorsMore(snapshot),
+runs,
 timeline:tab==="timeline"?timelineOf(withKnown(snapshot,asked.found),asked.window,now,asked.range):null,
 alerts:alertsOf(snapshot,now),
 nodes:nodesOf(snapshot)
@@ -1396,7 +1401,7 @@ sums.set(name,[free+(node.available?.[name]??0),all+total]);
 }
 return[...sums].map(([name,[free,all]])=>`${plain(name)} ${ended ? amount(all) : `${amount(free)} of ${amount(all)} free`}`);
 }
-function tabsOf(snapshot,counts){
+function tabsOf(snapshot,counts,runs){
 const alerts=(snapshot.alerts??[]).length;
 const actors=(snapshot.actors??[]).filter((row)=>row.state!=="DEAD").length+actorsMore(snapshot);
 const tabs=[
@@ -1407,6 +1412,7 @@ const tabs=[
 {id:"timeline",label:"Timeline",badge:0,urgent:false},
 {id:"alerts",label:"Alerts",badge:alerts,urgent:alerts>0}
 ];
+if(runs)tabs.push({id:"runs",label:"Runs",badge:runs.active,urgent:false});
 if((snapshot.nodes??[]).length>1)tabs.push({id:"nodes",label:"Nodes",badge:0,urgent:false});
 return tabs;
 }
@@ -1764,10 +1770,31 @@ live.remove();
 for(const each of saved)each.style.display="";
 };
 }
+const PARTS={h,button,empty,nameOf,rowsOf,PALETTE,age,amount,count,demandWords,deviceWords,plain};
+function runsOf(model,changed){
+let text="";
+let drawing;
+let view=null;
+return()=>{
+const[code,now]=[model.get("runs_code"),model.get("runs")];
+if(code&&!drawing){
+drawing=()=>null;
+import(URL.createObjectURL(new Blob([code],{type:"text/javascript"}))).then((module)=>{
+drawing=module.default(PARTS);
+text="";
+changed();
+});
+}
+if(drawing&&now!==text)view=drawing(JSON.parse((text=now)));
+return view;
+};
+}
 function sourceOf(model){
 let text="";
 let parsed=null;
 let lost=false;
+let tell=()=>{};
+const runs=runsOf(model,()=>tell());
 return{
 snapshot(){
 const now=model.get("snapshot");
@@ -1775,17 +1802,21 @@ if(now!==text){
 text=now;
 parsed=now?unpacked(JSON.parse(now)):null;
 }
-return lost&&parsed?{...parsed,ended:true,lost}:parsed;
+const shown=parsed&&{...parsed,runs:runs()};
+return lost&&shown?{...shown,ended:true,lost}:shown;
 },
 subscribe(changed){
 const unplugged=()=>{
 lost=true;
 changed();
 };
+tell=changed;
 model.on("change:snapshot",changed);
+model.on("change:runs",changed);
 model.on("comm_live_update",unplugged);
 return()=>{
 model.off("change:snapshot",changed);
+model.off("change:runs",changed);
 model.off("comm_live_update",unplugged);
 };
 },

@@ -1,0 +1,93 @@
+// The Runs view: a line for each run, opened with its gang, curves, checkpoints, and how to stop or resume it.
+
+import { h } from "../cockpit/dom.js";
+import { button, empty, nameOf } from "../cockpit/draw_parts.js";
+import { count } from "../cockpit/words.js";
+import { drawCurves } from "./draw_curves.js";
+import { isUnderWay, runView } from "./run_views.js";
+
+/** @typedef {import("./types.js").Given} Given */
+/** @typedef {import("./types.js").State} State */
+/** @typedef {import("./run_views.js").RunView} RunView */
+/** @typedef {import("./run_views.js").RankView} RankView */
+
+const OPEN_AT_FIRST = 2; // runs under way; if there is none, the latest one is open
+
+/** @param {Given} given @param {number} now @param {boolean} ended @param {State} state */
+export function drawRuns(given, now, ended, state) {
+  const underWay = given.runs.filter(isUnderWay).slice(0, OPEN_AT_FIRST);
+  const first = new Set((underWay.length ? underWay : given.runs.slice(0, 1)).map((run) => run.id));
+  const rows = given.runs.map((run) => {
+    const view = runView(run, now, ended);
+    return drawRun(view, state, first.has(run.id) !== state.open.has(view.id));
+  });
+  return [
+    h("ul", { class: "runs", key: "runs", "aria-label": "Training runs" }, rows),
+    Boolean(given.more) && h("p", { class: "quiet", key: "more" }, `and ${count(given.more ?? 0, "more run")}`),
+  ];
+}
+
+/** The runs under way, each in a line. @param {Given} given @param {number} now @param {boolean} ended @param {State} state */
+export function drawBrief(given, now, ended, state) {
+  const runs = ended ? [] : given.runs.filter(isUnderWay).map((run) => runView(run, now, false));
+  if (!runs.length) return [];
+  return [h("ul", { class: "runs", key: "runs", "aria-label": "Training runs" }, runs.map((run) => h("li", { key: run.id }, head(run, state, nameOf(run.name), true))))];
+}
+
+/** @param {RunView} run @param {State} state @param {boolean} open */
+function drawRun(run, state, open) {
+  const name = h("button", { type: "button", class: "opens", "data-act": "group", "data-function": run.id, "aria-expanded": String(open) },
+    h("span", { "aria-hidden": "true" }, open ? "▾ " : "▸ "), nameOf(run.name));
+  return h("li", { key: run.id }, head(run, state, name, !open), open && h("div", { class: "run" }, details(run)));
+}
+
+/** @param {RunView} run @param {State} state @param {import("../cockpit/dom.js").Shape} name @param {boolean} brief */
+function head(run, state, name, brief) {
+  const facts = [run.owner, run.time, run.progress, brief && run.metrics].filter(Boolean).join(" · ");
+  return h("div", { class: "line head" }, name, stateOf(run), h("span", { class: "facts quiet" }, facts), stopButton(run, state));
+}
+
+/** @param {{state: string, sign: string, colour: number}} shown */
+function stateOf({ state, sign, colour }) {
+  const own = state === "running" ? ` ink c${colour}` : "";
+  return h("span", { class: `nowrap state ${state}` }, h("span", { class: `sign${own}`, "aria-hidden": "true" }, sign), ` ${state}`);
+}
+
+/** What takes one step down the ladder; a run of another notebook is stopped only after a question. @param {RunView} run @param {State} state */
+function stopButton(run, state) {
+  if (!run.stop) return null;
+  const { label, about, order } = run.stop;
+  const data = { "data-id": order, "data-name": run.name };
+  if (state.asked.has(order)) return button("asked…", { ...data, class: "aside", "aria-label": `${label} ${run.name}`, disabled: true });
+  const title = `${label} ${run.name} ${about}`;
+  if (!run.owner) return button(label, { ...data, class: "aside", "data-act": "cancel-run", "aria-label": `${label} ${run.name}`, title });
+  if (state.doubted !== order) {
+    return button(`${label}…`, { ...data, class: "aside", "data-act": "doubt", "data-owner": run.owner, "aria-label": `${label} ${run.name} of ${run.owner}`, title });
+  }
+  return h("span", { class: "ask nowrap aside" },
+    button("Keep", { ...data, "data-act": "keep", "aria-label": `Keep ${run.name} of ${run.owner}` }), " ",
+    button(`${label} it`, { ...data, "data-act": "cancel-run", class: "urgent", "aria-label": `${label} ${run.name} of ${run.owner} all the same` }));
+}
+
+/** @param {RunView} run */
+function details(run) {
+  return [
+    run.why && h("p", { key: "why", class: run.state === "failed" ? "attention" : "" },
+      run.state === "failed" && h("strong", {}, h("span", { "aria-hidden": "true" }, "⚠ "), "Attention: "), run.why),
+    run.gang && h("p", { key: "gang" }, run.gang),
+    run.ranks.length > 0 && h("ul", { key: "ranks", class: "ranks", "aria-label": `Ranks: ${run.rankCounts}` }, run.ranks.map(drawRank)),
+    drawCurves(run.curves, run.colour),
+    run.checkpoints && h("p", { key: "checkpoints" }, run.curves.length ? `${run.checkpoints}, marked ★` : run.checkpoints),
+    run.load && empty("Load the best one:", run.load),
+    h("p", { key: "path", class: "quiet path" }, run.path),
+    run.resume && h("p", { key: "resume", class: "quiet" }, run.resume),
+  ];
+}
+
+/** @param {RankView} rank */
+function drawRank(rank) {
+  const own = rank.state === "running" ? ` ink c${rank.colour}` : "";
+  return h("li", { key: String(rank.rank), title: rank.title, class: `state ${rank.state}` },
+    h("span", { class: "unseen" }, "rank "), String(rank.rank), " ", h("span", { class: `sign${own}`, "aria-hidden": "true" }, rank.sign),
+    h("span", { class: "unseen" }, ` ${rank.state}`));
+}

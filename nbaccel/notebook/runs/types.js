@@ -1,0 +1,35 @@
+/**
+ * A training run as the kernel sends it (nbaccel/views/run_snapshot.py); fields at their default may be missing.
+ *
+ * @typedef {{rank: number, state?: string, pid?: number, devices?: Record<string, string[]>, node?: string, report?: number}} RankDot
+ * @typedef {{name: string, points: [number, number][]}} Curve
+ * @typedef {{name: string, report: number, best?: boolean}} CheckpointTick
+ *
+ * @typedef {object} Run
+ * @property {string} id
+ * @property {string} name
+ * @property {string} path
+ * @property {number} hue
+ * @property {string} [owner] missing for the reader's own
+ * @property {string} [state]
+ * @property {string} [why]
+ * @property {number} [started_at]
+ * @property {number} [ended_at]
+ * @property {string} [backend]
+ * @property {Record<string, number>} [each]
+ * @property {RankDot[]} [ranks]
+ * @property {number} [reports]
+ * @property {Curve[]} [curves]
+ * @property {CheckpointTick[]} [checkpoints]
+ * @property {string} [load]
+ * @property {number} [epoch]
+ * @property {number} [epochs]
+ * @property {number} [epochs_done]
+ * @property {number} [left_s]
+ * @property {number} [stops] how often it was asked to stop
+ *
+ * @typedef {{runs: Run[], more?: number}} Given what the kernel sends: the runs in their order, and how many more there are
+ * @typedef {import("../cockpit/state.js").State} State
+ * @typedef {import("../cockpit/dom.js").Shape} Shape
+ */
+export {};
