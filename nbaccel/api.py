@@ -97,7 +97,7 @@ def init(address: str | None = None, **given: Any) -> ClusterContext:
             return _context(started)
         raise RuntimeError(
             "nbaccel is running already: init() was called twice. Call nbaccel.shutdown() first, or pass "
-            "ignore_reinit_error=True to go on with the cluster that is there."
+            "ignore_reinit_error=True to use the running cluster."
         )
     from nbaccel.waits import stopping
 
@@ -367,7 +367,7 @@ def get_actor(name: str, namespace: str | None = None) -> ActorHandle:
     if namespace is not None and not isinstance(namespace, str):
         raise TypeError(f"namespace must be None or a string, not {_short(namespace)}.")
     if namespace == "":
-        raise ValueError('"" is not a valid namespace: leave it out for your own one.')
+        raise ValueError('"" is not a valid namespace: omit the argument to use your own namespace.')
     return engines.current().get_actor(name, namespace)
 
 

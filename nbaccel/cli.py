@@ -327,7 +327,7 @@ def show_tasks(control: Control, states: tuple[str, ...], text: str, limit: int,
 def _known_states(states: tuple[str, ...]) -> list[str]:
     for state in states:
         if state not in tables.STATE_WORDS:
-            raise click.BadParameter(f"{state!r} is no state. The states are: {', '.join(tables.STATE_WORDS)}.")
+            raise click.BadParameter(f"{state!r} is not a state. The states are: {', '.join(tables.STATE_WORDS)}.")
     return list(states)
 
 

@@ -46,7 +46,7 @@ class DAGNode:
         raise NotImplementedError("Compiled graphs are not supported: execute() runs the same graph call by call.")
 
     def _made(self, run: _Run) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} does not say how it is executed.")
+        raise NotImplementedError(f"{type(self).__name__} does not define how it is executed.")
 
 
 class _CallNode(DAGNode):

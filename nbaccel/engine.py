@@ -306,7 +306,7 @@ def tell_end(engine: Engine) -> None:
         try:
             told(engine)
         except (exceptions.RayError, OSError, RuntimeError) as error:
-            warnings.warn(f"Its last snapshot could not be shown: {error}", RuntimeWarning, stacklevel=3)
+            warnings.warn(f"The cluster's last snapshot could not be shown: {error}", RuntimeWarning, stacklevel=3)
 
 
 def adopt(engine: Engine | None) -> None:

@@ -47,7 +47,9 @@ class LoggingConfig:
             raise ValueError(f"Invalid encoding type: {self.encoding}. Valid encoding types are: {list(ENCODINGS)}")
         for name in self.additional_log_standard_attrs:
             if name not in _OF_A_RECORD:
-                raise ValueError(f"{name!r} is no attribute of a log record; those are {sorted(_OF_A_RECORD)}.")
+                raise ValueError(
+                    f"{name!r} is not an attribute of a log record; the attributes are {sorted(_OF_A_RECORD)}."
+                )
 
     def apply(self) -> None:
         """Set up the root logger of this process."""

@@ -85,8 +85,8 @@ def command_for(environment: dict[str, Any]) -> list[str]:
     program = shutil.which(words[0])
     if program is None:
         raise RuntimeEnvSetupError(
-            f"runtime_env has py_executable={environment['py_executable']!r}, but {words[0]!r} is no program on this "
-            "machine: give its full path, or the name of one that is found in PATH."
+            f"runtime_env has py_executable={environment['py_executable']!r}, but {words[0]!r} is not a program on "
+            "this machine: give its full path, or the name of one that is found in PATH."
         )
     return [program, *words[1:]]
 
@@ -152,7 +152,9 @@ def _make(place: Path, python: Path, tool: str, spec: dict[str, Any], timeout_s:
 def _uv() -> str:
     found = shutil.which("uv", path=f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ.get('PATH', '')}")
     if found is None:
-        raise RuntimeEnvSetupError("runtime_env has uv, but there is no uv here: pip install uv, or use pip instead.")
+        raise RuntimeEnvSetupError(
+            "runtime_env uses uv, which is not installed: run `pip install uv`, or use pip instead."
+        )
     return found
 
 

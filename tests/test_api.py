@@ -289,7 +289,7 @@ def test_several_results_are_several_refs() -> None:
     assert three.options(num_returns=0).remote() is None
     with pytest.raises(ValueError, match=r"returned 3 values, but num_returns=2"):
         nbaccel.get(three.options(num_returns=2).remote())
-    with pytest.raises(TypeError, match="it returned an int, which has no parts"):
+    with pytest.raises(TypeError, match="it returned an int, which cannot be divided"):
         nbaccel.get(echo.options(num_returns=2).remote(5))
 
 

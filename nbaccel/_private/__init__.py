@@ -13,9 +13,9 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(
-        f"nbaccel has no _private.{name}: of what is private to Ray it has {', '.join(_ROOMS)}, "
-        f"as far as other packages use them. On a Ray cluster you have both: nbaccel.init(engine='ray'), then "
-        f"`import ray` beside nbaccel and ray._private.{name}."
+        f"nbaccel has no _private.{name}. Of Ray's private modules it has {', '.join(_ROOMS)}, "
+        f"with the names that other packages use. On a Ray cluster you can use both: call nbaccel.init(engine='ray'), "
+        f"then import ray beside nbaccel and use ray._private.{name}."
     )
 
 

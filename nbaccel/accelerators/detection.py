@@ -145,7 +145,7 @@ def usual_deadline_s(environ: Mapping[str, str]) -> float:
         wanted = -1.0
     if not 0 < wanted <= 3600:
         raise ValueError(
-            f"{DEADLINE_VARIABLE}={text} is no number of seconds from above 0 to 3600. Write 30, or unset it."
+            f"{DEADLINE_VARIABLE}={text} is not a number of seconds above 0 and up to 3600. Write 30, or unset it."
         )
     return wanted
 

@@ -70,7 +70,7 @@ def _meaningless(variable: str, text: str, entry: str) -> str:
     shown = entry.strip() or "an empty entry"
     if shown.startswith("-"):
         return f"{variable}={text}: {shown} hides that entry and all that follow it."
-    return f"{variable}={text}: {shown!r} is no index and no UUID; it and what follows are ignored. Write 1,3."
+    return f"{variable}={text}: {shown!r} is neither an index nor a UUID; it and what follows are ignored. Write 1,3."
 
 
 @dataclass(slots=True)

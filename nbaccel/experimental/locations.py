@@ -21,7 +21,7 @@ def get_object_locations(obj_refs: Sequence[ObjectRef[Any]], timeout_ms: int = -
     """
     engine = engines.started()
     if engine is None:
-        raise RuntimeError("Where objects lie is known in a cluster: call nbaccel.init() first.")
+        raise RuntimeError("get_object_locations() needs a cluster: call nbaccel.init() first.")
     refs = list(obj_refs)
     return dict(zip(refs, engine.object_locations(refs), strict=True))
 

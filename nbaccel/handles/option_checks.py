@@ -92,7 +92,7 @@ def _resources(name: str, value: Any, check: Check) -> dict[str, float]:
             )
     for key, amount in value.items():
         if not isinstance(key, str) or not key:
-            raise TypeError(f"{name} has a key that is no resource name: {key!r}.")
+            raise TypeError(f"{name} has a key that is not a resource name: {key!r}.")
         if key in _RESERVED:
             raise ValueError(f"{name} names {key!r}, which the engine counts itself.")
         if not isinstance(amount, Real):
@@ -118,14 +118,16 @@ def size_bytes(name: str, value: Any) -> int | None:
         raise wrong_type(name, value, 'bytes or a size such as "10GiB"')
     number = float(value)
     if number != number or number < 0 or math.isinf(number):
-        raise ValueError(f"Option {name} cannot be negative or endless, but got {value!r}.")
+        raise ValueError(f"Option {name} must be finite and not negative, but got {value!r}.")
     return int(value)
 
 
 def _size_in_words(name: str, value: str) -> int:
     match = re.fullmatch(_SIZE, value)
     if match is None:
-        raise ValueError(f'Option {name} is no size: {value!r}. Write bytes, or words such as "10GiB" or "512MiB".')
+        raise ValueError(
+            f'Option {name} is not a size: {value!r}. Write a number of bytes, or text such as "10GiB" or "512MiB".'
+        )
     digits, prefix, binary = match.groups()
     decimal = value.strip().lower().endswith("b") and not binary
     step = 1000 if decimal else 1024
@@ -202,7 +204,7 @@ def seconds(name: str, value: Any) -> float | None:
     if not is_number(value):
         raise wrong_type(name, value, "a number of seconds or None")
     if not 0 <= value < math.inf:
-        raise ValueError(f"Option {name} is a time in seconds and cannot be negative or endless, but got {value}.")
+        raise ValueError(f"Option {name} is a time in seconds: it must be finite and not negative, but got {value}.")
     return float(value)
 
 
@@ -327,12 +329,12 @@ def label_selector(name: str, value: Any) -> dict[str, str]:
     for key, condition in selector.items():
         if not re.fullmatch(_LABEL_KEY, key):
             raise ValueError(
-                f"Invalid label key name {key!r} of {name}: letters, digits, '-', '_' and '.' between letters or "
-                "digits at the ends, and in front of it, where you like, a prefix that ends in '/'."
+                f"Invalid label key name {key!r} of {name}: it begins and ends with a letter or digit, may have '-', "
+                "'_' and '.' in between, and may have a prefix that ends in '/'."
             )
         if not re.fullmatch(_SELECTOR, condition.strip()):
             raise ValueError(
-                f"{name}[{key!r}] is {condition!r}, which is no condition on a label. Write "
+                f"{name}[{key!r}] is {condition!r}, which is not a condition for a label. Write "
                 "'a', '!a', 'in(a, b)' or '!in(a, b)'."
             )
     return selector
@@ -345,9 +347,9 @@ def fallback_strategy(name: str, value: Any) -> tuple[dict[str, Any], ...]:
         raise wrong_type(name, value, "a list of dicts such as {'label_selector': {'zone': 'a'}}")
     for choice in value:
         if not isinstance(choice, Mapping) or not isinstance(choice.get("label_selector", {}), Mapping):
-            raise ValueError(f"{name} holds {choice!r}, which is no choice: write {{'label_selector': {{...}}}}.")
+            raise ValueError(f"{name} holds {choice!r}, which is not a choice: write {{'label_selector': {{...}}}}.")
         if not choice:
-            raise ValueError(f"{name} holds an empty dictionary: leave it out, or say what the choice is.")
+            raise ValueError(f"{name} holds an empty dictionary: remove it, or give it a 'label_selector'.")
         for key in choice:
             if key != "label_selector":
                 raise ValueError(

@@ -236,7 +236,7 @@ def _pairs(text: str) -> dict[str, str]:
         try:
             return {str(key): str(value) for key, value in json.loads(text).items()}
         except ValueError:
-            raise ValueError("this is no JSON object") from None
+            raise ValueError("this is not a JSON object") from None
     pairs = [piece.partition(":") for piece in text.split(",") if piece]
     if not pairs or any(not (key and colon and value) for key, colon, value in pairs):
         raise ValueError("name:value pairs are needed")

@@ -32,7 +32,9 @@ def _check(expression: str, variables: Mapping[str, Any]) -> None:
     try:
         tree = ast.parse(expression, mode="eval")
     except SyntaxError as error:
-        raise UsageError(f"'--each={expression}' is no Python expression: {error.msg}. Example: --each=items") from None
+        raise UsageError(
+            f"'--each={expression}' is not a Python expression: {error.msg}. Example: --each=items"
+        ) from None
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
     bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}

@@ -82,7 +82,7 @@ class CellMagics(Magics):
                 "--block and --noblock exclude each other; %%accel waits unless told --noblock."
             )
         if not name.isidentifier() or keyword.iskeyword(name):
-            raise arguments.TypingMistake(f"'-o {name}': a name is needed that Python can use. Example: -o result")
+            raise arguments.TypingMistake(f"'-o {name}': it must be a Python name. Example: -o result")
         return asked
 
     def _body(self, first_line: str, cell: str, asked: dict[str, Any]) -> Body:

@@ -60,11 +60,11 @@ def task_id(word: str, snapshot: Snapshot, variables: Mapping[str, Any], find: F
 def _not_a_task(word: str, known: Iterable[str], variables: Mapping[str, Any]) -> str:
     if word in variables:
         kind = type(variables[word]).__name__
-        return f"'{word}' is of type {kind}, which is no task, ref, stream or actor. %accel_tasks shows the ids."
+        return f"'{word}' is of type {kind}, which is not a task, ref, stream or actor. %accel_tasks shows the ids."
     refs = [name for name, value in variables.items() if isinstance(value, TASKS)]
     near = difflib.get_close_matches(word, [*known, *refs], n=1, cutoff=0.6)
     hint = f"Did you mean '{near[0]}'?" if near else "%accel_tasks shows the ids."
-    return f"'{word}' is no task and no variable with a ref. {hint}"
+    return f"'{word}' is neither a task nor a variable with a ref. {hint}"
 
 
 def _id_of_value(value: Any) -> str | None:

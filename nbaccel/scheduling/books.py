@@ -113,7 +113,9 @@ def _check_shape(shape: Shape) -> None:
     assert shape.loans >= 0, f"{shape.choices}: {shape.loans} loans"
     if waiting:
         for place in shape.asks[0].places:
-            assert place.lacks_now(shape.asks[0].asked) is not None, f"{waiting[0]} waits though {place.name} has room"
+            assert place.lacks_now(shape.asks[0].asked) is not None, (
+                f"{waiting[0]} waits although {place.name} has enough free"
+            )
         assert shape.notice_armed or not any(ask.places for ask in shape.asks) or shape.size, f"{shape.choices}"
 
 
@@ -147,10 +149,10 @@ def _check_worker(worker: WorkerRecord, workers: WorkerTable, loans: Loans) -> N
     if state in (SPARE, IDLE):
         assert not worker.queue and worker.hold is None and worker.actor is None, f"{worker} is {state.name} with work"
     if state is SPARE:
-        assert not worker.used and worker in workers.zygotes[worker.zygote].spares, f"{worker} is no spare"
+        assert not worker.used and worker in workers.zygotes[worker.zygote].spares, f"{worker} is not a spare"
     assert (worker in workers.idle) == (state is IDLE), f"{worker} is {state.name}"
     if state is BUSY:
-        assert worker.queue and worker.hold is not None, f"{worker} is busy with nothing"
+        assert worker.queue and worker.hold is not None, f"{worker} is busy without a task"
         running = [record for record in worker.queue if record.state in (RUNNING, IN_GET)]
         assert running in ([], [worker.queue[0]]), f"{worker} runs more than one task"
         assert (worker in loans.ahead) == (len(worker.queue) > 1), f"{worker} has {len(worker.queue)} tasks"

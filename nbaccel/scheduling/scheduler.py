@@ -196,7 +196,9 @@ class Scheduler(Queries):
         if record is None or record.over:
             return
         if record.state not in (ARGS, WAITING):
-            raise IllegalEvent("ArgumentFailed", str(record), record.state.name, record.story, "It has been started.")
+            raise IllegalEvent(
+                "ArgumentFailed", str(record), record.state.name, record.story, "It has been started before."
+            )
         self._tasks.drop(record, now, event.cancelled)
         if record.task.kind is TaskKind.ACTOR_CALL:
             self._actors.left(record.actor, record, now)
@@ -259,7 +261,7 @@ class Scheduler(Queries):
             return
         if worker.state not in (BUSY, IDLE):
             story = worker.story
-            raise IllegalEvent("WorkerSpoiled", str(worker), worker.state.name, story, "It has run no plain task.")
+            raise IllegalEvent("WorkerSpoiled", str(worker), worker.state.name, story, "It has not run a plain task.")
         self._workers.stop(worker, event.why, now)  # its unstarted tasks go back when the process is gone
 
     def _worker_died(self, event: ev.WorkerDied, now: float) -> None:
@@ -320,7 +322,9 @@ class Scheduler(Queries):
             return
         worker = record.worker
         if record.task.kind is TaskKind.ACTOR_CALL or record not in worker.queue:
-            raise IllegalEvent("ArgumentsLost", str(record), record.state.name, record.story, "It is no queued task.")
+            raise IllegalEvent(
+                "ArgumentsLost", str(record), record.state.name, record.story, "It is not a queued task."
+            )
         if len(worker.queue) == 1:
             self._unassign(worker, record, now)
             if worker.state is not STOPPING:

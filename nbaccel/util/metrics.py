@@ -168,7 +168,7 @@ class Metric:
         if not isinstance(name, str):
             raise TypeError(f"A metric's name is a string, but this is {name!r}.")
         if not name:
-            raise ValueError("An empty string is no metric name.")
+            raise ValueError("An empty string is not a metric name.")
         if not isinstance(tag_keys or (), tuple) or not all(isinstance(key, str) for key in tag_keys or ()):
             raise TypeError(f"tag_keys of {name} must be a tuple of strings, but is {tag_keys!r}.")
         self._name = name

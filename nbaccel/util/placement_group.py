@@ -38,8 +38,8 @@ def placement_group(
     """
     if topology_strategy is not None:
         raise NotImplementedError(
-            "placement_group(topology_strategy=...) is not supported: nothing here knows how nodes are wired. Label "
-            "the nodes and give bundle_label_selector=[{...}] for each bundle."
+            "placement_group(topology_strategy=...) is not supported: nbaccel does not know how nodes are connected. "
+            "Label the nodes and give bundle_label_selector=[{...}] for each bundle."
         )
     _check_bundles(bundles)
     strategy = "PACK" if strategy is None else strategy

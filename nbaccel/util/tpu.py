@@ -40,7 +40,7 @@ def get_tpu_version_from_type(accelerator_type: str) -> str:
     version = version.removeprefix("tpu-") if version.startswith("tpu-") else version.replace("tpu", "v", 1)
     if version not in _GENERATIONS:
         raise ValueError(
-            f"{accelerator_type!r} is no accelerator type of a TPU: write one of "
+            f"{accelerator_type!r} is not a TPU's accelerator type: write one of "
             f"{', '.join('TPU-' + each.upper() for each in _GENERATIONS)}."
         )
     return version

@@ -290,7 +290,7 @@ def question_of(request: dict[str, Any]) -> ObserverQuestion[Any]:
         if field.name in request:
             given[field.name] = _converted(what, field, request[field.name])
         elif field.required:
-            raise ValueError(f"The question {what!r} lacks {field.name!r}.")
+            raise ValueError(f"The question {what!r} needs the field {field.name!r}.")
     return kind(**given)
 
 
@@ -301,4 +301,4 @@ def _converted(what: str, field: msgspec.structs.FieldInfo, value: Any) -> Any:
         words = _IN_WORDS.get(field.type)
         if words is not None:
             raise ValueError(f"The question {what!r} takes {words.format(field.name)}: {value!r}.") from None
-        raise ValueError(f"The question {what!r} cannot use this for {field.name}: {error}.") from None
+        raise ValueError(f"The question {what!r} has a wrong value for {field.name}: {error}.") from None

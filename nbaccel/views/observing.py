@@ -78,7 +78,7 @@ class Observer:
         try:
             answer: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
         except (ValueError, RecursionError):  # msgspec raises this for bytes that are no JSON
-            raise ConnectionError("The head's answer is no line of JSON.") from None
+            raise ConnectionError("The head's answer is not a line of JSON.") from None
         return answer
 
     def snapshots(self) -> Iterator[Snapshot]:

@@ -175,7 +175,7 @@ def test_one_answer_is_all_where_everything_is_known_at_once(machine: MadeMachin
 @pytest.mark.parametrize("text", ["soon", "0", "-1", "1e9", "nan"])
 def test_a_time_limit_that_is_none_is_refused(machine: MadeMachine, text: str) -> None:
     machine.variables["NBACCEL_DETECTION_TIMEOUT_S"] = text
-    with pytest.raises(ValueError, match=f"NBACCEL_DETECTION_TIMEOUT_S={text} is no number of seconds"):
+    with pytest.raises(ValueError, match=f"NBACCEL_DETECTION_TIMEOUT_S={text} is not a number of seconds"):
         detect(machine)
 
 

@@ -70,7 +70,7 @@ def test_a_variable_that_allows_nothing_leaves_nothing_to_count(value: str) -> N
 
 
 def test_a_malformed_variable_is_explained_in_the_refusal() -> None:
-    with pytest.raises(ValueError, match=r"'1;3' is no index and no UUID.*Write 1,3"):
+    with pytest.raises(ValueError, match=r"'1;3' is neither an index nor a UUID.*Write 1,3"):
         node(num_gpus=2, environ={"CUDA_VISIBLE_DEVICES": "1;3"})
 
 

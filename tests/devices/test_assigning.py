@@ -232,7 +232,7 @@ def test_devices_are_hidden_from_tasks_without_any_where_the_user_wants_it(lab: 
     [
         ("1,1,0", ["1", "0"], "names 1 more than once"),
         ("0,9,1", ["0"], "names 9, but there is no such NVIDIA GPU here"),
-        ("1;3", [], "is no index and no UUID"),
+        ("1;3", [], "is neither an index nor a UUID"),
         ("0,-1,1", ["0"], "hides that entry and all that follow it"),
         ("NoDevFiles", [], ""),
     ],

@@ -136,7 +136,7 @@ def test_a_node_waits_for_no_gpus_that_it_would_not_offer(nvidia_lab: Lab) -> No
 
 def test_a_time_limit_that_is_none_is_refused(nvidia_lab: Lab) -> None:
     nvidia_lab.set(NBACCEL_DETECTION_TIMEOUT_S="soon")
-    with pytest.raises(ValueError, match="NBACCEL_DETECTION_TIMEOUT_S=soon is no number of seconds"):
+    with pytest.raises(ValueError, match="NBACCEL_DETECTION_TIMEOUT_S=soon is not a number of seconds"):
         nbaccel.init(num_cpus=1)
 
 

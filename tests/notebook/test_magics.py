@@ -71,7 +71,7 @@ def test_a_body_that_is_no_python_is_shown_as_any_cell_that_is_none(run: Run, bo
         ("num_gpus=-1", "The quantity of resource num_gpus cannot be negative, but got -1."),
         ("num_gpus=1.5", "GPU resource quantities >1 must be whole numbers."),
         ("--block --noblock", "--block and --noblock exclude each other"),
-        ("-o class", "'-o class': a name is needed that Python can use."),
+        ("-o class", "'-o class': it must be a Python name."),
     ],
 )
 def test_what_no_task_can_ask_is_one_line(run: Run, line: str, said: str) -> None:
@@ -110,12 +110,12 @@ def test_why_takes_a_placement_group(run: Run) -> None:
     assert why in run("%accel_why late")
     assert why in run("%accel_why {late}")
     assert why in run("%accel_why")
-    assert "'late' is of type PlacementGroup, which is no task" in run("%accel_cancel late")
+    assert "'late' is of type PlacementGroup, which is not a task" in run("%accel_cancel late")
 
 
 def test_what_was_typed_is_not_what_is_suggested(run: Run) -> None:
     run("steps = 3\nref = nbaccel.remote(lambda: 1).remote()")
-    assert run("%accel_why steps").startswith("UsageError: 'steps' is of type int, which is no task")
+    assert run("%accel_why steps").startswith("UsageError: 'steps' is of type int, which is not a task")
     assert "Did you mean 'ref'?" in run("%accel_why reff")
     assert "Did you mean" not in run("%accel_why step")
 
@@ -125,7 +125,7 @@ def test_what_was_typed_is_not_what_is_suggested(run: Run) -> None:
     [
         ("paht", "there is no variable 'paht' in this notebook. Did you mean 'path'?"),
         ("xyzzy", "there is no variable 'xyzzy' in this notebook."),
-        ("path+", "is no Python expression: invalid syntax. Example: --each=items"),
+        ("path+", "is not a Python expression: invalid syntax. Example: --each=items"),
         ("len(path)", "a value of type int has no items. Example: --each=range(4)"),
     ],
 )

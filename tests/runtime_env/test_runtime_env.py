@@ -192,7 +192,7 @@ def test_the_interpreter_may_be_a_command_line():
 
 def test_an_interpreter_that_is_not_there_is_told_by_its_name():
     missing = variables.options(runtime_env={"py_executable": "no-such-python"})
-    with pytest.raises(exceptions.RuntimeEnvSetupError, match="'no-such-python' is no program"):
+    with pytest.raises(exceptions.RuntimeEnvSetupError, match="'no-such-python' is not a program"):
         nbaccel.get(missing.remote("BASE"))
 
 

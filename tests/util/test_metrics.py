@@ -76,7 +76,7 @@ def test_names_that_prometheus_does_not_know_are_written_as_those_it_does():
 
 
 def test_wrong_names_values_and_tags_are_refused():
-    with pytest.raises(ValueError, match="no metric name"):
+    with pytest.raises(ValueError, match="not a metric name"):
         Counter("")
     for name in (None, 3):
         with pytest.raises(TypeError, match="name is a string"):

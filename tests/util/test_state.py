@@ -79,7 +79,7 @@ def test_a_limit_that_is_no_number_of_rows_is_refused_in_words(monkeypatch):
         with pytest.raises(TypeError, match=r"limit is a whole number of rows, not "):
             state.list_tasks(limit=limit)
     monkeypatch.setenv("RAY_MAX_LIMIT_FROM_API_SERVER", "many")
-    with pytest.raises(ValueError, match=r"RAY_MAX_LIMIT_FROM_API_SERVER='many' is no number of rows"):
+    with pytest.raises(ValueError, match=r"RAY_MAX_LIMIT_FROM_API_SERVER='many' is not a number of rows"):
         state.list_tasks()
 
 

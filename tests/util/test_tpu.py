@@ -48,5 +48,5 @@ def test_the_generation_of_a_type(kind: str, version: str) -> None:
 
 
 def test_what_is_no_type_of_a_tpu_is_refused_in_words() -> None:
-    with pytest.raises(ValueError, match=r"'A100' is no accelerator type of a TPU: write one of TPU-V2, "):
+    with pytest.raises(ValueError, match=r"'A100' is not a TPU's accelerator type: write one of TPU-V2, "):
         tpu.get_tpu_version_from_type("A100")

@@ -236,8 +236,8 @@ class Client(ObjectClient):
     def call(self, method: ActorMethod, options: MethodOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.link.was_left:
             raise exceptions.ActorDiedError(
-                f"{method.handle._class_name}.{method._spec.name} cannot be called: this handle is of a cluster that "
-                "nbaccel.shutdown() has left. Make the actor again, or find a detached one with get_actor()."
+                f"{method.handle._class_name}.{method._spec.name} cannot be called: this handle belongs to a cluster "
+                "that nbaccel.shutdown() has left. Create the actor again, or find a detached one with get_actor()."
             )
         cell = self.submitter.cell()
         cache = method.handle._cache

@@ -144,7 +144,7 @@ class ObjectClient:
                 ) from error
             raise exceptions.RaySystemError(
                 f"Object {id.hex()} was computed, but unpickling it here raised {type(error).__name__}: {error}. "
-                "Its class is imported and rebuilt in this process: return plain data if it cannot be."
+                "Its class must be importable in this process; otherwise return plain data."
             ) from error
         if status != wire.OK:
             raise value

@@ -117,7 +117,7 @@ class Driver(Client):
         status = _wait(self._head_process, 1.0)
         words = f" It {_words(status)}." if status is not None else ""
         last = _last_line(self.welcome.directory)
-        return words + (f" Its last words: {last}" if last else "")
+        return words + (f" The last lines of its log: {last}" if last else "")
 
     def shutdown(self) -> None:
         """Leave the head; an embedded head ends with this process. The workers' output is shown first."""
@@ -137,7 +137,9 @@ class Driver(Client):
         if self.embedded:
             self._end_head()
         self.link.close()
-        self.values.lose_all(failures.failed("HeadDiedError", "nbaccel.shutdown() was called while this was awaited."))
+        self.values.lose_all(
+            failures.failed("HeadDiedError", "nbaccel.shutdown() was called while this value was awaited.")
+        )
         self.streams.lose_all()
         if self.news is not None:
             self.news.close()
@@ -226,7 +228,7 @@ def take_over(started: launch.Started, options: InitOptions) -> Driver:
         words = _last_line(started.config.directory)
         launch.discard(started.process, started.config)
         if words and isinstance(error, exceptions.RaySystemError):
-            raise exceptions.RaySystemError(f"{error} Its last words: {words}") from error
+            raise exceptions.RaySystemError(f"{error} The last lines of its log: {words}") from error
         raise
     return driver
 
@@ -236,9 +238,9 @@ def join(record: sessions.SessionRecord, options: InitOptions) -> Driver:
     size, most = len(wire.frame([hello("driver", record.token, options)])), framing.MOST_BYTES_BEFORE_TOKEN
     if size > most:
         raise ValueError(
-            f"What init() tells the head of pid {record.pid} has {size:,} bytes, most in runtime_env, and a head that "
-            f"is joined reads at most {most:,} before it knows who asks. Pass long values of env_vars in a file of "
-            "the working_dir, or start a head of your own."
+            f"The options that init() sends to the head of pid {record.pid} take {size:,} bytes, most of them for "
+            f"runtime_env. A shared head reads at most {most:,} bytes before it has accepted a connection. Pass long "
+            "values of env_vars in a file of the working_dir, or start a head of your own."
         )
     sock = _connect(record.socket)
     try:
@@ -284,7 +286,7 @@ def start_daemon(
     for record in sessions.find():
         if record.session == config.session:
             return record
-    raise exceptions.RaySystemError("The head started and ended again at once.")
+    raise exceptions.RaySystemError("The head ended right after its start.")
 
 
 def hello(role: str, token: str, options: InitOptions | None, job: int = 0) -> wire.Hello:
@@ -343,7 +345,7 @@ def _greet(sock: socket.socket, options: InitOptions, token: str) -> tuple[int, 
     if isinstance(first, wire.Refused):
         raise ValueError(first.message)
     if not isinstance(first, wire.Welcome):
-        raise exceptions.RaySystemError("What answers there is no head of this version of nbaccel.")
+        raise exceptions.RaySystemError("The process that answers is not a head of this version of nbaccel.")
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
     return fds[0], first
 

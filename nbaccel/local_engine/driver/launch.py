@@ -99,7 +99,7 @@ def _make_directory() -> str:
 
 def _no_directory(problem: Exception) -> exceptions.RaySystemError:
     return exceptions.RaySystemError(
-        f"There is no place for the head's socket and logs: {problem}. Free some space in the temporary directory, or "
+        f"The head has no directory for its socket and logs: {problem}. Free some space in the temporary directory, or "
         f"set TMPDIR to a directory that you can write, with a path of at most {_LONGEST_PLACE} bytes."
     )
 

@@ -84,7 +84,7 @@ class Connections:
         try:
             peer.write()
         except Exception:  # text with half a character, a number beyond 64 bits: the asker gets an error
-            self._note(f"what was to be said to a {peer.role} cannot be written:\n{traceback.format_exc()}")
+            self._note(f"messages to a {peer.role} cannot be encoded:\n{traceback.format_exc()}")
             return False
         return True
 
@@ -92,7 +92,7 @@ class Connections:
 
     def expel(self, peer: Peer, why: str) -> None:
         """End a harmful connection, and say why."""
-        self._note(f"a {peer.role} connection was ended, since it {why}")
+        self._note(f"a {peer.role} connection was closed because it {why}")
         peer.out.append(wire.Refused(f"this connection {why}"))
         self._write(peer)
         self.end(peer)
@@ -149,6 +149,6 @@ class Hearing:
         try:
             answer(peer, message, error)
         except Exception:  # not even that: its message makes no sense
-            self._note(f"its failure cannot be told either:\n{traceback.format_exc()}")
+            self._note(f"the answer about this error failed as well:\n{traceback.format_exc()}")
             return False
         return True

@@ -179,12 +179,12 @@ class Door:
             return
         end = framing.LENGTH_BYTES + framing.announced(came)
         if end > MOST_BYTES and newcomer.until is not None:
-            raise Unreadable(f"The first frame has {end} bytes, and no more than {MOST_BYTES} are read before a token.")
+            raise Unreadable(f"The first frame has {end} bytes, but at most {MOST_BYTES} are read before a token.")
         if len(came) < end:
             return
         messages = framing.decode_to_head(came[framing.LENGTH_BYTES : end])
         if not messages or type(messages[0]) is not wire.Hello:
-            raise Unreadable("A connection begins with Hello.")
+            raise Unreadable("A connection must begin with Hello.")
         hello = messages[0]
         why = self._host.objection(hello) if self._is_token(hello.token) else _WRONG_TOKEN
         if why:
@@ -220,7 +220,7 @@ class Door:
             last = ErrorLine(why).encoded()
         _say_last(newcomer.peer.sock, last)
         if newcomer.dialect or newcomer.frames:  # one that only looked whether we are there is no news
-            self._host.note(f"a connection without a token was refused: {why}")
+            self._host.note(f"a connection without a token was closed: {why}")
 
     def _leave(self, newcomer: _Newcomer) -> None:
         self._newcomers.pop(newcomer.peer.client_id, None)
@@ -241,7 +241,7 @@ def _dialect(start: bytes | bytearray) -> str:
     if start[:1] == b"{":
         return _LINE if len(start) >= 3 else ""
     if len(start) >= 3:
-        raise Unreadable("These are neither frames nor lines of JSON.")
+        raise Unreadable("The connection sends neither frames nor lines of JSON.")
     return ""
 
 

@@ -74,7 +74,7 @@ class Head:
                 Exception
             ):  # the loop's last line: what one timer or child brings about must not end the others' work
                 troubles += 1
-                self.note(f"the loop goes on after:\n{traceback.format_exc()}")
+                self.note(f"the head goes on after this error:\n{traceback.format_exc()}")
                 if troubles > MOST_TROUBLES:
                     raise
         self._leave()

@@ -129,7 +129,7 @@ class Observers:
         except Unreadable as error:
             self._expel(observer, str(error))
         except Exception as error:  # a failure of one observer's line ends that observer only
-            self._note(f"the line of an observer failed:\n{traceback.format_exc()}")
+            self._note(f"a question of an observer failed:\n{traceback.format_exc()}")
             self._expel(observer, f"The head could not answer: {type(error).__name__}: {error}")
         finally:
             observer.obeying = False

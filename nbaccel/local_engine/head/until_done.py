@@ -27,4 +27,4 @@ class UntilDone:
             act()
         except Exception:
             self._timers.after(pause_s, lambda: self(act, min(2 * pause_s, LONGEST_PAUSE_S)))
-            self._note(f"this is tried again in {pause_s:g} s:\n{traceback.format_exc()}")
+            self._note(f"this is retried in {pause_s:g} s:\n{traceback.format_exc()}")

@@ -24,7 +24,9 @@ class WorkerLogs:
         if task_id:
             worker = self._worker_of(bytes.fromhex(task_id))
             if worker is None:
-                raise Refusal("ValueError", f"Task {task_id} is not known here: it ended long ago, or never was.")
+                raise Refusal(
+                    "ValueError", f"The head does not know task {task_id}: it ended long ago or never existed."
+                )
             worker_id = worker.hex()
         try:
             names = sorted(name for name in os.listdir(self._directory) if name.startswith(f"worker-{worker_id[:16]}"))

@@ -148,9 +148,9 @@ class WorkerProcesses:
     def introduced(self, worker: WorkerProcess, pid: int) -> None:
         """WorkerHello came. Raises ValueError for a pid that is not the worker's: the head will send it signals."""
         if worker.pid is not None or pid in self.by_pid:
-            raise ValueError(f"process {pid} introduces itself a second time")
+            raise ValueError(f"process {pid} has introduced itself before")
         if pid not in self._unclaimed and not process.descends_from(pid, os.getpid()):
-            raise ValueError(f"process {pid} is none that this head has started")
+            raise ValueError(f"this head did not start process {pid}")
         worker.pid = pid
         self.by_pid[pid] = worker
         if pid in self._sessions:

@@ -113,7 +113,7 @@ class Zygotes:
         try:
             report = msgspec.msgpack.decode(body, type=Report)
         except (ValueError, RecursionError) as error:  # msgspec's errors
-            self._note(f"the zygote said what cannot be read: {error}")
+            self._note(f"the zygote sent a message that cannot be read: {error}")
             self._died(key)
         else:
             self._reported(report)

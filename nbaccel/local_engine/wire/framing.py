@@ -86,7 +86,7 @@ class FrameReader:
             while len(buffer) - start >= LENGTH_BYTES:
                 size = _LENGTH.unpack_from(buffer, start)[0]
                 if size > MOST_FRAME_BYTES:
-                    raise Unreadable(f"a frame of {size} bytes was announced, more than {MOST_FRAME_BYTES}")
+                    raise Unreadable(f"A frame of {size} bytes is longer than the limit of {MOST_FRAME_BYTES} bytes.")
                 if len(buffer) - start - LENGTH_BYTES < size:
                     break
                 start += LENGTH_BYTES

@@ -202,7 +202,7 @@ class Execution:
         except TypeError:
             raise TypeError(
                 f"Task {terms.name} was to return {count} values (num_returns={count}), but it returned "
-                f"{with_article(type(value).__name__)}, which has no parts."
+                f"{with_article(type(value).__name__)}, which cannot be divided."
             ) from None
         if len(values) != count:
             raise ValueError(f"Task {terms.name} returned {len(values)} values, but num_returns={count}.")
@@ -217,7 +217,7 @@ class Execution:
             if len(made) < count:
                 raise ValueError(
                     f"Task {running.terms.name} yielded {len(made)} values, but num_returns={count}: get() of the "
-                    "others raises this."
+                    "missing ones raises this error."
                 )
         except Exception as error:  # the user's generator may raise anything; the reader gets it
             ranges = list(running.ranges)

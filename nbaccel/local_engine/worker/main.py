@@ -253,7 +253,7 @@ class WorkerEngine(Client):
         assert terms is not None
         self.output.flush()
         advice = "Do this in a subprocess or in an actor, or ask for max_calls=1."
-        self._say_spoiled(terms, " and ".join(left), f"The task's own result is not touched. {advice}")
+        self._say_spoiled(terms, " and ".join(left), f"The task's result is not affected. {advice}")
         self.link.flush()
         os._exit(0)
 
@@ -407,7 +407,7 @@ class WorkerEngine(Client):
         return self._running
 
     def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
-        raise exceptions.RaySystemError("Snapshots can be watched from a driver, not from inside a task.")
+        raise exceptions.RaySystemError("Only a driver can watch snapshots, not a task.")
 
     def shutdown(self) -> None:
         """A task that calls shutdown() ends its own use of the cluster, which is nothing."""

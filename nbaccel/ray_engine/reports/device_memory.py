@@ -51,7 +51,7 @@ class DeviceMemory:
         if not kinds:
             raise ValueError(
                 f"gpu_memory={bytes_text(options.gpu_memory)} cannot be turned into a fraction: no node of this "
-                "cluster tells how much memory its GPUs have (they are logical, or their driver does not answer). Ask "
+                "cluster knows how much memory its GPUs have (they are logical, or their driver does not answer). Ask "
                 "for a fraction yourself: num_gpus=0.25."
             )
         able = [

@@ -51,7 +51,7 @@ class RayHistory:
             waits = [row.submitted_at for row in snapshot.tasks if _waits(row) and row.submitted_at is not None]
             start = self._began_at if asked.start is None else asked.start
             return self._book.runs(now, (start, asked.end or now), asked.since, running, waits)
-        raise TypeError(f"{type(asked).__name__} is no question about history.")
+        raise TypeError(f"{type(asked).__name__} is not a question about history.")
 
     def _write_down(self, snapshot: Snapshot) -> None:
         """The runs that have ended since the last time."""

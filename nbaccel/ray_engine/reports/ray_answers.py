@@ -76,7 +76,7 @@ class RayAnswers:
 
     def recycle(self) -> int:
         raise exceptions.EngineError(
-            "Ray keeps its idle workers to itself: there is no way to end them by hand. Tasks that ask for a device "
+            "Ray offers no way to end its idle workers. Tasks that ask for a device "
             "run in fresh processes anyway; give others @remote(max_calls=1)."
         )
 
@@ -86,7 +86,7 @@ class RayAnswers:
         if ref is None:
             raise ValueError(
                 f"Task {task_id} cannot be cancelled from here: only the process that submitted a task and still holds "
-                "its ref can tell Ray to."
+                "its ref can cancel it."
             )
         self._cancel(ref, force=force, recursive=True)
 
@@ -127,8 +127,8 @@ class RayAnswers:
             return list(self._objects())[:limit]
         if what == "runtime_envs":
             raise exceptions.EngineError(
-                "Which runtime environments were made is known to the agent of each of Ray's nodes; only Ray's "
-                "dashboard gathers it: init(engine='ray', include_dashboard=True), then `ray list runtime-envs`."
+                "Only Ray's dashboard lists the runtime environments of all nodes. Start Ray with "
+                "init(engine='ray', include_dashboard=True), then type `ray list runtime-envs`."
             )
         self._snapshots.snapshot()  # reads the newest reports
         snapshot = self._snapshots.take(metrics=False, rows=MOST_NOTES)

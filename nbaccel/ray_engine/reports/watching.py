@@ -70,7 +70,7 @@ class SnapshotWatching:
 
     def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
         if self._in_worker:
-            raise exceptions.RaySystemError("Snapshots can be watched from a driver, not from inside a task.")
+            raise exceptions.RaySystemError("Only a driver can watch snapshots, not a task.")
         if self._watcher is not None:
             self._watcher.stop()
             self._watcher = None

@@ -45,7 +45,7 @@ def host_and_port(address: str) -> tuple[str, int]:
         return plain, CLIENT_PORT
     if not host or not port.isdigit():
         raise ValueError(
-            f"address={address!r} is no address of a Ray cluster: write 'auto', 'host:6379' or 'ray://host:10001'."
+            f"address={address!r} is not an address of a Ray cluster: write 'auto', 'host:6379' or 'ray://host:10001'."
         )
     return host.strip("[]"), int(port)
 

@@ -89,8 +89,8 @@ def _refuse_foreign(options: InitOptions) -> None:
     """Options of the local engine that would otherwise be ignored without a word."""
     if options.simulate:
         raise ValueError(
-            f"simulate={options.simulate!r} makes a machine seem to have devices, which only engine='local' does. "
-            "With Ray, num_gpus=2 gives logical ones."
+            f"simulate={options.simulate!r} simulates devices, which only engine='local' can do. With Ray, "
+            "num_gpus=2 gives logical devices."
         )
     if options.shared:
         raise ValueError(

@@ -84,8 +84,8 @@ class RayTasks:
             if "Can't find actor" not in str(error):
                 raise
             raise exceptions.ActorDiedError(
-                f"{handle._class_name}.{spec.name} cannot be called: Ray does not know this actor. It is of a cluster "
-                "that was left, or died long ago. Make it again, or find a detached one with get_actor()."
+                f"{handle._class_name}.{spec.name} cannot be called: Ray does not know this actor. Its cluster was "
+                "left, or it died long ago. Create it again, or find a detached one with get_actor()."
             ) from None
         about = handle._cache.get((spec.name, options.name))
         if about is None:

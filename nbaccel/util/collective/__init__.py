@@ -322,7 +322,7 @@ def _as_torch(tensor: Any) -> Any:
     if hasattr(tensor, "__dlpack__"):
         return torch.from_dlpack(tensor)
     raise RuntimeError(
-        f"Unrecognized tensor type {type(tensor)}: a numpy array, a torch tensor or what speaks DLPack is needed."
+        f"Unrecognized tensor type {type(tensor)}: pass a numpy array, a torch tensor or another DLPack object."
     )
 
 

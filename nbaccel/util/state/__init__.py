@@ -309,7 +309,9 @@ def _tail(path: Path, count: int) -> str:
     try:
         lines = path.read_text(errors="replace").splitlines(keepends=True)
     except FileNotFoundError:
-        raise RayStateApiException(f"There is no log file {path.name!r}; list_logs() names those that are.") from None
+        raise RayStateApiException(
+            f"There is no log file {path.name!r}; list_logs() names the existing ones."
+        ) from None
     return "".join(lines if count < 0 else lines[len(lines) - count :])
 
 
@@ -321,7 +323,7 @@ def _actor_or_task_of(pid: int) -> str:
     for task in READERS[TaskState]():
         if task.worker_pid == pid:
             return str(task.task_id)
-    raise RayStateApiException(f"No task or actor is known of process {pid}.")
+    raise RayStateApiException(f"No known task or actor ran in process {pid}.")
 
 
 __all__ = [

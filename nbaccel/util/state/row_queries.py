@@ -36,7 +36,7 @@ def most_rows() -> int:
     said = os.environ.get(_MOST_ROWS_VARIABLE, "")
     if said and not said.strip().isdigit():
         raise ValueError(
-            f"{_MOST_ROWS_VARIABLE}={said!r} is no number of rows: set a whole number, or unset it for {MOST_ROWS}."
+            f"{_MOST_ROWS_VARIABLE}={said!r} is not a number of rows: set a whole number, or unset it for {MOST_ROWS}."
         )
     return int(said or MOST_ROWS)
 

@@ -121,7 +121,7 @@ def test_who_says_what_is_not_for_it_to_say_is_told_and_ended(house: House) -> N
 def test_what_cannot_be_put_into_bytes_ends_only_its_reader(house: House) -> None:
     house.connections.send(house.peer, wire.Refused("half a character: \ud800"))
     house.connections.flush()
-    assert house.ended == [house.peer] and "cannot be written" in house.notes[0]
+    assert house.ended == [house.peer] and "cannot be encoded" in house.notes[0]
 
 
 def test_the_end_of_a_peer_is_told_once(house: House) -> None:

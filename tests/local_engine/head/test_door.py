@@ -289,7 +289,7 @@ def test_a_newcomer_that_goes_is_forgotten(house: House) -> None:
 def test_a_frame_of_more_than_64_kb_is_refused_before_it_is_read(house: House) -> None:
     sock = house.come()
     house.say(sock, hello(title="x" * 70_000)[:100])
-    assert "no more than 65536 are read before a token" in refusal(sock)
+    assert "at most 65536 are read before a token" in refusal(sock)
 
 
 def test_a_line_of_more_than_64_kb_is_refused(house: House) -> None:

@@ -71,10 +71,10 @@ def last_word(sock: socket.socket, reader: FrameReader) -> Any:
         ({"ask": "watch", "rows": [1]}, "takes a whole number of rows"),
         ({"ask": "cancel", "task_id": 5}, "takes text for task_id: 5"),
         ({"ask": "cancel", "task_id": "no hex"}, "non-hexadecimal"),
-        ({"ask": "cancel"}, "lacks 'task_id'"),
+        ({"ask": "cancel"}, "needs the field 'task_id'"),
         ({"ask": "kill", "actor_id": None}, "takes text for actor_id: None"),
-        ({"ask": "explain", "task_id": ["a"]}, "cannot use this for task_id"),
-        ({"ask": "logs", "task_id": "00" * 24}, "is not known here"),
+        ({"ask": "explain", "task_id": ["a"]}, "has a wrong value for task_id"),
+        ({"ask": "logs", "task_id": "00" * 24}, "The head does not know task"),
         ({"ask": "logs", "tail": "many"}, "takes a whole number of tail: 'many'"),
         ({"ask": {"a": 1}}, "does not know the question"),
     ],
@@ -297,7 +297,7 @@ def test_a_task_of_more_results_than_could_ever_be_written_down_ends_who_asks_fo
     sock, reader = raw_driver()
     terms = Terms("f", TaskKind.TASK, b"f", (), num_returns=1 << 62)
     sock.sendall(wire.frame([wire.DefineTemplate(1, terms), wire.Submit(b"x" * 24, 1)]))
-    assert "a template of 4611686018427387904 return values" in last_word(sock, reader).message
+    assert "a template with 4611686018427387904 return values" in last_word(sock, reader).message
     sock.close()
 
 
@@ -326,7 +326,7 @@ def test_a_driver_that_tells_of_room_it_was_not_granted_is_told_and_ended(cluste
     for offset in (0, 4096, -1, 1 << 40):
         sock, reader = raw_driver()
         sock.sendall(wire.frame([wire.Put(b"o" * 28, wire.Value(wire.OK, None, offset, 100))]))
-        assert "where no room was granted to its writer" in last_word(sock, reader).message
+        assert "where its writer was given no range" in last_word(sock, reader).message
         sock.close()
     assert int(nbaccel.get(ours).sum()) == 1_000_000
 
@@ -367,5 +367,5 @@ def test_a_value_larger_than_the_room_that_was_granted_is_not_taken(cluster: Pla
         rooms += [message for message in reader.feed(sock.recv(1 << 16)) if type(message) is wire.Allocated]
     (room,) = rooms
     sock.sendall(wire.frame([wire.Put(b"o" * 28, wire.Value(wire.OK, None, room.offset, 1 << 20))]))
-    assert "where there is less room" in last_word(sock, reader).message
+    assert "where the range is smaller" in last_word(sock, reader).message
     sock.close()

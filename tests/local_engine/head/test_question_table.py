@@ -66,9 +66,9 @@ def test_answers_come_back_as_what_they_are() -> None:
 @pytest.mark.parametrize(
     ("request_", "words"),
     [
-        ({"ask": "kill"}, "The question 'kill' lacks 'actor_id'."),
+        ({"ask": "kill"}, "The question 'kill' needs the field 'actor_id'."),
         ({"ask": "watch", "on": "perhaps"}, "The question 'watch' takes true or false for on: 'perhaps'."),
-        ({"ask": "tasks", "filter": {"limit": "x"}}, "cannot use this for filter: Expected `int`, got `str`"),
+        ({"ask": "tasks", "filter": {"limit": "x"}}, "has a wrong value for filter: Expected `int`, got `str`"),
         ({"ask": "state"}, "This head does not know the question 'state'."),  # a driver's
     ],
 )

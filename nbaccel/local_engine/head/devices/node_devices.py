@@ -105,7 +105,7 @@ class NodeSetup:
 
     def _give_up(self, why: str) -> None:
         if self._nodes.detection is None:
-            self._note(f"{why}; which devices are here is unknown")
+            self._note(f"{why}; the devices of this machine are unknown")
             self._know(accelerators.unknown_detection(why, gpu_vendor=self._text("gpu_vendor")))
 
     def _know(self, detection: Detection) -> None:

@@ -114,9 +114,9 @@ class Store:
         if value.data is not None:
             return
         if self.granted.get(value.offset, (NOBODY, 0))[0] != client:
-            raise ValueError(f"a value at offset {value.offset}, where no room was granted to its writer")
+            raise ValueError(f"a value at offset {value.offset}, where its writer was given no range")
         if not 0 <= value.size <= self.arena.size_at(value.offset):
-            raise ValueError(f"a value of {value.size} bytes at offset {value.offset}, where there is less room")
+            raise ValueError(f"a value of {value.size} bytes at offset {value.offset}, where the range is smaller")
         del self.granted[value.offset]
 
     def make_room(self) -> None:

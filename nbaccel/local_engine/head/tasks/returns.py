@@ -112,7 +112,7 @@ class Returns:
             try:
                 self._leftovers.judge(worker, record, message, returned)
             except Exception as error:  # the task has returned anyway, and its devices must become free
-                self._note(f"what {record.task.name} has left was not judged:\n{traceback.format_exc()}")
+                self._note(f"what {record.task.name} changed in its process was not checked:\n{traceback.format_exc()}")
                 returned(f"the head failed to see what it kept of its devices: {error}")
 
         if message.failed and record.hold is not None:

@@ -84,7 +84,7 @@ class SubmissionIntake:
         self._template_count += 1
         terms = message.terms
         if not 0 <= terms.returns <= MOST_RETURNS:  # the submission records each return value: too many take too long
-            raise ValueError(f"a template of {terms.returns} return values")
+            raise ValueError(f"a template with {terms.returns} return values")
         job = self._jobs.get(peer.job)
         hello = job.hello if job else None
         peer.templates[message.number] = terms.of_job(
@@ -146,7 +146,7 @@ class SubmissionIntake:
         terms = peer.templates.get(message.template)
         value = failures.failed(
             "RaySystemError",
-            "The head could not take this task; `nbaccel doctor` shows the head's notes. Please report it.",
+            "The head could not accept this task; `nbaccel doctor` shows the head's notes. Please report it.",
             task_id=message.task_id.hex(),
         )
         for index in range(terms.returns if terms is not None else 1):

@@ -78,7 +78,7 @@ class UnmetOrders:
         answer = self._answers.get(type(command))
         if answer is not None:
             self._until_done(lambda: answer(command, _in_words(error)))
-        self._note(f"an order was not carried out: {type(command).__name__}:\n{traceback.format_exc()}")
+        self._note(f"an order failed: {type(command).__name__}:\n{traceback.format_exc()}")
 
     def _once_more(self, command: do.Command, why: str) -> None:
         self._act(command)

@@ -182,7 +182,7 @@ def test_the_room_of_a_process_that_ended_is_free_again(room: Room) -> None:
     assert room.store.arena.used == 0
 
 
-@pytest.mark.parametrize(("offset", "size", "words"), [(4096, 10, "no room was granted"), (0, 8192, "less room")])
+@pytest.mark.parametrize(("offset", "size", "words"), [(4096, 10, "given no range"), (0, 8192, "range is smaller")])
 def test_what_a_process_says_of_the_arena_is_not_believed_unseen(
     room: Room, offset: int, size: int, words: str
 ) -> None:

@@ -104,7 +104,7 @@ def test_a_return_is_told_though_its_devices_could_not_be_judged(room: Room, dev
     devices.raises = True
     (event,) = done(room, task_id)
     assert "failed to see what it kept" in event.retire
-    assert "was not judged" in room.notes[0]  # type: ignore[attr-defined]
+    assert "was not checked" in room.notes[0]  # type: ignore[attr-defined]
 
 
 def test_an_actor_that_leaves_by_its_own_wish_is_ended(room: Room, devices: Devices) -> None:
