@@ -142,7 +142,7 @@ def remove_node(record: SessionRecord, node_id: str) -> None:
         observer.answer(RemoveNode(node_id), DoneLine)
 
 
-def stop(record: SessionRecord, *, force: bool = False, timeout_s: float = 5.0) -> bool:
+def stop(record: SessionRecord, *, force: bool = False, timeout_s: float = 30.0) -> bool:
     """Tell a head to end, and wait until it has."""
     try:
         with connected(record) as observer:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -17,12 +18,15 @@ import msgspec
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.quiet import Quiet
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.views import sinks
 from nbaccel.views.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.driver.engine import Driver
+
+_LOOK_S = 0.1  # between two looks whether lines still come
 
 
 class News:
@@ -37,6 +41,7 @@ class News:
         self._show = log_to_driver
         self._job = driver.job
         self._drained = threading.Event()
+        self._shown = 0  # messages with lines
         self._watcher: Callable[[Snapshot | None], None] | None = None
         self._ended = False  # there will be no further snapshot
         self.link = Link(sock, on_lost=lambda why: self._lost())
@@ -54,6 +59,7 @@ class News:
             sinks.installed.lines(
                 sinks.Printed(message.name, message.pid, message.stream, message.text, message.parent)
             )
+        self._shown += 1
 
     def _notice(self, message: wire.NoticeMessage) -> None:
         if message.kind == wire.UNREAD and os.environ.get("RAY_IGNORE_UNHANDLED_ERRORS") == "1":  # as for Ray's own
@@ -91,9 +97,11 @@ class News:
         with suppress(exceptions.RayError):
             self.link.ask(asks.Synchronise(), timeout_s=timeout_s)
 
-    def drain(self, timeout_s: float) -> None:
-        """Wait until everything that was printed has been shown."""
-        self._drained.wait(timeout_s)
+    def drain(self, patience_s: float) -> None:
+        """Wait until everything that was printed has been shown, or nothing more has been shown for `patience_s`."""
+        quiet = Quiet(patience_s, time.monotonic(), lambda: self._shown)
+        while not self._drained.wait(_LOOK_S) and not quiet.is_over(time.monotonic()):
+            pass
 
     def close(self) -> None:
         self.link.close()

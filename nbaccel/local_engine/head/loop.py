@@ -28,9 +28,13 @@ from nbaccel.local_engine.head.boot import MARK, Config
 from nbaccel.local_engine.head.door import Door
 from nbaccel.local_engine.head.parts import Parts
 from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.quiet import Quiet
 from nbaccel.local_engine.wire.framing import LineReader
 from nbaccel.views import sessions
 
+END_PATIENCE_S = 3.0  # of the end, while no worker ends and none of their output moves
+LAST_WORDS_PATIENCE_S = 6.0  # with drivers that do not read: they show what they have read before they read on
+_LOOK_S = 0.1  # between two looks whether anything still moves
 MOST_TROUBLES = 100  # in a row: then nothing works any more
 
 
@@ -164,8 +168,23 @@ class Head:
         self.stopping = why
         self.parts.workers.kill_all()
         self.parts.devices.device_leases.release_all()
-        self.poll.at(time.monotonic() + 2.0, self._finish)
+        quiet = Quiet(END_PATIENCE_S, self.poll.now(), self._what_moves)
+        self._finish_without(quiet)
         self._finish_when_quiet()
+
+    def _what_moves(self) -> object:
+        """What changes while workers end, their output is read, and drivers read it."""
+        return len(self.parts.workers.by_id), self.parts.outputs.taken_bytes, self._unread_bytes()
+
+    def _unread_bytes(self) -> int:
+        return sum(len(peer.pending) for peer in self.parts.peers.values())
+
+    def _finish_without(self, quiet: Quiet) -> None:
+        """Give up what does not move any more."""
+        if quiet.is_over(self.poll.now()):
+            self._finish()
+        else:
+            self.poll.after(_LOOK_S, lambda: self._finish_without(quiet))
 
     def worker_gone(self) -> None:
         """A worker has ended, perhaps the last one that the end of the head waits for."""
@@ -180,16 +199,15 @@ class Head:
         self._finished = True
 
     def _leave(self) -> None:
-        deadline = time.monotonic() + 1.0
         for peer in list(self.parts.peers.values()):
             if peer.role == "news":
                 self.parts.send(peer, wire.LogsDrained())
-        while time.monotonic() < deadline:
-            self.parts.flush()
-            if not any(peer.pending for peer in self.parts.peers.values()):
-                break
-            self.poll.at(time.monotonic() + 0.01, lambda: None)
+        self.parts.flush()
+        quiet = Quiet(LAST_WORDS_PATIENCE_S, self.poll.now(), self._unread_bytes)
+        while self._unread_bytes() and not quiet.is_over(self.poll.now()):
+            self.poll.after(0.01, lambda: None)
             self.poll.once()
+            self.parts.flush()
         process.kill_marked(MARK, self.config.session)  # processes that tasks had put into sessions of their own
         sessions.withdraw(self.config.session)
         shutil.rmtree(self.config.directory, ignore_errors=True)

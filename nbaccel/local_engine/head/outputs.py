@@ -49,6 +49,7 @@ class Outputs:
         self._next_drain = 1
         self._after_drain: dict[int, Callable[[], None]] = {}
         self._held = held
+        self.taken_bytes = 0  # of all pipes, so far
         self.process = helpers.make("log", self._directory, decode=log.decode_report, on_report=self._reported)
         self.process.on_restart = self._tell_successor
 
@@ -85,6 +86,7 @@ class Outputs:
         """Remove lines from the pipe, after the head has received them."""
         stream = self._streams[chunk.pipe]
         left = chunk.taken
+        self.taken_bytes += left
         while left:
             left -= len(os.read(stream.fd, left))
         stream.rest, stream.owner, stream.written = chunk.rest, chunk.owner, chunk.written
