@@ -24,9 +24,13 @@ def cause_of(error: BaseException) -> BaseException:
 
 
 def worker_group_error(
-    first: int, errors: Mapping[int, BaseException], words: Mapping[int, LastWords], records: Records
+    first: int,
+    errors: Mapping[int, BaseException],
+    words: Mapping[int, LastWords],
+    records: Records,
+    note: str = "",
 ) -> WorkerGroupError:
-    """The error of a run whose workers failed: the first failure once, the others counted."""
+    """The error of a run whose workers failed: the first failure once with a note, the others counted."""
     causes = {rank: cause_of(error) for rank, error in errors.items()}
     lines = [_heading(first, errors, words.get(first), records)]
     said = words.get(first)
@@ -35,6 +39,8 @@ def worker_group_error(
         lines += _message(f"{said.kind}: {said.message}" if said.message else said.kind)
     else:
         lines += _message(f"{type(causes[first]).__name__}: {causes[first]}")
+    if note:
+        lines.append(note)
     others = sorted(set(errors) - {first})
     if others:
         lines.append(f"({_ranks(others)} then failed as well: error.worker_failures has all of them.)")

@@ -20,7 +20,7 @@ from typing import Any
 import nbaccel
 from nbaccel import exceptions
 from nbaccel.train import controller as ct
-from nbaccel.train import failures, signalling, storage
+from nbaccel.train import failures, out_of_memory, signalling, storage
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.configs import RunConfig
 from nbaccel.train.errors import ControllerError, TrainingFailedError
@@ -81,6 +81,7 @@ class Run:
         self._wake_at: float | None = None
         self._last_words: dict[int, LastWords] = {}
         self._errors: dict[int, BaseException] = {}
+        self._notes: dict[int, str] = {}  # by rank: who else used its device when it ran out of memory
         self._said: set[str] = set()
         self._return_value: Any = None
         self._no_place: BaseException | None = None
@@ -209,7 +210,7 @@ class Run:
 
     def _start_gang(self, number: int) -> None:
         storage.clear_parts(self.path)
-        self._last_words, self._errors = {}, {}
+        self._last_words, self._errors, self._notes = {}, {}, {}
         self._gang = Gathering(
             self._inbox, self._mailbox, self._scaling, self._config, self._backend, self._records, self.name
         ).begin(number, self._controller, self)
@@ -238,6 +239,11 @@ class Run:
         """Tell the controller of a worker's exception or death."""
         words = self._last_words.get(rank)
         self._errors[rank] = error.with_traceback(None)  # of this process: how we waited for it
+        if words is not None and self._gang is not None and out_of_memory.is_out_of_memory(words.kind):
+            seats = self._gang.seats
+            self._notes[rank] = out_of_memory.sentences(
+                seats[rank], seats, words.peak_bytes, nbaccel.snapshot().devices
+            )
         at = words.at if words is not None else time.time()
         has_died = isinstance(error, (exceptions.RayActorError, exceptions.WorkerCrashedError))
         self._tell(ct.Died(rank, at) if has_died else ct.Failed(rank, at))
@@ -349,7 +355,9 @@ class Run:
     def _failed_with(self, first: int) -> TrainingFailedError:
         if first >= 0:
             self._records.call_after_exception(self._errors)
-            return failures.worker_group_error(first, self._errors, self._last_words, self._records)
+            return failures.worker_group_error(
+                first, self._errors, self._last_words, self._records, self._notes.get(first, "")
+            )
         if isinstance(self._no_place, TrainingFailedError):
             return self._no_place
         return ControllerError("The run ended for a reason that is not known.", self._no_place)

@@ -10,6 +10,7 @@ import faulthandler
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 import traceback
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import nbaccel
+from nbaccel import device_memory
 from nbaccel.accelerators.table import VENDORS
 from nbaccel.host_address import host_address
 from nbaccel.train import session, signalling, storage
@@ -29,6 +31,7 @@ from nbaccel.train.datasets import Datasets
 from nbaccel.train.errors import StopTraining
 from nbaccel.train.loops import call
 from nbaccel.train.metrics import Metrics
+from nbaccel.train.out_of_memory import is_out_of_memory
 from nbaccel.train.ranks import Facts, Seat
 
 _OUR_FILES = str(Path(__file__).parent.parent) + os.sep
@@ -70,6 +73,7 @@ class LastWords:
     message: str
     frames: list[str]
     is_interrupt: bool
+    peak_bytes: int | None = None  # of device memory, where it ran out
 
 
 class RankSession:
@@ -257,6 +261,7 @@ def _last_words(error: BaseException, next_report: int) -> LastWords:
         message,
         _own_frames(error),
         isinstance(error, KeyboardInterrupt),
+        device_memory.measure(sys.maxsize).peak_bytes if is_out_of_memory(type(error).__name__) else None,
     )
 
 

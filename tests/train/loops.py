@@ -89,3 +89,16 @@ def reads_its_part(config: dict[str, Any]) -> list[int]:
     rows = [row for batch in train.get_dataset_shard("train").iter_batches(2) for row in batch]
     Path(config["folder"], f"rows-{rank}").write_text(repr((rows, len(train.get_dataset_shard("valid")))))
     return rows
+
+
+def hangs_in_c(config: dict[str, Any]) -> None:
+    """Rank 1 hangs in C code that keeps the interpreter's lock."""
+    import ctypes
+
+    rank = train.get_context().get_world_rank()
+    train.report({"rank": rank})
+    Path(config["folder"], f"there-{rank}").touch()
+    if rank == 1:
+        ctypes.PyDLL(None).sleep(3600)
+    while True:
+        time.sleep(3600)

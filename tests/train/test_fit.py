@@ -25,6 +25,7 @@ from nbaccel.train import (
     ScalingConfig,
     UserCallback,
     WorkerGroupError,
+    signalling,
 )
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from tests.census import Place
@@ -176,6 +177,21 @@ def test_the_second_press_interrupts_functions_that_never_report(begun: Any, tmp
     run.stop()
     assert run.result(timeout=60).stopped
     assert {(tmp_path / f"ended-{rank}").read_text() for rank in range(2)} == {"interrupted"}
+
+
+def test_a_rank_that_hangs_in_c_says_where_and_ends_with_the_third_press(begun: Any, tmp_path: Path) -> None:
+    run = begun(loops.hangs_in_c)
+    wait_until(lambda: all((tmp_path / f"there-{rank}").exists() for rank in range(2)), "both ranks")
+
+    def where() -> str:
+        gang = run._gang
+        return "; ".join(map(signalling.standing, signalling.where(run.path, gang.seats))) if gang else ""
+
+    # Both in this function: that rank 1 answers while C code has the lock is what faulthandler is for.
+    wait_until(lambda: where().count("is in hangs_in_c (loops.py line") == 2, "both stacks")
+    for _ in range(3):
+        run.stop()
+    assert run.result(timeout=60).stopped
 
 
 def test_ctrl_c_in_fit_returns_a_result(kept: Kept, tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from nbaccel.train import journal, storage
+from nbaccel.train import RunConfig, journal, storage
 from nbaccel.train.journal import FILE, Journal, Past
+from nbaccel.train.opening import open_run
 from nbaccel.train.retention import Kept
 
 
@@ -103,6 +104,36 @@ def test_a_line_that_the_disk_has_no_room_for_is_taken_back(tmp_path: Path) -> N
 
 
 # ---- with the folders beside it
+
+
+FULL_AT_A_COMMIT = """
+import os, resource, sys
+from nbaccel.train import RunConfig, storage
+from nbaccel.train.opening import open_run
+from nbaccel.train.records import Records
+config = RunConfig(name="run", storage_path=sys.argv[1])
+opened = open_run(config, "")
+records = Records(opened, config)
+records.report(0, 0, {"loss": 1})
+os.mkdir(sys.argv[1] + "/mine")
+storage.bring(sys.argv[1] + "/mine", opened.folder, 0)
+room = os.path.getsize(opened.folder + "/run.jsonl") + 10
+resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+try:
+    records.commit(0)
+except OSError:
+    os._exit(0)  # as a crash: nothing more is written
+sys.exit("it was written")
+"""
+
+
+def test_a_checkpoint_whose_line_finds_the_disk_full_is_taken_up_by_the_next_run(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", FULL_AT_A_COMMIT, str(tmp_path)], check=True)
+    assert [each.folder for each in read(tmp_path / "run").kept] == []
+    opened = open_run(RunConfig(name="run", storage_path=str(tmp_path)), "")
+    opened.close()
+    assert opened.past.kept == [Kept("checkpoint_000000", 0, {"loss": 1})]
+    assert "goes on from checkpoint_000000" in opened.said
 
 
 def test_a_moved_run_is_the_same_run(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import nbaccel
 from nbaccel.host_address import LOOPBACK
 from nbaccel.train import session
+from nbaccel.train.torch import meeting_point
 from nbaccel.train.torch.choosing import WorkerDevices, choose
 
 _JOIN_S = 60.0
@@ -66,7 +67,8 @@ def _join(torch: Any, here: session.Session, choice: WorkerDevices, backend: str
         here.say(choice.note)
     _set_variables(here, choice, host, port)
     _prepare_backend(chosen)
-    own = torch.distributed.TCPStore(host, port, seat.world_size, is_master=False, timeout=patience)
+    own = meeting_point.reach(torch, seat, host, port, patience)
+    meeting_point.wait_for_all(own, seat, here.restarts, patience)
     torch.distributed.init_process_group(
         chosen,
         store=torch.distributed.PrefixStore(f"nbaccel/{here.restarts}", own),
