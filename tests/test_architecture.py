@@ -42,7 +42,7 @@ ARROWS: dict[str, set[str]] = {
     "notebook": HELD | {"__init__", "actor", "api", "roots", "views", "waits"},
     "cli": {"__init__", "accelerators", "api", "exceptions", "views"},
     "util": HELD | {"__init__", "accelerators", "elsewhere", "host_address", "submodules", "waits"},
-    "train": {"__init__", "accelerators", "api", "elsewhere", "exceptions", "handles", "host_address"}
+    "train": {"__init__", "accelerators", "api", "device_memory", "elsewhere", "exceptions", "handles", "host_address"}
     | {"util", "views", "waits"},
     "tune": {
         "__init__",
