@@ -54,7 +54,7 @@ class DebugEngine(Client):
         link.receivers[wire.Consumed] = self.stage.consumed
         here = os.getcwd()
         self.setup = wire.Setup(JOB, CLIENT, self.namespace, [], here, {}, "debug", self._head.nodes.node_id, here)
-        self.actor_devices = inside.actor_devices
+        self.actor_devices, self.report_progress = inside.actor_devices, inside.report_progress
         self.current_actor, self.exit_actor = inside.current_actor, inside.exit_actor
         self.ended = False
         self._head.begin()
@@ -78,9 +78,6 @@ class DebugEngine(Client):
     def context(self) -> CodeFacts:
         return changed(self._inside.context(), address="debug", is_worker=current_run.get() is not None)
 
-    def report_progress(self, done: float, total: float) -> None:
-        """Whoever debugs sees where the code is."""
-
     # ---- submitting: a task may run before this returns
 
     def _send(self, *submitted: Any) -> Any:
@@ -96,9 +93,6 @@ class DebugEngine(Client):
 
     def store(self, payload: bytes | codec.PayloadPieces, status: int = wire.OK) -> tuple[wire.Value, None]:
         return wire.Value(status, payload if isinstance(payload, bytes) else payload.joined()), None
-
-    def prepare_to_store(self, running: object) -> None:
-        """Nothing has to be put back first: this process is the user's own."""
 
     def _loaded(self, id: bytes, status: int, data: Any) -> Any:
         """An error's traceback goes on into the task, where a debugger will stop."""

@@ -50,17 +50,14 @@ class DebugExecution(Execution):
             return stack.pop_all()
 
 
-def set_up(environment: dict[str, Any]) -> str:
-    """Call the environment's hook. Returns why this process cannot provide the environment, "" when it can."""
+def set_up(environment: dict[str, Any]) -> None:
+    """Call the environment's hook. Raises RuntimeEnvSetupError if this process cannot provide the environment."""
     for field in ("pip", "uv", "conda", "py_executable"):
         if environment.get(field):
-            return f"runtime_env has {field}, but engine='debug' runs everything in this process, as it was started."
-    try:
-        if environment.get("worker_process_setup_hook"):
-            worker_setup.call_hook(environment["worker_process_setup_hook"])
-    except exceptions.RuntimeEnvSetupError as error:
-        return str(error)
-    return ""
+            why = f"runtime_env has {field}, but engine='debug' runs everything in this process, as it was started."
+            raise exceptions.RuntimeEnvSetupError(why)
+    if environment.get("worker_process_setup_hook"):
+        worker_setup.call_hook(environment["worker_process_setup_hook"])
 
 
 def _go_to(path: str, stack: ExitStack) -> None:

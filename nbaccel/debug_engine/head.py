@@ -32,6 +32,7 @@ from nbaccel.local_engine.head.jobs import Jobs
 from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.objects.room import ObjectRoom
 from nbaccel.local_engine.head.objects.store import Grant
+from nbaccel.local_engine.head.orphaned_work import OrphanedWork
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.question_table import QuestionTable
 from nbaccel.local_engine.head.reasons import NobodyElse
@@ -102,6 +103,10 @@ class DebugHead:
             self.scheduler, self.tell, lambda id, owner, value: self.delivery.fill(id, value, [], CLIENT)
         )
 
+        self.orphaned_work = OrphanedWork(
+            self.scheduler, self.objects, self.tell, owner_died=lambda peer: self.groups.owner_died(owner_of(peer))
+        )
+
     def _make_tasks(self) -> None:
         environments, audience, jobs = Environments(), self._audience, self.jobs.by_number
         self.nodes = Nodes(self.tell)
@@ -133,7 +138,7 @@ class DebugHead:
             self._room.requests.answers(),
             self.actors.answers(),
             self.tasks.submissions.answers(),
-            GroupAnswers(self.groups, self.objects, self.jobs.by_number, lambda peer: owner_of(peer.worker)).answers(),
+            GroupAnswers(self.groups, self.objects, self.jobs.by_number, owner_of).answers(),
             views.answers(),
             self._history.answers(),
             [
@@ -233,6 +238,6 @@ def peer_of(worker: DebugWorker | None) -> Peer:
     return peer
 
 
-def owner_of(worker: DebugWorker | None) -> int:
+def owner_of(peer: Peer) -> int:
     """Who asked when a placement group is ready: a number for each worker, 0 for the driver."""
-    return 0 if worker is None else int.from_bytes(worker.worker_id)
+    return 0 if peer.worker is None else int.from_bytes(peer.worker.worker_id)

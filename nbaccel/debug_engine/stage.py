@@ -13,15 +13,14 @@ import msgspec
 
 from nbaccel import exceptions
 from nbaccel.debug_engine.execution import DebugExecution, set_up
-from nbaccel.debug_engine.head import CLIENT, NEVER_S, DebugHead, owner_of, peer_of
+from nbaccel.debug_engine.head import CLIENT, NEVER_S, DebugHead, peer_of
+from nbaccel.debug_engine.idle_loop import IdleLoop
 from nbaccel.debug_engine.workers import DebugActor, DebugWorker, PausedStream
 from nbaccel.handles import option_checks
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.orphaned_work import OWNER_DIED
 from nbaccel.local_engine.head.records import TaskEntry
-from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import task_of
-from nbaccel.local_engine.worker.actor_host import ended, exit_of_actor, is_unfinished, method_of, say_last_wish
+from nbaccel.local_engine.worker import actor_host
 from nbaccel.local_engine.worker.execution import ActorExit, Running, current_run
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
@@ -116,25 +115,15 @@ class Stage:
         worker = self.workers.pop(command.worker_id, None)
         if worker is not None:
             if worker.actor is not None and not command.force:
-                say_last_wish(worker.actor.instance)
-            self._end(worker)
-            self.tell(ev.WorkerDied(command.worker_id, command.why, intended=True))
+                actor_host.say_last_wish(worker.actor.instance)
+            self._die(worker, command.why, intended=True)
 
-    def _die(self, worker: DebugWorker, how: str) -> None:
-        """Its code ended its process, or would have, had it one of its own."""
+    def _die(self, worker: DebugWorker, how: str, *, intended: bool = False) -> None:
+        """It was told to end, or its code ended its process, or would have, had it one of its own."""
         self.workers.pop(worker.worker_id, None)
-        self._end(worker)
-        self.tell(ev.WorkerDied(worker.worker_id, how))
-
-    def _end(self, worker: DebugWorker) -> None:
-        """Its own end, and that of the actors that it created where it was an actor itself."""
         worker.end()
-        if worker.actor is None:
-            return
-        self._head.groups.owner_died(owner_of(worker))
-        for actor in list(self.scheduler.living_actors_of(worker.worker_id)):
-            if not actor.terms.detached:
-                self.tell(ev.ActorKillAsked(actor.actor_id, why=OWNER_DIED))
+        self._head.orphaned_work.end(worker, intended)
+        self.tell(ev.WorkerDied(worker.worker_id, how, intended=intended))
 
     def _recall(self, command: do.RecallTasks) -> None:
         worker = self.workers[command.worker_id]
@@ -197,12 +186,13 @@ class Stage:
                 continue  # cancelled since it was sent
             record.task.payload.started_at, record.task.payload.times = time.time(), []
             if running.terms.kind is TaskKind.ACTOR_CALL and worker.actor is not None and worker.actor.loop is not None:
-                self._call_async(worker, worker.actor, running)
+                self._call_async(worker, worker.actor.loop, running)
             else:
                 self._run(worker, running)
 
     def _run(self, worker: DebugWorker, running: Running) -> None:
-        worker.busy = running.terms.actor.max_concurrency == 1 and not (worker.actor and worker.actor.is_threaded)
+        actor = (worker.actor.creation if worker.actor is not None else running).terms.actor
+        worker.busy = not actor.is_threaded
         worker.under_way[running.task_id] = running
         try:
             done = self._guarded(running, lambda: self._work(worker, running))
@@ -223,7 +213,7 @@ class Stage:
             with self.execution.surroundings(running):
                 return work()
         except ActorExit:
-            return exit_of_actor(running)
+            return actor_host.exit_of_actor(running)
         except SystemExit as exit:
             raise ProcessEnd(f"called sys.exit({exit.code!r})") from None
         except KeyboardInterrupt as error:
@@ -237,16 +227,16 @@ class Stage:
 
     def _work(self, worker: DebugWorker, running: Running) -> wire.Done | None:
         terms = running.terms
-        why_not = set_up(running.environment or {})
-        if why_not:
-            value = failures.failed("RuntimeEnvSetupError", why_not)
-            return wire.Done(running.task_id, [wire.ReturnValue(value)] * max(terms.num_returns, 1), failed=True)
+        try:
+            set_up(running.environment or {})
+        except exceptions.RuntimeEnvSetupError as error:
+            return actor_host.not_set_up(running, error)
         if terms.kind is not TaskKind.ACTOR_CREATION:
             return self._concluded(worker, running, self._called(worker, running))
         args, kwargs = self.execution.arguments(running)
         worker.actor = DebugActor(running, worker.under_way)
         worker.actor.construct(self.execution.code(terms, running.run.choice), args, kwargs)
-        return ended(running)
+        return actor_host.ended(running)
 
     def _called(self, worker: DebugWorker, running: Running) -> Any:
         """What the function or method returns."""
@@ -256,7 +246,7 @@ class Stage:
             return self.execution.code(terms, running.run.choice)(*args, **kwargs)
         made = worker.actor.creation.terms
         option_checks.group_of_calls(terms.concurrency_group, made.class_name, made.actor.concurrency_groups)
-        return method_of(worker.actor.instance, terms.method)(*args, **kwargs)
+        return actor_host.method_of(worker.actor.instance, terms.method)(*args, **kwargs)
 
     def _concluded(self, worker: DebugWorker, running: Running, value: Any) -> wire.Done | None:
         """The Done of what has returned this; None for a stream, which goes on when its reader wants an item."""
@@ -269,31 +259,29 @@ class Stage:
 
     # ---- calls of asyncio actors
 
-    def _call_async(self, worker: DebugWorker, actor: DebugActor, running: Running) -> None:
-        assert actor.loop is not None
+    def _call_async(self, worker: DebugWorker, loop: IdleLoop, running: Running) -> None:
         worker.under_way[running.task_id] = running
-        running.asyncio_task = actor.loop.loop.create_task(self._coroutine(worker, running))
-        actor.loop.run()
+        running.asyncio_task = loop.loop.create_task(self._coroutine(worker, loop, running))
+        loop.run()
 
-    async def _coroutine(self, worker: DebugWorker, running: Running) -> None:
+    async def _coroutine(self, worker: DebugWorker, loop: IdleLoop, running: Running) -> None:
         token = current_run.set(running)
         done: wire.Done | None
         try:
             done = await self._awaited(worker, running)
         except ActorExit:
-            done = exit_of_actor(running)
+            done = actor_host.exit_of_actor(running)
         except BaseException as error:  # the user's coroutine may raise anything; it belongs to the caller
             done = self.execution.failure(running, error)
         finally:
             current_run.reset(token)
         if done is not None:
             worker.under_way.pop(running.task_id, None)
-            assert worker.actor is not None and worker.actor.loop is not None
-            worker.actor.loop.loop.call_soon(lambda: self._done(worker, running, done))
+            loop.loop.call_soon(lambda: self._done(worker, running, done))
 
     async def _awaited(self, worker: DebugWorker, running: Running) -> wire.Done | None:
         value = self._called(worker, running)
-        return self._concluded(worker, running, await value if is_unfinished(value) else value)
+        return self._concluded(worker, running, await value if actor_host.is_unfinished(value) else value)
 
     # ---- streams
 
@@ -307,7 +295,7 @@ class Stage:
                 item.append(self.execution.item(running, stream.index, stream.next()))
                 return None
             except StopIteration:
-                return ended(running)
+                return actor_host.ended(running)
 
         try:
             done = self._guarded(running, work)
@@ -338,16 +326,16 @@ class Stage:
         """The reader of a stream has taken so many items; -1: it has gone."""
         stream = self.streams.get(message.task_id)
         if stream is not None and message.count < 0:
-            self._end_stream(stream, ended(stream.running))
+            self._end_stream(stream, actor_host.ended(stream.running))
 
     # ---- ends
 
     def _done(self, worker: DebugWorker, running: Running, done: wire.Done) -> None:
         if running.leaves:  # perhaps the call went on all the same
-            done = exit_of_actor(running)
+            done = actor_host.exit_of_actor(running)
         if not worker.ended:
             if done.exiting and worker.actor is not None:
-                say_last_wish(worker.actor.instance)
+                actor_host.say_last_wish(worker.actor.instance)
             self._head.hear(worker.peer, running.ended(done))
         self.execution.told(running)
 

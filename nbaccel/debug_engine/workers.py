@@ -22,11 +22,6 @@ class DebugActor(msgspec.Struct, eq=False):
     instance: Any = None
     loop: IdleLoop | None = None
 
-    @property
-    def is_threaded(self) -> bool:
-        terms = self.creation.terms.actor
-        return terms.max_concurrency > 1 or bool(terms.concurrency_groups)
-
     def is_under_way(self, running: Running) -> bool:
         return running.task_id in self.under_way
 

@@ -82,6 +82,11 @@ class ActorTerms(msgspec.Struct, frozen=True, array_like=True):
     max_pending_calls: int | None = None  # None: without limit
     methods: bytes = b""  # pickled description of the class's methods, for get_actor
 
+    @property
+    def is_threaded(self) -> bool:
+        """Whether calls of a sync actor may run at the same time."""
+        return self.max_concurrency > 1 or bool(self.concurrency_groups)
+
 
 NO_ACTOR = ActorTerms()
 NO_POOL = WorkerPool(0)

@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import gc
 import os
+import sys
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
@@ -381,6 +382,33 @@ def test_an_actor_ends_with_the_process_that_created_it(nb):
         wait_until(lambda: nb.get(child.pid.remote()) is None)
     assert nb.get(detached.pid.remote())
     nb.kill(detached)
+
+
+def test_an_actor_ends_with_the_task_that_created_it_and_ended_its_process(nb):
+    @nb.remote(num_cpus=0)
+    class Child:
+        def pid(self):
+            return os.getpid()
+
+    @nb.remote(num_cpus=0)
+    class Keeper:
+        def keep(self, children):
+            self.children = children
+
+        def ask(self):
+            return nb.get(self.children[0].pid.remote())
+
+    @nb.remote(num_cpus=0, max_retries=0)
+    def leave(keeper):
+        nb.get(keeper.keep.remote([Child.remote()]))
+        nb.get(keeper.ask.remote())
+        sys.exit(1)
+
+    keeper = Keeper.remote()
+    with pytest.raises(nb.exceptions.WorkerCrashedError):
+        nb.get(leave.remote(keeper), timeout=60)
+    with pytest.raises(nb.exceptions.ActorDiedError, match="owner has died"):
+        wait_until(lambda: nb.get(keeper.ask.remote()) is None)
 
 
 def test_a_group_whose_asker_was_killed_fails_who_waits_for_it(nb):

@@ -139,6 +139,14 @@ def test_a_future_of_a_failed_task_has_its_error(nb):
     assert isinstance(fail.remote().future().exception(60), ValueError)
 
 
+def test_a_cancelled_future_is_left_alone(nb, late):
+    future = late.ref.future()
+    assert future.cancel()
+    late.come()
+    assert nb.get(late.ref, timeout=60) == "late"
+    assert future.cancelled()
+
+
 def test_refs_are_awaited(nb):
     async def both():
         return await asyncio.gather(same.remote(1), same.remote(2))

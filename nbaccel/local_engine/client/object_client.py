@@ -79,6 +79,9 @@ class ObjectClient:
         """Whether other tasks get this code's CPU while it waits."""
         return False
 
+    def prepare_to_store(self, running: Any) -> None:
+        """A task's code has ended, and its result is stored next."""
+
     def blocked(self) -> AbstractContextManager[Any]:
         """Entered while this process's code waits for others."""
         return nullcontext()

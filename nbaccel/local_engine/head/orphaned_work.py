@@ -16,6 +16,7 @@ from nbaccel.scheduling.events import ActorKillAsked, CancelAsked
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.decisions import Tell
     from nbaccel.local_engine.head.objects.ledger import Objects
+    from nbaccel.local_engine.head.peers import Peer
     from nbaccel.local_engine.head.records import WorkerProcess
     from nbaccel.scheduling.scheduler import Scheduler
     from nbaccel.scheduling.tasks import TaskRecord
@@ -27,12 +28,12 @@ class OrphanedWork:
     """Ends the work of dead workers."""
 
     def __init__(
-        self, scheduler: Scheduler, objects: Objects, tell: Tell, *, owner_died: Callable[[int], None]
+        self, scheduler: Scheduler, objects: Objects, tell: Tell, *, owner_died: Callable[[Peer], None]
     ) -> None:
         self._scheduler = scheduler
         self._objects = objects
         self._tell = tell
-        self._owner_died = owner_died  # called with the client that waits for placement groups no more
+        self._owner_died = owner_died  # called with the peer that waits for placement groups no more
 
     def end(self, worker: WorkerProcess, intended: bool) -> None:
         """End the work that this dead worker had submitted, if it dies with it. Its refs are released already."""
@@ -40,7 +41,7 @@ class OrphanedWork:
         if not self._dies_with_its_work(worker_id, intended):
             return
         if worker.peer is not None:
-            self._owner_died(worker.peer.client_id)
+            self._owner_died(worker.peer)
         unfinished = list(self._scheduler.unfinished_tasks_of(worker_id))
         for record in reversed(unfinished):  # the last first: it holds arguments
             if not record.over and not self._is_wanted(record):

@@ -210,7 +210,9 @@ class Parts:
         self.groups: Groups[int] = Groups(
             self.scheduler, self.tell, lambda id, owner, value: self.delivery.fill(id, value, [], owner)
         )
-        self.orphaned_work = OrphanedWork(self.scheduler, self.objects, self.tell, owner_died=self.groups.owner_died)
+        self.orphaned_work = OrphanedWork(
+            self.scheduler, self.objects, self.tell, owner_died=lambda peer: self.groups.owner_died(peer.client_id)
+        )
         self.foreign = ForeignMemory(
             self.nodes,
             self.scheduler,

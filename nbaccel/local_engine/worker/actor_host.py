@@ -61,7 +61,7 @@ class ActorHost:
         own_repr: Any = type(self.instance).__repr__
         if own_repr is not object.__repr__:
             self._label = _first_line_of(self.instance) or self._label
-        if not terms.is_async and (terms.actor.max_concurrency > 1 or terms.actor.concurrency_groups):
+        if not terms.is_async and terms.actor.is_threaded:
             self._pools = {
                 name: ThreadPoolExecutor(size, thread_name_prefix=f"nbaccel-{name or 'call'}")
                 for name, size in groups.items()
@@ -316,3 +316,10 @@ def exit_of_actor(running: Running) -> wire.Done:
     )
     count = max(running.terms.num_returns, 1)
     return wire.Done(running.task_id, [wire.ReturnValue(value)] * count, failed=True, exiting=True)
+
+
+def not_set_up(running: Running, error: Exception) -> wire.Done:
+    """The Done of a task whose environment could not be set up, which is not an error of its own code."""
+    value = failures.failed("RuntimeEnvSetupError", str(error), task_id=running.task_id.hex())
+    values = [wire.ReturnValue(value)] * max(running.terms.num_returns, 1)
+    return wire.Done(running.task_id, values, failed=True, note=str(error).splitlines()[0])

@@ -30,10 +30,10 @@ from nbaccel import engine as engines
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.calls import Client
 from nbaccel.local_engine.client.submitter import DriverCode
-from nbaccel.local_engine.wire import codec, failures
+from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.worker import impatience
-from nbaccel.local_engine.worker.actor_host import ActorHost, exit_of_actor
+from nbaccel.local_engine.worker.actor_host import ActorHost, exit_of_actor, not_set_up
 from nbaccel.local_engine.worker.execution import ActorExit, Execution, Running, current_run, set_variables
 from nbaccel.local_engine.worker.process_state import ProcessState
 from nbaccel.local_engine.worker.worker_link import WorkerLink
@@ -340,7 +340,7 @@ class WorkerEngine(Client):
                 self._take_on(terms)
                 set_variables(run.environ or {})  # again: its env_vars may have named other devices
             except exceptions.RuntimeEnvSetupError as error:
-                return self._not_set_up(running, error)
+                return not_set_up(running, error)
         code = self.execution.code(terms, run.choice)
         args, kwargs = self.execution.arguments(running)
         if terms.kind is TaskKind.ACTOR_CREATION:
@@ -357,12 +357,6 @@ class WorkerEngine(Client):
         apply_runtime_env(json.loads(terms.runtime_env), self.setup.directory)
         self._environment = terms.environment
         self._state.accept(self.setup.directory)
-
-    def _not_set_up(self, running: Running, error: exceptions.RuntimeEnvSetupError) -> wire.Done:
-        """Make the Done of a task whose environment could not be set up, which is not an error of its own code."""
-        value = failures.failed("RuntimeEnvSetupError", str(error), task_id=running.task_id.hex())
-        values = [wire.ReturnValue(value)] * max(running.terms.num_returns, 1)
-        return wire.Done(running.task_id, values, failed=True, note=str(error).splitlines()[0])
 
     def _construct(self, running: Running, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> wire.Done:
         run = running.run
