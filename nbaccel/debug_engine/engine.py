@@ -150,7 +150,7 @@ class DebugEngine(Client):
     # ---- views, and the end
 
     def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
-        """One picture: while somebody looks, nothing runs, and while something runs, nobody looks."""
+        """Call back with one snapshot: in this engine nothing changes while the caller waits."""
         if callback is not None:
             callback(None if self.ended else self.snapshot())
 

@@ -1,10 +1,10 @@
-"""Shows a run to all viewers: publishes its picture, and draws it under its cell, when it has changed.
+"""Shows a run to all viewers: publishes its snapshot, and draws it under its cell, after each change.
 
 ```
-  the run's thread ──► RunFacts ──► draw ──┬── publish("run", …) ──► pictures of the cluster
-                                           └── sinks.run ──► the card of the cell, or a line in a terminal
+  the run's thread ──► RunFacts ──► snapshot_of ──┬── publish("run", …) ──► snapshots of the cluster
+                                                  └── sinks.run ──► the card of the cell, or a line in a terminal
 ```
-At most PICTURES_PER_S pictures leave; the first and the last always do.
+At most SNAPSHOTS_PER_S snapshots leave; the first and the last always do.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import msgspec
 
 from nbaccel import api, exceptions
 from nbaccel.train.configs import CheckpointConfig
-from nbaccel.train.picture import RunFacts, draw
 from nbaccel.train.retention import Kept
+from nbaccel.train.run_facts import RunFacts, snapshot_of
 from nbaccel.views import sinks
 from nbaccel.views.run_snapshot import KIND, RunSnapshot
 
-PICTURES_PER_S = 4
+SNAPSHOTS_PER_S = 4
 MOST_ENDED = 4  # runs of this process that views still show when they have ended
 _ended: list[str] = []  # their ids, oldest first
 
@@ -44,30 +44,30 @@ class Live:
         self._last = b""
         self._shown_at = float("-inf")
 
-    def picture(self) -> RunSnapshot:
-        """The current picture, for any thread; it may show a report that is only half noted."""
-        return draw(self.facts, list(self._kept()), self._config)
+    def snapshot(self) -> RunSnapshot:
+        """The current snapshot, for any thread; it may show a report that is only half noted."""
+        return snapshot_of(self.facts, list(self._kept()), self._config)
 
     def changed(self) -> None:
         """Show the run soon, because something has happened."""
         if self.due is None:
-            self.due = max(time.monotonic(), self._shown_at + 1 / PICTURES_PER_S)
+            self.due = max(time.monotonic(), self._shown_at + 1 / SNAPSHOTS_PER_S)
 
     def show_if_due(self) -> None:
         if self.due is not None and time.monotonic() >= self.due:
             self.show()
 
     def show(self) -> None:
-        """Show the current picture, if it differs from the last one."""
+        """Show the current snapshot, if it differs from the last one."""
         self.due = None
-        picture = self.picture()
-        encoded = msgspec.json.encode(picture)
+        snapshot = self.snapshot()
+        encoded = msgspec.json.encode(snapshot)
         if encoded == self._last:
             return
         self._last, self._shown_at = encoded, time.monotonic()
-        sinks.installed.run(picture)
+        sinks.installed.run(snapshot)
         try:
-            api.publish(KIND, picture.id, msgspec.to_builtins(picture), self._asked)
+            api.publish(KIND, snapshot.id, msgspec.to_builtins(snapshot), self._asked)
         except exceptions.RayError:
             pass  # the cluster has ended, of which the run learns in another way
 
@@ -80,4 +80,4 @@ class Live:
             try:
                 api.publish(KIND, _ended.pop(0), None)
             except exceptions.RayError:
-                pass  # the cluster has ended, and its pictures with it
+                pass  # the cluster has ended, and its snapshots with it

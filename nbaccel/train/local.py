@@ -18,10 +18,10 @@ from nbaccel.train.live import Live
 from nbaccel.train.loops import call
 from nbaccel.train.metrics import Metrics
 from nbaccel.train.opening import OpenRun
-from nbaccel.train.picture import RunFacts, epochs_of
 from nbaccel.train.ranks import Facts, Seat
 from nbaccel.train.records import Records
 from nbaccel.train.result import Result
+from nbaccel.train.run_facts import RunFacts, epochs_of
 from nbaccel.train.saying import say
 from nbaccel.train.worker import Payload
 

@@ -98,9 +98,9 @@ class Result:
 
     def snapshot(self) -> RunSnapshot:
         """What views show: the last metrics, curves of all of them, the path and the checkpoints."""
-        from nbaccel.train.picture import draw_result
+        from nbaccel.train.run_facts import snapshot_of_result
 
-        return draw_result(self)
+        return snapshot_of_result(self)
 
     def _repr_html_(self) -> str:
         """A small table; nbaccel's own card takes its place in IPython."""

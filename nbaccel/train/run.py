@@ -29,9 +29,9 @@ from nbaccel.train.gathering import Gathering
 from nbaccel.train.inbox import Inbox
 from nbaccel.train.live import Live
 from nbaccel.train.opening import OpenRun
-from nbaccel.train.picture import RunFacts, epochs_of
 from nbaccel.train.records import Records
 from nbaccel.train.result import Result, of_run
+from nbaccel.train.run_facts import RunFacts, epochs_of
 from nbaccel.train.saying import say
 from nbaccel.train.scaling import ScalingConfig
 from nbaccel.train.worker import LastWords, Payload
@@ -135,8 +135,8 @@ class Run:
         return f"Run({self.name!r}, {'running' if self.running else 'ended'}, path={self.path!r})"
 
     def _ipython_display_(self) -> None:
-        """Show the picture under the cell; it changes with the run."""
-        sinks.installed.show_run(self._live.picture(), repr(self))
+        """Show the snapshot under the cell; it changes with the run."""
+        sinks.installed.show_run(self._live.snapshot(), repr(self))
 
     # ---- the thread
 

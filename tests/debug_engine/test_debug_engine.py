@@ -284,7 +284,7 @@ def test_runtime_env_is_taken_on_for_the_call_only(tmp_path):
         nbaccel.get(pid.options(runtime_env={"pip": ["x"]}).remote())
 
 
-def test_the_picture_and_the_state_are_there():
+def test_the_snapshot_and_the_state_are_there():
     from nbaccel.util.state import list_actors, list_tasks
 
     counter = Counter.options(num_gpus=1).remote()

@@ -30,12 +30,12 @@ def trainer(function: object, config: RunConfig, **given: object) -> DataParalle
 
 
 def shown(run: Run) -> RunSnapshot | None:
-    """The picture of this run that an observer would have."""
+    """The snapshot of this run that an observer would have."""
     found = run_snapshot.of_snapshot(nbaccel.snapshot())
     return next((each for each in found if each.path == run.path), None)
 
 
-def test_a_run_is_in_the_picture_of_the_cluster_and_stops_when_a_view_asks_it_to(kept: Kept, tmp_path: Path) -> None:
+def test_a_run_is_in_the_snapshot_of_the_cluster_and_stops_when_a_view_asks_it_to(kept: Kept, tmp_path: Path) -> None:
     run = trainer(loops.until_stopped, kept(), folder=str(tmp_path)).start()
     wait_until(lambda: (now := shown(run)) is not None and now.reports > 2)
     now = shown(run)
@@ -49,7 +49,7 @@ def test_a_run_is_in_the_picture_of_the_cluster_and_stops_when_a_view_asks_it_to
     assert last is not None and last.state == "stopped" and last.ended_at is not None
 
 
-def test_the_picture_of_a_failed_run_says_which_rank_and_why(kept: Kept, tmp_path: Path) -> None:
+def test_the_snapshot_of_a_failed_run_says_which_rank_and_why(kept: Kept, tmp_path: Path) -> None:
     run = trainer(loops.steps, kept(), fails_in=2, how="raise", once=str(tmp_path / "once")).start()
     with pytest.raises(WorkerGroupError):
         run.result(60)
@@ -70,11 +70,11 @@ def test_views_show_only_the_last_of_many_runs_that_have_ended(kept: Kept) -> No
 
 def test_a_result_is_drawn_from_what_the_folder_holds(kept: Kept) -> None:
     result = trainer(loops.steps, kept(), steps=3).fit()
-    picture = result.snapshot()
-    assert (picture.name, picture.state, picture.reports) == ("run", "finished", 3)
-    assert {curve.name: curve.points[-1] for curve in picture.curves} == {"step": (2, 2.0), "loss": (2, 1 / 3)}
-    assert [each.report for each in picture.checkpoints] == [0, 1, 2]
-    assert run_snapshot.time_words(picture, 0.0) == ""
+    snapshot = result.snapshot()
+    assert (snapshot.name, snapshot.state, snapshot.reports) == ("run", "finished", 3)
+    assert {curve.name: curve.points[-1] for curve in snapshot.curves} == {"step": (2, 2.0), "loss": (2, 1 / 3)}
+    assert [each.report for each in snapshot.checkpoints] == [0, 1, 2]
+    assert run_snapshot.time_words(snapshot, 0.0) == ""
     assert "checkpoint_000002" in reprs.result_html(result)
 
 
@@ -92,21 +92,21 @@ def test_a_function_in_this_process_is_seen_as_well(kept: Kept, tmp_path: Path) 
 
 
 class Recorded(sinks.Sinks):
-    """Notes which pictures come."""
+    """Notes which snapshots come."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.pictures: list[RunSnapshot] = []
+        self.snapshots: list[RunSnapshot] = []
 
-    def run(self, picture: RunSnapshot) -> None:
-        self.pictures.append(picture)
+    def run(self, snapshot: RunSnapshot) -> None:
+        self.snapshots.append(snapshot)
 
 
-def test_the_first_and_the_last_picture_always_come_and_none_twice(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_and_last_snapshot_always_come_and_none_twice(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = Recorded()
     monkeypatch.setattr(sinks, "installed", recorded)
     trainer(loops.steps, kept(), steps=40).fit()
-    states = [each.state for each in recorded.pictures]
-    assert states[0] == "waiting" and states[-1] == "finished" and recorded.pictures[-1].reports == 40
-    assert all(one != other for one, other in zip(recorded.pictures, recorded.pictures[1:], strict=False))
-    assert len({each.id for each in recorded.pictures}) == 1
+    states = [each.state for each in recorded.snapshots]
+    assert states[0] == "waiting" and states[-1] == "finished" and recorded.snapshots[-1].reports == 40
+    assert all(one != other for one, other in zip(recorded.snapshots, recorded.snapshots[1:], strict=False))
+    assert len({each.id for each in recorded.snapshots}) == 1

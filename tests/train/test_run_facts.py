@@ -9,18 +9,18 @@ import msgspec
 
 from nbaccel.train import CheckpointConfig
 from nbaccel.train import controller as ct
-from nbaccel.train.picture import (
+from nbaccel.train.ranks import Facts, Seat
+from nbaccel.train.retention import Kept
+from nbaccel.train.run_facts import (
     MOST_CURVES,
     MOST_POINTS,
     MOST_RANKS,
     RunFacts,
-    draw,
     epochs_of,
     numbers,
+    snapshot_of,
     thinned,
 )
-from nbaccel.train.ranks import Facts, Seat
-from nbaccel.train.retention import Kept
 from nbaccel.views import run_snapshot
 from nbaccel.views.record_book import MOST_BYTES
 from nbaccel.views.run_snapshot import RunSnapshot
@@ -41,7 +41,7 @@ def facts(ranks: int = 2, **options: Any) -> RunFacts:
 
 
 def drawn(run: RunFacts, *kept: Kept, config: CheckpointConfig | None = None) -> RunSnapshot:
-    return draw(run, kept, config or CheckpointConfig())
+    return snapshot_of(run, kept, config or CheckpointConfig())
 
 
 def test_each_rank_has_a_dot_that_follows_the_controllers_events() -> None:
@@ -140,7 +140,7 @@ def test_the_largest_run_fits_into_a_record() -> None:
     for number in range(500):
         run.reported(number, {f"{'metric' * 60}-{each}": number / 7 for each in range(30)} | {"text": "ä" * 9000}, 0.0)
     kept = [Kept(f"checkpoint_{number:06}", number, {}) for number in range(500)]
-    shown = draw(run, kept, CheckpointConfig())
+    shown = snapshot_of(run, kept, CheckpointConfig())
     assert len(shown.ranks) == MOST_RANKS and len(shown.curves) == MOST_CURVES
     assert len(msgspec.json.encode(shown)) < MOST_BYTES
     assert msgspec.convert(msgspec.to_builtins(shown), RunSnapshot) == shown

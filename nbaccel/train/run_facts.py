@@ -1,4 +1,4 @@
-"""The picture of a run for views: facts that the run's thread notes, and a pure function that draws them.
+"""The facts of a run that its thread notes, and pure functions that make a snapshot of them for views.
 
 Curves stay small while a run goes on: when a curve has too many points, the lowest and highest of each four stay, so
 that no peak is lost and the cost does not grow with the length of the run.
@@ -142,8 +142,8 @@ def epochs_of(config: Any) -> int | None:
     return next((value for value in found if type(value) is int and value > 0), None)
 
 
-def draw(facts: RunFacts, kept: Sequence[Kept], config: CheckpointConfig) -> RunSnapshot:
-    """The picture; the same facts give the same picture."""
+def snapshot_of(facts: RunFacts, kept: Sequence[Kept], config: CheckpointConfig) -> RunSnapshot:
+    """Make the snapshot of a run; the same facts give the same snapshot."""
     epoch, done, left = _epochs(facts)
     found = best(kept, config)
     ticks = [CheckpointTick(each.folder, each.report, each is found) for each in kept]
@@ -173,8 +173,8 @@ def draw(facts: RunFacts, kept: Sequence[Kept], config: CheckpointConfig) -> Run
     )
 
 
-def draw_result(result: Result) -> RunSnapshot:
-    """The picture of a run from its Result, which has neither its duration nor its workers."""
+def snapshot_of_result(result: Result) -> RunSnapshot:
+    """Make the snapshot of a run from its Result, which has neither its duration nor its workers."""
     facts = RunFacts("", os.path.basename(result.path), result.path, 0.0)
     for number, metrics in enumerate(result.history):
         facts.reported(number, metrics, 0.0)
@@ -184,7 +184,7 @@ def draw_result(result: Result) -> RunSnapshot:
         Kept(os.path.basename(checkpoint.path), _report_of(checkpoint.path), metrics)
         for checkpoint, metrics in result.best_checkpoints
     ]
-    return draw(facts, kept, CheckpointConfig())
+    return snapshot_of(facts, kept, CheckpointConfig())
 
 
 def _report_of(path: str) -> int:
