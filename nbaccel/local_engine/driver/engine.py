@@ -39,7 +39,7 @@ from nbaccel.local_engine.wire import failures, framing
 from nbaccel.views import sessions
 from nbaccel.views.snapshot import Snapshot
 
-START_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 90.0  # the devices may take long to answer, and a head that dies is seen at once
 END_TIMEOUT_S = 5.0
 GONE_WITHIN_S = 1.0  # of its connections' end, a head that has died
 
