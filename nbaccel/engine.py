@@ -295,9 +295,13 @@ def virtual_nodes(name: str) -> VirtualNodes:
     return nodes
 
 
-def before_end(told: Callable[[Engine], object]) -> None:
-    """Call this function before an engine of this process ends, while the engine still answers."""
+def before_end(told: Callable[[Engine], object]) -> Callable[[], None]:
+    """Call a function before an engine of this process ends, while the engine still answers.
+
+    Returns what takes the function off again.
+    """
     _before_end.append(told)
+    return lambda: _before_end.remove(told)
 
 
 def tell_end(engine: Engine) -> None:

@@ -224,12 +224,11 @@ def test_a_directory_in_which_others_could_replace_records_is_refused(tmp_path, 
     assert bool(list(place.iterdir())) == usable
 
 
-def test_a_flood_of_files_is_a_problem_told_in_words(directory, first, monkeypatch):
-    monkeypatch.setattr("nbaccel.leases.lease_files._MOST_FILES", 10)
-    for number in range(20):
-        (directory / f"flood-{number}").touch()
+def test_a_flood_of_files_is_a_problem_told_in_words(directory, first):
+    for number in range(5_000):
+        os.close(os.open(directory / f"flood-{number}", os.O_CREAT))
     assert first.take(GPU, 10_000) is None
-    assert "holds more than 10 files" in first.problem
+    assert "holds more than 4096 files" in first.problem
 
 
 def test_a_directory_that_cannot_be_made_is_a_problem_told_in_words_and_no_crash(tmp_path):

@@ -49,10 +49,10 @@ def test_who_watches_an_ended_cluster_is_told_at_once(own_head: Place) -> None:
 
 def test_the_end_is_told_while_the_cluster_can_still_be_asked(own_head: Place) -> None:
     last: list[Snapshot] = []
-    engines.before_end(lambda engine: last.append(engine.snapshot()))
+    take_off = engines.before_end(lambda engine: last.append(engine.snapshot()))
     try:
         ray.init(num_cpus=3)
         ray.shutdown()
     finally:
-        engines._before_end.pop()
+        take_off()
     assert [snapshot.nodes[0].totals["CPU"] for snapshot in last] == [3]
