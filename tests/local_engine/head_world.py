@@ -81,7 +81,6 @@ class HeadWorld:
         process.kill_sessions = self._kill
         process.kill_group = process.kill_orphans = lambda which: None  # type: ignore[assignment]
         process.descends_from = lambda pid, parent: pid in self.workers
-        self.descriptors = set(os.listdir("/proc/self/fd"))
         zygote, self._zygote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._arena = os.memfd_create("nbaccel-test-arena")
         options: dict[str, object] = {"num_cpus": 2}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -373,6 +374,7 @@ def test_without_descriptors_the_listener_rests_instead_of_calling_without_end(h
 @contextmanager
 def no_more_descriptors() -> Iterator[None]:
     """While it lasts, this process may open nothing."""
+    gc.collect()  # what earlier tests left open is not closed meanwhile
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     first_free = os.dup(0)
     os.close(first_free)

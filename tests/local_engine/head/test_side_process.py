@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import sys
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -40,7 +39,7 @@ class Helpers:
         self.reader = None
 
     def now(self) -> float:
-        return time.monotonic()
+        return 100.0  # no time passes
 
     def at(self, when: float, call: Callable[[], None]) -> None:
         self.timers.append(call)
