@@ -34,7 +34,7 @@ from nbaccel.views.sessions import SessionRecord
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
-ANSWER_TIMEOUT_S = 5.0
+ANSWER_TIMEOUT_S = 20.0  # a head answers in milliseconds, and later on a machine that stands still now and then
 L = TypeVar("L", bound=ObserverLine)
 
 
