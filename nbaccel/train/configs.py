@@ -14,7 +14,7 @@ from typing import Any, Literal
 from nbaccel.train.callbacks import UserCallback
 
 STORAGE_VARIABLE = "NBACCEL_STORAGE"
-_DEFAULT_STORAGE = "~/nbaccel_results"
+DEFAULT_STORAGE = "~/nbaccel_results"
 
 
 class _OnlyWhatWasGiven:
@@ -110,7 +110,10 @@ class RunConfig(_OnlyWhatWasGiven):
     name                a folder of `storage_path`. A run of this name that was interrupted or failed continues from its
                         latest checkpoint; a finished run stays unchanged, and the new one is `name-2`. Default: the
                         function's name and the time
-    storage_path        default: $NBACCEL_STORAGE, else ~/nbaccel_results
+    storage_path        a folder, or a URL that fsspec knows ("s3://bucket/runs"): the run then works in a folder of
+                        this machine, and a copy follows its checkpoints. Default: $NBACCEL_STORAGE, else
+                        ~/nbaccel_results
+    storage_filesystem  a filesystem of fsspec or pyarrow, in which `storage_path` is
     failure_config, checkpoint_config, logging_config
     callbacks           a list of `nbaccel.train.UserCallback`s; they are called in this process
     worker_runtime_env  for the workers, as `runtime_env` of an actor
@@ -180,18 +183,33 @@ def _callbacks(given: Any) -> list[UserCallback]:
 
 
 def _storage_path(given: Any, filesystem: Any) -> str:
+    text = os.fspath(given) if given is not None else os.environ.get(STORAGE_VARIABLE) or DEFAULT_STORAGE
+    if filesystem is not None and given is None:
+        raise ValueError("RunConfig(storage_filesystem=...) needs storage_path, a path in that filesystem.")
     if filesystem is not None:
-        raise NotImplementedError(
-            "RunConfig(storage_filesystem=...) is not here yet: runs are kept in a folder that this process can "
-            "write to, storage_path."
-        )
-    text = os.fspath(given) if given is not None else os.environ.get(STORAGE_VARIABLE) or _DEFAULT_STORAGE
-    if "://" in text and not text.startswith("file://"):
-        raise NotImplementedError(
-            f"RunConfig(storage_path={text!r}): remote storage is not here yet. Give a folder, for instance one of a "
-            "network disk that is mounted, and copy the run's folder afterwards: a moved run resumes."
-        )
+        return text
+    if is_remote(text):
+        _check_protocol(text)
+        return text
     return str(Path(text.removeprefix("file://")).expanduser().absolute())
+
+
+def is_remote(storage_path: str) -> bool:
+    return "://" in storage_path and not storage_path.startswith("file://")
+
+
+def _check_protocol(url: str) -> None:
+    try:
+        import fsspec
+    except ImportError:
+        raise ImportError(
+            f"RunConfig(storage_path={url!r}) needs fsspec: pip install 'nbaccel[train]', or pip install fsspec."
+        ) from None
+    protocol = url.partition("://")[0]
+    try:
+        fsspec.get_filesystem_class(protocol)
+    except (ValueError, ImportError) as error:
+        raise ValueError(f"RunConfig(storage_path={url!r}): fsspec cannot use {protocol}:// here. {error}") from None
 
 
 def _check_name(name: Any) -> None:

@@ -64,9 +64,13 @@ def read(folder: str | Path) -> Past | None:
     Raises ValueError for a journal of a later version.
     """
     try:
-        data = (Path(folder) / FILE).read_bytes()
+        return parse((Path(folder) / FILE).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def parse(data: bytes) -> Past:
+    """Read a journal's bytes. Raises ValueError for a journal of a later version."""
     past = Past()
     for line, end in _whole_lines(data):
         _apply(past, line)

@@ -13,11 +13,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from nbaccel.train import journal, storage
 from nbaccel.train.configs import RunConfig
 from nbaccel.train.errors import ControllerError
 from nbaccel.train.journal import Journal, Past
+from nbaccel.train.remote import RemoteRun, RemoteStorage, storage_of
 
 
 @dataclass(slots=True)
@@ -34,6 +36,7 @@ class OpenRun:
     lock: storage.RunLock
     said: str = ""
     begin_from: str = ""  # a checkpoint of another run, for one that has none of its own
+    remote: RemoteRun | None = None
 
     def close(self) -> None:
         self.journal.close()
@@ -44,8 +47,10 @@ def open_run(config: RunConfig, default_name: str) -> OpenRun:
     """Open the run that the config names. Raises ControllerError if it cannot be written or is under way."""
     assert config.storage_path is not None
     wanted = config.name or default_name
-    name, past = _choose(Path(config.storage_path), wanted, bool(config.resume))
-    folder = Path(config.storage_path) / name
+    storage_ = storage_of(config.storage_path, config.storage_filesystem)
+    root = storage_.local_root() if storage_ is not None else Path(config.storage_path)
+    name, past = _choose(root, storage_, wanted, bool(config.resume))
+    folder = root / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = storage.RunLock(str(folder))
@@ -60,22 +65,34 @@ def open_run(config: RunConfig, default_name: str) -> OpenRun:
             "RunConfig(storage_path=...), or the environment variable NBACCEL_STORAGE.",
             error,
         ) from error
-    # Read again: whoever held the lock a moment ago may have written.
-    past = journal.read(folder) or past
-    storage.settle(str(folder), past)
-    log = Journal(folder, past)
+    remote = storage_.run(name) if storage_ is not None else None
+    try:
+        if remote is not None:
+            remote.bring_to(folder, lambda data: journal.parse(data).kept)
+        # Read again: whoever held the lock a moment ago may have written.
+        past = journal.read(folder) or past
+        storage.settle(str(folder), past)
+        log = Journal(folder, past)
+    except BaseException:  # of a network, or of a disk
+        lock.release()
+        raise
     said = _how_it_begins(wanted, name, past, folder)
     log.begin(name)
     past.name = name
     past.ended = past.error = ""
-    return OpenRun(name, str(folder), past, log, lock, said)
+    if remote is not None:
+        said = f"{said} The run is copied to {remote.url}; it works in {folder}.".strip()
+    return OpenRun(name, str(folder), past, log, lock, said, remote=remote)
 
 
-def _choose(storage_path: Path, wanted: str, resume: bool) -> tuple[str, Past]:
+def _choose(root: Path, remote: RemoteStorage | None, wanted: str, resume: bool) -> tuple[str, Past]:
     """The first of name, name-2, … that has not finished."""
     name, number = wanted, 1
     while True:
-        past = journal.read(storage_path / name) or Past()
+        past = journal.read(root / name) or Past()
+        if remote is not None and not past.ended:  # another machine may have gone on with it
+            there = journal.parse(remote.run(name).journal())
+            past = there if there.length > past.length else past
         if resume or past.ended != "finished":
             return name, past
         number += 1
@@ -93,6 +110,18 @@ def _how_it_begins(wanted: str, name: str, past: Past, folder: Path) -> str:
     how = {"stopped": "was stopped", "failed": "failed", "finished": "has finished"}.get(past.ended, "was interrupted")
     after = f"from {past.kept[-1].folder}" if past.kept else "from its beginning: it has no checkpoint"
     return f"The run {name} {how}; it goes on {after}. A new name begins a new run: RunConfig(name=...)."
+
+
+def bring_here(path: str, filesystem: Any = None) -> Path:
+    """The folder of a run on this machine; for a run in remote storage, a copy that is made or brought up to date."""
+    parent, _, name = path.rstrip("/").rpartition("/")
+    remote = storage_of(parent, filesystem)
+    if remote is None:
+        return Path(path)
+    folder = remote.local_root() / name
+    folder.mkdir(parents=True, exist_ok=True)
+    remote.run(name).bring_to(folder, lambda data: journal.parse(data).kept)
+    return folder
 
 
 def read_run(path: str | os.PathLike[str]) -> Past:

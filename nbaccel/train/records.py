@@ -14,6 +14,7 @@ from nbaccel.train.opening import OpenRun
 from nbaccel.train.ranks import Seat
 from nbaccel.train.result import Result, of_run
 from nbaccel.train.retention import Kept
+from nbaccel.train.saying import say
 
 
 class Records:
@@ -27,6 +28,7 @@ class Records:
         self._size = 1
         self._reported: dict[int, dict[int, Metrics]] = {}  # of reports that not all ranks have sent: by rank
         self._committed: dict[int, Checkpoint] = {}
+        self._copy_failed = False
         self.first_report = self.past.next_report
 
     @property
@@ -79,6 +81,22 @@ class Records:
             self._open.journal.deleted(each.folder)
             storage.delete(self.folder, each.folder)
             self.past.kept.remove(each)
+        self._copy()
+
+    def _copy(self) -> str:
+        """Let the remote copy follow; returns why it could not, which is said once. The next call catches up."""
+        if self._open.remote is None:
+            return ""
+        try:
+            self._open.remote.follow(self.folder, self.past.kept)
+        except Exception as error:  # of a filesystem and a network that are not ours
+            why = f"{self._open.name} could not be copied to {self._open.remote.url}: {type(error).__name__}: {error}"
+            if not self._copy_failed:
+                say("train", f"{why}. The run goes on in {self.folder}, and the next checkpoint tries again.")
+            self._copy_failed = True
+            return why
+        self._copy_failed = False
+        return ""
 
     def failure(self, words: str) -> None:
         self.past.failures.append(words)
@@ -109,6 +127,9 @@ class Records:
         self.past.error = str(error) if error is not None else ""
         try:
             self._open.journal.end(how, self.past.error)
+            not_copied = self._copy()
         finally:
             self._open.close()
+        if not_copied:
+            say("train", f"{not_copied}. All of it is in {self.folder}; a run of the same name copies it again.")
         return of_run(self.folder, self.past, self._config.checkpoint_config, error=error, return_value=return_value)

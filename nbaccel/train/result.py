@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import CheckpointConfig
-from nbaccel.train.opening import read_run
+from nbaccel.train.opening import bring_here, read_run
 from nbaccel.train.retention import Kept, best, score_of
 
 if TYPE_CHECKING:
@@ -78,15 +77,14 @@ class Result:
 
     @classmethod
     def from_path(cls, path: str | os.PathLike[str], storage_filesystem: Any = None) -> Result:
-        """Read the result of a run from its folder, which may have been moved.
+        """Read the result of a run from its folder, which may have been moved, or from remote storage.
 
-        Raises FileNotFoundError if the folder contains no run.
+        Checkpoints in remote storage are downloaded. Raises FileNotFoundError if there is no run.
         """
-        if storage_filesystem is not None:
-            raise NotImplementedError("Result.from_path(storage_filesystem=...) is not here yet: give a local folder.")
-        past = read_run(path)
+        folder = bring_here(os.fspath(path), storage_filesystem)
+        past = read_run(folder)
         error = RuntimeError(past.error) if past.ended == "failed" else None
-        return of_run(str(Path(path)), past, CheckpointConfig(), error=error)
+        return of_run(str(folder), past, CheckpointConfig(), error=error)
 
     def __repr__(self) -> str:
         lines = [f"Result(metrics={self.metrics!r}", f"path={self.path!r}"]

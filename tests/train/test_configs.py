@@ -19,10 +19,12 @@ def test_runs_are_kept_below_home_unless_something_else_is_said(monkeypatch: pyt
     assert RunConfig(storage_path="file:///tmp/here").storage_path == "/tmp/here"
 
 
-def test_remote_storage_is_refused_with_what_to_do() -> None:
-    with pytest.raises(NotImplementedError, match="a moved run resumes"):
-        RunConfig(storage_path="s3://bucket/runs")
-    with pytest.raises(NotImplementedError, match="storage_path"):
+def test_remote_storage_is_taken_where_fsspec_knows_it() -> None:
+    pytest.importorskip("fsspec")
+    assert RunConfig(storage_path="memory://runs").storage_path == "memory://runs"
+    with pytest.raises(ValueError, match="fsspec cannot use nowhere:// here"):
+        RunConfig(storage_path="nowhere://bucket")
+    with pytest.raises(ValueError, match="needs storage_path"):
         RunConfig(storage_filesystem=object())
 
 
