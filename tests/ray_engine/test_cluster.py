@@ -78,6 +78,9 @@ class Sharer:
         context = nbaccel.get_runtime_context()
         return context.get_node_id(), context.get_accelerator_ids()["GPU"]
 
+    def wait_for(self, path):
+        wait_until(lambda: os.path.exists(path))
+
 
 def test_a_type_of_accelerator_leads_to_its_node(nodes):
     train = where.options(num_gpus=1, accelerator_type=NVIDIA_A100, num_cpus=0)
@@ -128,6 +131,24 @@ def test_the_snapshot_names_node_and_device_of_each(nodes):
     assert len([node for node in snapshot.nodes if node.alive]) == 3
     for actor in (gpu, tpu):
         nbaccel.kill(actor)
+
+
+def test_calls_are_seen_though_the_collector_of_reports_died_before_them(nodes, tmp_path):
+    waiter = Sharer.options(num_gpus=0.5).remote()
+    nbaccel.get(waiter.where.remote())
+    wait_until(lambda: [row for row in nbaccel.snapshot().actors if row.device_ids and row.class_name == "Sharer"])
+    collector = f"nbaccel_reports_{ray.get_runtime_context().get_job_id()}"
+    ray.kill(ray.get_actor(collector, namespace="nbaccel"))
+    call = waiter.wait_for.remote(str(tmp_path / "go"))
+
+    def running():
+        rows = nbaccel.snapshot().tasks
+        return [row for row in rows if row.task_id == call.task_id().hex() and row.state == "RUNNING" and row.pid]
+
+    wait_until(running)
+    (tmp_path / "go").touch()
+    nbaccel.get(call)
+    nbaccel.kill(waiter)
 
 
 def test_a_task_falls_back_where_no_node_has_the_device(nodes):

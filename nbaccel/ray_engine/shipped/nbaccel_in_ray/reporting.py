@@ -67,6 +67,7 @@ class Reporter:
         self._idle = False
         self._thread: threading.Thread | None = None
         self._collector: Any = None
+        self._answer: Any = None  # Ray's ref of the collector's answer to the last report
         self._looked_at = 0.0
         self._sent_at = 0.0
         self._worked_at = 0.0
@@ -215,12 +216,34 @@ class Reporter:
         if now - self._looked_at < LOOK_EVERY_S:
             return self._collector is not None
         self._looked_at = now
+        if self._is_lost():
+            self._collector = None
+            self._tell_again()
         job_id = ray.get_runtime_context().get_job_id()
         if not internal_kv._internal_kv_get(watched_key(job_id), namespace=NAMESPACE):
             self._collector = None
         elif self._collector is None:
             self._collector = ray.get_actor(collector_name(job_id), namespace=NAMESPACE)
         return self._collector is not None
+
+    def _is_lost(self) -> bool:
+        """Whether the collector has died: its answer to the last report is an error."""
+        if self._answer is None or not ray.wait([self._answer], timeout=0)[0]:
+            return False
+        answer, self._answer = self._answer, None
+        try:
+            ray.get(answer)
+        except ray.exceptions.RayError:
+            return True
+        return False
+
+    def _tell_again(self) -> None:
+        """Report what still holds something to the next collector: it knows nothing yet."""
+        for note in list(self._running.values()):
+            note.pop("sent", None)
+        if self.creation is not None:
+            self._news.append(self.creation)
+            self._is_urgent = True
 
     def _send(self, *, everything: bool = False) -> Any:
         """Send the notes that are due; returns Ray's ref of the collector's answer, None if none is due."""
@@ -254,7 +277,8 @@ class Reporter:
             plain = {name: _plain(value) for name, value in list(note.items()) if name != "sent"}
             plain["task_id"] = plain.pop("stands_for", plain["task_id"])
             batch.append(plain)
-        return self._collector.report.remote(self._where(), batch, packed(briefs))
+        self._answer = self._collector.report.remote(self._where(), batch, packed(briefs))
+        return self._answer
 
     def _where(self) -> Note:
         if not self._here:
