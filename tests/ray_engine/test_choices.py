@@ -14,7 +14,7 @@ import nbaccel
 from nbaccel import exceptions
 from nbaccel.util.placement_group import placement_group, remove_placement_group
 from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
-from nbaccel.views.snapshot import TaskRow
+from nbaccel.views.snapshot import ActorRow, TaskRow
 from tests.rig import wait_until
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(300)]
@@ -56,6 +56,11 @@ def row_of(ref: Any) -> TaskRow:
     wanted = ref.task_id().hex()
     rows = wait_until(lambda: [row for row in nbaccel.snapshot().tasks if row.task_id == wanted and row.pid])
     return rows[0]  # type: ignore[no-any-return]
+
+
+def choice_of(actor: Any) -> ActorRow:
+    (row,) = [row for row in nbaccel.snapshot().actors if row.actor_id == actor._actor_id.hex()]
+    return row
 
 
 @nbaccel.remote(num_gpus=1, fallback="cpu", fallback_after_s=0.2)
@@ -105,7 +110,9 @@ def test_a_choice_that_waits_is_cancelled_with_its_attempts(joined: None, tmp_pa
         nbaccel.cancel(ref)
         with pytest.raises(exceptions.TaskCancelledError):
             nbaccel.get(ref)
-    assert nbaccel.get(where.remote(str(tmp_path / "others")))[0] is False
+    ref = where.remote(str(tmp_path / "others"))
+    fell, _, _ = nbaccel.get(ref)
+    assert (fell, row_of(ref).choice_why) == (False, "")
     assert not (tmp_path / "marks").exists()
 
 
@@ -147,14 +154,14 @@ class Model:
 def test_an_actor_takes_what_is_free_and_else_the_next_choice(joined: None, tmp_path: Path) -> None:
     model = Model.remote(str(tmp_path / "free"))
     fell, ids = nbaccel.get(model.kind.remote())
-    assert (fell, len(ids)) == (False, 1)
+    assert (fell, len(ids), choice_of(model).choice_why) == (False, 1, "")
     nbaccel.kill(model)
     wait_until(lambda: nbaccel.available_resources().get("GPU") == 2)
     with held(num_gpus=2):
         model = Model.remote(str(tmp_path / "busy"))
         assert repr(model) == "Actor(Model, not placed yet)"
         assert nbaccel.get(model.kind.remote()) == (True, [])
-        (row,) = [row for row in nbaccel.snapshot().actors if row.actor_id == model._actor_id.hex()]
+        row = choice_of(model)
         assert row.choice == "cpu"
         assert row.choice_why.startswith("cpu was taken after ")
         nbaccel.kill(model)
@@ -176,7 +183,7 @@ def test_an_actor_that_waits_for_a_choice_is_explained_shown_and_ended_without_w
     joined: None, tmp_path: Path
 ) -> None:
     with held(num_gpus=2):
-        model = Model.options(fallback="cpu", fallback_on=(MemoryError,)).remote(str(tmp_path / "marks"))
+        model = Model.options(fallback_after_s=3600, fallback_on=(MemoryError,)).remote(str(tmp_path / "marks"))
         explained = wait_until(lambda: found if (found := nbaccel.explain(model)).holders else None)
         assert "Model waits for" in explained.sentence
         assert {holder.name for holder in explained.holders} == {"Holder"}
