@@ -99,9 +99,11 @@ class NotebookPage:
     def run_all(self) -> NotebookPage:
         """Run every cell. A kernel that shows as idle may still not take the first requests: then it is asked again."""
         left = self.page.locator(".jp-CodeCell", has=self.page.locator(".jp-InputPrompt", has_text="[ ]"))
-        for _ in range(5):
-            left.first.click()
-            self.menu("Run", "Run Selected Cell and All Below")
+        end = time.monotonic() + 2 * PATIENCE_S
+        while time.monotonic() < end:
+            left.first.click()  # also again: a page that is still being laid out may take the focus away
+            if not self._choose("Run", "Run Selected Cell and All Below"):
+                continue
             try:
                 self.page.wait_for_function(ALL_HAVE_BEGUN, timeout=5000)
                 return self
@@ -110,18 +112,22 @@ class NotebookPage:
         raise AssertionError(f"{left.count()} cells have not begun to run.")
 
     def menu(self, menu: str, item: str) -> None:
-        """Choose an item. One that may not be chosen yet when its menu opens stays so until the menu is opened anew."""
+        """Choose an item."""
         end = time.monotonic() + PATIENCE_S
-        while time.monotonic() < end:
-            self.page.get_by_role("menuitem", name=menu, exact=True).click()
-            chosen = self.page.get_by_role("menuitem", name=item).first
-            chosen.wait_for()
-            if chosen.get_attribute("aria-disabled") != "true":
-                chosen.click()
-                return
-            self.page.keyboard.press("Escape")
-            self.page.wait_for_timeout(500)
-        raise AssertionError(f"{item} of the menu {menu} cannot be chosen.")
+        while not self._choose(menu, item):
+            assert time.monotonic() < end, f"{item} of the menu {menu} cannot be chosen."
+
+    def _choose(self, menu: str, item: str) -> bool:
+        """Whether the item could be chosen. One that is disabled when its menu opens stays so until it opens again."""
+        self.page.get_by_role("menuitem", name=menu, exact=True).click()
+        chosen = self.page.get_by_role("menuitem", name=item).first
+        chosen.wait_for()
+        if chosen.get_attribute("aria-disabled") != "true":
+            chosen.click()
+            return True
+        self.page.keyboard.press("Escape")
+        self.page.wait_for_timeout(500)
+        return False
 
     def reload(self) -> None:
         """Save, and load the page again; the kernel lives on."""
