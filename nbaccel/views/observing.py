@@ -52,9 +52,13 @@ class Observer:
                 f"The head of pid {record.pid} does not answer at {record.socket}: {error.strerror}."
             ) from error
         self._lines = self._sock.makefile("rb")
-        welcome = self.ask({"token": record.token})
-        if welcome["kind"] != "welcome":
-            raise ConnectionError(f"The head of pid {record.pid} refused: {welcome.get('message', welcome)}")
+        try:
+            welcome = self.ask({"token": record.token})
+            if welcome["kind"] != "welcome":
+                raise ConnectionError(f"The head of pid {record.pid} refused: {welcome.get('message', welcome)}")
+        except BaseException:
+            self.close()
+            raise
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """Send a line and return the line that answers it. Raises ConnectionError."""

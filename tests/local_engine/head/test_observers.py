@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import socket
 import threading
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -109,6 +111,18 @@ def test_what_nobody_foresaw_is_answered_and_ends_its_observer(observer: observi
     with pytest.raises(ConnectionError, match="closed the connection"):
         observer.read()
     assert nbaccel.get(misbehaving.echo.remote(7)) == 7
+
+
+def test_an_observer_that_is_refused_leaves_no_connection_open(cluster: Place) -> None:
+    refused = record()
+    refused.token = "0" * 32
+    gc.collect()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with pytest.raises(ConnectionError, match="refused: The token is missing or wrong"):
+            observing.Observer(refused)
+        gc.collect()
+    assert not [str(each.message) for each in told if each.category is ResourceWarning]
 
 
 # ---- those who do not read
