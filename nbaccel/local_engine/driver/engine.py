@@ -245,9 +245,11 @@ def join(record: sessions.SessionRecord, options: InitOptions) -> Driver:
     sock = _connect(record.socket)
     try:
         arena_fd, welcome = _greet(sock, options, record.token)
-    except ValueError as error:
+    except BaseException as error:
         sock.close()
-        raise ConnectionError(f"The head of pid {record.pid} refused: {error}") from error
+        if isinstance(error, ValueError):
+            raise ConnectionError(f"The head of pid {record.pid} refused: {error}") from error
+        raise
     driver = Driver(sock, arena_fd, welcome, None, options)
     driver.news = News(driver, log_to_driver=options.log_to_driver, sock=_connect(record.socket), token=record.token)
     return driver

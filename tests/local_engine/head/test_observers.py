@@ -9,6 +9,8 @@ import socket
 import threading
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -113,16 +115,33 @@ def test_what_nobody_foresaw_is_answered_and_ends_its_observer(observer: observi
     assert nbaccel.get(misbehaving.echo.remote(7)) == 7
 
 
-def test_an_observer_that_is_refused_leaves_no_connection_open(cluster: Place) -> None:
-    refused = record()
-    refused.token = "0" * 32
+@contextmanager
+def nothing_left_open() -> Iterator[None]:
+    """Python warns of a socket that nobody has closed."""
     gc.collect()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        with pytest.raises(ConnectionError, match="refused: The token is missing or wrong"):
-            observing.Observer(refused)
+        yield
         gc.collect()
     assert not [str(each.message) for each in told if each.category is ResourceWarning]
+
+
+def test_an_observer_that_is_refused_leaves_no_connection_open(cluster: Place) -> None:
+    refused = record()
+    refused.token = "0" * 32
+    with nothing_left_open(), pytest.raises(ConnectionError, match="refused: The token is missing or wrong"):
+        observing.Observer(refused)
+
+
+def test_a_driver_whose_head_ends_before_it_answers_leaves_no_connection_open(cluster: Place, tmp_path: Path) -> None:
+    ending = record()
+    ending.socket = str(tmp_path / "s")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(ending.socket)
+        listener.listen()
+        threading.Thread(target=lambda: listener.accept()[0].close()).start()
+        with nothing_left_open(), pytest.raises(exceptions.RaySystemError, match="The head ended while it started"):
+            driver.join(ending, init_options())
 
 
 # ---- those who do not read
