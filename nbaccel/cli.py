@@ -117,14 +117,14 @@ def main(ctx: click.Context) -> None:
 
 
 @main.command()
-@click.option("--head", is_flag=True, help="Start a head; the only kind of start on one machine.")
+@click.option("--head", is_flag=True, help="Start a head; always needed; a head serves one machine.")
 @click.option("--num-cpus", type=int, help="CPUs to offer; as many as there are if not given.")
 @click.option("--num-gpus", type=int, help="GPUs to offer; more than there are makes logical ones.")
 @click.option("--resources", callback=_json_object, help="""Further resources, '{"TPU": 4}'.""")
 @click.option("--labels", callback=_json_object, help="""Labels of this machine, '{"zone": "a"}'.""")
 @click.option("--object-store-memory", type=int, help="Bytes for objects; more goes to disk.")
 @click.option("--preload", help="Modules that new workers have loaded already: numpy,torch")
-@click.option("--simulate", help="Seem to have these devices: nvidia:8xH100")
+@click.option("--simulate", help="Simulate these devices: nvidia:8xH100")
 @click.option("--gpu-vendor", type=click.Choice(["nvidia", "amd", "intel"]), help="Whose GPUs are offered.")
 @click.option("--block", is_flag=True, help="Stay until the head ends; Ctrl-C ends it.")
 @click.pass_obj
@@ -259,7 +259,7 @@ def devices(control: Control, as_json: bool) -> None:
 
 
 @main.command()
-@click.option("--simulate", help="As if these devices were here: nvidia:8xH100")
+@click.option("--simulate", help="Report on a machine with these devices: nvidia:8xH100")
 @click.pass_obj
 def doctor(control: Control, simulate: str | None) -> None:
     """Say which accelerators were looked for, what was found, and why not the others."""

@@ -52,7 +52,7 @@ INIT = (
         "preload", read.names, "modules that new workers have loaded already", "preload=numpy,torch", ("numpy", "torch")
     ),
     Option(
-        "simulate", read.text_value, "seem to have these devices", "simulate=nvidia:8xH100", ("nvidia:", "amd:", "tpu:")
+        "simulate", read.text_value, "simulate these devices", "simulate=nvidia:8xH100", ("nvidia:", "amd:", "tpu:")
     ),
     Option(
         "gpu_vendor",
