@@ -35,30 +35,40 @@ class Series:
         return [(x, y) for x, y in self.points if y is not None and math.isfinite(y) and math.isfinite(x)]
 
 
-def curve(
-    title: str,
-    series: Sequence[Series],
-    *,
-    x: str = "step",
-    empty: str = "Nothing was reported yet.",
-    marks: Sequence[float] = (),
-    small: bool = False,
-) -> Html:
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Ticks on the axis, such as checkpoints; the best one has a star."""
+
+    ticks: Sequence[float] = ()
+    best: float | None = None
+
+
+def curve(title: str, series: Sequence[Series], *, x: str = "step", empty: str = "Nothing was reported yet.") -> Html:
     """The lines with axes, their names and last values beside swatches, and a table of some of their points.
 
-    `marks` are ticks on the axis, such as checkpoints; `small` is for several curves beside each other. Values that are
-    all positive and span more than a factor of LOG_FROM have a logarithmic axis.
+    Values that are all positive and span more than a factor of LOG_FROM have a logarithmic axis.
     """
     known = [each for each in series if each.known()]
     if not known:
         return parts.empty(f"{title}: {empty}")
     names = [_named(each) for each in known]
-    table = parts.table(title, [x, *(each.name for each in known)], _rows(known))
     return Html(
         parts.paragraph(parts.join([parts.words(title, strong=True), *names]))
-        + _drawing(title, known, x, marks, _SMALL if small else _LARGE)
-        + parts.for_ears(table)
+        + _drawing(title, known, x, Marks(), _LARGE)
+        + table(title, known, x)
     )
+
+
+def small(series: Series, *, x: str, marks: Marks) -> Html:
+    """One line with its name and last value, to stand beside others; a table of all of them is a part of its own."""
+    last = parts.words(wording.number(series.known()[-1][1]))
+    said = parts.paragraph(parts.join([parts.words(series.name, strong=True), last]))
+    return Html(said + _drawing(series.name, [series], x, marks, _SMALL))
+
+
+def table(title: str, series: Sequence[Series], x: str) -> Html:
+    """Some points of the lines as a table, for readers who do not see the drawing."""
+    return parts.for_ears(parts.table(title, [x, *(each.name for each in series)], _rows(series)))
 
 
 def _named(series: Series) -> Html:
@@ -70,7 +80,8 @@ def _named(series: Series) -> Html:
 def _rows(known: Sequence[Series]) -> list[list[Html]]:
     """Every curve at a few values of x, the last one included; a curve without a point there has an empty cell."""
     values = [dict(each.known()) for each in known]
-    moments = sorted({x for each in values for x in each})
+    common = set.intersection(*(set(each) for each in values))
+    moments = sorted(common if len(common) >= TABLE_ROWS else {x for each in values for x in each})
     count = min(TABLE_ROWS, len(moments))
     chosen = sorted({moments[round(place * (len(moments) - 1) / max(1, count - 1))] for place in range(count)})
     return [
@@ -93,7 +104,7 @@ def ticks(low: float, high: float, count: int = _TICKS) -> list[float]:
     return [round(place * step, 12) for place in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def _drawing(title: str, known: Sequence[Series], x: str, marks: Sequence[float], size: tuple[int, int]) -> Html:
+def _drawing(title: str, known: Sequence[Series], x: str, marks: Marks, size: tuple[int, int]) -> Html:
     width, height = size
     all_points = [point for each in known for point in each.known()]
     left, right = min(p[0] for p in all_points), max(p[0] for p in all_points)
@@ -117,8 +128,12 @@ def _drawing(title: str, known: Sequence[Series], x: str, marks: Sequence[float]
         f'<text x="{at_x(value):.1f}" y="{height - 6}" text-anchor="middle">{wording.number(value)}</text>'
         for value in ticks(left, right)
     )
-    ticked = "".join(f"M{at_x(mark):.1f} {height - _BOTTOM}v-6" for mark in marks if left <= mark <= right)
+    ticked = "".join(f"M{at_x(mark):.0f} {height - _BOTTOM}v-6" for mark in marks.ticks if left <= mark <= right)
     grid += f'<path d="{ticked}" stroke="currentColor" stroke-width="1.5" opacity=".6"/>' if ticked else ""
+    if marks.best is not None and left <= marks.best <= right:
+        best = f"{at_x(marks.best):.0f}"
+        grid += f'<path d="M{best} {height - _BOTTOM}V12" stroke="currentColor" stroke-dasharray="3 3" opacity=".6"/>'
+        grid += f'<text x="{best}" y="10" text-anchor="middle">★</text>'
     lines = "".join(_line(each, at_x, at_y) for each in known)
     label = escape(f"{title} over {x}: {wording.count(len(known), 'curve')}")
     drawn = f'viewBox="0 0 {width} {height}" style="max-width:100%;width:{width}px;font-size:11px;fill:currentColor"'

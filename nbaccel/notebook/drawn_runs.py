@@ -13,7 +13,7 @@ import msgspec
 from nbaccel.notebook import packing
 from nbaccel.views import run_snapshot, tables, thinning
 from nbaccel.views.palette import HUES
-from nbaccel.views.run_snapshot import KIND, Curve, RunSnapshot
+from nbaccel.views.run_snapshot import KIND, CheckpointTick, Curve, RunSnapshot
 from nbaccel.views.snapshot import Snapshot
 
 MOST_RUNS = 16
@@ -55,6 +55,10 @@ def _drawn(run: RunSnapshot, owner: str, most_points: int) -> DrawnRun:
     given = {name: getattr(run, name) for name in run.__struct_fields__}
     given["curves"] = [Curve(each.name, _few(each.points, most_points)) for each in run.curves]
     given["metrics"] = {}  # the curves have those that are drawn
+    latest = run.checkpoints[-1:]
+    given["checkpoints"] = [
+        tick if tick.best or tick in latest else CheckpointTick("", tick.report) for tick in run.checkpoints
+    ]
     return DrawnRun(**given, hue=HUES.of(run.name), owner=owner)
 
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from nbaccel.notebook import curves, parts
 from nbaccel.notebook.parts import Html
-from nbaccel.views import palette, run_snapshot, wording
-from nbaccel.views.run_snapshot import RUN_SIGNS, Curve, RankDot, RunSnapshot
+from nbaccel.views import palette, run_snapshot, thinning, wording
+from nbaccel.views.run_snapshot import RUN_SIGNS, RankDot, RunSnapshot
 from nbaccel.views.snapshot import Snapshot
 
 MOST_DOTS = 16  # more ranks than this are counted instead
+MOST_POINTS = 64  # of a drawn curve: it is some 200 pixels wide
 
 
 def mimebundle(run: RunSnapshot, now: float) -> dict[str, str]:
@@ -48,7 +49,7 @@ def _shown(run: RunSnapshot, now: float) -> list[Html]:
         _why(run),
         _ranks(run.ranks, run.name),
         _curves(run),
-        parts.line(f"{checkpoints}, marked on the axis") if checkpoints and run.curves else parts.line(checkpoints),
+        parts.line(f"{checkpoints}, marked ★") if checkpoints and run.curves else parts.line(checkpoints),
         parts.empty("Load the best one:", run.load) if run.load else parts.NOTHING,
         parts.note(wording.plain(run.path)),
         parts.note(how_on(run)),
@@ -93,16 +94,19 @@ def _rank(rank: RankDot, name: str) -> Html:
 
 def _curves(run: RunSnapshot) -> Html:
     """A small drawing for each metric that was reported more than once, beside each other where there is room."""
-    marks = [each.report for each in run.checkpoints]
-    drawn = [_curve(each, run, marks) for each in run.curves if len(each.points) > 1]
-    look = "display:inline-block;vertical-align:top;margin:4px 16px 4px 0;max-width:100%"
-    return Html("".join(f'<div style="{look}">{each}</div>' for each in drawn))
-
-
-def _curve(metric: Curve, run: RunSnapshot, marks: Sequence[float]) -> Html:
+    best = next((each.report for each in run.checkpoints if each.best), None)
+    marks = curves.Marks([each.report for each in run.checkpoints], best)
     colour = palette.colour(palette.HUES.of(run.name))
-    series = curves.Series("last", metric.points, colour)
-    return curves.curve(wording.plain(metric.name), [series], x="report", marks=marks, small=True)
+    several = [
+        curves.Series(wording.plain(each.name), thinning.few(each.points, MOST_POINTS), colour)
+        for each in run.curves
+        if len(each.points) > 1
+    ]
+    if not several:
+        return parts.NOTHING
+    look = "display:inline-block;vertical-align:top;margin:4px 16px 4px 0;max-width:100%"
+    drawn = "".join(f'<div style="{look}">{curves.small(each, x="report", marks=marks)}</div>' for each in several)
+    return Html(drawn + curves.table("Metrics", several, "report"))
 
 
 def how_on(run: RunSnapshot) -> str:
