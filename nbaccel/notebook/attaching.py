@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from IPython.core.getipython import get_ipython
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -23,4 +25,6 @@ def attach(shell: InteractiveShell | None = None) -> None:
     kernel = getattr(shell, "kernel", None)
     # A terminal has one place for output, and the engine prints there by itself.
     if kernel is not None and not isinstance(sinks.installed, CellOutput):
-        sinks.install(CellOutput(sender(kernel), settings.of(shell), parent_now=lambda: watch.source()[1]))
+        cell_of = partial(cells.number_of, shell)
+        output = CellOutput(sender(kernel), settings.of(shell), parent_now=lambda: watch.source()[1], cell_of=cell_of)
+        sinks.install(output)

@@ -66,6 +66,12 @@ def install(shell: InteractiveShell) -> CellWatch:
     return watch
 
 
+def number_of(shell: InteractiveShell, filename: str) -> str:
+    """The cell from which code of this file name comes: "[7]"; "" if it comes from no cell."""
+    named: Any = shell.compile.format_code_name(filename)  # ("Cell", "In[7]")
+    return str(named[1]).removeprefix("In") if named else ""
+
+
 def _line_in_cell(frame: FrameType | None) -> int:
     """The line of the cell itself, not of a function that it calls; 0 if no cell is on the stack (another thread)."""
     while frame is not None:

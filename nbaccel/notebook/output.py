@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import threading
 import time
 import uuid
@@ -76,12 +77,14 @@ class CellOutput:
         clock: Callable[[], float] = time.monotonic,
         later: Callable[[Callable[[], None]], None] | None = None,
         parent_now: Callable[[], bytes] = bytes,
+        cell_of: Callable[[str], str] = lambda file: "",
     ) -> None:
         self._send = send
         self._limits = limits
         self._clock = clock
         self._later = later or _after_a_moment
         self._parent_now = parent_now  # the parent of the running cell
+        self._cell_of = cell_of  # the cell of a code's file name
         self._cells: OrderedDict[bytes, _Shown] = OrderedDict()
         self._bars: OrderedDict[Place, _Bar] = OrderedDict()  # bars that have not ended
         self._waiting: set[bytes] = set()  # tasks with a shown line that says why they wait
@@ -163,6 +166,11 @@ class CellOutput:
     def show_run(self, snapshot: RunSnapshot, text: str) -> None:
         """Shows a run under the running cell too, and updates it there."""
         self._runs.show(snapshot)
+
+    def place(self, file: str, line: str) -> str:
+        """Where a line of code is, in words: "cell [7] line 31"."""
+        cell = self._cell_of(file)
+        return f"cell {cell} line {line}" if cell else f"{os.path.basename(file)} line {line}"
 
     def notice(self, message: Notice) -> None:
         """Shows one sentence of the engine's under the cell that it is about; a flood of output does not fold it.

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nbaccel import exceptions
+from nbaccel.train import signalling
 from nbaccel.train.controller import Say
 from nbaccel.train.errors import ControllerError, TrainingFailedError, WorkerGroupError
+from nbaccel.views import sinks
 
 if TYPE_CHECKING:
     from nbaccel.train.configs import RunConfig
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 _LONGEST_MESSAGE = 1_000  # characters of the user's exception
 _LINES = 8
+_LONGEST_LINE = 300  # characters of what a view says of an error
 
 
 def cause_of(error: BaseException) -> BaseException:
@@ -58,7 +61,13 @@ def worker_group_error(
 def _heading(first: int, errors: Mapping[int, BaseException], said: LastWords | None, records: Records) -> str:
     after = f" (after {records.latest_name()})" if records.latest_name() else ""
     where = f", before its report {said.report}" if said is not None else ""
-    return f"rank {first} failed{where}{after}{_devices(errors[first])}."
+    return f"rank {first} failed{where}{after}{_place(said)}{_devices(errors[first])}."
+
+
+def _place(said: LastWords | None) -> str:
+    """The line of the user's code that raised, as the last frame has it: ", in cell [7] line 31"."""
+    frames = [found for line in said.frames if (found := signalling.FRAME.search(line))] if said is not None else []
+    return f", in {sinks.installed.place(frames[-1]['file'], frames[-1]['line'])}" if frames else ""
 
 
 def _devices(error: BaseException) -> str:
@@ -76,8 +85,11 @@ def _message(text: str) -> list[str]:
 
 def first_line(error: BaseException | None) -> str:
     """The first line of an error, short enough for a view."""
-    text = str(error) if error is not None else ""
-    return text.splitlines()[0][:300] if text else ""
+    first = str(error).splitlines()[0] if error is not None and str(error) else ""
+    if isinstance(error, WorkerGroupError) and error.first_rank in error.worker_failures:
+        cause = error.worker_failures[error.first_rank]
+        first = f"{first.removesuffix('.')}: {type(cause).__name__}: {cause}".splitlines()[0]
+    return first[:_LONGEST_LINE]
 
 
 def short(rank: int, errors: Mapping[int, BaseException]) -> str:

@@ -22,11 +22,13 @@ from pathlib import Path
 import nbaccel
 from nbaccel.train.ranks import Facts, Seat
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+from nbaccel.views import sinks
 
 # A real-time signal: SIGUSR1 and SIGUSR2 belong to what users and their libraries do.
 WHERE = signal.SIGRTMIN + 7 if hasattr(signal, "SIGRTMIN") else signal.SIGUSR2
 _PATIENCE_S = 2.0
-_FRAME = re.compile(r'File "(?P<file>.*)", line (?P<line>\d+|\?\?\?) in (?P<name>.*)')
+# As faulthandler writes it, or with a comma, as a traceback does.
+FRAME = re.compile(r'File "(?P<file>.*)", line (?P<line>\d+|\?\?\?),? in (?P<name>.*)')
 _WAITS_IN = {
     "all_reduce": "all_reduce",
     "broadcast": "broadcast",
@@ -109,12 +111,14 @@ def _text_after(path: Path, start: int) -> str:
 
 
 def standing(stack: str) -> str:
-    """Where a function stands, in words: "waits in all_reduce (train.py line 31)"; "" for no stack."""
-    frames = [found for line in stack.splitlines() if (found := _FRAME.search(line))]
+    """Where a function stands, in words: "waits in all_reduce (train.py line 31)", or "(cell [7] line 31)" of a
+    notebook; "" for no stack.
+    """
+    frames = [found for line in stack.splitlines() if (found := FRAME.search(line))]
     if not frames:
         return ""
     own = next((each for each in frames if _is_users(each["file"])), frames[0])
-    place = f"{Path(own['file']).name} line {own['line']}"
+    place = sinks.installed.place(own["file"], own["line"])
     outer = frames.index(own)
     for each in frames[:outer]:
         if each["name"] in _WAITS_IN:

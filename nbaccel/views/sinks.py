@@ -134,6 +134,10 @@ class Sinks:
         if not snapshot.is_under_way:
             self._runs.pop(snapshot.id, None)
 
+    def place(self, file: str, line: str) -> str:
+        """Where a line of code is, in words: "train.py line 31"; a notebook names the cell."""
+        return f"{os.path.basename(file)} line {line}"
+
     def show_run(self, snapshot: RunSnapshot, text: str) -> None:
         """Show a run on the last line of a cell: here as text, since a terminal cannot draw the card."""
         self._write(sys.stdout, f"{text}\n")

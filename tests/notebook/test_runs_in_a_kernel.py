@@ -1,0 +1,101 @@
+"""Training runs in a real kernel: the card under its cell, Stop while the cell runs, and where a function failed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.notebook.kernels import Cell, Kernel, gone
+
+SETUP = """
+import time
+import nbaccel
+from nbaccel import engine, train
+from nbaccel.train import RunConfig, ScalingConfig
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+nbaccel.init(num_cpus=2)
+
+def goes_on():
+    for number in range(1_000_000):
+        train.report({"loss": 1 / (number + 1)})
+        time.sleep(0.02)
+
+def breaks():
+    train.report({"loss": 1.0})
+    raise ValueError("the batch is empty")
+
+def trainer(function, name):
+    return DataParallelTrainer(
+        function, scaling_config=ScalingConfig(num_workers=2), run_config=RunConfig(name=name, storage_path="STORAGE")
+    )
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    kernel = Kernel()
+    storage: Path = tmp_path_factory.mktemp("results")
+    ready = kernel.run(SETUP.replace("STORAGE", str(storage)))
+    assert ready.error is None, ready.error
+    yield kernel
+    kernel.close()
+    assert gone(kernel.token) == {}
+
+
+def _card(cell: Cell) -> str:
+    """The last text of the run's card under this cell."""
+    cards = [data["text/plain"] for data in cell.shown if "report" in data.get("text/plain", "")]
+    return str(cards[-1]) if cards else ""
+
+
+def test_stop_returns_the_result_of_a_run_and_its_card_says_so(kernel: Kernel) -> None:
+    cell = kernel.submit("result = trainer(goes_on, 'interrupted').fit()\nprint('stopped:', result.stopped)")
+    kernel.until(lambda: "● interrupted running" in _card(cell) and "loss" in _card(cell))
+    kernel.interrupt()
+    kernel.finish(cell)
+    assert cell.error is None and "stopped: True" in cell.stdout
+    assert "⊘ interrupted stopped" in _card(cell)
+
+
+def test_a_view_s_stop_reaches_a_run_whose_cell_waits_for_it(kernel: Kernel) -> None:
+    press = """
+import threading
+def press():
+    while not (rows := [row for row in nbaccel.snapshot().published if row.record.get("state") == "running"]):
+        time.sleep(0.02)
+    engine.current().ask(rows[0].id, "stop")
+threading.Thread(target=press).start()
+"""
+    cell = kernel.run(f"{press}result = trainer(goes_on, 'asked').fit()\nprint('stopped:', result.stopped)")
+    assert cell.error is None and "stopped: True" in cell.stdout
+    assert "⊘ asked stopped" in _card(cell)
+
+
+def test_a_failed_run_names_the_cell_and_the_line_in_its_error_and_on_its_card(kernel: Kernel) -> None:
+    cell = kernel.run("def wrong():\n    breaks()\n\ntrainer(wrong, 'broken').fit()")
+    assert cell.error is not None and cell.error["ename"] == "WorkerGroupError"
+    said = "\n".join(cell.error["traceback"])
+    place = re.search(r"rank \d failed, before its report 1, in (cell \[\d+\] line \d+)", said)
+    assert place is not None, said
+    assert re.search(r"Cell In\[\d+\], line 2, in wrong", said), said
+    assert "✕ broken failed" in _card(cell)
+    assert place[1] in _card(cell) and "ValueError: the batch is empty" in _card(cell)
+    line = SETUP.strip().splitlines().index('    raise ValueError("the batch is empty")') + 1
+    assert place[1].endswith(f" line {line}")
+
+
+def test_a_started_run_draws_itself_in_a_later_cell_until_it_ends(kernel: Kernel) -> None:
+    kernel.run("run = trainer(goes_on, 'background').start()")
+    later = kernel.run("run")
+    (shown,) = [data for data in later.shown if "background" in data.get("text/plain", "")]
+    assert "<p" in shown["text/html"]
+    kernel.run("run.stop()\nprint(run.result().stopped)")
+    kernel.until(lambda: "⊘ background stopped" in _card(later) or "⊘ background stopped" in _first_card(kernel))
+
+
+def _first_card(kernel: Kernel) -> str:
+    """A front end changes every display of an id; the message belongs to the cell that began the run."""
+    return "\n".join(_card(cell) for cell in kernel._cells.values())
