@@ -37,6 +37,16 @@ def fit(function: Any, run_config: RunConfig, scaling: ScalingConfig = TWO, **op
     return TorchTrainer(function, scaling_config=scaling, run_config=run_config, **options).fit()
 
 
+def test_workers_that_have_torch_loaded_have_also_loaded_what_a_rank_needs() -> None:
+    @nbaccel.remote(num_cpus=0)
+    def loaded() -> list[str]:
+        import sys
+
+        return [name for name in ("nbaccel.train.worker", "nbaccel.train.torch.process_group") if name in sys.modules]
+
+    assert len(nbaccel.get(loaded.remote())) == 2
+
+
 def test_two_ranks_learn_what_one_process_learns(kept: Kept) -> None:
     result = fit(torch_loops.together, kept(), train_loop_config={})
     found = result.return_value

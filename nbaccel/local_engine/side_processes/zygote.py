@@ -53,6 +53,11 @@ class Report(msgspec.Struct, array_like=True):
     preloaded: dict[str, str]
 
 
+# Modules of nbaccel's own that workers with a preloaded library are likely to need. Each process of a training run
+# would import these by itself: with them here, a gang of two begins in less than half the time.
+_COMPANIONS = {"torch": "nbaccel.train.torch.in_workers"}
+
+
 def serve(control: socket.socket, head_pid: int, arena_fd: int, preload: list[str]) -> None:
     """Fork processes on request until the head goes away."""
     setproctitle.setproctitle("nbaccel::zygote")
@@ -155,6 +160,8 @@ def _preload(name: str) -> str:
     """Import a module for all later workers. Returns "" or why each worker has to import it itself."""
     try:
         importlib.import_module(name)
+        if name in _COMPANIONS:
+            importlib.import_module(_COMPANIONS[name])
     except Exception as error:  # whatever a module's import raises
         return f"importing {name} failed: {type(error).__name__}: {str(error)[:LONGEST_REASON]}"
     driver = _open_device()
