@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nbaccel.train import FailureConfig, Result, RunConfig, ScalingConfig, WorkerGroupError
+from nbaccel.train import FailureConfig, Result, RunConfig, ScalingConfig, WorkerGroupError, controller
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from tests.rig import wait_until
 from tests.train import loops
@@ -17,8 +17,10 @@ TWO = ScalingConfig(num_workers=2)
 
 
 @pytest.fixture
-def trainer(nb: ModuleType, engine: str, tmp_path: Path) -> Any:
-    """Makes trainers whose runs are kept in the test's folder."""
+def trainer(nb: ModuleType, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Makes trainers whose runs are kept in the test's folder, and wait for slow ranks."""
+    monkeypatch.setattr(controller, "SILENT_S", 100.0)
+    monkeypatch.setattr(controller, "FINALLY_S", 100.0)
 
     def made(function: Any, scaling: ScalingConfig = TWO, max_failures: int = 0, **config: Any) -> DataParallelTrainer:
         kept = RunConfig("run", str(tmp_path / "runs"), failure_config=FailureConfig(max_failures))
@@ -67,7 +69,7 @@ def test_a_failure_is_told_with_the_users_own_exception(trainer: Any) -> None:
 
 def test_a_run_stops_after_the_same_report(trainer: Any, tmp_path: Path) -> None:
     run = trainer(loops.until_stopped).start()
-    wait_until(lambda: run.metrics is not None, "a report")
+    wait_until(lambda: all((tmp_path / f"reports-{rank}").exists() for rank in range(2)), "reports of both ranks")
     run.stop()
     result = run.result(timeout=60)
     assert result.stopped

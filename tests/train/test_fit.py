@@ -153,7 +153,7 @@ def begun(kept: Kept, tmp_path: Path) -> Iterator[Callable[..., train.run.Run]]:
 
 def test_stop_ends_all_ranks_after_the_same_report(begun: Any, tmp_path: Path) -> None:
     run = begun(loops.until_stopped)
-    wait_until(lambda: run.metrics is not None, "a report")
+    wait_until(lambda: all((tmp_path / f"reports-{rank}").exists() for rank in range(2)), "reports of both ranks")
     assert "running" in repr(run)
     run.stop()
     result = run.result(timeout=60)
@@ -242,6 +242,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_starts(tmp_path
 
 
 def test_elastic_workers_are_as_many_as_fit(kept: Kept, tmp_path: Path) -> None:
+    wait_until(lambda: nbaccel.available_resources().get("CPU") == 4, "the CPUs of the gang before")
     elastic = ScalingConfig(num_workers=(1, 8), resources_per_worker={"CPU": 2})
     result = fit(loops.facts, kept(), elastic, folder=str(tmp_path))
     assert result.return_value["size"] == 2

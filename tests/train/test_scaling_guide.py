@@ -16,7 +16,7 @@ from tests.train.scaling_guide import BACKEND, CONFIGS, INTERFACE, ONE_GPU, TWO_
 
 
 @pytest.fixture(scope="module")
-def sixteen() -> Iterator[Place]:
+def sixteen(patient: None) -> Iterator[Place]:
     """A machine that seems to have 16 GPUs, to torch as well."""
     pytest.importorskip("torch")
     place = Place()

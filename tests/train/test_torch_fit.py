@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("torch_cluster")
 
 
 @pytest.fixture(scope="module")
-def torch_cluster() -> Iterator[Place]:
+def torch_cluster(patient: None) -> Iterator[Place]:
     """One head whose workers have torch loaded."""
     place = Place()
     with inside(place):
