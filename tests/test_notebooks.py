@@ -28,7 +28,7 @@ def test_a_tutorial_runs_from_first_cell_to_last(path: Path, tmp_path: Path) -> 
         pytest.importorskip("ray")
     if "training" in path.name:
         pytest.importorskip("torch")
-    execute(notebook, path, tmp_path, timeout_s=300 if "cluster" in path.name else 100)
+    execute(notebook, path, tmp_path, timeout_s=300 if "cluster" in path.name else 200)
     shown = [output.data for cell in notebook.cells for output in cell.get("outputs", []) if "data" in output]
     assert any("text/html" in data and "text/plain" in data for data in shown)
 
@@ -60,7 +60,7 @@ def execute(notebook: Any, path: Path, folder: Path, *, timeout_s: int) -> None:
 
     unix = Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/kernel"}})
     here = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(notebook, config=unix, timeout=timeout_s, resources=here).execute()
+    NotebookClient(notebook, config=unix, timeout=timeout_s, startup_timeout=180, resources=here).execute()
 
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.name)

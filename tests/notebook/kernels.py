@@ -17,6 +17,10 @@ from jupyter_client.manager import KernelManager
 from tests.census import PATIENCE_S, TOKEN, carriers
 from tests.rig import DEADLINE_S
 
+# A second press of Stop counts within three seconds, which a slow machine may need for less.
+NO_HURRY = "from nbaccel.waits import stopping\nin_time, stopping.AGAIN_S = stopping.AGAIN_S, 600.0"
+HURRY_AGAIN = "stopping.AGAIN_S = in_time"
+
 AS_NEW = """
 %accel_shutdown
 get_ipython().reset(new_session=True)

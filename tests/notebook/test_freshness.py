@@ -9,17 +9,20 @@ import pytest
 
 from tests.notebook.kernels import Kernel
 
-ON_RAY = [pytest.mark.ray, pytest.mark.timeout(300)]
+ON_RAY = [pytest.mark.ray, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module", params=["local", pytest.param("ray", marks=ON_RAY)])
 def kernel(request: pytest.FixtureRequest) -> Iterator[Kernel]:
     if request.param == "ray":
         pytest.importorskip("ray")
-    kernel = Kernel()
-    kernel.run(f"import nbaccel, sys\nnbaccel.init(engine={request.param!r}, num_cpus=2)")
-    yield kernel
-    kernel.close()
+    kernel = Kernel(patience_s=180)
+    try:
+        started = kernel.run(f"import nbaccel, sys\nnbaccel.init(engine={request.param!r}, num_cpus=2)")
+        assert started.error is None, started.error
+        yield kernel
+    finally:
+        kernel.close()
 
 
 def test_a_redefined_helper_is_seen_by_the_next_task(kernel: Kernel) -> None:

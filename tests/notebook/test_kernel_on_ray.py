@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.notebook.kernels import Cell, Kernel
+from tests.notebook.kernels import HURRY_AGAIN, NO_HURRY, Cell, Kernel
 from tests.rig import is_alive
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(600)]
 pytest.importorskip("ray")
 
 SETUP = """
@@ -110,8 +110,10 @@ def _kernels() -> Iterator[Kernel]:
     assert "GPU 1" in started.text
     assert kernel.run(SETUP).error is None
     yield kernel
-    kernel.run("%accel_shutdown")
-    kernel.close()
+    try:
+        kernel.run("%accel_shutdown")
+    finally:
+        kernel.close()
 
 
 # Its collector is killed: what processes report to it before they look for the next one is lost.
@@ -235,14 +237,15 @@ def test_stop_leaves_the_task_of_another_cell_alone(kernel: Kernel) -> None:
 
 
 def test_stopped_twice_a_task_that_ignores_it_is_killed_and_its_device_is_free(kernel: Kernel) -> None:
+    kernel.run(NO_HURRY)
     cell = kernel.submit("stuck = stubborn.remote()\nnbaccel.get(stuck)")
     kernel.until(lambda: "begun" in cell.stdout)
     kernel.interrupt()
     kernel.finish(cell)
     worker = int(re.findall(r"pid=(\d+)", cell.stdout)[0])
     # A press that comes before the idle kernel listens does nothing, as does one more after the second.
-    kernel.until(lambda: kernel.interrupt() or not is_alive(worker))  # type: ignore[func-returns-value]
-    kernel.run("open_gate('now')")
+    kernel.until(lambda: not is_alive(worker) or bool(kernel.interrupt()))  # type: ignore[func-returns-value]
+    kernel.run(f"{HURRY_AGAIN}\nopen_gate('now')")
     freed = kernel.run("print(outcome(stuck), outcome(holds.options(num_gpus=2).remote('now')))")
     said, after = freed.stdout.split()
     assert after == "None"

@@ -51,7 +51,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     place = tmp_path_factory.mktemp("k")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in CELLS])
     unix = Config({"KernelManager": {"transport": "ipc", "ip": f"{place}/kernel"}})
-    NotebookClient(notebook, config=unix, timeout=60, kernel_name="python3").execute()
+    NotebookClient(notebook, config=unix, timeout=120, startup_timeout=120, kernel_name="python3").execute()
     path = Path(place) / "finished.ipynb"
     nbformat.write(notebook, path)
     html, _ = HTMLExporter().from_notebook_node(nbformat.read(path, as_version=4))

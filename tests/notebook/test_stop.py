@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.notebook.kernels import Kernel
+from tests.notebook.kernels import HURRY_AGAIN, NO_HURRY, Kernel
+from tests.rig import is_alive
 
 SETUP = """
 import asyncio, time, os
@@ -53,7 +54,7 @@ def yields():
 
 def outcome(ref):
     try:
-        return nbaccel.get(ref, timeout=30)
+        return nbaccel.get(ref, timeout=60)
     except Exception as error:
         return type(error).__name__
 """
@@ -88,9 +89,12 @@ def test_the_stopped_tasks_worker_stays_warm(kernel: Kernel) -> None:
 
     worker = re.search(r"pid=(\d+)", cell.text)
     assert worker is not None
-    after = kernel.run("print(outcome(ref))\nprint(*{nbaccel.get(pid.remote()) for _ in range(8)})")
+    looked = f"seen, tries = set(), 0\nwhile {worker[1]} not in seen and (tries := tries + 1) < 1000:"
+    after = kernel.run(
+        f"outcome(ref)\n{looked}\n    seen |= set(nbaccel.get([pid.remote() for _ in range(4)]))\nprint(seen)"
+    )
 
-    assert worker[1] in after.stdout.split()
+    assert worker[1] in after.stdout
 
 
 def test_another_cells_task_goes_on(kernel: Kernel) -> None:
@@ -108,14 +112,18 @@ def test_another_cells_task_goes_on(kernel: Kernel) -> None:
 
 
 def test_stopped_twice_a_task_that_ignores_it_is_killed_and_its_device_is_free(kernel: Kernel) -> None:
+    kernel.run(NO_HURRY)
     cell = kernel.submit("stuck = stubborn.remote()\nnbaccel.get(stuck)")
     kernel.until(lambda: "begun" in cell.text)
     kernel.interrupt()
     kernel.finish(cell)
-    kernel.interrupt()
+    worker = int(re.findall(r"pid=(\d+)", cell.text)[0])
+    # A press that comes before the idle kernel listens does nothing, as does one more after the second.
+    kernel.until(lambda: not is_alive(worker) or bool(kernel.interrupt()))  # type: ignore[func-returns-value]
 
     freed = kernel.run(
-        "print(outcome(stuck))\n@nbaccel.remote(num_gpus=1)\ndef g(): return 'free'\nprint(outcome(g.remote()))"
+        f"{HURRY_AGAIN}\nprint(outcome(stuck))\n"
+        "@nbaccel.remote(num_gpus=1)\ndef g(): return 'free'\nprint(outcome(g.remote()))"
     )
 
     assert "TaskCancelledError" in freed.text and "free" in freed.text
@@ -126,7 +134,7 @@ def test_stopped_twice_a_task_that_ignores_it_is_killed_and_its_device_is_free(k
 )
 def test_stop_during_an_await_cancels_the_awaited_tasks(kernel: Kernel, waits: str) -> None:
     cell = kernel.submit(f"ref = sleeps.remote()\n{waits}")
-    kernel.until(lambda: "begun" in cell.text)
+    kernel.until(lambda: cell.text.count("begun") == 1 + waits.count("sleeps"))
     kernel.interrupt()
     kernel.finish(cell)
 
@@ -157,7 +165,7 @@ def test_stop_ends_a_block_with_an_executor_and_cancels_its_tasks(kernel: Kernel
 
     assert cell.error is not None and cell.error["ename"] == "KeyboardInterrupt"
     said = kernel.run(
-        "try:\n    future.result(timeout=30)\nexcept BaseException as error:\n    print(type(error).__name__)"
+        "try:\n    future.result(timeout=60)\nexcept BaseException as error:\n    print(type(error).__name__)"
     )
     assert "TaskCancelledError" in said.text
 

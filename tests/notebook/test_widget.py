@@ -185,7 +185,7 @@ def test_what_cannot_be_ended_is_said(cockpit: Cockpit) -> None:
 
 def test_logs_are_read_on_a_thread_of_their_own(cockpit: Cockpit, engine: Engine) -> None:
     cockpit._heard(cockpit, {"say": "logs", "id": "t1"}, [])
-    assert engine.log_asked.wait(10)
+    assert engine.log_asked.wait(90)
     cockpit._reader.shutdown()
     assert engine.told[0][1].startswith("nbaccel-cockpit")
     assert cockpit.sent == [{"say": "log", "id": "t1", "text": "line 1\nline 2"}]
@@ -206,7 +206,7 @@ def test_a_filter_of_a_view_is_applied_to_all_tasks(
     views.keep(busy_snapshot)
     wanted = {"state": "failed", "cell": cell, "text": "bad"}
     cockpit._heard(cockpit, {"say": "find", "id": "v1", "key": "k", "filter": wanted, "limit": 100}, [])
-    assert engine.found.wait(10)
+    assert engine.found.wait(90)
     cockpit._reader.shutdown()
     assert engine.wanted == asked
     row = {"task_id": "ab" * 24, "name": "early", "state": "FAILED", "cell": "[3]", "reason": 0}
