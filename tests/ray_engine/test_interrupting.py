@@ -15,8 +15,8 @@ sys.path.insert(0, {folder!r})
 import interrupting
 signal.signal(signal.SIGINT, {before})
 interrupting.install()
-threading.Timer(0.1, _thread.interrupt_main).start()
 try:
+    threading.Timer(0.1, _thread.interrupt_main).start()
     {blocks}
 except KeyboardInterrupt:
     print("interrupted")

@@ -79,7 +79,7 @@ def test_a_thread_looks_until_nothing_waits_and_asks_meanwhile() -> None:
     lines.show(PID_7, "child", shown.append)
     thread = lines._thread
     assert thread is not None
-    thread.join(30)
+    thread.join(90)
     assert not thread.is_alive()
     assert shown == [b"[2]"]
     lines.end()

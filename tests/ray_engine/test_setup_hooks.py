@@ -59,6 +59,7 @@ class Hooked:
 
 
 @pytest.mark.ray
+@pytest.mark.timeout(400)
 def test_the_hook_of_a_whole_job_runs_in_each_worker(with_hook: Callable[[Any], None]) -> None:
     def hook() -> None:
         os.environ["NB_HOOKED"] = "yes"
@@ -68,6 +69,7 @@ def test_the_hook_of_a_whole_job_runs_in_each_worker(with_hook: Callable[[Any], 
 
 
 @pytest.mark.ray
+@pytest.mark.timeout(400)
 def test_a_hook_of_a_whole_job_that_fails_is_told_by_each_task(with_hook: Callable[[Any], None]) -> None:
     with_hook("os.there_is_no_such_function")
     for ref in (hooked.remote(), Hooked.remote().look.remote()):

@@ -6,7 +6,6 @@ import ast
 import asyncio
 import inspect
 import sys
-import time
 
 import pytest
 
@@ -236,17 +235,28 @@ class _Sent:
         return "ref"
 
 
+class _Clock:
+    """Stands still: on a slow machine, what has just begun would else be old when it is looked at."""
+
+    def time(self):
+        return 1_000_000.0
+
+    def monotonic(self):
+        return 1_000.0
+
+
 @pytest.fixture
-def reporter(wrapping):
+def reporter(wrapping, monkeypatch):
     """Of this process, with a clock of the test's."""
     reporting = __import__("nbaccel_in_ray.reporting").reporting
+    monkeypatch.setattr(reporting, "time", _Clock())
     made = reporting.Reporter()
     made._collector, made._here, made._sent_at = _Sent(), WHERE, reporting.time.time()
     return made
 
 
 def _begin(reporter, number, age=0.0, **more):
-    note = {**_note(_Id(number), started_at=time.time() - age, choice=""), **more}
+    note = {**_note(_Id(number), started_at=_Clock().time() - age, choice=""), **more}
     reporter._running[id(note)] = note
     reporter._news.append(note)
     return note
@@ -309,7 +319,7 @@ def test_an_idle_process_with_news_looks_again_and_one_without_sleeps(reporter, 
     monkeypatch.setattr(reporter._wake, "wait", waits.append)
     reporter._sleep()
     reporter.ended(_begin(reporter, 1))
-    reporter._worked_at = time.monotonic()
+    reporter._worked_at = _Clock().monotonic()
     reporter._sleep()
     reporter._worked_at -= reporting.UNSAID_S
     reporter._sleep()

@@ -57,7 +57,7 @@ def test_a_missing_or_another_token_is_told_at_once_and_may_be_mended_in_the_sam
         env={**environ, "HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parent.parent.parent)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=200,
         check=False,
     )
     assert done.returncode == 0, done.stderr
