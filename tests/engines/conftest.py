@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
 import pytest
 
 import nbaccel
+from nbaccel import exceptions
+from nbaccel.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from tests.engines.skips import SKIPS
-from tests.rig import Gate
+from tests.rig import Gate, wait_until
 
 NUM_CPUS, NUM_GPUS = 4, 2
 
 # Ray gives its own processes half a minute to start and is then started again: on a busy machine that takes minutes.
 ON_RAY = [pytest.mark.ray, pytest.mark.timeout(300)]
+
+
+def death_of(call: Callable[[], Any]) -> exceptions.ActorDiedError:
+    """How an actor that ends has died, as its calls tell sooner or later.
+
+    On Ray, a call may still be answered while the actor is on its way out, and it fails as a call to an actor that is
+    out of reach if the news of the death take more than a second.
+    """
+
+    def told() -> exceptions.ActorDiedError | None:
+        try:
+            nbaccel.get(call())
+        except exceptions.ActorDiedError as error:
+            return error
+        except exceptions.RayActorError:
+            pass
+        return None
+
+    return wait_until(told, "the actor's death")  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="package", params=["local", "debug", pytest.param("ray", marks=ON_RAY)])
@@ -47,6 +68,20 @@ def gate(nb: ModuleType) -> Iterator[Any]:
     gate = Gate.remote()
     yield gate
     nb.kill(gate)
+
+
+@pytest.fixture
+def grouped(nb: ModuleType) -> Iterator[Callable[..., PlacementGroup]]:
+    """Asks for placement groups. They are removed at the end, also where the test fails: those after it would wait."""
+    made: list[PlacementGroup] = []
+
+    def ask(*bundles: Any, **options: Any) -> PlacementGroup:
+        made.append(placement_group(*bundles, **options))
+        return made[-1]
+
+    yield ask
+    for group in made:
+        remove_placement_group(group)
 
 
 class Late:

@@ -126,7 +126,7 @@ def test_a_probe_says_what_a_request_would_meet(nb):
     assert nb.probe(memory=1 << 46).verdict.name == "NEVER"
     assert nb.probe(label_selector={"zone": "moon"}).verdict.name == "NEVER"
     here = NodeAffinitySchedulingStrategy(nb.nodes()[0]["NodeID"], soft=False)
-    assert nb.probe(num_cpus=1, scheduling_strategy=here)
+    assert wait_until(lambda: nb.probe(num_cpus=1, scheduling_strategy=here))
     elsewhere = NodeAffinitySchedulingStrategy("ab" * 28, soft=False)
     assert nb.probe(num_cpus=1, scheduling_strategy=elsewhere).verdict.name == "NEVER"
     never = nb.probe(num_gpus=3)
@@ -155,12 +155,14 @@ def test_the_snapshot_says_which_choice_was_taken_and_what_an_actor_holds_on_it(
     kept = Kept.remote()
     held = nb.get(kept.held.remote())
 
-    def row():
-        return next((row for row in nb.snapshot().actors if row.class_name == "Kept" and row.state == "ALIVE"), None)
+    def chosen():
+        return [
+            row for row in nb.snapshot().actors if (row.class_name, row.state, row.choice) == ("Kept", "ALIVE", "cpu")
+        ]
 
-    assert wait_until(lambda: row() is not None and row().choice == "cpu")
-    assert "GPU" in row().choice_why
-    assert row().demand == held
+    (row,) = wait_until(chosen)
+    assert "GPU" in row.choice_why
+    assert row.demand == held
     nb.kill(kept)
 
 
@@ -171,8 +173,5 @@ def test_the_snapshot_says_which_choice_a_task_took(nb):
 
     assert nb.get(falls.remote()) == "cpu"
 
-    def row():
-        return next((row for row in nb.snapshot().tasks if row.name == "falls"), None)
-
-    assert wait_until(lambda: row() is not None and row().choice == "cpu")
-    assert "GPU" in row().choice_why
+    (row,) = wait_until(lambda: [row for row in nb.snapshot().tasks if (row.name, row.choice) == ("falls", "cpu")])
+    assert "GPU" in row.choice_why

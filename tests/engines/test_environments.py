@@ -151,16 +151,16 @@ def test_packages_are_installed_for_a_task_an_actor_and_a_nested_task(nb, tmp_pa
             with pytest.raises(exceptions.RayError, match=refusal):
                 nb.get(ref, timeout=60)
     else:
-        assert nb.get(refs, timeout=60) == [11, 11, 11]
+        assert nb.get(refs, timeout=200) == [11, 11, 11]
 
 
 def test_a_failed_installation_shows_what_the_tool_said(nb, tmp_path):
     env = {"pip": [str(tmp_path / "not-a-wheel.whl")]}
     told = _refusal(nb) or "(?s)pip install of .*not-a-wheel.*ERROR"
     with pytest.raises(exceptions.RuntimeEnvSetupError, match=told):
-        nb.get(variable.options(runtime_env=env).remote("NB_COLOUR"), timeout=60)
+        nb.get(variable.options(runtime_env=env).remote("NB_COLOUR"), timeout=120)
     with pytest.raises(exceptions.RuntimeEnvSetupError, match=told):
-        nb.get(Holds.options(runtime_env=env).remote().variable.remote("NB_COLOUR"), timeout=60)
+        nb.get(Holds.options(runtime_env=env).remote().variable.remote("NB_COLOUR"), timeout=120)
 
 
 def test_an_environment_of_an_unknown_kind_is_refused_where_it_is_asked_for(nb):

@@ -8,7 +8,6 @@ import nbaccel
 from nbaccel.util.placement_group import (
     get_current_placement_group,
     get_placement_group,
-    placement_group,
     placement_group_table,
     remove_placement_group,
 )
@@ -22,23 +21,21 @@ def devices():
 
 
 @pytest.mark.parametrize("strategy", ["PACK", "SPREAD", "STRICT_PACK"])
-def test_a_group_is_placed_by_every_strategy_that_one_node_can_keep(nb, strategy):
-    group = placement_group([{"CPU": 1}, {"CPU": 1, "GPU": 1}], strategy=strategy)
+def test_a_group_is_placed_by_every_strategy_that_one_node_can_keep(nb, grouped, strategy):
+    group = grouped([{"CPU": 1}, {"CPU": 1, "GPU": 1}], strategy=strategy)
     assert nb.get(group.ready(), timeout=60) == group
-    assert group.wait(5)
+    assert group.wait(60)
     assert group.bundle_count == 2
     assert placement_group_table(group)["strategy"] == strategy
-    remove_placement_group(group)
 
 
-def test_bundles_on_nodes_of_their_own_wait_for_a_second_node(nb):
-    group = placement_group([{"CPU": 1}] * 2, strategy="STRICT_SPREAD")
+def test_bundles_on_nodes_of_their_own_wait_for_a_second_node(nb, grouped):
+    group = grouped([{"CPU": 1}] * 2, strategy="STRICT_SPREAD")
     assert not group.wait(0.3)
-    remove_placement_group(group)
 
 
-def test_a_task_runs_on_the_devices_of_its_bundle(nb):
-    group = placement_group([{"CPU": 1, "GPU": 1}, {"CPU": 1, "GPU": 1}])
+def test_a_task_runs_on_the_devices_of_its_bundle(nb, grouped):
+    group = grouped([{"CPU": 1, "GPU": 1}, {"CPU": 1, "GPU": 1}])
     nb.get(group.ready(), timeout=60)
     asked = [
         devices.options(
@@ -49,7 +46,6 @@ def test_a_task_runs_on_the_devices_of_its_bundle(nb):
     first, second = nb.get(asked)
     assert (len(first), len(second)) == (1, 1)
     assert first != second
-    remove_placement_group(group)
 
 
 @nbaccel.remote
@@ -58,18 +54,17 @@ class Member:
         return nbaccel.get_runtime_context().get_accelerator_ids()["GPU"]
 
 
-def test_who_names_no_bundle_leaves_the_device_to_who_asks_for_it(nb):
-    group = placement_group([{"CPU": 1, "GPU": 1}, {"CPU": 1}], strategy="STRICT_PACK")
+def test_who_names_no_bundle_leaves_the_device_to_who_asks_for_it(nb, grouped):
+    group = grouped([{"CPU": 1, "GPU": 1}, {"CPU": 1}], strategy="STRICT_PACK")
     nb.get(group.ready(), timeout=60)
     inside = PlacementGroupSchedulingStrategy(group)
     plain = Member.options(num_cpus=1, scheduling_strategy=inside).remote()
     assert nb.get(plain.devices.remote(), timeout=60) == []
     with_device = Member.options(num_cpus=1, num_gpus=1, scheduling_strategy=inside).remote()
     assert len(nb.get(with_device.devices.remote(), timeout=60)) == 1
-    remove_placement_group(group)
 
 
-def test_children_run_in_the_group_where_it_is_asked(nb):
+def test_children_run_in_the_group_where_it_is_asked(nb, grouped):
     @nb.remote
     def child():
         group = get_current_placement_group()
@@ -79,17 +74,16 @@ def test_children_run_in_the_group_where_it_is_asked(nb):
     def parent():
         return nbaccel.get(child.remote())
 
-    group = placement_group([{"CPU": 2}])
+    group = grouped([{"CPU": 2}])
     nb.get(group.ready(), timeout=60)
     captured = PlacementGroupSchedulingStrategy(group, placement_group_capture_child_tasks=True)
     assert nb.get(parent.options(scheduling_strategy=captured).remote()) == group.id.hex()
     free = PlacementGroupSchedulingStrategy(group)
     assert nb.get(parent.options(scheduling_strategy=free).remote()) is None
-    remove_placement_group(group)
 
 
-def test_a_group_is_found_by_its_name_until_it_is_removed(nb):
-    group = placement_group([{"CPU": 1}], name="found by name")
+def test_a_group_is_found_by_its_name_until_it_is_removed(nb, grouped):
+    group = grouped([{"CPU": 1}], name="found by name")
     nb.get(group.ready(), timeout=60)
     assert get_placement_group("found by name").id == group.id
     (row,) = [each for each in nb.snapshot().groups if each.group_id == group.id.hex()]
@@ -101,15 +95,14 @@ def test_a_group_is_found_by_its_name_until_it_is_removed(nb):
         get_placement_group("found by name")
 
 
-def test_a_bundle_that_no_demand_fits_is_refused_at_once(nb):
-    group = placement_group([{"CPU": 1}])
+def test_a_bundle_that_no_demand_fits_is_refused_at_once(nb, grouped):
+    group = grouped([{"CPU": 1}])
     with pytest.raises(ValueError):
         devices.options(num_gpus=1, scheduling_strategy=PlacementGroupSchedulingStrategy(group)).remote()
     with pytest.raises(ValueError):
-        placement_group([])
+        grouped([])
     with pytest.raises(ValueError):
-        placement_group([{"CPU": 1}], strategy="NEAR")
-    remove_placement_group(group)
+        grouped([{"CPU": 1}], strategy="NEAR")
 
 
 def test_a_node_that_is_not_here_is_told(nb):
@@ -120,21 +113,19 @@ def test_a_node_that_is_not_here_is_told(nb):
     assert nb.get(devices.options(scheduling_strategy=perhaps).remote(), timeout=60) == []
 
 
-def test_it_is_said_why_a_group_waits_and_who_holds_what_it_asks_for(nb):
-    first = placement_group([{"GPU": 1}] * 2, name="first")
+def test_it_is_said_why_a_group_waits_and_who_holds_what_it_asks_for(nb, grouped):
+    first = grouped([{"GPU": 1}] * 2, name="first")
     nb.get(first.ready(), timeout=60)
     assert nb.explain(first).sentence == "placement group first is placed."
-    second = placement_group([{"GPU": 1}], name="second")
-    explained = nb.explain(second)
+    second = grouped([{"GPU": 1}], name="second")
+    explained = wait_until(lambda: found if (found := nb.explain(second)).holders else None)  # as Ray's books come in
     assert "second waits: bundle 0 asks for 1 GPU. Both GPUs are busy: placement group first " in explained.sentence
     assert explained.ever
     assert {holder.group_id for holder in explained.holders} == {first.id.hex()}
-    never = placement_group([{"CPU": 1}, {"GPU": 16}], name="never")
+    never = grouped([{"CPU": 1}, {"GPU": 16}], name="never")
     assert "can never be placed" in nb.explain(never).sentence
     assert nb.explain(never).ever is False
     assert {each.name for each in nb.explain()} >= {"placement group second", "placement group never"}
-    for group in (first, second, never):
-        remove_placement_group(group)
 
 
 def test_a_task_that_waits_for_actors_who_hold_everything_is_told_until_when(nb):
@@ -154,7 +145,6 @@ def test_a_task_that_waits_for_actors_who_hold_everything_is_told_until_when(nb)
     assert len(nb.get(waits, timeout=60)) == 1
 
 
-def test_the_table_says_that_a_group_can_never_be_placed(nb):
-    group = placement_group([{"CPU": 1_000}])
+def test_the_table_says_that_a_group_can_never_be_placed(nb, grouped):
+    group = grouped([{"CPU": 1_000}])
     wait_until(lambda: placement_group_table(group)["stats"]["scheduling_state"] == "INFEASIBLE")
-    remove_placement_group(group)

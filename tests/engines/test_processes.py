@@ -107,6 +107,7 @@ def test_a_cancelled_stream_ends_with_that_error(nb, gate):
 
     stream = held.remote(gate)
     assert nb.get(next(stream)) == 1
+    wait_until(lambda: nb.get(gate.arrived.remote()))
     nb.cancel(stream)
     last = list(stream)
     assert len(last) == 1
@@ -355,7 +356,7 @@ def test_a_call_without_retries_does_not_wait_until_its_actor_has_restarted(nb, 
     wait_until(lambda: nb.get(gate.arrived.remote()))
     patient = actor.pid.options(max_task_retries=-1).remote()
     with pytest.raises(exceptions.ActorUnavailableError):
-        nb.get(actor.pid.remote(), timeout=30)
+        nb.get(actor.pid.remote(), timeout=90)
     nb.get(gate.open.remote())
     assert nb.get(patient) != first
 

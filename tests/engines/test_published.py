@@ -36,7 +36,7 @@ def test_what_is_asked_of_a_record_comes_to_its_publisher_while_its_main_thread_
     engine.publish("test", "run", {}, asked)
     engine.publish("test", "run", {"step": 1})  # who is asked stays
     threading.Thread(target=engine.ask, args=("run", "stop")).start()
-    assert came.wait(30)  # the main thread does nothing for the engine meanwhile
+    assert came.wait(90)  # the main thread does nothing for the engine meanwhile
     engine.publish("test", "run", None)
     assert heard == ["stop"]
     with pytest.raises(ValueError, match="No record run is published here"):

@@ -19,20 +19,25 @@ LARGE_BYTES = 20_000_000
 
 def test_getting_what_is_there_keeps_the_cpu(nb, tmp_path):
     @nb.remote(num_cpus=NUM_CPUS)
-    def gets(path, refs):
+    def gets(folder, refs):
         mine = nbaccel.put(bytes(200_000))
+        (folder / "all are held").touch()
+        if not alone:
+            wait_until((folder / "the next one is asked for").exists)
         for _ in range(100):
             nbaccel.get([mine, *refs])
             nbaccel.wait([mine, *refs], num_returns=2)
-        return os.path.exists(path)
+        return (folder / "the next one began").exists()
 
     @nb.remote
-    def next_one(path):
-        open(path, "w").close()
+    def next_one(folder):
+        (folder / "the next one began").touch()
 
-    path = str(tmp_path / "began")
-    first = gets.remote(path, [nb.put(bytes(200_000))])
-    second = next_one.remote(path)
+    alone = nb.engine.current().name == "debug"  # one call after the other
+    first = gets.remote(tmp_path, [nb.put(bytes(200_000))])
+    wait_until((tmp_path / "all are held").exists)
+    second = next_one.remote(tmp_path)
+    (tmp_path / "the next one is asked for").touch()
     assert not nb.get(first)
     nb.get(second)
 
@@ -59,9 +64,10 @@ def test_the_store_is_fuller_while_an_object_lives(nb):
 
     before = available()
     ref = nb.put(bytes(LARGE_BYTES))
-    wait_until(lambda: available() <= before - LARGE_BYTES)
+    # By half of it: meanwhile, what earlier tests held may be given back.
+    wait_until(lambda: available() <= before - LARGE_BYTES // 2)
     del ref
-    wait_until(lambda: available() > before - LARGE_BYTES)
+    wait_until(lambda: available() > before - LARGE_BYTES // 2)
 
 
 @pytest.mark.parametrize("count", [1, 100, 10_000])

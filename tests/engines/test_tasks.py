@@ -162,6 +162,7 @@ def test_a_waiting_task_is_cancelled_and_never_runs(nb, gate, tmp_path):
         nbaccel.get(gate.wait.remote())
 
     blocked = hold.options(num_cpus=0, resources={"blue": 2}).remote(gate)
+    wait_until(lambda: nb.get(gate.arrived.remote()))
     waiting = never.options(resources={"blue": 2}).remote()
     nb.cancel(waiting)
     with pytest.raises(exceptions.TaskCancelledError) as caught:
