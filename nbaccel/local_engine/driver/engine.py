@@ -40,7 +40,7 @@ from nbaccel.views import sessions
 from nbaccel.views.snapshot import Snapshot
 
 START_TIMEOUT_S = 90.0  # the devices may take long to answer, and a head that dies is seen at once
-END_TIMEOUT_S = 5.0
+END_TIMEOUT_S = 15.0
 GONE_WITHIN_S = 1.0  # of its connections' end, a head that has died
 
 
@@ -114,7 +114,7 @@ class Driver(Client):
         """The last lines of the head's own log."""
         if not self.embedded:
             return ""
-        status = _wait(self._head_process, 1.0)
+        status = _wait(self._head_process, 5.0)
         words = f" It {_words(status)}." if status is not None else ""
         last = _last_line(self.welcome.directory)
         return words + (f" The last lines of its log: {last}" if last else "")

@@ -9,7 +9,7 @@ from ray.cluster_utils import Cluster
 
 from nbaccel.ray_engine.startup import starting
 
-_NOTICED_WITHIN_S = 30.0
+_NOTICED_WITHIN_S = 60.0
 _WAIT_S = 0.05
 
 
