@@ -206,6 +206,16 @@ class NotebookPage:
             )
             self.page.wait_for_timeout(50)
 
+    def until_quiet(self, count: Callable[[], int], for_s: float) -> int:
+        """Wait until what is counted stays the same for so long; what it is then."""
+        end = time.monotonic() + 2 * PATIENCE_S
+        while True:
+            before = count()
+            self.page.wait_for_timeout(for_s * 1000)
+            if count() == before:
+                return before
+            assert time.monotonic() < end, f"It is not quiet for {for_s:g} s; the last frames: {self.frames[-3:]}"
+
     def messages(self, kind: str, since: float = 0.0) -> int:
         """How many messages of this type have come from the kernel."""
         mark = f'"msg_type":"{kind}"'.encode()

@@ -13,7 +13,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-START_TIMEOUT_S = 90
+START_TIMEOUT_S = 120
 ROOT = Path(__file__).parent.parent.parent
 
 
@@ -49,7 +49,7 @@ class Server:
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline:
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api", timeout=1):
+                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api", timeout=10):
                     return
             except OSError:
                 assert self._process.poll() is None, (self.folder / "server.log").read_text()

@@ -65,11 +65,15 @@ def address(tmp_path: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/"
     finally:
         server.terminate()
-        server.wait(30)
+        try:
+            server.wait(30)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
 
 
 def _wait(address: str) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while True:
         try:
             urllib.request.urlopen(address).close()
