@@ -17,7 +17,7 @@ from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from nbaccel.views.snapshot import ActorRow, TaskRow
 from tests.rig import wait_until
 
-pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(600)]
 pytest.importorskip("ray")
 
 
@@ -45,6 +45,7 @@ def held(**options: Any) -> Iterator[Any]:
     holder = Holder.options(**options).remote()
     nbaccel.get(holder.there.remote())
     try:
+        wait_until(lambda: nbaccel.probe(**options).verdict.name == "BUSY", "Ray to tell that it is held")
         yield holder
     finally:
         nbaccel.kill(holder)
@@ -63,6 +64,10 @@ def choice_of(actor: Any) -> ActorRow:
     return row
 
 
+# For what is free: Ray may have to start a process first, and the machine may be slow.
+PATIENTLY = {"fallback_after_s": 200}
+
+
 @nbaccel.remote(num_gpus=1, fallback="cpu", fallback_after_s=0.2)
 def where(marks: str, *others: int, scale: int = 1) -> tuple[bool, list[str], int]:
     with open(marks, "a") as file:
@@ -72,7 +77,7 @@ def where(marks: str, *others: int, scale: int = 1) -> tuple[bool, list[str], in
 
 
 def test_what_is_free_is_taken(joined: None, tmp_path: Path) -> None:
-    ref = where.remote(str(tmp_path / "marks"), nbaccel.put(20), 1, scale=nbaccel.put(2))
+    ref = where.options(**PATIENTLY).remote(str(tmp_path / "marks"), nbaccel.put(20), 1, scale=nbaccel.put(2))
     fell, ids, total = nbaccel.get(ref)
     assert (fell, len(ids), total) == (False, 1, 42)
     assert (tmp_path / "marks").read_text() == "x"
@@ -110,7 +115,7 @@ def test_a_choice_that_waits_is_cancelled_with_its_attempts(joined: None, tmp_pa
         nbaccel.cancel(ref)
         with pytest.raises(exceptions.TaskCancelledError):
             nbaccel.get(ref)
-    ref = where.remote(str(tmp_path / "others"))
+    ref = where.options(**PATIENTLY).remote(str(tmp_path / "others"))
     fell, _, _ = nbaccel.get(ref)
     assert (fell, row_of(ref).choice_why) == (False, "")
     assert not (tmp_path / "marks").exists()
@@ -152,7 +157,7 @@ class Model:
 
 
 def test_an_actor_takes_what_is_free_and_else_the_next_choice(joined: None, tmp_path: Path) -> None:
-    model = Model.remote(str(tmp_path / "free"))
+    model = Model.options(**PATIENTLY).remote(str(tmp_path / "free"))
     fell, ids = nbaccel.get(model.kind.remote())
     assert (fell, len(ids), choice_of(model).choice_why) == (False, 1, "")
     nbaccel.kill(model)
@@ -161,7 +166,7 @@ def test_an_actor_takes_what_is_free_and_else_the_next_choice(joined: None, tmp_
         model = Model.remote(str(tmp_path / "busy"))
         assert repr(model) == "Actor(Model, not placed yet)"
         assert nbaccel.get(model.kind.remote()) == (True, [])
-        row = choice_of(model)
+        row = wait_until(lambda: found if (found := choice_of(model)).choice else None)
         assert row.choice == "cpu"
         assert row.choice_why.startswith("cpu was taken after ")
         nbaccel.kill(model)
@@ -173,7 +178,7 @@ def test_a_handle_that_is_not_settled_can_be_passed_on(joined: None, tmp_path: P
     def ask(model: Any) -> Any:
         return nbaccel.get(model.kind.remote())
 
-    model = Model.remote(str(tmp_path / "marks"))
+    model = Model.options(**PATIENTLY).remote(str(tmp_path / "marks"))
     fell, ids = nbaccel.get(ask.remote(model))
     assert (fell, len(ids)) == (False, 1)
     nbaccel.kill(model)

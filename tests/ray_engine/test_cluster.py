@@ -19,7 +19,7 @@ from nbaccel.util.accelerators import GOOGLE_TPU_V4, NVIDIA_A100
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from tests.rig import DEADLINE_S, wait_until
 
-pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(600)]
 ray = pytest.importorskip("ray")
 ROOT = Path(__file__).parent.parent.parent
 
@@ -43,14 +43,20 @@ def cluster():
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     head = {"num_cpus": 2, "include_dashboard": False}
     cluster = _patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
+    try:
+        yield _with_accelerators(cluster)
+    finally:
+        cluster.shutdown()
+
+
+def _with_accelerators(cluster):
     a100 = {f"accelerator_type:{NVIDIA_A100}": 1}
     v4 = {f"accelerator_type:{GOOGLE_TPU_V4}": 1, "TPU": 4}
     of_a100 = {"ray.io/accelerator-type": NVIDIA_A100, "zone": "a"}
     of_v4 = {"ray.io/accelerator-type": GOOGLE_TPU_V4}
     _patiently(lambda: cluster.add_node(num_cpus=1, num_gpus=2, resources=a100, labels=of_a100))
     _patiently(lambda: cluster.add_node(num_cpus=1, resources=v4, labels=of_v4))
-    yield cluster
-    cluster.shutdown()
+    return cluster
 
 
 @pytest.fixture(scope="module")
@@ -97,8 +103,8 @@ def test_a_label_leads_to_its_node(nodes):
 
 def test_fractions_share_one_device_of_the_node(nodes):
     halves = [Sharer.options(num_gpus=0.5).remote() for _ in range(2)]
-    told = nbaccel.get([half.where.remote() for half in halves])
-    assert told == [(nodes["gpu"], ["0"]), (nodes["gpu"], ["0"])]
+    first, second = nbaccel.get([half.where.remote() for half in halves])
+    assert first == second and (first[0], len(first[1])) == (nodes["gpu"], 1)
     for half in halves:
         nbaccel.kill(half)
 
@@ -112,7 +118,7 @@ def test_every_task_on_a_tpu_gets_a_fresh_process(nodes):
 def test_the_snapshot_names_node_and_device_of_each(nodes):
     gpu = Sharer.options(num_gpus=0.5, name="on the gpu node").remote()
     tpu = Sharer.options(resources={"TPU": 2}).remote()
-    nbaccel.get([gpu.where.remote(), tpu.where.remote()])
+    (_, (id,)), _ = nbaccel.get([gpu.where.remote(), tpu.where.remote()])
 
     def both():
         rows = {row.actor_id: row for row in nbaccel.snapshot().actors}
@@ -120,14 +126,14 @@ def test_the_snapshot_names_node_and_device_of_each(nodes):
         return pair if all(row is not None and row.device_ids for row in pair) else None
 
     first, second = wait_until(both)
-    assert (first.node_id, first.device_ids, first.name) == (nodes["gpu"], {"GPU": ["0"]}, "on the gpu node")
-    assert (second.node_id, second.device_ids) == (nodes["tpu"], {"TPU": ["0", "1"]})
+    assert (first.node_id, first.device_ids, first.name) == (nodes["gpu"], {"GPU": [id]}, "on the gpu node")
+    assert second.node_id == nodes["tpu"] and len(second.device_ids["TPU"]) == 2
     snapshot = nbaccel.snapshot()
     held = {(row.node_id, row.resource, row.id): row for row in snapshot.devices}
-    assert held[nodes["gpu"], "GPU", "0"].type == NVIDIA_A100
-    assert [holder.amount for holder in held[nodes["gpu"], "GPU", "0"].holders] == [0.5]
-    assert [holder.name for holder in held[nodes["tpu"], "TPU", "1"].holders] == ["Sharer"]
-    assert held[nodes["tpu"], "TPU", "3"].holders == []
+    assert held[nodes["gpu"], "GPU", id].type == NVIDIA_A100
+    assert [holder.amount for holder in held[nodes["gpu"], "GPU", id].holders] == [0.5]
+    names = {chip: [holder.name for holder in held[nodes["tpu"], "TPU", chip].holders] for chip in "0123"}
+    assert names == {chip: ["Sharer"] if chip in second.device_ids["TPU"] else [] for chip in "0123"}
     assert len([node for node in snapshot.nodes if node.alive]) == 3
     for actor in (gpu, tpu):
         nbaccel.kill(actor)
@@ -189,7 +195,7 @@ def test_a_killed_node_fails_its_task_loses_its_objects_and_is_shown(cluster, no
     dead = wait_until(lambda: [node for node in nbaccel.snapshot().nodes if not node.alive])
     assert [bool(node.why) for node in dead] == [True]
     snapshot = nbaccel.snapshot()
-    assert [alert.kind for alert in snapshot.alerts if alert.kind != "failed"] == ["node lost"]
+    assert "node lost" in [alert.kind for alert in snapshot.alerts]
     assert [row.state for row in snapshot.tasks if row.task_id == ref.task_id().hex()] in (["FAILED"], ["FINISHED"])
     assert nbaccel.get(only_copy, timeout=DEADLINE_S) == bytes(2_000_000)
     assert len(list(made.iterdir())) == 2

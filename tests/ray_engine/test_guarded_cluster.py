@@ -23,7 +23,7 @@ pytest.importorskip("ray")
 from nbaccel.ray_engine.startup.light_imports import FOLDER
 from tests.census import carriers
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(700)]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 START_PATIENCE_S = 90

@@ -13,7 +13,7 @@ import nbaccel
 from nbaccel.views import sinks
 from tests.rig import is_alive, wait_until
 
-pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(400)]
 pytest.importorskip("ray")
 MIB = 1 << 20
 
