@@ -1,9 +1,10 @@
-"""Joins the sources of the two modules that the widget sends: `python tools/join_cockpit.py [--check]`.
+"""Joins the sources of the three modules that the widget sends: `python tools/join_cockpit.py [--check]`.
 
 ```
   nbaccel/views/palette.json ──► nbaccel/notebook/cockpit/palette.js
   nbaccel/notebook/cockpit/*.js ── in the order of imports, squeezed ──► nbaccel/notebook/static/cockpit.js
-  nbaccel/notebook/runs/*.js ── likewise; the cockpit hands over its parts ──► nbaccel/notebook/static/runs.js
+  nbaccel/notebook/past/*.js, nbaccel/notebook/runs/*.js ── likewise; the cockpit hands over its parts ──►
+                                                             nbaccel/notebook/static/past.js, runs.js
 ```
 The output is committed, so that installing nbaccel needs no Node; `--check` (and a test) says when it is not what the
 sources make. The sources are one namespace once they are joined: a name that two files define at the top is refused.
@@ -14,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,19 +23,42 @@ sys.path.insert(0, str(ROOT))
 from tools.squeezing import squeezed  # noqa: E402 - a script does not find the folder that it is in
 
 SOURCES = ROOT / "nbaccel" / "notebook" / "cockpit"
-RUNS = ROOT / "nbaccel" / "notebook" / "runs"
 JOINED = ROOT / "nbaccel" / "notebook" / "static" / "cockpit.js"
-JOINED_RUNS = ROOT / "nbaccel" / "notebook" / "static" / "runs.js"
 PALETTE = ROOT / "nbaccel" / "views" / "palette.json"
 COLOURS = SOURCES / "palette.js"
 ENTRY = "widget.js"
-RUNS_ENTRY = "runs.js"
 MOST_BYTES = 90_000  # it is sent to every page
-MOST_BYTES_OF_RUNS = 60_000  # sent to a page whose kernel has a training run
 HEADER = "// nbaccel's cockpit, joined from nbaccel/notebook/cockpit/ by tools/join_cockpit.py. Change it there.\n"
-RUNS_HEADER = (
-    "// nbaccel's training runs, joined from nbaccel/notebook/runs/ by tools/join_cockpit.py. Change it there.\n"
-)
+
+
+@dataclass(frozen=True)
+class LaterModule:
+    """A module that is sent when it is needed: a function that takes the cockpit's parts and returns its own."""
+
+    name: str  # of its folder, its entry and its file
+    returned: str
+    most_bytes: int
+
+    @property
+    def folder(self) -> Path:
+        return SOURCES.parent / self.name
+
+    @property
+    def entry(self) -> str:
+        return f"{self.name}.js"
+
+    @property
+    def file(self) -> Path:
+        return JOINED.parent / self.entry
+
+    @property
+    def header(self) -> str:
+        source = f"nbaccel/notebook/{self.name}/"
+        return f"// A part of nbaccel's cockpit, joined from {source} by tools/join_cockpit.py. Change it there.\n"
+
+
+PAST = LaterModule("past", "viewOfPast", 60_000)
+RUNS = LaterModule("runs", "viewOfRuns", 60_000)
 
 _IMPORT = re.compile(r'^import .*?from "\./([\w.]+)";\n', re.MULTILINE)
 _BORROWED = re.compile(r'^import \{([^}]*)\} from "\.\./cockpit/[\w.]+";\n', re.MULTILINE)
@@ -56,23 +81,23 @@ def joined(folder: Path = SOURCES) -> str:
     return _small(HEADER + _together(folder, ENTRY), MOST_BYTES)
 
 
-def joined_runs(folder: Path = RUNS, lender: Path = SOURCES / "second.js") -> str:
-    """The module of training runs: a function that takes the cockpit's parts and returns what draws runs.
-
-    Raises ValueError as `joined` does, and for a part that the cockpit does not hand over.
+def joined_later(module: LaterModule, folder: Path | None = None, lender: Path = SOURCES / "second.js") -> str:
+    """A later module, from its folder. Raises ValueError as `joined` does, and for a part that the cockpit does not
+    hand over.
     """
-    names = _in_order(folder, RUNS_ENTRY)
+    folder = folder or module.folder
+    names = _in_order(folder, module.entry)
     borrowed = {each for name in names for each in _names(_BORROWED, (folder / name).read_text())}
     missing = borrowed - _names(_LENT, lender.read_text())
     if missing:
         raise ValueError(f"{lender.name} does not hand over {', '.join(sorted(missing))}: add it to PARTS there.")
     taken = f"const {{ {', '.join(sorted(borrowed))} }} = parts;\n"
-    module = f"export default function (parts) {{\n{taken}{_together(folder, RUNS_ENTRY)}return viewOfRuns;\n}}\n"
-    return _small(RUNS_HEADER + module, MOST_BYTES_OF_RUNS)
+    body = f"{taken}{_together(folder, module.entry)}return {module.returned};"
+    return _small(f"{module.header}export default function (parts) {{\n{body}\n}}\n", module.most_bytes)
 
 
 def _names(pattern: re.Pattern[str], text: str) -> set[str]:
-    return {each.strip() for found in pattern.findall(text) for each in found.split(",")}
+    return {each.strip() for found in pattern.findall(text) for each in found.split(",") if each.strip()}
 
 
 def _together(folder: Path, entry: str) -> str:
@@ -113,7 +138,7 @@ def main(arguments: list[str]) -> int:
     """Writes the palette and the joined files, or compares them."""
     if "--check" not in arguments:
         COLOURS.write_text(palette())
-    texts = {COLOURS: palette(), JOINED: joined(), JOINED_RUNS: joined_runs()}
+    texts = {COLOURS: palette(), JOINED: joined(), **{each.file: joined_later(each) for each in (PAST, RUNS)}}
     for path, text in texts.items():
         if "--check" in arguments:
             if not path.exists() or path.read_text() != text:

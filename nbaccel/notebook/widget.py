@@ -19,7 +19,7 @@ from IPython.display import publish_display_data
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
-from nbaccel.notebook import card, drawn, drawn_runs, page_orders, places, views
+from nbaccel.notebook import card, drawn, drawn_runs, page_history, page_orders, places, views
 from nbaccel.notebook.places import Displays
 from nbaccel.notebook.publishing import Publisher
 from nbaccel.views import wording
@@ -29,6 +29,7 @@ from nbaccel.views.task_filter import TaskFilter
 LOG_LINES = 200
 MOST_FOUND = 1000  # rows of one answer
 _ESM = Path(__file__).parent / "static" / "cockpit.js"
+_PAST = Path(__file__).parent / "static" / "past.js"
 _logger = logging.getLogger(__name__)
 
 
@@ -42,6 +43,7 @@ class Cockpit(anywidget.AnyWidget):
     snapshot = traitlets.Unicode("").tag(sync=True)
     runs = traitlets.Unicode("").tag(sync=True)  # training runs, as JSON
     runs_code = traitlets.Unicode("").tag(sync=True)  # the module that draws them, from the first one on
+    past_code = traitlets.Unicode("").tag(sync=True)  # the module that draws the past, once a page has asked for it
     place = traitlets.Unicode("").tag(sync=True)  # the CSS class of the elements into which a page puts a view
     details = traitlets.Bool(False).tag(sync=True)
 
@@ -141,6 +143,10 @@ class Cockpit(anywidget.AnyWidget):
             self._reader.submit(self._read_log, id)
         elif say == "find":
             self._reader.submit(self._find, id, content)
+        elif say == "past":
+            self.past_code = self.past_code or _PAST.read_text()
+        elif say == "history":
+            self._reader.submit(self._recall, id, content)
 
     def _ordered(self, say: str, id: str) -> None:
         words = page_orders.end_one(engines.started(), say, id, views.last_seen())
@@ -180,6 +186,18 @@ class Cockpit(anywidget.AnyWidget):
             _logger.debug("the filter of a view was not applied: %s", error)
             return
         self.send({"say": "found", "id": id, "found": msgspec.to_builtins(found)})
+
+    def _recall(self, id: str, content: dict[str, Any]) -> None:
+        """Answer what the open view of a page asks about the past."""
+        engine, snapshot = engines.started(), views.last_seen()
+        if engine is None or snapshot is None:
+            return
+        try:
+            answer = page_history.answered(engine, content, snapshot)
+        except (RayError, KeyError, ValueError, TypeError, OSError) as error:
+            _logger.debug("the question of a view was not answered: %s", error)
+            return
+        self.send({"say": "history", "id": id, "ask": content["ask"], "key": content.get("key"), "answer": answer})
 
 
 def _filter(content: dict[str, Any], snapshot: Snapshot) -> TaskFilter:

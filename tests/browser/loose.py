@@ -7,18 +7,22 @@ from typing import Any
 
 from tests.browser.servers import ROOT
 
-MODULE = ROOT / "nbaccel" / "notebook" / "static" / "cockpit.js"
+STATIC = ROOT / "nbaccel" / "notebook" / "static"
 _MOUNT = """
-async ([module, snapshot, details]) => {
+async ([module, past, snapshot, details]) => {
   const { default: widget } = await import(URL.createObjectURL(new Blob([module], { type: "text/javascript" })));
   const listeners = {};
   const state = { snapshot, details };
   window.sent = [];
+  window.asked = []; // about the past
   window.model = {
     get: name => state[name],
     on: (name, call) => (listeners[name] ??= []).push(call),
     off: (name, call) => { listeners[name] = (listeners[name] ?? []).filter(each => each !== call); },
-    send: message => window.sent.push(message),
+    send: message => {
+      (["history", "past"].includes(message.say) ? window.asked : window.sent).push(message);
+      if (message.say === "past") { state.past_code = past; call("change:past_code"); }
+    },
   };
   const call = (name, given) => (listeners[name] ?? []).forEach(each => each(given));
   window.push = snapshot => { state.snapshot = snapshot; call("change:snapshot"); };
@@ -30,20 +34,36 @@ async ([module, snapshot, details]) => {
 """
 
 
+_EMPTY = "<!doctype html><html lang='en' style='color-scheme: light dark'><title>cockpit</title><body></body></html>"
+
+
 class LoosePage:
     """A page with one cockpit and nothing else."""
 
     def __init__(self, browser: Any, snapshot: dict[str, Any], *, details: bool = True, **options: Any) -> None:
         self._context = browser.new_context(offline=True, **options)
         self.page = self._context.new_page()
-        self.page.set_content("<!doctype html><html lang='en'><title>cockpit</title><body></body></html>")
-        self.page.evaluate(_MOUNT, [MODULE.read_text(), json.dumps(snapshot), details])
+        self.page.set_content(_EMPTY)
+        self.page.evaluate(
+            _MOUNT,
+            [(STATIC / "cockpit.js").read_text(), (STATIC / "past.js").read_text(), json.dumps(snapshot), details],
+        )
         self.root = self.page.locator(".nbaccel-cockpit")
         self.root.wait_for()
 
     def push(self, snapshot: dict[str, Any]) -> None:
         """A new snapshot; returns when it is drawn."""
         self.page.evaluate("async text => { push(text); await frame(); }", json.dumps(snapshot))
+
+    def recall(self, ask: str, answer: dict[str, Any]) -> None:
+        """Wait until the open view asks this about the past, and answer; returns when it is drawn."""
+        self.page.wait_for_function("ask => asked.some(each => each.ask === ask)", arg=ask)
+        answered = """async ([ask, answer]) => {
+            const { id, key } = asked.findLast(each => each.ask === ask);
+            tell({ say: "history", id, ask, key, answer });
+            await frame();
+        }"""
+        self.page.evaluate(answered, [ask, json.dumps(answer)])
 
     def sent(self) -> list[dict[str, Any]]:
         return list(self.page.evaluate("sent"))

@@ -118,9 +118,10 @@ def test_no_view_scrolls_sideways(loose: Callable[..., LoosePage], width: int) -
             device["holders"][0]["name"] = name
         snapshot["counts"] = {"RUNNING": devices, "FAILED": 3}
         page = loose(snapshot, viewport={"width": width, "height": 700})
-        for tab in ("Devices", "Waiting", "Tasks", "Actors", "Timeline", "Alerts"):
+        for tab in ("Devices", "Waiting", "Tasks", "Actors", "Timeline", "Accounting", "Alerts"):
             page.root.get_by_role("tab", name=tab).click()
             page.root.get_by_role("tabpanel", name=tab).wait_for()
+            page.root.get_by_text("Asking the kernel").wait_for(state="detached")
             assert page.root.evaluate(_SIDEWAYS) == [], (tab, devices)
             assert page.page.evaluate("document.documentElement.scrollWidth") <= width, (tab, devices)
 

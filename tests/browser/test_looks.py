@@ -10,7 +10,7 @@ import pytest
 from tests.browser.servers import ROOT
 
 AXE = ROOT / "tests" / "cockpit" / "node_modules" / "axe-core" / "axe.min.js"
-TABS = ("Devices", "Waiting", "Tasks", "Actors", "Timeline", "Alerts")
+TABS = ("Devices", "Waiting", "Tasks", "Actors", "Timeline", "Accounting", "Alerts")
 START = "%load_ext nbaccel\n%accel_init num_cpus=4 simulate=nvidia:4xH100"
 BUSY = """
 import time

@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import { sceneOf } from "../../nbaccel/notebook/cockpit/scene.js";
 import { age, amount, demandWords, plain, shortId, size, stateWord } from "../../nbaccel/notebook/cockpit/words.js";
+import { viewOfPast } from "../../nbaccel/notebook/past/past.js";
 import { ASKED, NOW, busy, many } from "./snapshots.js";
 
 const summary = (shown) => [...shown.busy, ...Object.entries(shown.counts).filter(([, number]) => number).map(([word, number]) => `${number} ${word}`)].join(" · ");
@@ -33,14 +34,14 @@ test("tasks of one function have one hue in several shades, on the device and in
   const holders = Array.from({ length: 8 }, (_, index) => ({ name: `task ${index}`, function: "x", amount: 0.1, task_id: `same${index}` }));
   const device = { ...busy().devices[0], holders };
   const tasks = holders.map(({ name, task_id }) => ({ ...busy().tasks[0], name, function: "x", task_id }));
-  const shown = scene({ devices: [device], tasks, hues: { x: 3 } }, { tab: "timeline" });
+  const shown = scene({ devices: [device], tasks, hues: { x: 3 }, past: viewOfPast }, { tab: "timeline" });
   const byName = (rows) => Object.fromEntries(rows.map((row) => [row.name, row.colour]));
   const colours = Object.values(byName(shown.devices[0].holders));
   assert.deepEqual([...new Set(colours)].sort((a, b) => a - b), [9, 10, 11]);
   const lane = shown.timeline.lanes.find((each) => each.label === "GPU 0");
   const held = byName(shown.devices[0].holders);
   assert.ok(lane.bars.length >= 5);
-  for (const bar of lane.bars) assert.equal(bar.colour, held[bar.name]);
+  for (const bar of lane.bars) assert.equal(bar.colour, held[bar.of]);
 });
 
 test("what is unknown is not shown as nothing", () => {

@@ -4,11 +4,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { kernelClock } from "../../nbaccel/notebook/cockpit/clock.js";
-import { LAST_MINUTE, WHOLE_RUN, timelineOf } from "../../nbaccel/notebook/cockpit/timeline.js";
-import { sceneOf } from "../../nbaccel/notebook/cockpit/scene.js";
+import { timelineOf } from "../../nbaccel/notebook/past/timeline.js";
+import { withRuns } from "../../nbaccel/notebook/past/past_runs.js";
+import { LAST_MINUTE, WHOLE_RUN } from "../../nbaccel/notebook/cockpit/state.js";
 import { keyed, zoomed } from "../../nbaccel/notebook/cockpit/zooming.js";
-import { traceOf } from "../../nbaccel/notebook/cockpit/trace.js";
-import { ASKED, NOW, busy, many } from "./snapshots.js";
+import { traceOf } from "../../nbaccel/notebook/past/trace.js";
+import { NOW, busy, many } from "./snapshots.js";
 
 const lane = (timeline, label) => timeline.lanes.find((each) => each.label === label);
 
@@ -23,7 +24,7 @@ test("how many waited is a strip of its own, never over others' runs", () => {
   assert.equal(depth.most, 1);
   assert.deepEqual(depth.steps.map(({ at, waiting }) => [at, waiting]), [[0, 1], [10, 0], [100, 1], [108, 0], [295, 1], [300, 0]]);
   const bar = lane(timelineOf(busy(), WHOLE_RUN, NOW), "GPU 0").bars[1];
-  assert.match(bar.words, /waited 8 s before$/);
+  assert.deepEqual(bar.facts.slice(0, -1), ["running 3 min 12 s", "cell [7] line 3", "waited 8 s before"]);
 });
 
 test("runs that are narrower than a pixel become one bar that counts them", () => {
@@ -49,12 +50,44 @@ test("keys and buttons look closer, move and come back", () => {
   assert.deepEqual(ticks.map((tick) => [tick.label, tick.at]), [["−10 s", 10], ["−12 s", 8], ["−14 s", 6], ["−16 s", 4], ["−18 s", 2], ["−20 s", 0]]);
 });
 
-test("what the kernel has found of all tasks is in the timeline too, the snapshot's own rows are newer", () => {
-  const early = { task_id: "z9", name: "early", state: "FINISHED", device_ids: { GPU: ["0"] }, started_at: NOW - 900, finished_at: NOW - 890 };
-  const stale = { ...busy().tasks[0], state: "PENDING_NODE_ASSIGNMENT", started_at: null };
-  const found = { key: "timeline", tasks: [early, stale], reasons: [], total: 2 };
-  const shown = sceneOf(busy(), { ...ASKED, tab: "timeline", window: WHOLE_RUN, found }, NOW).timeline;
-  assert.deepEqual(lane(shown, "GPU 0").bars.map((bar) => bar.name), ["early", "broken", "train"]);
+/** An answer of the history: two runs on GPU 0, the second of ten thousand short ones; one goes on. */
+const answer = (given) => ({
+  seq: 9, pause_s: 2, time: NOW, origin: NOW - 1000, whole: true, grain_s: 0.1,
+  kinds: [{ index: 0, function: "train", cell: "[7] line 3", job: 0, state: "FINISHED" }, { index: 1, function: "Model.predict", cell: "[9]", job: 2, state: "FAILED" }, { index: 2, function: "train", cell: "[8] line 1", job: 0, state: "RUNNING" }],
+  lanes: { 0: "5180ff6a4af1/GPU/0", 1: "cpu" },
+  ended: [{ lane: 0, bars: [[0, 100_000, 5000, 1, 2, 3000], [1, 200_000, 9000, 10_000]] }, { lane: 1, bars: [[0, 100_000, 50, -12]] }],
+  running: [{ lane: 0, bars: [[2, 990_000, 10_000, 1, 1]] }],
+  waiting: [0, 2.5, 1], waiting_from: NOW - 990, waiting_step_s: 10, hues: { "Model.predict": 3 },
+  ...given,
+});
+
+test("the history has every run: many short ones are one bar with their number", () => {
+  const timeline = timelineOf(busy(), WHOLE_RUN, NOW, null, withRuns(null, answer()));
+  assert.deepEqual(timeline.lanes.map((each) => [each.label, each.bars.length]), [["GPU 0", 3], ["GPU 1", 0], ["CPU", 1]]);
+  const [first, many, last] = lane(timeline, "GPU 0").bars;
+  assert.deepEqual([first.name, first.state, first.facts.slice(0, 3)], ["train", "finished", ["finished 5.0 s", "cell [7] line 3", "waited 3 s before"]]);
+  assert.deepEqual([many.name, many.number, many.state, Math.floor(many.colour / 3)], ["10000 × Model.predict", 10_000, "failed", 3]);
+  assert.equal(many.facts[0], "10000 runs failed within 9.0 s");
+  assert.equal(last.to, timeline.seconds, "it goes on");
+  assert.equal(lane(timeline, "CPU").bars[0].name, "12 × train and others");
+  assert.match(timeline.words, /^10014 task runs on 3 lanes/);
+});
+
+test("a later answer takes the place of the later ones before it, and what was under way is known anew", () => {
+  const first = withRuns(null, answer());
+  const later = answer({ whole: false, seq: 11, ended: [{ lane: 0, bars: [[0, 990_000, 12_000]] }], running: [], waiting: [4], waiting_from: NOW - 970 });
+  const both = withRuns(withRuns(first, answer({ whole: false, ended: [], running: [] })), later);
+  assert.equal(both.since, 9, "what is asked next is what came after the whole");
+  const timeline = timelineOf(busy(), WHOLE_RUN, NOW + 5, null, both);
+  assert.deepEqual(lane(timeline, "GPU 0").bars.map((bar) => bar.state), ["finished", "failed", "finished"]);
+  assert.equal(timeline.depth.most, 4);
+  assert.equal(withRuns(both, answer({ whole: false, grain_s: 1 })).since, 0, "too coarse: all is asked anew");
+});
+
+test("cells are bands over the time in which their tasks ran, those of other notebooks are not", () => {
+  const { bands } = timelineOf(busy(), WHOLE_RUN, NOW, null, withRuns(null, answer()));
+  assert.deepEqual(bands.map(({ label, track }) => [label, track]), [["[7]", 0], ["[8]", 0]]);
+  assert.deepEqual(timelineOf(busy(), WHOLE_RUN, NOW).bands.map((band) => band.label), ["[7]", "[9]"]);
 });
 
 test("the last minute leaves out what ended before it and cuts what began before it", () => {
@@ -99,6 +132,6 @@ test("a bar of another notebook says whose cell it is of", () => {
   const jobs = [{ number: 2, name: "b.ipynb" }];
   const tasks = busy().tasks.map((row) => (row.task_id === "a1" ? { ...row, job: 2 } : row));
   const bars = timelineOf({ ...busy(), jobs, tasks }, 0, NOW).lanes.flatMap((lane) => lane.bars);
-  assert.ok(bars.some((bar) => bar.words.includes(", cell [7] line 3 of b.ipynb")));
-  assert.ok(bars.some((bar) => bar.words.endsWith(", cell [9]")));
+  assert.ok(bars.some((bar) => bar.facts.includes("cell b.ipynb [7] line 3")));
+  assert.ok(bars.some((bar) => bar.facts.includes("cell [9]")));
 });

@@ -6,11 +6,15 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from nbaccel import engine as engines
 from nbaccel.notebook import views
-from nbaccel.views import wording
+from nbaccel.views import palette, wording
+from nbaccel.views.history.book import HistoryBook
+from nbaccel.views.history.run import PastRun
+from nbaccel.views.observer_lines import ReadAccounting, ReadRuns
 from nbaccel.views.snapshot import ActorRow, JobRow, PublishedRow, Snapshot, TaskRow
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 from tests.rig import wait_until
@@ -29,6 +33,8 @@ class Engine:
         self.log_asked = threading.Event()
         self.found = threading.Event()
         self.wanted = TaskFilter()
+        self.book = HistoryBook(0.0)
+        self.asked: list[Any] = []
 
     def watch(self, callback: Any, *, metrics: bool = True, rows: int = 0) -> None:
         self.callback = callback
@@ -50,6 +56,12 @@ class Engine:
         self.told.append(("logs", threading.current_thread().name))
         self.log_asked.set()
         return "line 1\nline 2"
+
+    def history(self, asked: Any) -> Any:
+        self.asked.append(asked)
+        if isinstance(asked, ReadRuns):
+            return self.book.runs(20.0, (asked.start or 0.0, asked.end or 20.0), asked.since)
+        return self.book.accounting(20.0, asked.since)
 
     def tasks(self, wanted: TaskFilter) -> FoundTasks:
         self.wanted = wanted
@@ -214,7 +226,51 @@ def test_a_filter_of_a_view_is_applied_to_all_tasks(
     assert cockpit.sent == [{"say": "found", "id": "v1", "found": found}]
 
 
-@pytest.mark.parametrize("nonsense", [None, "x", {}, {"say": "explode"}, {"say": "visible"}, {"say": "find"}])
+def recalled(cockpit: Any, **asked: Any) -> dict[str, Any]:
+    """What the page is answered when it asks about the past."""
+    cockpit._heard(cockpit, {"say": "history", "id": "v1", "key": "k", **asked}, [])
+    cockpit._reader.submit(lambda: None).result(10)
+    (said,) = [said for said in cockpit.sent if said["say"] == "history"]
+    assert said["id"] == "v1" and said["key"] == "k"
+    answer: dict[str, Any] = msgspec.json.decode(said["answer"])
+    return answer
+
+
+def test_the_module_that_draws_the_past_comes_when_a_page_asks_for_it(cockpit: Cockpit) -> None:
+    assert cockpit.past_code == ""
+    cockpit._heard(cockpit, {"say": "past"}, [])
+    assert "viewOfPast" in cockpit.past_code
+
+
+def test_a_view_is_answered_what_ran_with_hues_and_without_its_own_job(
+    cockpit: Cockpit, engine: Engine, busy_snapshot: Snapshot
+) -> None:
+    busy_snapshot.runtime.job = 7
+    views.keep(busy_snapshot)
+    gpu = (("5180ff6a4af1/GPU/0", 1.0),)
+    engine.book.ended(PastRun("Model.predict", "[3] line 1", 7, "FINISHED", gpu, "ab", 0.0, 1.0, 10.0))
+    engine.book.ended(PastRun("train", "[3] line 1", 8, "FINISHED", gpu, "ab", 0.0, 10.0, 12.0))
+    answer = recalled(cockpit, ask="runs", start=0.5, since=0)
+    assert engine.asked == [ReadRuns(0.5)]
+    assert [(kind["function"], kind["job"]) for kind in answer["kinds"]] == [("Model.predict", 0), ("train", 8)]
+    hue = answer["hues"].get("Model.predict", palette.usual_hue("Model.predict"))
+    assert hue == palette.HUES.of("Model"), "a method has the hue of its class"
+
+
+def test_a_view_is_answered_who_used_the_devices(cockpit: Cockpit, engine: Engine, busy_snapshot: Snapshot) -> None:
+    views.keep(busy_snapshot)
+    gpu = (("5180ff6a4af1/GPU/0", 1.0),)
+    engine.book.ended(PastRun("train", "[3] line 1", 7, "FINISHED", gpu, "ab", 0.0, 1.0, 10.0))
+    answer = recalled(cockpit, ask="accounting", since=0)
+    assert engine.asked == [ReadAccounting()]
+    assert [(row["name"], row["device_seconds"]) for row in answer["functions"]] == [("train", 9.0)]
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [None, "x", {}, {"say": "explode"}, {"say": "visible"}, {"say": "find"}, {"say": "history"},
+     {"say": "history", "ask": "stop"}, {"say": "history", "ask": "runs", "start": "x"}],
+)  # fmt: skip
 def test_nonsense_from_a_page_changes_nothing(cockpit: Cockpit, engine: Engine, nonsense: Any) -> None:
     cockpit._heard(cockpit, nonsense, [])
     assert engine.told == []

@@ -1,12 +1,11 @@
 // What the person does: clicks, keys and filters become choices of the view or messages to the source.
 
 import { watchSight } from "./sight.js";
-import { traceOf } from "./trace.js";
 import { watchZoom, zoomed } from "./zooming.js";
 
 /** @typedef {import("./types.js").Source} Source */
 /** @typedef {import("./state.js").State} State */
-/** @typedef {{redraw: () => void, more: () => void, find: () => void, now: () => number}} View */
+/** @typedef {{redraw: () => void, more: () => void, look: () => void, recall: (message: any) => void, now: () => number}} View */
 
 const TAKEN_WITHIN_MS = 1500; // a kernel that is reached at all answers in a tenth of it
 const SAY_EVERY_MS = 5000;
@@ -48,27 +47,37 @@ export function actions(root, source, state, view) {
       source.send({ say: "logs", id: data.id });
     },
     "close-log": () => void (state.log = null),
-    details: () => void (state.details = !state.details),
+    details() {
+      state.details = !state.details;
+      view.look();
+    },
     tab(data) {
       state.tab = data.tab ?? "devices";
-      view.find();
+      view.look();
     },
     window(data) {
       state.window = Number(data.window);
       state.range = null;
+      view.look();
     },
-    zoom: (data) => void (state.range = zoomed(state.shown, Number(data.by))),
-    follow: () => void (state.range = null),
+    zoom(data) {
+      state.range = zoomed(state.shown, Number(data.by));
+      view.look();
+    },
+    follow() {
+      state.range = null;
+      view.look();
+    },
     "ask-more"() {
       state.wide = true;
       view.more();
-      view.find();
+      view.look();
     },
     count(data) {
       state.details = true;
       state.tab = "tasks";
       state.filter = { state: data.state === "ended with it" ? "" : (data.state ?? ""), cell: "", text: data.text ?? "" };
-      view.find();
+      view.look();
     },
     sort(data) {
       const column = data.column ?? "";
@@ -77,7 +86,10 @@ export function actions(root, source, state, view) {
     },
     group: (data) => void (state.open.delete(data.function ?? "") || state.open.add(data.function ?? "")),
     tile: (data) => void (state.device = state.device === data.device ? "" : (data.device ?? "")),
-    trace: () => save(root.ownerDocument, JSON.stringify(traceOf(source.snapshot() ?? { runtime: { engine: "", version: "" } }, view.now()))),
+    trace() {
+      const snapshot = source.snapshot();
+      if (snapshot?.past) save(root.ownerDocument, JSON.stringify(snapshot.past.traceOf(snapshot, view.now())));
+    },
   };
   const clicked = (/** @type {Event} */ event) => {
     const target = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest?.("[data-act]"));
@@ -92,10 +104,13 @@ export function actions(root, source, state, view) {
     const name = /** @type {keyof import("./types.js").Filter | undefined} */ (field.dataset?.filter);
     if (!name) return;
     state.filter = { ...state.filter, [name]: field.value };
-    view.find();
+    view.look();
     view.redraw();
   };
-  const zoom = watchZoom(root, state, () => state.shown, view.redraw);
+  const zoom = watchZoom(root, state, () => state.shown, (range) => {
+    if (range) view.look();
+    view.redraw();
+  });
   const key = (/** @type {KeyboardEvent} */ event) => {
     if (!root.contains(/** @type {Node} */ (event.target))) return;
     zoom.key(event);
@@ -108,6 +123,8 @@ export function actions(root, source, state, view) {
       say(message.words ?? "");
     } else if (message.say === "found" && message.id === state.id) {
       state.found = message.found;
+    } else if (message.say === "history" && message.id === state.id) {
+      view.recall(message);
     } else if (message.say === "log" && state.log && state.log.id === message.id) {
       state.log.text = String(message.text);
     }

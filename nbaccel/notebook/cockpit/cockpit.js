@@ -4,6 +4,7 @@ import { actions } from "./actions.js";
 import { kernelClock } from "./clock.js";
 import { draw } from "./dom.js";
 import { finder, foundNow } from "./finding.js";
+import { historian } from "./history.js";
 import { drawEmpty, drawFrame } from "./draw_frame.js";
 import { sceneOf } from "./scene.js";
 import { measure } from "./sight.js";
@@ -37,6 +38,7 @@ export function mount(place, source, options = {}) {
     waiting = 0;
     const snapshot = source.snapshot();
     const focused = root.contains(page.activeElement) ? page.activeElement : null;
+    if (root.clientWidth) state.room = root.clientWidth - 30; // its padding, and a pixel on each side
     if (!snapshot) draw(root, drawEmpty("Waiting for the first snapshot of the cluster …"));
     else drawSnapshot(root, snapshot, state, snapshot.ended ? (snapshot.time ?? 0) : clock.now());
     if (focused && !focused.isConnected) refocus(root, state);
@@ -48,19 +50,27 @@ export function mount(place, source, options = {}) {
     const snapshot = source.snapshot();
     if (snapshot?.time) clock.heard(snapshot.time);
     forget(state, snapshot);
-    if (visible && !snapshot?.ended) finding.find();
+    if (visible && !snapshot?.ended) look();
     soon();
   };
   const seen = (/** @type {boolean} */ now) => {
     visible = now;
     source.send({ say: now ? "visible" : "hidden", view: state.id, rows: state.wide ? MORE_ROWS : 0 });
+    if (now) history.look();
+    else history.end();
     soon();
   };
   const finding = finder(source, state);
+  const history = historian(source, state, clock.now);
+  const look = () => {
+    finding.find();
+    history.look();
+  };
   const ends = [
     finding.end,
+    history.end,
     source.subscribe(arrived),
-    actions(root, source, state, { redraw: soon, more: () => seen(visible), find: finding.find, now: clock.now }),
+    actions(root, source, state, { redraw: soon, more: () => seen(visible), look, recall: history.heard, now: clock.now }),
     watchVisibility(root, seen),
   ];
   const ticking = setInterval(soon, 1000); // ages grow though nothing is sent
@@ -77,7 +87,7 @@ export function mount(place, source, options = {}) {
 
 /** @param {HTMLElement} root @param {Snapshot} snapshot @param {State} state @param {number} now */
 export function drawSnapshot(root, snapshot, state, now) {
-  const asked = { filter: state.filter, window: state.window, range: state.range, sort: state.sort, held: state.held, tab: state.details ? state.tab : "devices", found: foundNow(state) };
+  const asked = { filter: state.filter, window: state.window, range: state.range, sort: state.sort, held: state.held, tab: state.details ? state.tab : "devices", found: foundNow(state), past: state.past };
   const scene = sceneOf(snapshot, asked, now);
   if (scene.timeline) state.shown = { from: scene.timeline.start, to: scene.timeline.start + scene.timeline.seconds };
   const drawn = () => /** @type {import("./dom.js").Child[]} */ (drawFrame(scene, state).filter(Boolean));

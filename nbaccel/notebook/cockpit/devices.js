@@ -3,6 +3,7 @@
 import { colourOf } from "./colours.js";
 import { deviceLabels } from "./device_labels.js";
 import { ownerOf } from "./owners.js";
+import { linesOf } from "./readings.js";
 import { age, amount, plain, size } from "./words.js";
 
 /** @typedef {import("./types.js").DeviceRow} DeviceRow */
@@ -36,22 +37,27 @@ import { age, amount, plain, size } from "./words.js";
  * @property {string} use what its bar says, in words
  * @property {MeterView} utilisation
  * @property {MeterView} memory
+ * @property {MeterView} power
+ * @property {import("./readings.js").Lines | null} lines of the last two minutes
  * @property {string} facts temperature and power
  * @property {string} title its UUID, where its label is none
  * @property {string} reason why less is free than nobody here holds
  * @property {HolderView[]} holders
  */
 
-/** @param {Snapshot} snapshot @param {number} now @returns {DeviceView[]} */
-export function deviceViews(snapshot, now) {
+/** @param {Snapshot} snapshot @param {number} now @param {import("./readings.js").Readings | null} [readings] @returns {DeviceView[]} */
+export function deviceViews(snapshot, now, readings = null) {
   const rows = (snapshot.devices ?? []).filter((row) => row.offered !== false);
   const several = new Set(rows.map((row) => row.node_id)).size > 1;
   const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
   const labels = deviceLabels(snapshot.devices ?? []);
-  return rows.map((row) => deviceView(row, labels.get(row) ?? "", several ? (names.get(row.node_id ?? "") ?? row.node_id?.slice(0, 8) ?? "") : "", snapshot, now));
+  return rows.map((row) => ({
+    ...deviceView(row, labels.get(row) ?? "", several ? (names.get(row.node_id ?? "") ?? row.node_id?.slice(0, 8) ?? "") : "", snapshot, now),
+    lines: row.metrics ? linesOf(readings, row) : null,
+  }));
 }
 
-/** @param {DeviceRow} row @param {string} label @param {string} node @param {Snapshot} snapshot @param {number} now @returns {DeviceView} */
+/** @param {DeviceRow} row @param {string} label @param {string} node @param {Snapshot} snapshot @param {number} now */
 function deviceView(row, label, node, snapshot, now) {
   const [sign, state] = deviceState(row);
   const holders = holderViews(row.holders ?? [], snapshot, now);
@@ -67,6 +73,7 @@ function deviceView(row, label, node, snapshot, now) {
     use: useWords(holders),
     utilisation: utilisation(row),
     memory: memory(row),
+    power: power(row),
     facts: facts(row),
     reason: plain(row.free_reason),
     holders,
@@ -118,6 +125,12 @@ function memory(row) {
   const total = row.metrics?.memory_total_bytes ?? row.memory_bytes;
   if (used == null || !total) return null;
   return { percent: (100 * used) / total, text: `${size(used)} of ${size(total)}` };
+}
+
+/** @param {DeviceRow} row @returns {MeterView} */
+function power(row) {
+  const watts = row.metrics?.power_watts;
+  return watts == null ? null : { percent: 0, text: `${Math.round(watts)} W` };
 }
 
 /** @param {DeviceRow} row */

@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { chip, empty, endButton, nameOf, table } from "./draw_parts.js";
+import { between, spark } from "./draw_spark.js";
 import { drawTiles } from "./draw_tiles.js";
 
 /** @typedef {import("./devices.js").DeviceView} DeviceView */
@@ -39,7 +40,7 @@ function rows(devices, scene, state) {
   const measured = devices.some((device) => device.utilisation || device.memory);
   const several = devices.some((device) => device.node);
   const said = sameModel(scene.devices);
-  const columns = ["Device", ...(several ? ["Node"] : []), scene.ended ? "State" : "In use", ...(measured ? ["Load and memory"] : []), ...(scene.ended ? [] : ["Held by"])];
+  const columns = ["Device", ...(several ? ["Node"] : []), scene.ended ? "State" : "In use", ...(measured ? ["Load, memory, power"] : []), ...(scene.ended ? [] : ["Held by"])];
   return table("Devices", columns, devices.map((device) => row(device, { several, measured, said }, scene, state)));
 }
 
@@ -52,7 +53,7 @@ function row(device, { several, measured, said }, scene, state) {
       !said && h("span", { class: "quiet small model" }, device.model)),
     several && h("td", { class: "quiet" }, device.node),
     h("td", { class: "use" }, !scene.ended && useBar(device), h("span", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`)),
-    measured && h("td", { class: "load", title: device.facts }, meter("utilisation", device.label, device.utilisation), meter("memory", device.label, device.memory)),
+    measured && h("td", { class: "load", title: device.facts }, meter("utilisation", device, device.utilisation), meter("memory", device, device.memory), device.power && meter("power", device, device.power)),
     !scene.ended && h("td", { class: "holders" }, holders(device, scene, state)),
   );
 }
@@ -65,13 +66,18 @@ function useBar(device) {
   return h("div", { class: "bar", role: "img", "aria-label": `${device.label}: ${device.use}`, title: device.use }, parts);
 }
 
-/** @param {string} what @param {string} label @param {MeterView} value */
-function meter(what, label, value) {
+/** A measured value with its last two minutes; without these as a bar. @param {"utilisation" | "memory" | "power"} what
+ * @param {DeviceView} device @param {MeterView} value */
+function meter(what, device, value) {
   if (!value) return h("div", { class: "measure quiet small" }, `${what} unknown`);
   const percent = Math.min(100, Math.max(0, Math.round(value.percent)));
-  return h("div", { class: "measure" },
-    h("div", { class: "bar", role: "meter", "aria-label": `${label} ${what}`, "aria-valuemin": "0", "aria-valuemax": "100",
-      "aria-valuenow": percent, "aria-valuetext": value.text }, h("span", { class: "part", style: `width:${percent}%` })),
+  const name = `${device.label} ${what}`;
+  const levels = device.lines?.[what];
+  const said = { title: [what, between(levels)].filter(Boolean).join(": ") };
+  const drawn = levels ? spark([{ levels, kind: "area" }]) : h("span", { class: "part", style: `width:${percent}%` });
+  const scale = what === "power" ? { role: "img", "aria-label": `${name} ${value.text}` }
+    : { role: "meter", "aria-label": name, "aria-valuemin": "0", "aria-valuemax": "100", "aria-valuenow": percent, "aria-valuetext": value.text };
+  return h("div", { class: "measure", ...said }, what === "power" && !levels ? null : h("div", { class: levels ? "trend" : "bar", ...scale }, drawn),
     h("span", { class: "small" }, value.text));
 }
 

@@ -2,11 +2,10 @@
 
 import { h } from "./dom.js";
 import { drawDevices } from "./draw_devices.js";
-import { button, nameOf } from "./draw_parts.js";
+import { button, empty, nameOf } from "./draw_parts.js";
 import { drawActors, drawAlerts, drawNodes, drawWaiting } from "./draw_tables.js";
 import { drawTasks } from "./draw_tasks.js";
 import { alike } from "./task_rows.js";
-import { drawTimeline } from "./draw_timeline.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./state.js").State} State */
@@ -18,7 +17,8 @@ const VIEWS = {
   waiting: drawWaiting,
   tasks: drawTasks,
   actors: drawActors,
-  timeline: drawTimeline,
+  timeline: (scene, state) => scene.pastViews?.drawTimeline(scene, state) ?? loading(scene),
+  accounting: (scene) => scene.pastViews?.drawAccounts(scene) ?? loading(scene),
   alerts: drawAlerts,
   nodes: drawNodes,
   runs: (scene, state) => scene.runs?.draw(state) ?? [],
@@ -35,6 +35,11 @@ export function drawFrame(scene, state) {
 /** What is shown before the first snapshot. @param {string} words */
 export function drawEmpty(words) {
   return [h("p", { class: "quiet", key: "none" }, words)];
+}
+
+/** While the module that draws the past is on its way. @param {Scene} scene */
+function loading(scene) {
+  return [empty(scene.ended ? "This view was not opened before the end." : "Asking the kernel …")];
 }
 
 /** @param {Scene} scene @param {State} state */

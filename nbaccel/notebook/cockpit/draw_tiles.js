@@ -1,6 +1,7 @@
 // Many devices as a grid of tiles: number, share in its holder's colour, utilisation; a click shows the device's row.
 
 import { h } from "./dom.js";
+import { between, spark } from "./draw_spark.js";
 
 /** @typedef {import("./devices.js").DeviceView} DeviceView */
 /** @typedef {import("./state.js").State} State */
@@ -11,7 +12,7 @@ const GROUPS = 8; // names of holders that are told
 export function drawTiles(devices, state) {
   return h("div", { key: "tiles" },
     h("ul", { class: "tiles", "aria-label": "Devices" }, devices.map((device) => knownTile(device, state))),
-    h("p", { class: "quiet small", key: "holders" }, heldBy(devices)));
+    h("p", { class: "quiet small", key: "holders" }, heldBy(devices), devices.some((device) => device.lines) && " · Lines: load (filled), memory and power (dotted) of the last two minutes."));
 }
 
 /** The tile as it was drawn last, if nothing in it has changed. @param {DeviceView} device @param {State} state */
@@ -20,9 +21,9 @@ function knownTile(device, state) {
   const words = tileWords(device);
   const content = [words, chosen, device.holders.map((holder) => `${holder.colour}/${holder.fraction}`)].join("\n");
   const known = state.rows.get(`tile ${device.key}`);
-  if (known?.content === content) return known.shape;
+  if (known?.content === content && known.of === device.lines) return known.shape;
   const shape = tile(device, words, chosen);
-  state.rows.set(`tile ${device.key}`, { content, shape });
+  state.rows.set(`tile ${device.key}`, { content, shape, of: device.lines });
   return shape;
 }
 
@@ -33,13 +34,18 @@ function tile(device, words, chosen) {
   return h("li", { key: device.key },
     h("button", { type: "button", class: "tile", "data-act": "tile", "data-device": device.key, "aria-expanded": String(chosen), "aria-label": words, title: words },
       h("span", { class: "number" }, h("span", {}, number), h("span", { class: "quiet" }, device.utilisation?.text ?? "")),
-      h("span", { class: "bar" }, parts)));
+      h("span", { class: "bar" }, parts), device.lines && spark(linesIn(device.lines))));
+}
+
+/** @param {import("./readings.js").Lines} lines */
+function linesIn({ utilisation, memory, power }) {
+  return [{ levels: utilisation, kind: "area" }, { levels: memory, kind: "line" }, { levels: power, kind: "dots" }];
 }
 
 /** "GPU 3, held: train, cell [7] line 3, 83 %". @param {DeviceView} device */
 function tileWords(device) {
   const holders = device.holders.map((holder) => [holder.name, holder.part, holder.cell && `cell ${holder.cell}`, holder.owner].filter(Boolean).join(" "));
-  const facts = [device.utilisation?.text, device.memory?.text, device.facts, device.reason].filter(Boolean);
+  const facts = [device.utilisation?.text, device.memory?.text, device.facts, between(device.lines?.utilisation), device.reason].filter(Boolean);
   return `${[device.node, device.label].filter(Boolean).join(" ")}, ${device.state}${holders.length ? `: ${holders.join("; ")}` : ""}${facts.map((fact) => `, ${fact}`).join("")}`;
 }
 

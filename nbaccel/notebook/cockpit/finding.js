@@ -5,13 +5,11 @@
 /** @typedef {import("./state.js").State} State */
 
 const FIND_EVERY_MS = 1000;
-const FIND_RUNS_EVERY_MS = 5000; // what has just ended is in the snapshot
 const FOUND_AT_FIRST = 200; // rows of an answer
 const MOST_FOUND = 1000;
 
 /** What a view asks for with its filter; "" while it has none. @param {State} state */
-export function findKey({ filter, wide, tab }) {
-  if (tab === "timeline") return "timeline"; // all that ran, as far as it is known
+export function findKey({ filter, wide }) {
   return filter.state || filter.cell || filter.text.trim() ? JSON.stringify([filter, wide]) : "";
 }
 
@@ -31,17 +29,15 @@ export function finder(source, state) {
   const ask = () => {
     clearTimeout(later);
     later = undefined;
-    const key = state.details && (state.tab === "tasks" || state.tab === "timeline") ? findKey(state) : "";
+    const key = state.details && state.tab === "tasks" ? findKey(state) : "";
     if (!key) return;
     last = Date.now();
     asked = key;
-    const whole = key === "timeline";
-    const filter = whole ? { state: "", cell: "", text: "" } : state.filter;
-    source.send({ say: "find", id: state.id, key, filter, limit: whole || state.wide ? MOST_FOUND : FOUND_AT_FIRST });
+    source.send({ say: "find", id: state.id, key, filter: state.filter, limit: state.wide ? MOST_FOUND : FOUND_AT_FIRST });
   };
   const find = () => {
     if (findKey(state) !== asked) ask();
-    else later ??= setTimeout(ask, Math.max(0, last + (asked === "timeline" ? FIND_RUNS_EVERY_MS : FIND_EVERY_MS) - Date.now()));
+    else later ??= setTimeout(ask, Math.max(0, last + FIND_EVERY_MS - Date.now()));
   };
   return { find, end: () => clearTimeout(later) };
 }

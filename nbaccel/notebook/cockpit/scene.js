@@ -4,7 +4,6 @@ import { deviceViews } from "./devices.js";
 import { afterEnd } from "./ended.js";
 import { actorViews, cellsOf, taskCounts, taskViews, waitingViews } from "./tasks.js";
 import { ordered } from "./task_rows.js";
-import { timelineOf } from "./timeline.js";
 import { age, amount, count, plain } from "./words.js";
 
 /** @typedef {import("./types.js").Snapshot} Snapshot */
@@ -13,7 +12,7 @@ import { age, amount, count, plain } from "./words.js";
 /** @typedef {{key: string, kind: string, message: string, age: string, never: string}} AlertView never: the task of which it says that it cannot start */
 /** @typedef {{key: string, name: string, sign: string, state: string, role: string, resources: string, why: string}} NodeView */
 /** @typedef {import("./types.js").Found} Found */
-/** @typedef {{filter: Filter, window: number, tab: string, range?: import("./timeline.js").Range | null, sort?: import("./task_rows.js").Sort, held?: string[] | null, found?: Found | null}} Asked what the person has chosen */
+/** @typedef {{filter: Filter, window: number, tab: string, range?: import("../past/timeline.js").Range | null, sort?: import("./task_rows.js").Sort, held?: string[] | null, found?: Found | null, past?: Record<string, import("./history.js").Past>}} Asked what the person has chosen */
 
 const HIDDEN_RESOURCES = /^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
 
@@ -35,7 +34,7 @@ export function sceneOf(given, asked, now) {
     busy: ended ? [] : busyOf(snapshot),
     resources: resourcesOf(snapshot, ended !== ""),
     tabs: tabsOf(snapshot, counts, runs),
-    devices: deviceViews(snapshot, now),
+    devices: deviceViews(snapshot, now, tab === "devices" ? asked.past?.readings?.data : null),
     found: (snapshot.found ?? []).map(plain),
     waiting: waitingViews(snapshot, now),
     tasks,
@@ -47,21 +46,15 @@ export function sceneOf(given, asked, now) {
     actors: tab === "actors" ? actorViews(snapshot, now) : [],
     actorsMore: actorsMore(snapshot),
     runs,
-    timeline: tab === "timeline" ? timelineOf(withKnown(snapshot, asked.found), asked.window, now, asked.range) : null,
+    pastViews: snapshot.past,
+    timeline: tab === "timeline" && snapshot.past ? snapshot.past.timelineOf(snapshot, asked.window, now, asked.range, asked.past?.runs?.data) : null,
+    accounts: tab === "accounting" && snapshot.past ? snapshot.past.accountsView(asked.past?.accounting?.data, snapshot, now) : null,
     alerts: alertsOf(snapshot, now),
     nodes: nodesOf(snapshot),
   };
 }
 
 /** @typedef {ReturnType<typeof sceneOf>} Scene */
-
-/** The snapshot's tasks and those that the kernel has found: of the same task the snapshot's row is newer.
- * @param {Snapshot} snapshot @param {Found | null | undefined} found @returns {Snapshot} */
-function withKnown(snapshot, found) {
-  if (!found) return snapshot;
-  const here = new Set((snapshot.tasks ?? []).map((row) => row.task_id));
-  return { ...snapshot, tasks: [...found.tasks.filter((row) => !here.has(row.task_id)), ...(snapshot.tasks ?? [])] };
-}
 
 /** What passes the filter: of all tasks, once the kernel has answered; until then, of the rows that are here.
  * @param {Snapshot} snapshot @param {Asked} asked @param {number} now */
@@ -124,6 +117,7 @@ function tabsOf(snapshot, counts, runs) {
     { id: "tasks", label: "Tasks", badge: counts.failed, urgent: false, failed: true },
     { id: "actors", label: "Actors", badge: actors, urgent: false },
     { id: "timeline", label: "Timeline", badge: 0, urgent: false },
+    { id: "accounting", label: "Accounting", badge: 0, urgent: false },
     { id: "alerts", label: "Alerts", badge: alerts, urgent: alerts > 0 },
   ];
   if (runs) tabs.push({ id: "runs", label: "Runs", badge: runs.active, urgent: false });

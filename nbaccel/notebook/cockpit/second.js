@@ -1,35 +1,60 @@
-// Training runs are drawn by a second module: the kernel sends it with the first run, and it gets its parts from here.
+// Further modules, which get their parts from here: one draws training runs, and the kernel sends it with the first run;
+// another draws the past, and the kernel sends it when such a view is opened.
 
+import { colourOf, subjectOf } from "./colours.js";
+import { deviceLabels } from "./device_labels.js";
 import { h } from "./dom.js";
-import { button, empty, nameOf } from "./draw_parts.js";
+import { button, cell, empty, nameOf, table } from "./draw_parts.js";
+import { laneName } from "./lanes.js";
+import { cellWords } from "./owners.js";
 import { rowsOf } from "./packing.js";
 import { PALETTE } from "./palette.js";
-import { age, amount, count, demandWords, deviceWords, plain } from "./words.js";
+import { LAST_MINUTE, WHOLE_RUN } from "./state.js";
+import { age, amount, clock, count, demandWords, deviceWords, duration, plain, stateWord } from "./words.js";
 
 /** @typedef {import("./widget.js").Model} Model */
 /** @typedef {import("./types.js").DrawRuns} DrawRuns */
 
-/** All that the second module uses of this one; tools/join_cockpit.py refuses an import of anything else. */
-export const PARTS = { h, button, empty, nameOf, rowsOf, PALETTE, age, amount, count, demandWords, deviceWords, plain };
+/** All that the other modules use of this one; tools/join_cockpit.py refuses an import of anything else. */
+export const PARTS = {
+  h, button, cell, empty, nameOf, table, rowsOf, PALETTE, age, amount, clock, count, demandWords, deviceWords, duration, plain, stateWord,
+  colourOf, subjectOf, deviceLabels, laneName, cellWords, LAST_MINUTE, WHOLE_RUN,
+};
 
-/** What draws the model's runs, null until there is one. `changed` is called when the module has been loaded.
- * @param {Model} model @param {() => void} changed @returns {() => DrawRuns | null} */
-export function runsOf(model, changed) {
-  let text = "";
+/** What a module in a trait of the model makes of the parts; null until it is loaded, of which `changed` is told.
+ * @param {Model} model @param {string} trait @param {() => void} changed @returns {() => any} */
+function loadedFrom(model, trait, changed) {
+  let asked = false;
   /** @type {any} */
-  let drawing;
-  /** @type {DrawRuns | null} */
-  let view = null;
+  let loaded = null;
   return () => {
-    const [code, now] = [model.get("runs_code"), model.get("runs")];
-    if (code && !drawing) {
-      drawing = () => null;
+    const code = model.get(trait);
+    if (code && !asked) {
+      asked = true;
       import(URL.createObjectURL(new Blob([code], { type: "text/javascript" }))).then((module) => {
-        drawing = module.default(PARTS);
-        text = "";
+        loaded = module.default(PARTS);
         changed();
       });
     }
+    return loaded;
+  };
+}
+
+/** What draws the past, null until it has been asked for. @param {Model} model @param {() => void} changed
+ * @returns {() => import("./types.js").PastViews | null} */
+export function pastOf(model, changed) {
+  return loadedFrom(model, "past_code", changed);
+}
+
+/** What draws the model's runs, null until there is one. @param {Model} model @param {() => void} changed
+ * @returns {() => DrawRuns | null} */
+export function runsOf(model, changed) {
+  const module = loadedFrom(model, "runs_code", changed);
+  let text = "";
+  /** @type {DrawRuns | null} */
+  let view = null;
+  return () => {
+    const [drawing, now] = [module(), model.get("runs")];
     if (drawing && now !== text) view = drawing(JSON.parse((text = now)));
     return view;
   };

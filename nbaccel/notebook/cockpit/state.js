@@ -1,6 +1,7 @@
 // What a person has chosen in one view of the cockpit; it is kept when the view is drawn again.
 
-import { LAST_MINUTE } from "./timeline.js";
+export const LAST_MINUTE = 60; // seconds of the timeline
+export const WHOLE_RUN = 0; // as long as what is known of
 
 /** @typedef {import("./types.js").Filter} Filter */
 
@@ -18,14 +19,18 @@ import { LAST_MINUTE } from "./timeline.js";
  * @property {{top: number, height: number, row: number}} scrolled of the tasks, as measured on the page
  * @property {boolean} wide more rows have been asked for
  * @property {number} window of the timeline, in seconds
- * @property {import("./timeline.js").Range | null} range of the timeline, where the person looks closer
- * @property {import("./timeline.js").Range} shown of the timeline, as it was drawn last
- * @property {Map<string, {content: string, shape: import("./dom.js").Shape}>} rows of tasks, as they were drawn last
+ * @property {import("../past/timeline.js").Range | null} range of the timeline, where the person looks closer
+ * @property {import("../past/timeline.js").Range} shown of the timeline, as it was drawn last
+ * @property {{width: number, left: number, right: number}} lanes where they were drawn last, in pixels
+ * @property {number} room pixels from side to side
+ * @property {{bar: string, style: string}} hover the bar under the pointer, and where its card is
+ * @property {Map<string, {content: string, shape: import("./dom.js").Shape, of?: any}>} rows of tasks, as they were drawn last
  * @property {Set<string>} asked ids that have been asked to end
  * @property {string} doubted id of another notebook's task or actor that is to be ended, until that is confirmed
  * @property {import("./types.js").Found | null} found what passes the filter, of all tasks
  * @property {string} said what the status line says
  * @property {{id: string, name: string, text: string} | null} log
+ * @property {Record<string, import("./history.js").Past>} past what was answered about the past, by question
  */
 
 let views = 0;
@@ -48,11 +53,15 @@ export function newState(details) {
     window: LAST_MINUTE,
     range: null,
     shown: { from: 0, to: 1 },
+    lanes: { width: 1000, left: 110, right: 990 },
+    room: 1000,
+    hover: { bar: "", style: "" },
     rows: new Map(),
     asked: new Set(),
     doubted: "",
     found: null,
     said: "",
     log: null,
+    past: {},
   };
 }

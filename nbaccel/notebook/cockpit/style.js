@@ -87,6 +87,16 @@ outline:1px solid var(--edge);outline-offset:-1px}
 & .model{display:block;margin-left:0!important}
 & .measure{display:flex;gap:8px;align-items:center;white-space:nowrap}
 & .measure .bar{width:52px;height:8px}
+& .trend{width:64px;flex:none}
+& .spark{display:block;width:100%;height:16px;overflow:visible}
+& .spark path{vector-effect:non-scaling-stroke;fill:none;stroke:var(--quiet);stroke-width:1.2}
+& .spark .under{fill:color-mix(in srgb,var(--quiet) 25%,transparent);stroke:none}
+& .measure+.measure{margin-top:2px}
+& .spark .dots{stroke-dasharray:1 3}
+& .tile .spark{height:14px;margin-top:4px}
+& td.number{white-space:nowrap}
+& td.share .bar{width:100%;min-width:60px;max-width:220px;height:8px}
+& .bar.plain .part{background:var(--edge)}
 & .holders ul,& .lines,& .alerts{list-style:none;margin:0;padding:0}
 & .holders li{display:flex;gap:8px;align-items:center;margin:0;min-height:27px}
 & .holders .who{min-width:0;overflow-wrap:anywhere}
@@ -94,7 +104,8 @@ outline:1px solid var(--edge);outline-offset:-1px}
 & .holders .facts{display:inline-block}
 & .holders li>button,& .holders li>.ask{margin-left:auto}
 & .holders{padding-right:2px;min-width:230px}
-& .swatch{width:10px;height:10px;border-radius:3px;flex:none}
+& .swatch{display:inline-block;width:10px;height:10px;border-radius:3px;flex:none}
+&{position:relative}
 & .lines{margin-top:6px}
 & .alerts{margin-top:6px}
 & .alerts li{border-left:4px solid var(--warn);padding:3px 0 3px 10px;margin:6px 0}
@@ -115,6 +126,11 @@ font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-ed
 & .timeline{touch-action:pan-y;cursor:crosshair;user-select:none}
 & .timeline .cancelled{stroke:var(--ink);stroke-width:1.5;stroke-dasharray:4 2}
 & .timeline .failed{stroke:${PALETTE.failure};stroke-width:2.5}
+& .axis{position:sticky;top:0;z-index:1;background:var(--ground)}
+& .timeline .band{fill:color-mix(in srgb,var(--ink) 12%,transparent)}
+& .hover{position:absolute;z-index:2;background:var(--ground);border:1px solid var(--line);border-radius:6px;padding:6px 10px;
+pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
+& .hover .swatch{margin-right:8px}
 & .timeline .depth{fill:${PALETTE.waiting};fill-opacity:.35;stroke:${PALETTE.waiting}}
 @container (max-width:960px){& th,& td{padding-right:10px}
 & td.nowrap{white-space:normal}& td.state{white-space:nowrap}

@@ -117,6 +117,7 @@
  * @property {JobRow[]} [jobs] of a shared head
  * @property {string[]} [found]
  * @property {DrawRuns | null} [runs] what draws the training runs, once there is one
+ * @property {PastViews | null} [past] what draws the past, once a view of it has been opened
  * @property {boolean} [ended] the cluster has shut down; this is the last that was known of it
  * @property {boolean} [lost] it ended with the kernel
  *
@@ -127,6 +128,15 @@
  * @property {(state: import("./state.js").State) => import("./dom.js").Given[]} brief
  *
  * @typedef {(now: number, ended: boolean) => RunsView} DrawRuns
+ *
+ * The views of the past, as the third module has them; `told` adds an answer to what was known.
+ * @typedef {object} PastViews
+ * @property {typeof import("../past/timeline.js").timelineOf} timelineOf
+ * @property {typeof import("../past/accounts.js").accountsView} accountsView
+ * @property {typeof import("../past/draw_timeline.js").drawTimeline} drawTimeline
+ * @property {typeof import("../past/draw_accounts.js").drawAccounts} drawAccounts
+ * @property {typeof import("../past/trace.js").traceOf} traceOf
+ * @property {Record<string, (before: any, answer: any) => any>} told
  *
  * Where snapshots come from and messages go to: a widget's model, or the server's stream.
  * @typedef {object} Source

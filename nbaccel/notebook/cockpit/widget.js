@@ -3,7 +3,7 @@
 import { mount } from "./cockpit.js";
 import { unpacked } from "./packing.js";
 import { cover, takePlaces } from "./places.js";
-import { runsOf } from "./second.js";
+import { pastOf, runsOf } from "./second.js";
 import { newState } from "./state.js";
 
 /** @typedef {import("./types.js").Source} Source */
@@ -24,6 +24,7 @@ export function sourceOf(model) {
   let lost = false; // the kernel has ended or restarted: its widgets do not come back
   let tell = () => {};
   const runs = runsOf(model, () => tell());
+  const past = pastOf(model, () => tell());
   return {
     snapshot() {
       const now = model.get("snapshot");
@@ -31,7 +32,7 @@ export function sourceOf(model) {
         text = now;
         parsed = now ? unpacked(JSON.parse(now)) : null;
       }
-      const shown = parsed && { ...parsed, runs: runs() };
+      const shown = parsed && { ...parsed, runs: runs(), past: past() };
       return lost && shown ? { ...shown, ended: true, lost } : shown;
     },
     subscribe(changed) {
@@ -42,10 +43,12 @@ export function sourceOf(model) {
       tell = changed;
       model.on("change:snapshot", changed);
       model.on("change:runs", changed);
+      model.on("change:past_code", changed);
       model.on("comm_live_update", unplugged);
       return () => {
         model.off("change:snapshot", changed);
         model.off("change:runs", changed);
+        model.off("change:past_code", changed);
         model.off("comm_live_update", unplugged);
       };
     },

@@ -1,13 +1,12 @@
 // Looking closer at the timeline: by a drag, by Ctrl and the wheel, by keys and buttons.
 
-import { LABELS, LANES, WIDTH } from "./draw_timeline.js";
-
 /** @typedef {import("./state.js").State} State */
-/** @typedef {import("./timeline.js").Range} Range */
+/** @typedef {import("../past/timeline.js").Range} Range */
 /** @typedef {() => Range} Shown what is shown now */
 
 const LEAST_S = 0.05; // there is nothing to be seen below it
 const LEAST_DRAG_PX = 6; // less is a click
+const CARD_PX = 246; // the widest hover card and its margins
 
 /** The range around a place of it, `by` times as long. @param {Range} range @param {number} by @param {number} [place] from 0 to 1 @returns {Range} */
 export function zoomed({ from, to }, by, place = 0.5) {
@@ -31,7 +30,15 @@ export function keyed(key, range) {
   return key === "0" || key === "Home" ? { range: null } : null;
 }
 
-/** @param {HTMLElement} root @param {State} state @param {Shown} shown @param {() => void} redraw
+/** Where the hover card of a bar is: below it, or above where there is more room. @param {HTMLElement} root @param {Element} bar */
+function placeOfCard(root, bar) {
+  const [around, box] = [root.getBoundingClientRect(), bar.getBoundingClientRect()];
+  const left = Math.max(8, Math.min(box.left, around.right - CARD_PX) - around.left);
+  const below = box.top - around.top < around.height / 2 ? `top:${box.bottom - around.top + 4}px` : `bottom:${around.bottom - box.top + 4}px`;
+  return `left:${Math.round(left)}px;max-width:${CARD_PX - 16}px;${below}`;
+}
+
+/** @param {HTMLElement} root @param {State} state @param {Shown} shown @param {(ranged: boolean) => void} redraw also after another range was chosen
  * @returns {{key: (event: KeyboardEvent) => void, end: () => void}} what keys do, and what ends it */
 export function watchZoom(root, state, shown, redraw) {
   /** @type {{x: number, place: number} | null} */
@@ -39,14 +46,15 @@ export function watchZoom(root, state, shown, redraw) {
   const svgOf = (/** @type {Event} */ event) => /** @type {Element} */ (event.target).closest?.("svg.timeline");
   const placeOf = (/** @type {Element} */ svg, /** @type {number} */ x) => {
     const box = svg.getBoundingClientRect();
-    return Math.min(1, Math.max(0, (((x - box.left) / box.width) * WIDTH - LABELS) / LANES));
+    const { width, left, right } = state.lanes;
+    return Math.min(1, Math.max(0, (((x - box.left) / box.width) * width - left) / (right - left)));
   };
   const wheel = (/** @type {WheelEvent} */ event) => {
     const svg = svgOf(event);
     if (!svg || !(event.ctrlKey || event.metaKey)) return; // alone it scrolls the notebook
     event.preventDefault();
     state.range = zoomed(shown(), event.deltaY > 0 ? 1.25 : 0.8, placeOf(svg, event.clientX));
-    redraw();
+    redraw(true);
   };
   const pressed = (/** @type {PointerEvent} */ event) => {
     const svg = svgOf(event);
@@ -60,7 +68,13 @@ export function watchZoom(root, state, shown, redraw) {
     const range = { from: from + (to - from) * left, to: from + (to - from) * right };
     if (range.to - range.from >= LEAST_S) state.range = range;
     began = null;
-    redraw();
+    redraw(true);
+  };
+  const hovered = (/** @type {PointerEvent} */ event) => {
+    const bar = event.type === "pointerover" ? /** @type {SVGElement | null} */ (/** @type {Element} */ (event.target).closest?.("[data-bar]"))?.dataset.bar ?? "" : "";
+    if (bar === state.hover.bar) return;
+    state.hover = { bar, style: bar && placeOfCard(root, /** @type {Element} */ (event.target)) };
+    redraw(false);
   };
   const key = (/** @type {KeyboardEvent} */ event) => {
     const onLanes = /** @type {Element} */ (event.target).matches?.('.scroll[aria-label="Timeline"]');
@@ -68,15 +82,19 @@ export function watchZoom(root, state, shown, redraw) {
     if (!done) return;
     state.range = done.range;
     event.preventDefault();
-    redraw();
+    redraw(true);
   };
   root.addEventListener("wheel", wheel, { passive: false });
   root.addEventListener("pointerdown", pressed);
   root.addEventListener("pointerup", released);
+  root.addEventListener("pointerover", hovered);
+  root.addEventListener("pointerleave", hovered);
   const end = () => {
     root.removeEventListener("wheel", wheel);
     root.removeEventListener("pointerdown", pressed);
     root.removeEventListener("pointerup", released);
+    root.removeEventListener("pointerover", hovered);
+    root.removeEventListener("pointerleave", hovered);
   };
   return { key, end };
 }

@@ -34,6 +34,655 @@ const same=row<8||Math.abs(row-before.row)<4;
 state.scrolled={top:region.scrollTop,height:Math.max(region.clientHeight,100),row:same?before.row:row};
 return!same||Math.abs(state.scrolled.top-before.top)>1;
 }
+const LEAST_S=0.05;
+const LEAST_DRAG_PX=6;
+const CARD_PX=246;
+function zoomed({from,to},by,place=0.5){
+const length=Math.max(LEAST_S,(to-from)*by);
+const at=from+(to-from)*place;
+return{from:at-length*place,to:at+length*(1-place)};
+}
+function moved({from,to},share){
+const by=(to-from)*share;
+return{from:from+by,to:to+by};
+}
+function keyed(key,range){
+if(key==="+"||key==="=")return{range:zoomed(range,0.5)};
+if(key==="-")return{range:zoomed(range,2)};
+if(key==="ArrowLeft")return{range:moved(range,-0.2)};
+if(key==="ArrowRight")return{range:moved(range,0.2)};
+return key==="0"||key==="Home"?{range:null}:null;
+}
+function placeOfCard(root,bar){
+const[around,box]=[root.getBoundingClientRect(),bar.getBoundingClientRect()];
+const left=Math.max(8,Math.min(box.left,around.right-CARD_PX)-around.left);
+const below=box.top-around.top<around.height/2?`top:${box.bottom - around.top + 4}px`:`bottom:${around.bottom - box.top + 4}px`;
+return`left:${Math.round(left)}px;max-width:${CARD_PX - 16}px;${below}`;
+}
+function watchZoom(root,state,shown,redraw){
+let began=null;
+const svgOf=(event)=>(event.target).closest?.("svg.timeline");
+const placeOf=(svg,x)=>{
+const box=svg.getBoundingClientRect();
+const{width,left,right}=state.lanes;
+return Math.min(1,Math.max(0,(((x-box.left)/box.width)*width-left)/(right-left)));
+};
+const wheel=(event)=>{
+const svg=svgOf(event);
+if(!svg||!(event.ctrlKey||event.metaKey))return;
+event.preventDefault();
+state.range=zoomed(shown(),event.deltaY>0?1.25:0.8,placeOf(svg,event.clientX));
+redraw(true);
+};
+const pressed=(event)=>{
+const svg=svgOf(event);
+began=svg&&event.button===0?{x:event.clientX,place:placeOf(svg,event.clientX)}:null;
+};
+const released=(event)=>{
+const svg=root.querySelector("svg.timeline");
+if(!began||!svg||Math.abs(event.clientX-began.x)<LEAST_DRAG_PX)return void(began=null);
+const[left,right]=[began.place,placeOf(svg,event.clientX)].sort((a,b)=>a-b);
+const{from,to}=shown();
+const range={from:from+(to-from)*left,to:from+(to-from)*right};
+if(range.to-range.from>=LEAST_S)state.range=range;
+began=null;
+redraw(true);
+};
+const hovered=(event)=>{
+const bar=event.type==="pointerover"?((event.target).closest?.("[data-bar]"))?.dataset.bar??"":"";
+if(bar===state.hover.bar)return;
+state.hover={bar,style:bar&&placeOfCard(root,(event.target))};
+redraw(false);
+};
+const key=(event)=>{
+const onLanes=(event.target).matches?.('.scroll[aria-label="Timeline"]');
+const done=onLanes&&!event.ctrlKey&&!event.metaKey?keyed(event.key,shown()):null;
+if(!done)return;
+state.range=done.range;
+event.preventDefault();
+redraw(true);
+};
+root.addEventListener("wheel",wheel,{passive:false});
+root.addEventListener("pointerdown",pressed);
+root.addEventListener("pointerup",released);
+root.addEventListener("pointerover",hovered);
+root.addEventListener("pointerleave",hovered);
+const end=()=>{
+root.removeEventListener("wheel",wheel);
+root.removeEventListener("pointerdown",pressed);
+root.removeEventListener("pointerup",released);
+root.removeEventListener("pointerover",hovered);
+root.removeEventListener("pointerleave",hovered);
+};
+return{key,end};
+}
+const TAKEN_WITHIN_MS=1500;
+const SAY_EVERY_MS=5000;
+function actions(root,source,state,view){
+const waitingFor=new Map();
+const say=speaker(state,view);
+const order=(message,name)=>{
+state.doubted="";
+source.send(message);
+state.asked.add(message.id);
+clearTimeout(waitingFor.get(message.id));
+waitingFor.set(message.id,setTimeout(()=>{
+say(`The kernel is busy and takes messages only between cells: ${name} is told when the running cell ends. To end the cell itself, use Stop.`);
+},TAKEN_WITHIN_MS));
+view.redraw();
+};
+const acts={
+cancel:(data)=>order({say:"cancel",id:data.id},`${data.name}`),
+kill:(data)=>order({say:"kill",id:data.id},`${data.name}`),
+"cancel-run":(data)=>order({say:"stop",id:data.id},`${data.name}`),
+doubt(data){
+state.doubted=data.id??"";
+say(`${data.name} belongs to ${data.owner}, not to this notebook.`);
+},
+sure:(data)=>void(state.doubted=data.id??""),
+"cancel-many":(data)=>order({say:"cancel-many",id:data.id,function:data.function,
+filter:{state:data.state,cell:data.cell,text:data.text}},`${data.name}`),
+keep(){
+state.doubted="";
+say("");
+},
+logs(data){
+state.log={id:data.id??"",name:data.name??"",text:"…"};
+source.send({say:"logs",id:data.id});
+},
+"close-log":()=>void(state.log=null),
+details(){
+state.details=!state.details;
+view.look();
+},
+tab(data){
+state.tab=data.tab??"devices";
+view.look();
+},
+window(data){
+state.window=Number(data.window);
+state.range=null;
+view.look();
+},
+zoom(data){
+state.range=zoomed(state.shown,Number(data.by));
+view.look();
+},
+follow(){
+state.range=null;
+view.look();
+},
+"ask-more"(){
+state.wide=true;
+view.more();
+view.look();
+},
+count(data){
+state.details=true;
+state.tab="tasks";
+state.filter={state:data.state==="ended with it"?"":(data.state??""),cell:"",text:data.text??""};
+view.look();
+},
+sort(data){
+const column=data.column??"";
+state.sort={column,down:state.sort.column===column&&!state.sort.down};
+state.held=null;
+},
+group:(data)=>void(state.open.delete(data.function??"")||state.open.add(data.function??"")),
+tile:(data)=>void(state.device=state.device===data.device?"":(data.device??"")),
+trace(){
+const snapshot=source.snapshot();
+if(snapshot?.past)save(root.ownerDocument,JSON.stringify(snapshot.past.traceOf(snapshot,view.now())));
+}
+};
+const clicked=(event)=>{
+const target=((event.target).closest?.("[data-act]"));
+if(!target||target.hasAttribute("disabled"))return;
+const act=target.dataset.act??"";
+const isSecond=(event).detail>1;
+if(!isSecond||(!act.startsWith("cancel")&&act!=="kill"))acts[act]?.(target.dataset);
+view.redraw();
+};
+const typed=(event)=>{
+const field=(event.target);
+const name=(field.dataset?.filter);
+if(!name)return;
+state.filter={...state.filter,[name]:field.value};
+view.look();
+view.redraw();
+};
+const zoom=watchZoom(root,state,()=>state.shown,(range)=>{
+if(range)view.look();
+view.redraw();
+});
+const key=(event)=>{
+if(!root.contains((event.target)))return;
+zoom.key(event);
+pressed(event,root,acts,view);
+};
+const heard=source.listen((message)=>{
+if(message.say==="taken"){
+clearTimeout(waitingFor.get(message.id));
+waitingFor.delete(message.id);
+say(message.words??"");
+}else if(message.say==="found"&&message.id===state.id){
+state.found=message.found;
+}else if(message.say==="history"&&message.id===state.id){
+view.recall(message);
+}else if(message.say==="log"&&state.log&&state.log.id===message.id){
+state.log.text=String(message.text);
+}
+view.redraw();
+});
+const ends=[watchSight(root,state,view.redraw),zoom.end];
+root.addEventListener("click",clicked);
+root.addEventListener("input",typed);
+const page=root.ownerDocument.defaultView;
+page?.addEventListener("keydown",key,true);
+return()=>{
+heard();
+for(const end of ends)end();
+for(const timer of waitingFor.values())clearTimeout(timer);
+root.removeEventListener("click",clicked);
+root.removeEventListener("input",typed);
+page?.removeEventListener("keydown",key,true);
+};
+}
+function pressed(event,root,acts,view){
+const target=(event.target);
+if(event.key==="Escape"&&root.querySelector('[data-act="keep"]'))acts.keep({});
+else if(event.key==="Escape"&&root.querySelector(".log"))acts["close-log"]({});
+else if(target.getAttribute("role")==="tab"){
+const tabs=([...root.querySelectorAll('[role="tab"]')]);
+const at=tabs.indexOf(target);
+const next={ArrowRight:at+1,ArrowLeft:at-1,Home:0,End:tabs.length-1}[event.key];
+if(next!==undefined){
+const tab=tabs[(next+tabs.length)%tabs.length];
+acts.tab(tab.dataset);
+tab.focus();
+event.preventDefault();
+}
+}
+if(event.key!=="Tab")event.stopPropagation();
+view.redraw();
+}
+function speaker(state,view){
+let last=0;
+let later;
+return(words)=>{
+clearTimeout(later);
+const wait=Math.max(0,last+SAY_EVERY_MS-Date.now());
+later=setTimeout(()=>{
+last=Date.now();
+state.said=words;
+view.redraw();
+},state.said?wait:0);
+};
+}
+function save(page,text){
+const link=page.createElement("a");
+link.href=URL.createObjectURL(new Blob([text],{type:"application/json"}));
+link.download="nbaccel-trace.json";
+link.click();
+setTimeout(()=>URL.revokeObjectURL(link.href),1000);
+}
+function kernelClock(wall=()=>Date.now()/1000){
+let ahead=0;
+return{
+heard(time){
+ahead=Math.max(ahead,time-wall());
+},
+now:()=>wall()+ahead
+};
+}
+const SVG="http://www.w3.org/2000/svg";
+const DRAWN=Symbol("drawn");
+function h(tag,props={},...children){
+const{key="",...rest}=props;
+return{tag,key,props:rest,children:(children.flat().filter((each)=>each||each===""))};
+}
+function draw(parent,children){
+const old=([...parent.childNodes]);
+const keyed=new Map(old.filter((node)=>keyOf(node)).map((node)=>[keyOf(node),node]));
+const plainOnes=old.filter((node)=>!keyOf(node));
+const kept=new Set();
+let place=parent.firstChild;
+for(const child of children){
+const node=matching(child,keyed,plainOnes)??created(child,parent);
+kept.add(node);
+update(node,child);
+if(node===place)place=place.nextSibling;
+else parent.insertBefore(node,place);
+}
+for(const node of old)if(!kept.has(node))node.remove();
+}
+function keyOf(node){
+return(node)[DRAWN]?.key??"";
+}
+function matching(child,keyed,others){
+const same=(node)=>
+typeof child==="string"?node.nodeType===3:(node)[DRAWN]?.tag===child.tag;
+if(typeof child!=="string"&&child.key){
+const node=keyed.get(child.key);
+keyed.delete(child.key);
+return node&&same(node)?node:undefined;
+}
+const index=others.findIndex(same);
+return index<0?undefined:others.splice(0,index+1)[index];
+}
+function created(child,parent){
+const page=parent.ownerDocument;
+if(typeof child==="string")return page.createTextNode("");
+const inSvg=child.tag==="svg"||parent.namespaceURI===SVG;
+const element=inSvg?page.createElementNS(SVG,child.tag):page.createElement(child.tag);
+(element)[DRAWN]={tag:child.tag,key:child.key,props:{},children:[]};
+return element;
+}
+function update(node,child){
+if(typeof child==="string"){
+if(node.nodeValue!==child)node.nodeValue=child;
+return;
+}
+const element=(node);
+const drawn=(element)[DRAWN];
+if(drawn.shape===child)return;
+const before=drawn.props;
+for(const name of Object.keys(before))if(!(name in child.props))set(element,name,null);
+for(const[name,value]of Object.entries(child.props))if(before[name]!==value)set(element,name,value);
+if("value"in child.props&&(element).value!==child.props.value)set(element,"value",child.props.value);
+drawn.props=child.props;
+drawn.shape=child;
+if(child.children.length||element.firstChild)draw(element,child.children);
+}
+function set(element,name,value){
+if(name==="value")(element).value=value??"";
+else if(value==null||value===false)element.removeAttribute(name);
+else if(name==="style")element.setAttribute("style",value);
+else element.setAttribute(name,value===true?"":String(value));
+}
+const FIND_EVERY_MS=1000;
+const FOUND_AT_FIRST=200;
+const MOST_FOUND=1000;
+function findKey({filter,wide}){
+return filter.state||filter.cell||filter.text.trim()?JSON.stringify([filter,wide]):"";
+}
+function foundNow(state){
+const key=findKey(state);
+return key&&state.found?.key===key?state.found:null;
+}
+function finder(source,state){
+let last=0;
+let asked="";
+let later;
+const ask=()=>{
+clearTimeout(later);
+later=undefined;
+const key=state.details&&state.tab==="tasks"?findKey(state):"";
+if(!key)return;
+last=Date.now();
+asked=key;
+source.send({say:"find",id:state.id,key,filter:state.filter,limit:state.wide?MOST_FOUND:FOUND_AT_FIRST});
+};
+const find=()=>{
+if(findKey(state)!==asked)ask();
+else later??=setTimeout(ask,Math.max(0,last+FIND_EVERY_MS-Date.now()));
+};
+return{find,end:()=>clearTimeout(later)};
+}
+function laneName(device){
+return`${(device.node_id ?? "").slice(0, 12)}/${device.resource}/${device.id}`;
+}
+const KEPT_S=120;
+const LETTERS="ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+function withReadings(before,answer){
+const same=before?.origin===answer.origin&&before?.step===answer.step_s?before:null;
+const end=answer.first+answer.steps;
+const first=Math.max(end-Math.round(KEPT_S/answer.step_s),same?same.first:answer.first);
+const lines=new Map();
+answer.devices.forEach((ending,index)=>{
+const name=answer.prefix+ending;
+const known=same?.lines.get(name);
+const line=(part,scale=1)=>Array.from({length:end-first},(_,at)=>{
+const step=first+at-answer.first;
+const old=step<0?known?.[part][first+at-(same?.first??0)]:null;
+if(step<0)return old==null?null:old*scale;
+const level=LETTERS.indexOf(answer[part][index*answer.steps+step]);
+return level<0?null:level/(LETTERS.length-1);
+});
+const all={utilisation:line("utilisation"),memory:line("memory"),power:line("power",same?same.watts/answer.power_watts:1)};
+lines.set(name,all).set(name.slice(name.indexOf("/")),all);
+});
+return{since:answer.seq,origin:answer.origin,step:answer.step_s,first,watts:answer.power_watts,lines};
+}
+function linesOf(readings,row){
+return readings?.lines.get(laneName(row))??null;
+}
+const LAST_MINUTE=60;
+const WHOLE_RUN=0;
+let views=0;
+function newState(details){
+views+=1;
+return{
+id:`nbaccel-${views}-${Math.random().toString(36).slice(2, 8)}`,
+details,
+tab:"devices",
+filter:{state:"",cell:"",text:""},
+sort:{column:"",down:false},
+held:null,
+order:[],
+open:new Set(),
+device:"",
+scrolled:{top:0,height:460,row:46},
+wide:false,
+window:LAST_MINUTE,
+range:null,
+shown:{from:0,to:1},
+lanes:{width:1000,left:110,right:990},
+room:1000,
+hover:{bar:"",style:""},
+rows:new Map(),
+asked:new Set(),
+doubted:"",
+found:null,
+said:"",
+log:null,
+past:{}
+};
+}
+const LEAST_PAUSE_MS=250;
+const LATE_MS=10_000;
+const MINUTES_TOLD=3;
+function questionOf(state,snapshot,now){
+const{engine,pid}=snapshot.runtime;
+const cluster=`${engine} ${pid ?? ""} ${snapshot.nodes?.[0]?.node_id ?? ""}`;
+const view=state.details?state.tab:"devices";
+if(view==="devices"&&snapshot.devices?.some((row)=>row.metrics))return{ask:"readings",key:cluster};
+if(view==="accounting")return{ask:"accounting",key:cluster};
+if(view!=="timeline")return null;
+if(state.range)return{ask:"runs",key:`${cluster} ${state.range.from} ${state.range.to}`,start:state.range.from,end:state.range.to};
+if(state.window===WHOLE_RUN)return{ask:"runs",key:`${cluster} all`};
+const known=state.past.runs;
+const recent=known?.start&&known.key===`${cluster} last`&&now-known.start<MINUTES_TOLD*LAST_MINUTE;
+return{ask:"runs",key:`${cluster} last`,start:recent?known.start:now-state.window};
+}
+function historian(source,state,now){
+let last=0;
+let later;
+let asked=-LATE_MS;
+const load=()=>{
+if(Date.now()-asked<LATE_MS)return;
+asked=Date.now();
+source.send({say:"past"});
+};
+const look=()=>{
+clearTimeout(later);
+const snapshot=source.snapshot();
+const question=snapshot&&!snapshot.ended?questionOf(state,snapshot,now()):null;
+if(!question)return;
+if(question.ask!=="readings"&&!snapshot?.past)return void load();
+const known=state.past[question.ask];
+const same=known?.key===question.key&&known.start===question.start;
+const wait=Math.max(same?known.due:0,last+LEAST_PAUSE_MS)-Date.now();
+if(wait>0)return void(later=setTimeout(look,wait));
+last=Date.now();
+const data=same||question.ask==="runs"?(known?.data??null):null;
+state.past[question.ask]={key:question.key,start:question.start,due:last+LATE_MS,data};
+source.send({say:"history",id:state.id,...question,since:same?(data?.since??0):0});
+};
+const heard=(message)=>{
+const past=state.past[message.ask];
+if(past?.key!==message.key)return;
+const answer=JSON.parse(message.answer);
+const told=message.ask==="readings"?withReadings:source.snapshot()?.past?.told[message.ask];
+if(told)past.data=told(past.data,answer);
+past.due=Date.now()+1000*answer.pause_s;
+};
+return{look,heard,end:()=>clearTimeout(later)};
+}
+function table(caption,columns,rows,more={}){
+const heads=columns.map((column,index)=>head(typeof column==="string"?{name:column}:column,index,more.sort));
+return h("div",{class:"scroll",key:caption,role:"region","aria-label":caption,tabindex:"0"},
+h("table",{"aria-rowcount":more.rows&&more.rows+1},h("caption",{class:"unseen"},caption),
+h("thead",{},h("tr",{},heads)),h("tbody",{},rows)));
+}
+function head({name,sort},index,sorted){
+if(!sort)return h("th",{scope:"col",key:name||`c${index}`},name||h("span",{class:"unseen"},"Actions"));
+const way=sorted?.column!==sort?"none":sorted.down?"descending":"ascending";
+const arrow={none:"",ascending:" ↑",descending:" ↓"}[way];
+return h("th",{scope:"col",key:name,"aria-sort":way},
+h("button",{type:"button",class:"sorts","data-act":"sort","data-column":sort},name,h("span",{"aria-hidden":"true"},arrow)));
+}
+function nameOf(name){
+return h("span",{class:"name cut",title:name},name);
+}
+function button(label,props){
+return h("button",{type:"button",...props},label);
+}
+const VERBS={cancel:"Cancel",kill:"Kill"};
+function endButton(act,whom,label,state){
+const{id,name,owner}=whom;
+const about={"data-id":id,"data-name":name};
+if(state.asked.has(id))return button("asked…",{...about,"aria-label":`${VERBS[act]} ${name} ${label}`,disabled:true});
+if(!owner)return button(VERBS[act],{...about,"data-act":act,"aria-label":`${VERBS[act]} ${name} ${label}`});
+if(state.doubted!==id){
+return button(`${VERBS[act]}…`,{...about,"data-act":"doubt","data-owner":owner,"aria-label":`${VERBS[act]} ${name} ${label} of ${owner}`});
+}
+return h("span",{class:"ask nowrap"},
+button("Keep",{...about,"data-act":"keep","aria-label":`Keep ${name} of ${owner}`})," ",
+button(`${VERBS[act]} it`,{...about,"data-act":act,class:"urgent","aria-label":`${VERBS[act]} ${name} of ${owner} all the same`}));
+}
+function chip(text){
+return h("span",{class:"chip"},text);
+}
+function empty(text,code){
+return h("p",{class:"quiet empty",key:"empty"},text,code&&" ",code&&h("code",{},code));
+}
+function stateCell(sign,word,colour){
+const own=colour!=null&&(word==="running"||word==="alive")?` ink c${colour}`:"";
+return h("td",{class:`nowrap state ${word}`},h("span",{class:`sign${own}`,"aria-hidden":"true"},sign),` ${word}`);
+}
+function cell(content,kind){
+return h("td",kind?{class:kind}:{},content);
+}
+const HEIGHT=16;
+function shape(levels,filled=false){
+const points=levels.map((level,at)=>(level==null?null:`${at} ${Math.round(10 * (HEIGHT - 1 - level * (HEIGHT - 2))) / 10}`));
+let path="";
+let began=-1;
+points.forEach((point,at)=>{
+if(point!=null)path+=(points[at-1]==null?"M":"L")+point;
+if(point!=null&&points[at-1]==null)began=at;
+if(point!=null&&points[at+1]==null&&filled)path+=`L${at} ${HEIGHT}L${began} ${HEIGHT}Z`;
+});
+return path;
+}
+function spark(lines,props={}){
+const steps=Math.max(2,...lines.map(({levels})=>levels.length));
+return h("svg",{class:"spark",viewBox:`0 0 ${steps - 1} ${HEIGHT}`,preserveAspectRatio:"none","aria-hidden":"true",...props},
+lines.map(({levels,kind})=>[kind==="area"&&h("path",{key:"under",class:"under",d:shape(levels,true)}),h("path",{key:kind,class:kind,d:shape(levels)})]).flat());
+}
+function between(levels){
+const known=(levels??[]).filter((level)=>level!=null);
+const percent=(level)=>`${Math.round(100 * level)} %`;
+return known.length>1?`between ${percent(Math.min(...known))} and ${percent(Math.max(...known))} in the last two minutes`:"";
+}
+const GROUPS=8;
+function drawTiles(devices,state){
+return h("div",{key:"tiles"},
+h("ul",{class:"tiles","aria-label":"Devices"},devices.map((device)=>knownTile(device,state))),
+h("p",{class:"quiet small",key:"holders"},heldBy(devices),devices.some((device)=>device.lines)&&" · Lines: load (filled), memory and power (dotted) of the last two minutes."));
+}
+function knownTile(device,state){
+const chosen=device.key===state.device;
+const words=tileWords(device);
+const content=[words,chosen,device.holders.map((holder)=>`${holder.colour}/${holder.fraction}`)].join("\n");
+const known=state.rows.get(`tile ${device.key}`);
+if(known?.content===content&&known.of===device.lines)return known.shape;
+const shape=tile(device,words,chosen);
+state.rows.set(`tile ${device.key}`,{content,shape,of:device.lines});
+return shape;
+}
+function tile(device,words,chosen){
+const number=device.label.replace(/^\S+ /,"");
+const parts=device.holders.map((holder)=>h("span",{class:`part c${holder.colour}`,style:`width:${100 * holder.fraction}%`}));
+return h("li",{key:device.key},
+h("button",{type:"button",class:"tile","data-act":"tile","data-device":device.key,"aria-expanded":String(chosen),"aria-label":words,title:words},
+h("span",{class:"number"},h("span",{},number),h("span",{class:"quiet"},device.utilisation?.text??"")),
+h("span",{class:"bar"},parts),device.lines&&spark(linesIn(device.lines))));
+}
+function linesIn({utilisation,memory,power}){
+return[{levels:utilisation,kind:"area"},{levels:memory,kind:"line"},{levels:power,kind:"dots"}];
+}
+function tileWords(device){
+const holders=device.holders.map((holder)=>[holder.name,holder.part,holder.cell&&`cell ${holder.cell}`,holder.owner].filter(Boolean).join(" "));
+const facts=[device.utilisation?.text,device.memory?.text,device.facts,between(device.lines?.utilisation),device.reason].filter(Boolean);
+return`${[device.node, device.label].filter(Boolean).join(" ")}, ${device.state}${holders.length ? `: ${holders.join("; ")}` : ""}${facts.map((fact) => `, ${fact}`).join("")}`;
+}
+function heldBy(devices){
+const numbers=new Map();
+for(const device of devices)for(const{name}of device.holders)numbers.set(name,(numbers.get(name)??0)+1);
+const sorted=[...numbers].sort((a,b)=>b[1]-a[1]);
+const names=sorted.slice(0,GROUPS).map(([name,number])=>(number>1?`${name} × ${number}`:name));
+if(sorted.length>GROUPS)names.push(`and ${sorted.length - GROUPS} more`);
+return names.length?`Held by ${names.join(", ")}`:"Nobody holds one.";
+}
+const MOST_ROWS=8;
+function drawDevices(scene,state){
+if(!scene.devices.length){
+return[empty(["No accelerator.",...scene.found,"This counts two logical ones:"].join(" "),"nbaccel.init(num_gpus=2)")];
+}
+if(scene.devices.length<=MOST_ROWS)return[models(scene.devices),rows(scene.devices,scene,state)];
+const chosen=scene.devices.filter((device)=>device.key===state.device);
+return[models(scene.devices),drawTiles(scene.devices,state),chosen.length>0&&rows(chosen,scene,state)];
+}
+function models(devices){
+if(!sameModel(devices))return null;
+const[{model,mark}]=devices;
+return h("p",{class:"quiet small models",key:"models"},`${devices.length} × ${model} `,mark&&chip(mark));
+}
+function sameModel(devices){
+return devices.length>1&&devices.every((device)=>device.model===devices[0].model&&device.mark===devices[0].mark);
+}
+function rows(devices,scene,state){
+const measured=devices.some((device)=>device.utilisation||device.memory);
+const several=devices.some((device)=>device.node);
+const said=sameModel(scene.devices);
+const columns=["Device",...(several?["Node"]:[]),scene.ended?"State":"In use",...(measured?["Load, memory, power"]:[]),...(scene.ended?[]:["Held by"])];
+return table("Devices",columns,devices.map((device)=>row(device,{several,measured,said},scene,state)));
+}
+function row(device,{several,measured,said},scene,state){
+return h(
+"tr",
+{key:device.key,"data-device":device.label},
+h("th",{scope:"row",title:device.title||null},h("span",{class:"label"},device.label),!said&&device.mark&&chip(device.mark),
+!said&&h("span",{class:"quiet small model"},device.model)),
+several&&h("td",{class:"quiet"},device.node),
+h("td",{class:"use"},!scene.ended&&useBar(device),h("span",{class:"nowrap"},h("span",{class:"sign","aria-hidden":"true"},device.sign),` ${device.state}`)),
+measured&&h("td",{class:"load",title:device.facts},meter("utilisation",device,device.utilisation),meter("memory",device,device.memory),device.power&&meter("power",device,device.power)),
+!scene.ended&&h("td",{class:"holders"},holders(device,scene,state))
+);
+}
+function useBar(device){
+const parts=device.holders.map((holder)=>
+h("span",{key:holder.key,class:`part c${holder.colour}`,style:`width:${100 * holder.fraction}%`})
+);
+return h("div",{class:"bar",role:"img","aria-label":`${device.label}: ${device.use}`,title:device.use},parts);
+}
+function meter(what,device,value){
+if(!value)return h("div",{class:"measure quiet small"},`${what} unknown`);
+const percent=Math.min(100,Math.max(0,Math.round(value.percent)));
+const name=`${device.label} ${what}`;
+const levels=device.lines?.[what];
+const said={title:[what,between(levels)].filter(Boolean).join(": ")};
+const drawn=levels?spark([{levels,kind:"area"}]):h("span",{class:"part",style:`width:${percent}%`});
+const scale=what==="power"?{role:"img","aria-label":`${name} ${value.text}`}
+:{role:"meter","aria-label":name,"aria-valuemin":"0","aria-valuemax":"100","aria-valuenow":percent,"aria-valuetext":value.text};
+return h("div",{class:"measure",...said},what==="power"&&!levels?null:h("div",{class:levels?"trend":"bar",...scale},drawn),
+h("span",{class:"small"},value.text));
+}
+function holders(device,scene,state){
+const list=device.holders.map((holder)=>holderLine(holder,device,scene,state));
+return[list.length>0&&h("ul",{},list),device.reason&&h("span",{class:"quiet"},device.reason)];
+}
+function holderLine(holder,device,scene,state){
+const where=[holder.cell&&`cell ${holder.cell}`,holder.owner].filter(Boolean).join(" of ");
+const facts=[holder.part,where,holder.age].filter(Boolean).join(" · ");
+return h("li",{key:holder.key,title:holder.pid},
+h("span",{class:`swatch c${holder.colour}`,"aria-hidden":"true"}),
+h("span",{class:"who"},nameOf(holder.name),h("span",{class:"quiet facts"},facts)),
+(holder.taskId||holder.actorId)&&stop(holder,device,state));
+}
+function stop(holder,device,state){
+const act=holder.taskId?"cancel":"kill";
+return endButton(act,{id:holder.taskId||holder.actorId,name:holder.name,owner:holder.owner},`on ${device.label}`,state);
+}
+function cancelMany(label,id,filter,only,state){
+const whom=only?` ${only}`:"";
+const about={key:id,"data-id":id,"data-name":label+whom,"data-function":only,"data-state":filter.state,"data-cell":filter.cell,"data-text":filter.text};
+if(state.doubted!==id)return button(`${label}…`,{...about,"data-act":"sure","aria-label":`${label}${whom}…`});
+return h("span",{class:"ask nowrap",key:id},button("Keep",{...about,key:"keep","data-act":"keep"})," ",
+button(label,{...about,key:"do","data-act":"cancel-many",class:"urgent","aria-label":label+whom}));
+}
 const SIZES=([
 [2**40,"TiB"],
 [2**30,"GiB"],
@@ -103,137 +752,12 @@ return state.toLowerCase().replaceAll("_"," ");
 function stateSign(word){
 return{running:"●",waiting:"◌",finished:"✓",failed:"✕",cancelled:"⊘","ended with it":"–",alive:"●",dead:"✕"}[word]??"◌";
 }
-function traceOf(snapshot,now){
-return(snapshot.tasks??[]).flatMap((row)=>eventsOf(row,now));
+function ownerOf(snapshot,row){
+if(!row.job||row.job===snapshot.runtime.job||!snapshot.jobs?.length)return"";
+return plain(snapshot.jobs.find((job)=>job.number===row.job)?.name??`job ${row.job}`);
 }
-function eventsOf(row,now){
-const events=[];
-const args={task_id:row.task_id,cell:row.cell??"",state:row.state};
-const event=(group,lane,from,to)=>({
-cat:row.kind??"task",name:plain(row.name),ph:"X",pid:group,tid:lane,ts:from*1e6,dur:Math.max(0,to-from)*1e6,args
-});
-if(row.submitted_at!=null&&row.finished_at==null&&row.started_at==null){
-events.push(event("waiting","waiting",row.submitted_at,now));
-}else if(row.submitted_at!=null&&row.started_at!=null){
-events.push(event("waiting","waiting",row.submitted_at,row.started_at));
-}
-if(row.started_at==null)return events;
-const end=row.finished_at??now;
-if(row.pid)events.push(event("workers",`worker ${row.pid}`,row.started_at,end));
-for(const[resource,ids]of Object.entries(row.device_ids??{})){
-for(const id of ids)events.push(event("devices",`${resource} ${id}`,row.started_at,end));
-}
-return events;
-}
-const SVG="http://www.w3.org/2000/svg";
-const DRAWN=Symbol("drawn");
-function h(tag,props={},...children){
-const{key="",...rest}=props;
-return{tag,key,props:rest,children:(children.flat().filter((each)=>each||each===""))};
-}
-function draw(parent,children){
-const old=([...parent.childNodes]);
-const keyed=new Map(old.filter((node)=>keyOf(node)).map((node)=>[keyOf(node),node]));
-const plainOnes=old.filter((node)=>!keyOf(node));
-const kept=new Set();
-let place=parent.firstChild;
-for(const child of children){
-const node=matching(child,keyed,plainOnes)??created(child,parent);
-kept.add(node);
-update(node,child);
-if(node===place)place=place.nextSibling;
-else parent.insertBefore(node,place);
-}
-for(const node of old)if(!kept.has(node))node.remove();
-}
-function keyOf(node){
-return(node)[DRAWN]?.key??"";
-}
-function matching(child,keyed,others){
-const same=(node)=>
-typeof child==="string"?node.nodeType===3:(node)[DRAWN]?.tag===child.tag;
-if(typeof child!=="string"&&child.key){
-const node=keyed.get(child.key);
-keyed.delete(child.key);
-return node&&same(node)?node:undefined;
-}
-const index=others.findIndex(same);
-return index<0?undefined:others.splice(0,index+1)[index];
-}
-function created(child,parent){
-const page=parent.ownerDocument;
-if(typeof child==="string")return page.createTextNode("");
-const inSvg=child.tag==="svg"||parent.namespaceURI===SVG;
-const element=inSvg?page.createElementNS(SVG,child.tag):page.createElement(child.tag);
-(element)[DRAWN]={tag:child.tag,key:child.key,props:{},children:[]};
-return element;
-}
-function update(node,child){
-if(typeof child==="string"){
-if(node.nodeValue!==child)node.nodeValue=child;
-return;
-}
-const element=(node);
-const drawn=(element)[DRAWN];
-if(drawn.shape===child)return;
-const before=drawn.props;
-for(const name of Object.keys(before))if(!(name in child.props))set(element,name,null);
-for(const[name,value]of Object.entries(child.props))if(before[name]!==value)set(element,name,value);
-if("value"in child.props&&(element).value!==child.props.value)set(element,"value",child.props.value);
-drawn.props=child.props;
-drawn.shape=child;
-if(child.children.length||element.firstChild)draw(element,child.children);
-}
-function set(element,name,value){
-if(name==="value")(element).value=value??"";
-else if(value==null||value===false)element.removeAttribute(name);
-else if(name==="style")element.setAttribute("style",value);
-else element.setAttribute(name,value===true?"":String(value));
-}
-function table(caption,columns,rows,more={}){
-const heads=columns.map((column,index)=>head(typeof column==="string"?{name:column}:column,index,more.sort));
-return h("div",{class:"scroll",key:caption,role:"region","aria-label":caption,tabindex:"0"},
-h("table",{"aria-rowcount":more.rows&&more.rows+1},h("caption",{class:"unseen"},caption),
-h("thead",{},h("tr",{},heads)),h("tbody",{},rows)));
-}
-function head({name,sort},index,sorted){
-if(!sort)return h("th",{scope:"col",key:name||`c${index}`},name||h("span",{class:"unseen"},"Actions"));
-const way=sorted?.column!==sort?"none":sorted.down?"descending":"ascending";
-const arrow={none:"",ascending:" ↑",descending:" ↓"}[way];
-return h("th",{scope:"col",key:name,"aria-sort":way},
-h("button",{type:"button",class:"sorts","data-act":"sort","data-column":sort},name,h("span",{"aria-hidden":"true"},arrow)));
-}
-function nameOf(name){
-return h("span",{class:"name cut",title:name},name);
-}
-function button(label,props){
-return h("button",{type:"button",...props},label);
-}
-const VERBS={cancel:"Cancel",kill:"Kill"};
-function endButton(act,whom,label,state){
-const{id,name,owner}=whom;
-const about={"data-id":id,"data-name":name};
-if(state.asked.has(id))return button("asked…",{...about,"aria-label":`${VERBS[act]} ${name} ${label}`,disabled:true});
-if(!owner)return button(VERBS[act],{...about,"data-act":act,"aria-label":`${VERBS[act]} ${name} ${label}`});
-if(state.doubted!==id){
-return button(`${VERBS[act]}…`,{...about,"data-act":"doubt","data-owner":owner,"aria-label":`${VERBS[act]} ${name} ${label} of ${owner}`});
-}
-return h("span",{class:"ask nowrap"},
-button("Keep",{...about,"data-act":"keep","aria-label":`Keep ${name} of ${owner}`})," ",
-button(`${VERBS[act]} it`,{...about,"data-act":act,class:"urgent","aria-label":`${VERBS[act]} ${name} of ${owner} all the same`}));
-}
-function chip(text){
-return h("span",{class:"chip"},text);
-}
-function empty(text,code){
-return h("p",{class:"quiet empty",key:"empty"},text,code&&" ",code&&h("code",{},code));
-}
-function stateCell(sign,word,colour){
-const own=colour!=null&&(word==="running"||word==="alive")?` ink c${colour}`:"";
-return h("td",{class:`nowrap state ${word}`},h("span",{class:`sign${own}`,"aria-hidden":"true"},sign),` ${word}`);
-}
-function cell(content,kind){
-return h("td",kind?{class:kind}:{},content);
+function cellWords(snapshot,row){
+return[ownerOf(snapshot,row),plain(row.cell)].filter(Boolean).join(" ");
 }
 const PALETTE={
 hues:[
@@ -268,596 +792,6 @@ return(row.kind??"task")==="task"?whole:whole.split(".",1)[0];
 }
 function colourRules(scope){
 return PALETTE.hues.flat().map((colour,number)=>`${scope} .c${number}{background:${colour};fill:${colour};--c:${colour}}`).join("\n");
-}
-const LONG_ID=20;
-function deviceLabels(rows){
-const kind=(row)=>`${row.node_id ?? ""}/${row.resource}`;
-const taken=new Set(rows.filter((row)=>!row.parent).map((row)=>`${kind(row)}/${row.id}`));
-const cards=new Map();
-const labels=new Map();
-for(const row of rows){
-if(!row.parent){
-labels.set(row,`${plain(row.resource)} ${short(row.id)}`);
-continue;
-}
-const key=`${kind(row)}/${row.parent}`;
-const card=cards.get(key)??{number:firstFree(kind(row),taken),instances:0};
-cards.set(key,card);
-const profile=row.profile?` (${plain(row.profile)})`:"";
-labels.set(row,`${plain(row.resource)} ${card.number} · MIG ${card.instances++}${profile}`);
-}
-return labels;
-}
-function firstFree(kind,taken){
-let number=0;
-while(taken.has(`${kind}/${number}`))number+=1;
-taken.add(`${kind}/${number}`);
-return number;
-}
-function short(id){
-return plain(id).length>LONG_ID?`${plain(id).slice(0, 12)}…`:plain(id);
-}
-function ownerOf(snapshot,row){
-if(!row.job||row.job===snapshot.runtime.job||!snapshot.jobs?.length)return"";
-return plain(snapshot.jobs.find((job)=>job.number===row.job)?.name??`job ${row.job}`);
-}
-function cellWords(snapshot,row){
-return[ownerOf(snapshot,row),plain(row.cell)].filter(Boolean).join(" ");
-}
-function depthOf(rows,start,end,now){
-const changes=new Map();
-const change=(at,by)=>changes.set(at,(changes.get(at)??0)+by);
-for(const row of rows){
-const from=row.submitted_at;
-const until=row.started_at??row.finished_at??now;
-if(from==null||until<start||from>end||until-from<0.01)continue;
-change(Math.max(0,from-start),1);
-change(Math.min(end,until)-start,-1);
-}
-let waiting=0;
-let most=0;
-const steps=[...changes].sort((a,b)=>a[0]-b[0]).map(([at,by])=>{
-waiting+=by;
-most=Math.max(most,waiting);
-return{at,waiting};
-});
-return{steps,most};
-}
-const LAST_MINUTE=60;
-const WHOLE_RUN=0;
-const PIXELS=900;
-const MOST_TRACKS=6;
-function timelineOf(snapshot,window,now,range=null){
-const tasks=(snapshot.tasks??[]).filter((row)=>row.submitted_at!=null||row.started_at!=null);
-const rows=[...tasks,...holdingActors(snapshot)].map((row)=>({...row,cell:[plain(row.cell),ownerOf(snapshot,row)].filter(Boolean).join(" of ")}));
-const first=rows.reduce((least,row)=>Math.min(least,row.submitted_at??row.started_at??now),now-1);
-const start=range?.from??(window===WHOLE_RUN?first:now-window);
-const end=range?.to??now;
-const lanes=lanesOf(snapshot,rows).map(({key,label,rows})=>{
-const coloured=rows.map((row)=>({...row,colour:colourOf(snapshot,subjectOf(row),row.actor_id||row.task_id)}));
-return lane(key,label,coloured,{from:start,to:end},now);
-});
-const shown=lanes.reduce((sum,each)=>sum+each.bars.reduce((all,bar)=>all+bar.number,0),0);
-const words=`${count(shown, "task run")} on ${count(lanes.length, "lane")} in ${age(end - start)}`;
-return{start,seconds:end-start,lanes,ticks:ticksOf(start,end,now),depth:depthOf(tasks,start,end,now),words};
-}
-function holdingActors(snapshot){
-return(snapshot.actors??[])
-.filter((row)=>row.state==="ALIVE"&&row.since!=null&&Object.keys(row.device_ids??{}).length)
-.map((row)=>({
-task_id:row.actor_id,actor_id:row.actor_id,name:row.class_name,state:"ALIVE",started_at:row.since,device_ids:row.device_ids,cell:row.cell,job:row.job
-}));
-}
-function lanesOf(snapshot,rows){
-const devices=(snapshot.devices??[]).filter((row)=>row.offered!==false);
-const labels=deviceLabels(snapshot.devices??[]);
-const several=new Set(devices.map((row)=>row.node_id)).size>1;
-const names=new Map((snapshot.nodes??[]).map((node)=>[node.node_id,plain(node.name)]));
-const lanes=devices.map((device)=>({
-key:`${device.node_id ?? ""}/${device.resource}/${device.id}`,
-label:(several?`${names.get(device.node_id ?? "") ?? ""} `:"")+labels.get(device),
-rows:rows.filter(
-(row)=>
-row.kind!=="actor creation"&&
-(row.device_ids?.[device.resource]??[]).includes(device.id)&&
-(!several||!row.node_id||row.node_id===device.node_id)
-)
-}));
-const rest=rows.filter((row)=>!Object.values(row.device_ids??{}).some((ids)=>ids.length));
-const ran=rest.filter((row)=>row.started_at!=null);
-if(ran.length)lanes.push({key:"cpu",label:"CPU",rows:ran});
-return lanes;
-}
-function lane(key,label,rows,range,now){
-const ordered=rows
-.filter((row)=>row.started_at!=null&&row.started_at<range.to&&(row.finished_at??now)>=range.from)
-.sort((a,b)=>(a.started_at??0)-(b.started_at??0));
-const ends=[];
-const bars=merged(ordered.map((row)=>barOf(row,trackFor(row,ends,now),range,now)),(range.to-range.from)/PIXELS);
-return{key,label,tracks:Math.max(1,Math.min(ends.length,MOST_TRACKS)),bars};
-}
-function trackFor(row,ends,now){
-const from=row.started_at??now;
-let track=ends.findIndex((end)=>end<=from+1e-6);
-if(track<0)track=ends.length<MOST_TRACKS?ends.length:MOST_TRACKS-1;
-ends[track]=Math.max(ends[track]??0,row.finished_at??now);
-return track;
-}
-function barOf(row,track,range,now){
-const state=stateWord(row.state);
-const[from,until]=[row.started_at??now,row.finished_at??now];
-const waited=from-(row.submitted_at??from);
-const took=row.finished_at==null?age(until-from):duration(until-from);
-const words=[plain(row.name),state,took,row.cell&&`cell ${row.cell}`,waited>=1&&`waited ${age(waited)} before`].filter(Boolean).join(", ");
-return{
-key:row.task_id,track,number:1,colour:row.colour,state,name:plain(row.name),words,
-from:Math.max(0,from-range.from),to:Math.min(range.to,until)-range.from
-};
-}
-function merged(bars,pixel){
-const kept=[];
-const last=new Map();
-for(const bar of bars){
-const before=last.get(bar.track);
-const alike=before?.name===bar.name&&before.state===bar.state&&bar.to-bar.from<pixel&&before.narrow&&bar.from-before.to<pixel;
-const crowded=before&&bar.track===MOST_TRACKS-1&&bar.from<before.to-1e-6;
-if(alike||crowded){
-before.number+=1;
-before.to=Math.max(before.to,bar.to);
-before.words=crowded?`${before.number} runs side by side, the first of ${before.name}`:`${before.number} × ${bar.name}, ${bar.state}`;
-continue;
-}
-last.set(bar.track,Object.assign(bar,{narrow:bar.to-bar.from<pixel}));
-kept.push(bar);
-}
-return kept;
-}
-function ticksOf(start,end,now){
-const steps=[0.1,0.2,0.5,1,2,5,10,15,30,60,120,300,600,1800,3600,7200,21600,86400];
-const step=steps.find((each)=>(end-start)/each<=6)??86400;
-const ticks=[];
-for(let ago=Math.ceil((now-end)/step-1e-6)*step;ago<=now-start+1e-6;ago+=step){
-const label=ago<step/2?"now":`−${step < 1 ? duration(ago) : age(ago + 1e-6).replace(/ 00 (s|min)$/, "")}`;
-ticks.push({at:now-ago-start,label});
-}
-return ticks;
-}
-const WIDTH=1000;
-const LABELS=110;
-const LANES=WIDTH-LABELS-10;
-const TRACK=20;
-const GAP=8;
-const DEPTH=28;
-function drawTimeline(scene,state){
-const timeline=scene.timeline;
-if(!timeline)return[];
-const choice=(window,label)=>
-button(label,{"data-act":"window","data-window":window,"aria-pressed":String(!state.range&&state.window===window)});
-const zoom=(sign,by,label)=>
-button(sign,{"data-act":"zoom","data-by":by,"aria-label":label,title:label});
-const tools=h("div",{class:"filters",key:"tools",role:"group","aria-label":"Timeline"},
-choice(LAST_MINUTE,"Last minute"),choice(WHOLE_RUN,"Whole run"),zoom("+",0.5,"Zoom in"),zoom("−",2,"Zoom out"),
-state.range&&button("Follow",{"data-act":"follow",title:"Show what happens now"}),
-button("Save as Chrome trace",{"data-act":"trace"}));
-const ran=timeline.lanes.some((lane)=>lane.bars.length)||timeline.depth.most>0;
-const hint=h("p",{class:"quiet small",key:"hint"},"Drag to look closer, Ctrl and the wheel or + and − to zoom, arrow keys to move, 0 for all.");
-return ran||state.range?[tools,lanes(timeline),hint]:[empty("No task has run yet. A remote function that is called makes one:","f.remote()")];
-}
-function lanes(timeline){
-const scale=LANES/timeline.seconds;
-const x=(seconds)=>round(LABELS+seconds*scale);
-let top=4;
-const drawn=timeline.lanes.map((lane)=>{
-const y=top;
-const height=lane.tracks*TRACK;
-top+=height+GAP;
-return h("g",{key:lane.key},
-laneLabel(lane.label,y+height/2),
-h("line",{x1:LABELS,x2:WIDTH-10,y1:y+height+GAP/2,y2:y+height+GAP/2,class:"rule"}),
-lane.bars.map((bar)=>barShape(bar,x,y)));
-});
-if(timeline.depth.most>0){
-drawn.push(strip(timeline,x,top));
-top+=DEPTH+GAP;
-}
-const ticks=timeline.ticks.map((tick)=>h("g",{key:tick.label},
-h("line",{x1:x(tick.at),x2:x(tick.at),y1:0,y2:top,class:"tick"}),
-h("text",{x:x(tick.at),y:top+12,class:"tick-label","text-anchor":tick.label==="now"?"end":"middle"},tick.label)));
-return h("div",{class:"scroll",key:"lanes",tabindex:"0",role:"region","aria-label":"Timeline"},
-h("svg",{viewBox:`0 0 ${WIDTH} ${top + 18}`,role:"img","aria-label":timeline.words,class:"timeline"},ticks,drawn));
-}
-function laneLabel(label,y){
-const short=label.length>16?`${label.slice(0, 15)}…`:label;
-return h("text",{x:LABELS-10,y,class:"lane","text-anchor":"end","dominant-baseline":"central"},short,short!==label&&h("title",{},label));
-}
-function strip({depth,seconds},x,top){
-const y=(waiting)=>round(top+DEPTH-(waiting/depth.most)*(DEPTH-4));
-const steps=depth.steps.map(({at,waiting})=>`H${x(at)}V${y(waiting)}`).join("");
-const words=`at most ${depth.most} waited`;
-return h("g",{key:"depth"},
-laneLabel("waiting",top+DEPTH/2),
-h("path",{class:"depth",d:`M${x(0)} ${y(0)}${steps}H${x(seconds)}V${y(0)}Z`},h("title",{},words)),
-h("text",{x:LABELS+4,y:top+11,class:"tick-label"},words));
-}
-function barShape(bar,x,y){
-const left=x(bar.from);
-const width=Math.max(1.5,round(x(bar.to)-left));
-const top=y+bar.track*TRACK;
-const rect=h("rect",{x:left,y:top+1,width,height:TRACK-2,rx:2,class:`run c${bar.colour} ${bar.state}`},h("title",{},bar.words));
-const name=bar.state==="failed"?`✕ ${bar.name}`:bar.name;
-const fits=width>8*name.length+8;
-return h("g",{key:bar.key},rect,fits&&h("text",{x:left+6,y:top+TRACK/2,class:"bar-name","dominant-baseline":"central"},name));
-}
-function round(value){
-return Math.round(value*10)/10;
-}
-const LEAST_S=0.05;
-const LEAST_DRAG_PX=6;
-function zoomed({from,to},by,place=0.5){
-const length=Math.max(LEAST_S,(to-from)*by);
-const at=from+(to-from)*place;
-return{from:at-length*place,to:at+length*(1-place)};
-}
-function moved({from,to},share){
-const by=(to-from)*share;
-return{from:from+by,to:to+by};
-}
-function keyed(key,range){
-if(key==="+"||key==="=")return{range:zoomed(range,0.5)};
-if(key==="-")return{range:zoomed(range,2)};
-if(key==="ArrowLeft")return{range:moved(range,-0.2)};
-if(key==="ArrowRight")return{range:moved(range,0.2)};
-return key==="0"||key==="Home"?{range:null}:null;
-}
-function watchZoom(root,state,shown,redraw){
-let began=null;
-const svgOf=(event)=>(event.target).closest?.("svg.timeline");
-const placeOf=(svg,x)=>{
-const box=svg.getBoundingClientRect();
-return Math.min(1,Math.max(0,(((x-box.left)/box.width)*WIDTH-LABELS)/LANES));
-};
-const wheel=(event)=>{
-const svg=svgOf(event);
-if(!svg||!(event.ctrlKey||event.metaKey))return;
-event.preventDefault();
-state.range=zoomed(shown(),event.deltaY>0?1.25:0.8,placeOf(svg,event.clientX));
-redraw();
-};
-const pressed=(event)=>{
-const svg=svgOf(event);
-began=svg&&event.button===0?{x:event.clientX,place:placeOf(svg,event.clientX)}:null;
-};
-const released=(event)=>{
-const svg=root.querySelector("svg.timeline");
-if(!began||!svg||Math.abs(event.clientX-began.x)<LEAST_DRAG_PX)return void(began=null);
-const[left,right]=[began.place,placeOf(svg,event.clientX)].sort((a,b)=>a-b);
-const{from,to}=shown();
-const range={from:from+(to-from)*left,to:from+(to-from)*right};
-if(range.to-range.from>=LEAST_S)state.range=range;
-began=null;
-redraw();
-};
-const key=(event)=>{
-const onLanes=(event.target).matches?.('.scroll[aria-label="Timeline"]');
-const done=onLanes&&!event.ctrlKey&&!event.metaKey?keyed(event.key,shown()):null;
-if(!done)return;
-state.range=done.range;
-event.preventDefault();
-redraw();
-};
-root.addEventListener("wheel",wheel,{passive:false});
-root.addEventListener("pointerdown",pressed);
-root.addEventListener("pointerup",released);
-const end=()=>{
-root.removeEventListener("wheel",wheel);
-root.removeEventListener("pointerdown",pressed);
-root.removeEventListener("pointerup",released);
-};
-return{key,end};
-}
-const TAKEN_WITHIN_MS=1500;
-const SAY_EVERY_MS=5000;
-function actions(root,source,state,view){
-const waitingFor=new Map();
-const say=speaker(state,view);
-const order=(message,name)=>{
-state.doubted="";
-source.send(message);
-state.asked.add(message.id);
-clearTimeout(waitingFor.get(message.id));
-waitingFor.set(message.id,setTimeout(()=>{
-say(`The kernel is busy and takes messages only between cells: ${name} is told when the running cell ends. To end the cell itself, use Stop.`);
-},TAKEN_WITHIN_MS));
-view.redraw();
-};
-const acts={
-cancel:(data)=>order({say:"cancel",id:data.id},`${data.name}`),
-kill:(data)=>order({say:"kill",id:data.id},`${data.name}`),
-"cancel-run":(data)=>order({say:"stop",id:data.id},`${data.name}`),
-doubt(data){
-state.doubted=data.id??"";
-say(`${data.name} belongs to ${data.owner}, not to this notebook.`);
-},
-sure:(data)=>void(state.doubted=data.id??""),
-"cancel-many":(data)=>order({say:"cancel-many",id:data.id,function:data.function,
-filter:{state:data.state,cell:data.cell,text:data.text}},`${data.name}`),
-keep(){
-state.doubted="";
-say("");
-},
-logs(data){
-state.log={id:data.id??"",name:data.name??"",text:"…"};
-source.send({say:"logs",id:data.id});
-},
-"close-log":()=>void(state.log=null),
-details:()=>void(state.details=!state.details),
-tab(data){
-state.tab=data.tab??"devices";
-view.find();
-},
-window(data){
-state.window=Number(data.window);
-state.range=null;
-},
-zoom:(data)=>void(state.range=zoomed(state.shown,Number(data.by))),
-follow:()=>void(state.range=null),
-"ask-more"(){
-state.wide=true;
-view.more();
-view.find();
-},
-count(data){
-state.details=true;
-state.tab="tasks";
-state.filter={state:data.state==="ended with it"?"":(data.state??""),cell:"",text:data.text??""};
-view.find();
-},
-sort(data){
-const column=data.column??"";
-state.sort={column,down:state.sort.column===column&&!state.sort.down};
-state.held=null;
-},
-group:(data)=>void(state.open.delete(data.function??"")||state.open.add(data.function??"")),
-tile:(data)=>void(state.device=state.device===data.device?"":(data.device??"")),
-trace:()=>save(root.ownerDocument,JSON.stringify(traceOf(source.snapshot()??{runtime:{engine:"",version:""}},view.now())))
-};
-const clicked=(event)=>{
-const target=((event.target).closest?.("[data-act]"));
-if(!target||target.hasAttribute("disabled"))return;
-const act=target.dataset.act??"";
-const isSecond=(event).detail>1;
-if(!isSecond||(!act.startsWith("cancel")&&act!=="kill"))acts[act]?.(target.dataset);
-view.redraw();
-};
-const typed=(event)=>{
-const field=(event.target);
-const name=(field.dataset?.filter);
-if(!name)return;
-state.filter={...state.filter,[name]:field.value};
-view.find();
-view.redraw();
-};
-const zoom=watchZoom(root,state,()=>state.shown,view.redraw);
-const key=(event)=>{
-if(!root.contains((event.target)))return;
-zoom.key(event);
-pressed(event,root,acts,view);
-};
-const heard=source.listen((message)=>{
-if(message.say==="taken"){
-clearTimeout(waitingFor.get(message.id));
-waitingFor.delete(message.id);
-say(message.words??"");
-}else if(message.say==="found"&&message.id===state.id){
-state.found=message.found;
-}else if(message.say==="log"&&state.log&&state.log.id===message.id){
-state.log.text=String(message.text);
-}
-view.redraw();
-});
-const ends=[watchSight(root,state,view.redraw),zoom.end];
-root.addEventListener("click",clicked);
-root.addEventListener("input",typed);
-const page=root.ownerDocument.defaultView;
-page?.addEventListener("keydown",key,true);
-return()=>{
-heard();
-for(const end of ends)end();
-for(const timer of waitingFor.values())clearTimeout(timer);
-root.removeEventListener("click",clicked);
-root.removeEventListener("input",typed);
-page?.removeEventListener("keydown",key,true);
-};
-}
-function pressed(event,root,acts,view){
-const target=(event.target);
-if(event.key==="Escape"&&root.querySelector('[data-act="keep"]'))acts.keep({});
-else if(event.key==="Escape"&&root.querySelector(".log"))acts["close-log"]({});
-else if(target.getAttribute("role")==="tab"){
-const tabs=([...root.querySelectorAll('[role="tab"]')]);
-const at=tabs.indexOf(target);
-const next={ArrowRight:at+1,ArrowLeft:at-1,Home:0,End:tabs.length-1}[event.key];
-if(next!==undefined){
-const tab=tabs[(next+tabs.length)%tabs.length];
-acts.tab(tab.dataset);
-tab.focus();
-event.preventDefault();
-}
-}
-if(event.key!=="Tab")event.stopPropagation();
-view.redraw();
-}
-function speaker(state,view){
-let last=0;
-let later;
-return(words)=>{
-clearTimeout(later);
-const wait=Math.max(0,last+SAY_EVERY_MS-Date.now());
-later=setTimeout(()=>{
-last=Date.now();
-state.said=words;
-view.redraw();
-},state.said?wait:0);
-};
-}
-function save(page,text){
-const link=page.createElement("a");
-link.href=URL.createObjectURL(new Blob([text],{type:"application/json"}));
-link.download="nbaccel-trace.json";
-link.click();
-setTimeout(()=>URL.revokeObjectURL(link.href),1000);
-}
-function kernelClock(wall=()=>Date.now()/1000){
-let ahead=0;
-return{
-heard(time){
-ahead=Math.max(ahead,time-wall());
-},
-now:()=>wall()+ahead
-};
-}
-const FIND_EVERY_MS=1000;
-const FIND_RUNS_EVERY_MS=5000;
-const FOUND_AT_FIRST=200;
-const MOST_FOUND=1000;
-function findKey({filter,wide,tab}){
-if(tab==="timeline")return"timeline";
-return filter.state||filter.cell||filter.text.trim()?JSON.stringify([filter,wide]):"";
-}
-function foundNow(state){
-const key=findKey(state);
-return key&&state.found?.key===key?state.found:null;
-}
-function finder(source,state){
-let last=0;
-let asked="";
-let later;
-const ask=()=>{
-clearTimeout(later);
-later=undefined;
-const key=state.details&&(state.tab==="tasks"||state.tab==="timeline")?findKey(state):"";
-if(!key)return;
-last=Date.now();
-asked=key;
-const whole=key==="timeline";
-const filter=whole?{state:"",cell:"",text:""}:state.filter;
-source.send({say:"find",id:state.id,key,filter,limit:whole||state.wide?MOST_FOUND:FOUND_AT_FIRST});
-};
-const find=()=>{
-if(findKey(state)!==asked)ask();
-else later??=setTimeout(ask,Math.max(0,last+(asked==="timeline"?FIND_RUNS_EVERY_MS:FIND_EVERY_MS)-Date.now()));
-};
-return{find,end:()=>clearTimeout(later)};
-}
-const GROUPS=8;
-function drawTiles(devices,state){
-return h("div",{key:"tiles"},
-h("ul",{class:"tiles","aria-label":"Devices"},devices.map((device)=>knownTile(device,state))),
-h("p",{class:"quiet small",key:"holders"},heldBy(devices)));
-}
-function knownTile(device,state){
-const chosen=device.key===state.device;
-const words=tileWords(device);
-const content=[words,chosen,device.holders.map((holder)=>`${holder.colour}/${holder.fraction}`)].join("\n");
-const known=state.rows.get(`tile ${device.key}`);
-if(known?.content===content)return known.shape;
-const shape=tile(device,words,chosen);
-state.rows.set(`tile ${device.key}`,{content,shape});
-return shape;
-}
-function tile(device,words,chosen){
-const number=device.label.replace(/^\S+ /,"");
-const parts=device.holders.map((holder)=>h("span",{class:`part c${holder.colour}`,style:`width:${100 * holder.fraction}%`}));
-return h("li",{key:device.key},
-h("button",{type:"button",class:"tile","data-act":"tile","data-device":device.key,"aria-expanded":String(chosen),"aria-label":words,title:words},
-h("span",{class:"number"},h("span",{},number),h("span",{class:"quiet"},device.utilisation?.text??"")),
-h("span",{class:"bar"},parts)));
-}
-function tileWords(device){
-const holders=device.holders.map((holder)=>[holder.name,holder.part,holder.cell&&`cell ${holder.cell}`,holder.owner].filter(Boolean).join(" "));
-const facts=[device.utilisation?.text,device.memory?.text,device.facts,device.reason].filter(Boolean);
-return`${[device.node, device.label].filter(Boolean).join(" ")}, ${device.state}${holders.length ? `: ${holders.join("; ")}` : ""}${facts.map((fact) => `, ${fact}`).join("")}`;
-}
-function heldBy(devices){
-const numbers=new Map();
-for(const device of devices)for(const{name}of device.holders)numbers.set(name,(numbers.get(name)??0)+1);
-const sorted=[...numbers].sort((a,b)=>b[1]-a[1]);
-const names=sorted.slice(0,GROUPS).map(([name,number])=>(number>1?`${name} × ${number}`:name));
-if(sorted.length>GROUPS)names.push(`and ${sorted.length - GROUPS} more`);
-return names.length?`Held by ${names.join(", ")}`:"Nobody holds one.";
-}
-const MOST_ROWS=8;
-function drawDevices(scene,state){
-if(!scene.devices.length){
-return[empty(["No accelerator.",...scene.found,"This counts two logical ones:"].join(" "),"nbaccel.init(num_gpus=2)")];
-}
-if(scene.devices.length<=MOST_ROWS)return[models(scene.devices),rows(scene.devices,scene,state)];
-const chosen=scene.devices.filter((device)=>device.key===state.device);
-return[models(scene.devices),drawTiles(scene.devices,state),chosen.length>0&&rows(chosen,scene,state)];
-}
-function models(devices){
-if(!sameModel(devices))return null;
-const[{model,mark}]=devices;
-return h("p",{class:"quiet small models",key:"models"},`${devices.length} × ${model} `,mark&&chip(mark));
-}
-function sameModel(devices){
-return devices.length>1&&devices.every((device)=>device.model===devices[0].model&&device.mark===devices[0].mark);
-}
-function rows(devices,scene,state){
-const measured=devices.some((device)=>device.utilisation||device.memory);
-const several=devices.some((device)=>device.node);
-const said=sameModel(scene.devices);
-const columns=["Device",...(several?["Node"]:[]),scene.ended?"State":"In use",...(measured?["Load and memory"]:[]),...(scene.ended?[]:["Held by"])];
-return table("Devices",columns,devices.map((device)=>row(device,{several,measured,said},scene,state)));
-}
-function row(device,{several,measured,said},scene,state){
-return h(
-"tr",
-{key:device.key,"data-device":device.label},
-h("th",{scope:"row",title:device.title||null},h("span",{class:"label"},device.label),!said&&device.mark&&chip(device.mark),
-!said&&h("span",{class:"quiet small model"},device.model)),
-several&&h("td",{class:"quiet"},device.node),
-h("td",{class:"use"},!scene.ended&&useBar(device),h("span",{class:"nowrap"},h("span",{class:"sign","aria-hidden":"true"},device.sign),` ${device.state}`)),
-measured&&h("td",{class:"load",title:device.facts},meter("utilisation",device.label,device.utilisation),meter("memory",device.label,device.memory)),
-!scene.ended&&h("td",{class:"holders"},holders(device,scene,state))
-);
-}
-function useBar(device){
-const parts=device.holders.map((holder)=>
-h("span",{key:holder.key,class:`part c${holder.colour}`,style:`width:${100 * holder.fraction}%`})
-);
-return h("div",{class:"bar",role:"img","aria-label":`${device.label}: ${device.use}`,title:device.use},parts);
-}
-function meter(what,label,value){
-if(!value)return h("div",{class:"measure quiet small"},`${what} unknown`);
-const percent=Math.min(100,Math.max(0,Math.round(value.percent)));
-return h("div",{class:"measure"},
-h("div",{class:"bar",role:"meter","aria-label":`${label} ${what}`,"aria-valuemin":"0","aria-valuemax":"100",
-"aria-valuenow":percent,"aria-valuetext":value.text},h("span",{class:"part",style:`width:${percent}%`})),
-h("span",{class:"small"},value.text));
-}
-function holders(device,scene,state){
-const list=device.holders.map((holder)=>holderLine(holder,device,scene,state));
-return[list.length>0&&h("ul",{},list),device.reason&&h("span",{class:"quiet"},device.reason)];
-}
-function holderLine(holder,device,scene,state){
-const where=[holder.cell&&`cell ${holder.cell}`,holder.owner].filter(Boolean).join(" of ");
-const facts=[holder.part,where,holder.age].filter(Boolean).join(" · ");
-return h("li",{key:holder.key,title:holder.pid},
-h("span",{class:`swatch c${holder.colour}`,"aria-hidden":"true"}),
-h("span",{class:"who"},nameOf(holder.name),h("span",{class:"quiet facts"},facts)),
-(holder.taskId||holder.actorId)&&stop(holder,device,state));
-}
-function stop(holder,device,state){
-const act=holder.taskId?"cancel":"kill";
-return endButton(act,{id:holder.taskId||holder.actorId,name:holder.name,owner:holder.owner},`on ${device.label}`,state);
-}
-function cancelMany(label,id,filter,only,state){
-const whom=only?` ${only}`:"";
-const about={key:id,"data-id":id,"data-name":label+whom,"data-function":only,"data-state":filter.state,"data-cell":filter.cell,"data-text":filter.text};
-if(state.doubted!==id)return button(`${label}…`,{...about,"data-act":"sure","aria-label":`${label}${whom}…`});
-return h("span",{class:"ask nowrap",key:id},button("Keep",{...about,key:"keep","data-act":"keep"})," ",
-button(label,{...about,key:"do","data-act":"cancel-many",class:"urgent","aria-label":label+whom}));
 }
 const STATES=["running","waiting","failed","cancelled","finished"];
 function taskCounts(snapshot){
@@ -1166,7 +1100,8 @@ devices:drawDevices,
 waiting:drawWaiting,
 tasks:drawTasks,
 actors:drawActors,
-timeline:drawTimeline,
+timeline:(scene,state)=>scene.pastViews?.drawTimeline(scene,state)??loading(scene),
+accounting:(scene)=>scene.pastViews?.drawAccounts(scene)??loading(scene),
 alerts:drawAlerts,
 nodes:drawNodes,
 runs:(scene,state)=>scene.runs?.draw(state)??[]
@@ -1179,6 +1114,9 @@ return[header(scene,state),...body,log(state),h("p",{class:"said",key:"said",rol
 }
 function drawEmpty(words){
 return[h("p",{class:"quiet",key:"none"},words)];
+}
+function loading(scene){
+return[empty(scene.ended?"This view was not opened before the end.":"Asking the kernel …")];
 }
 function header(scene,state){
 return h("header",{key:"header"},
@@ -1237,12 +1175,43 @@ return h("section",{key:"log",class:"log","aria-label":`Log of ${state.log.name}
 h("div",{class:"line"},h("strong",{},`Log of ${state.log.name}`),button("Close",{"data-act":"close-log",class:"aside","aria-label":"Close the log"})),
 h("pre",{tabindex:"0"},state.log.text||"(nothing printed yet)"));
 }
-function deviceViews(snapshot,now){
+const LONG_ID=20;
+function deviceLabels(rows){
+const kind=(row)=>`${row.node_id ?? ""}/${row.resource}`;
+const taken=new Set(rows.filter((row)=>!row.parent).map((row)=>`${kind(row)}/${row.id}`));
+const cards=new Map();
+const labels=new Map();
+for(const row of rows){
+if(!row.parent){
+labels.set(row,`${plain(row.resource)} ${short(row.id)}`);
+continue;
+}
+const key=`${kind(row)}/${row.parent}`;
+const card=cards.get(key)??{number:firstFree(kind(row),taken),instances:0};
+cards.set(key,card);
+const profile=row.profile?` (${plain(row.profile)})`:"";
+labels.set(row,`${plain(row.resource)} ${card.number} · MIG ${card.instances++}${profile}`);
+}
+return labels;
+}
+function firstFree(kind,taken){
+let number=0;
+while(taken.has(`${kind}/${number}`))number+=1;
+taken.add(`${kind}/${number}`);
+return number;
+}
+function short(id){
+return plain(id).length>LONG_ID?`${plain(id).slice(0, 12)}…`:plain(id);
+}
+function deviceViews(snapshot,now,readings=null){
 const rows=(snapshot.devices??[]).filter((row)=>row.offered!==false);
 const several=new Set(rows.map((row)=>row.node_id)).size>1;
 const names=new Map((snapshot.nodes??[]).map((node)=>[node.node_id,plain(node.name)]));
 const labels=deviceLabels(snapshot.devices??[]);
-return rows.map((row)=>deviceView(row,labels.get(row)??"",several?(names.get(row.node_id??"")??row.node_id?.slice(0,8)??""):"",snapshot,now));
+return rows.map((row)=>({
+...deviceView(row,labels.get(row)??"",several?(names.get(row.node_id??"")??row.node_id?.slice(0,8)??""):"",snapshot,now),
+lines:row.metrics?linesOf(readings,row):null
+}));
 }
 function deviceView(row,label,node,snapshot,now){
 const[sign,state]=deviceState(row);
@@ -1259,6 +1228,7 @@ state,
 use:useWords(holders),
 utilisation:utilisation(row),
 memory:memory(row),
+power:power(row),
 facts:facts(row),
 reason:plain(row.free_reason),
 holders
@@ -1301,6 +1271,10 @@ const total=row.metrics?.memory_total_bytes??row.memory_bytes;
 if(used==null||!total)return null;
 return{percent:(100*used)/total,text:`${size(used)} of ${size(total)}`};
 }
+function power(row){
+const watts=row.metrics?.power_watts;
+return watts==null?null:{percent:0,text:`${Math.round(watts)} W`};
+}
 function facts(row){
 const parts=[];
 if(row.metrics?.temperature_celsius!=null)parts.push(`${Math.round(row.metrics.temperature_celsius)} °C`);
@@ -1340,7 +1314,7 @@ counts,
 busy:ended?[]:busyOf(snapshot),
 resources:resourcesOf(snapshot,ended!==""),
 tabs:tabsOf(snapshot,counts,runs),
-devices:deviceViews(snapshot,now),
+devices:deviceViews(snapshot,now,tab==="devices"?asked.past?.readings?.data:null),
 found:(snapshot.found??[]).map(plain),
 waiting:waitingViews(snapshot,now),
 tasks,
@@ -1352,15 +1326,12 @@ cells:tab==="tasks"?cellsOf(snapshot):[],
 actors:tab==="actors"?actorViews(snapshot,now):[],
 actorsMore:actorsMore(snapshot),
 runs,
-timeline:tab==="timeline"?timelineOf(withKnown(snapshot,asked.found),asked.window,now,asked.range):null,
+pastViews:snapshot.past,
+timeline:tab==="timeline"&&snapshot.past?snapshot.past.timelineOf(snapshot,asked.window,now,asked.range,asked.past?.runs?.data):null,
+accounts:tab==="accounting"&&snapshot.past?snapshot.past.accountsView(asked.past?.accounting?.data,snapshot,now):null,
 alerts:alertsOf(snapshot,now),
 nodes:nodesOf(snapshot)
 };
-}
-function withKnown(snapshot,found){
-if(!found)return snapshot;
-const here=new Set((snapshot.tasks??[]).map((row)=>row.task_id));
-return{...snapshot,tasks:[...found.tasks.filter((row)=>!here.has(row.task_id)),...(snapshot.tasks??[])]};
 }
 function tasksOf(snapshot,asked,now){
 const found=asked.found;
@@ -1410,6 +1381,7 @@ const tabs=[
 {id:"tasks",label:"Tasks",badge:counts.failed,urgent:false,failed:true},
 {id:"actors",label:"Actors",badge:actors,urgent:false},
 {id:"timeline",label:"Timeline",badge:0,urgent:false},
+{id:"accounting",label:"Accounting",badge:0,urgent:false},
 {id:"alerts",label:"Alerts",badge:alerts,urgent:alerts>0}
 ];
 if(runs)tabs.push({id:"runs",label:"Runs",badge:runs.active,urgent:false});
@@ -1442,32 +1414,6 @@ role:node.is_head?"head":"",
 resources:resourcesOf({...snapshot,nodes:[node]},Boolean(snapshot.ended)).join(" · "),
 why:plain(node.why)
 }));
-}
-let views=0;
-function newState(details){
-views+=1;
-return{
-id:`nbaccel-${views}-${Math.random().toString(36).slice(2, 8)}`,
-details,
-tab:"devices",
-filter:{state:"",cell:"",text:""},
-sort:{column:"",down:false},
-held:null,
-order:[],
-open:new Set(),
-device:"",
-scrolled:{top:0,height:460,row:46},
-wide:false,
-window:LAST_MINUTE,
-range:null,
-shown:{from:0,to:1},
-rows:new Map(),
-asked:new Set(),
-doubted:"",
-found:null,
-said:"",
-log:null
-};
 }
 const STYLE=`
 &{
@@ -1553,6 +1499,16 @@ outline:1px solid var(--edge);outline-offset:-1px}
 & .model{display:block;margin-left:0!important}
 & .measure{display:flex;gap:8px;align-items:center;white-space:nowrap}
 & .measure .bar{width:52px;height:8px}
+& .trend{width:64px;flex:none}
+& .spark{display:block;width:100%;height:16px;overflow:visible}
+& .spark path{vector-effect:non-scaling-stroke;fill:none;stroke:var(--quiet);stroke-width:1.2}
+& .spark .under{fill:color-mix(in srgb,var(--quiet) 25%,transparent);stroke:none}
+& .measure+.measure{margin-top:2px}
+& .spark .dots{stroke-dasharray:1 3}
+& .tile .spark{height:14px;margin-top:4px}
+& td.number{white-space:nowrap}
+& td.share .bar{width:100%;min-width:60px;max-width:220px;height:8px}
+& .bar.plain .part{background:var(--edge)}
 & .holders ul,& .lines,& .alerts{list-style:none;margin:0;padding:0}
 & .holders li{display:flex;gap:8px;align-items:center;margin:0;min-height:27px}
 & .holders .who{min-width:0;overflow-wrap:anywhere}
@@ -1560,7 +1516,8 @@ outline:1px solid var(--edge);outline-offset:-1px}
 & .holders .facts{display:inline-block}
 & .holders li>button,& .holders li>.ask{margin-left:auto}
 & .holders{padding-right:2px;min-width:230px}
-& .swatch{width:10px;height:10px;border-radius:3px;flex:none}
+& .swatch{display:inline-block;width:10px;height:10px;border-radius:3px;flex:none}
+&{position:relative}
 & .lines{margin-top:6px}
 & .alerts{margin-top:6px}
 & .alerts li{border-left:4px solid var(--warn);padding:3px 0 3px 10px;margin:6px 0}
@@ -1581,6 +1538,11 @@ font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-ed
 & .timeline{touch-action:pan-y;cursor:crosshair;user-select:none}
 & .timeline .cancelled{stroke:var(--ink);stroke-width:1.5;stroke-dasharray:4 2}
 & .timeline .failed{stroke:${PALETTE.failure};stroke-width:2.5}
+& .axis{position:sticky;top:0;z-index:1;background:var(--ground)}
+& .timeline .band{fill:color-mix(in srgb,var(--ink) 12%,transparent)}
+& .hover{position:absolute;z-index:2;background:var(--ground);border:1px solid var(--line);border-radius:6px;padding:6px 10px;
+pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
+& .hover .swatch{margin-right:8px}
 & .timeline .depth{fill:${PALETTE.waiting};fill-opacity:.35;stroke:${PALETTE.waiting}}
 @container (max-width:960px){& th,& td{padding-right:10px}
 & td.nowrap{white-space:normal}& td.state{white-space:nowrap}
@@ -1653,6 +1615,7 @@ const redraw=()=>{
 waiting=0;
 const snapshot=source.snapshot();
 const focused=root.contains(page.activeElement)?page.activeElement:null;
+if(root.clientWidth)state.room=root.clientWidth-30;
 if(!snapshot)draw(root,drawEmpty("Waiting for the first snapshot of the cluster …"));
 else drawSnapshot(root,snapshot,state,snapshot.ended?(snapshot.time??0):clock.now());
 if(focused&&!focused.isConnected)refocus(root,state);
@@ -1664,19 +1627,27 @@ const arrived=()=>{
 const snapshot=source.snapshot();
 if(snapshot?.time)clock.heard(snapshot.time);
 forget(state,snapshot);
-if(visible&&!snapshot?.ended)finding.find();
+if(visible&&!snapshot?.ended)look();
 soon();
 };
 const seen=(now)=>{
 visible=now;
 source.send({say:now?"visible":"hidden",view:state.id,rows:state.wide?MORE_ROWS:0});
+if(now)history.look();
+else history.end();
 soon();
 };
 const finding=finder(source,state);
+const history=historian(source,state,clock.now);
+const look=()=>{
+finding.find();
+history.look();
+};
 const ends=[
 finding.end,
+history.end,
 source.subscribe(arrived),
-actions(root,source,state,{redraw:soon,more:()=>seen(visible),find:finding.find,now:clock.now}),
+actions(root,source,state,{redraw:soon,more:()=>seen(visible),look,recall:history.heard,now:clock.now}),
 watchVisibility(root,seen)
 ];
 const ticking=setInterval(soon,1000);
@@ -1691,7 +1662,7 @@ root.remove();
 };
 }
 function drawSnapshot(root,snapshot,state,now){
-const asked={filter:state.filter,window:state.window,range:state.range,sort:state.sort,held:state.held,tab:state.details?state.tab:"devices",found:foundNow(state)};
+const asked={filter:state.filter,window:state.window,range:state.range,sort:state.sort,held:state.held,tab:state.details?state.tab:"devices",found:foundNow(state),past:state.past};
 const scene=sceneOf(snapshot,asked,now);
 if(scene.timeline)state.shown={from:scene.timeline.start,to:scene.timeline.start+scene.timeline.seconds};
 const drawn=()=>(drawFrame(scene,state).filter(Boolean));
@@ -1770,21 +1741,34 @@ live.remove();
 for(const each of saved)each.style.display="";
 };
 }
-const PARTS={h,button,empty,nameOf,rowsOf,PALETTE,age,amount,count,demandWords,deviceWords,plain};
-function runsOf(model,changed){
-let text="";
-let drawing;
-let view=null;
+const PARTS={
+h,button,cell,empty,nameOf,table,rowsOf,PALETTE,age,amount,clock,count,demandWords,deviceWords,duration,plain,stateWord,
+colourOf,subjectOf,deviceLabels,laneName,cellWords,LAST_MINUTE,WHOLE_RUN
+};
+function loadedFrom(model,trait,changed){
+let asked=false;
+let loaded=null;
 return()=>{
-const[code,now]=[model.get("runs_code"),model.get("runs")];
-if(code&&!drawing){
-drawing=()=>null;
+const code=model.get(trait);
+if(code&&!asked){
+asked=true;
 import(URL.createObjectURL(new Blob([code],{type:"text/javascript"}))).then((module)=>{
-drawing=module.default(PARTS);
-text="";
+loaded=module.default(PARTS);
 changed();
 });
 }
+return loaded;
+};
+}
+function pastOf(model,changed){
+return loadedFrom(model,"past_code",changed);
+}
+function runsOf(model,changed){
+const module=loadedFrom(model,"runs_code",changed);
+let text="";
+let view=null;
+return()=>{
+const[drawing,now]=[module(),model.get("runs")];
 if(drawing&&now!==text)view=drawing(JSON.parse((text=now)));
 return view;
 };
@@ -1795,6 +1779,7 @@ let parsed=null;
 let lost=false;
 let tell=()=>{};
 const runs=runsOf(model,()=>tell());
+const past=pastOf(model,()=>tell());
 return{
 snapshot(){
 const now=model.get("snapshot");
@@ -1802,7 +1787,7 @@ if(now!==text){
 text=now;
 parsed=now?unpacked(JSON.parse(now)):null;
 }
-const shown=parsed&&{...parsed,runs:runs()};
+const shown=parsed&&{...parsed,runs:runs(),past:past()};
 return lost&&shown?{...shown,ended:true,lost}:shown;
 },
 subscribe(changed){
@@ -1813,10 +1798,12 @@ changed();
 tell=changed;
 model.on("change:snapshot",changed);
 model.on("change:runs",changed);
+model.on("change:past_code",changed);
 model.on("comm_live_update",unplugged);
 return()=>{
 model.off("change:snapshot",changed);
 model.off("change:runs",changed);
+model.off("change:past_code",changed);
 model.off("comm_live_update",unplugged);
 };
 },

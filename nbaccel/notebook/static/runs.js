@@ -1,4 +1,4 @@
-// nbaccel's training runs, joined from nbaccel/notebook/runs/ by tools/join_cockpit.py. Change it there.
+// A part of nbaccel's cockpit, joined from nbaccel/notebook/runs/ by tools/join_cockpit.py. Change it there.
 export default function (parts) {
 const { PALETTE, age, amount, button, count, demandWords, deviceWords, empty, h, nameOf, plain, rowsOf } = parts;
 const LOG_FROM=100;

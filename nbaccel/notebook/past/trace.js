@@ -1,9 +1,9 @@
 // The rows as a Chrome trace, for chrome://tracing and Perfetto.
 
-import { plain } from "./words.js";
+import { plain } from "../cockpit/words.js";
 
-/** @typedef {import("./types.js").Snapshot} Snapshot */
-/** @typedef {import("./types.js").TaskRow} TaskRow */
+/** @typedef {import("../cockpit/types.js").Snapshot} Snapshot */
+/** @typedef {import("../cockpit/types.js").TaskRow} TaskRow */
 
 /** @param {Snapshot} snapshot @param {number} now @returns {object[]} complete ("X") events, times in microseconds */
 export function traceOf(snapshot, now) {

@@ -1,0 +1,70 @@
+// The past is asked for by the view that is open, and only after something has changed: what ran, who used the devices,
+// how the devices were.
+
+import { withReadings } from "./readings.js";
+import { LAST_MINUTE, WHOLE_RUN } from "./state.js";
+
+/** @typedef {import("./types.js").Source} Source */
+/** @typedef {import("./types.js").Snapshot} Snapshot */
+/** @typedef {import("./state.js").State} State */
+/** @typedef {{ask: string, key: string, start?: number, end?: number}} Question its key names the cluster and the window */
+/** @typedef {{key: string, due: number, start?: number, data: any}} Past due: when it may be asked for again */
+
+const LEAST_PAUSE_MS = 250; // between two questions, also while a wheel zooms
+const LATE_MS = 10_000; // an answer that has not come by then is asked for again
+
+const MINUTES_TOLD = 3; // as long as a window of one minute grows before it begins anew
+
+/** What the open view asks; null for a view that shows nothing of the past.
+ * @param {State} state @param {Snapshot} snapshot @param {number} now @returns {Question | null} */
+export function questionOf(state, snapshot, now) {
+  const { engine, pid } = snapshot.runtime;
+  const cluster = `${engine} ${pid ?? ""} ${snapshot.nodes?.[0]?.node_id ?? ""}`;
+  const view = state.details ? state.tab : "devices";
+  if (view === "devices" && snapshot.devices?.some((row) => row.metrics)) return { ask: "readings", key: cluster };
+  if (view === "accounting") return { ask: "accounting", key: cluster };
+  if (view !== "timeline") return null;
+  if (state.range) return { ask: "runs", key: `${cluster} ${state.range.from} ${state.range.to}`, start: state.range.from, end: state.range.to };
+  if (state.window === WHOLE_RUN) return { ask: "runs", key: `${cluster} all` };
+  const known = state.past.runs;
+  const recent = known?.start && known.key === `${cluster} last` && now - known.start < MINUTES_TOLD * LAST_MINUTE;
+  return { ask: "runs", key: `${cluster} last`, start: recent ? known.start : now - state.window };
+}
+
+/** @param {Source} source @param {State} state @param {() => number} now
+ * @returns {{look: () => void, heard: (message: any) => void, end: () => void}} `look` asks what the open view needs */
+export function historian(source, state, now) {
+  let last = 0;
+  /** @type {any} */
+  let later;
+  let asked = -LATE_MS;
+  const load = () => {
+    if (Date.now() - asked < LATE_MS) return;
+    asked = Date.now();
+    source.send({ say: "past" }); // the module that draws it; once it is here, the view is drawn again and asks
+  };
+  const look = () => {
+    clearTimeout(later);
+    const snapshot = source.snapshot();
+    const question = snapshot && !snapshot.ended ? questionOf(state, snapshot, now()) : null;
+    if (!question) return;
+    if (question.ask !== "readings" && !snapshot?.past) return void load();
+    const known = state.past[question.ask];
+    const same = known?.key === question.key && known.start === question.start;
+    const wait = Math.max(same ? known.due : 0, last + LEAST_PAUSE_MS) - Date.now();
+    if (wait > 0) return void (later = setTimeout(look, wait));
+    last = Date.now();
+    const data = same || question.ask === "runs" ? (known?.data ?? null) : null; // runs of another window stay until its own are here
+    state.past[question.ask] = { key: question.key, start: question.start, due: last + LATE_MS, data };
+    source.send({ say: "history", id: state.id, ...question, since: same ? (data?.since ?? 0) : 0 });
+  };
+  const heard = (/** @type {any} */ message) => {
+    const past = state.past[message.ask];
+    if (past?.key !== message.key) return; // the person looks elsewhere by now
+    const answer = JSON.parse(message.answer);
+    const told = message.ask === "readings" ? withReadings : source.snapshot()?.past?.told[message.ask];
+    if (told) past.data = told(past.data, answer);
+    past.due = Date.now() + 1000 * answer.pause_s;
+  };
+  return { look, heard, end: () => clearTimeout(later) };
+}

@@ -1,0 +1,55 @@
+"""Answers what an open view of a page asks about the past: what ran, who used the devices, how the devices were.
+
+The answers are the engine's own. For the page they get the hues of the functions that they name, and rows of this
+notebook have no job, as in snapshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from nbaccel import engine as engines
+from nbaccel.views.history.answers import AccountingAnswer, AccountRow, ReadingsAnswer, RunKind, RunsAnswer
+from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRuns
+from nbaccel.views.palette import HUES, subject, usual_hue
+from nbaccel.views.snapshot import Snapshot
+
+QUESTIONS = {"runs": ReadRuns, "accounting": ReadAccounting, "readings": ReadReadings}
+Answer = RunsAnswer | AccountingAnswer | ReadingsAnswer
+
+
+def answered(engine: engines.Engine, asked: dict[str, Any], snapshot: Snapshot) -> str:
+    """The answer to a page's question (`ask` and the question's fields) as JSON.
+
+    Raises KeyError or ValidationError if the page asks for something else, and what the engine raises.
+    """
+    question = QUESTIONS[str(asked["ask"])]
+    fields = {name: asked[name] for name in question.__struct_fields__ if asked.get(name) is not None}
+    answer: Answer = engine.history(msgspec.convert(fields | {"ask": asked["ask"]}, question))
+    functions, jobs = _named(answer)
+    for row in jobs:
+        row.job = 0 if row.job == snapshot.runtime.job else row.job
+    said = msgspec.json.encode(answer)
+    return (said[:-1] + b',"hues":' + msgspec.json.encode(_hues(functions)) + b"}").decode()
+
+
+def _named(answer: Answer) -> tuple[list[str], list[RunKind] | list[AccountRow]]:
+    """(the functions that an answer names, the rows that name a job)."""
+    if isinstance(answer, RunsAnswer):
+        return [row.function for row in answer.kinds], answer.kinds
+    return ([row.name for row in answer.functions], answer.cells) if isinstance(answer, AccountingAnswer) else ([], [])
+
+
+def _hues(functions: Iterable[str]) -> dict[str, int]:
+    """The hue of each function, where it is not the usual one of its name."""
+    hues = {function: HUES.of(_subject(function)) for function in dict.fromkeys(functions)}
+    return {function: hue for function, hue in hues.items() if hue != usual_hue(function)}
+
+
+def _subject(function: str) -> str:
+    """Whose hue it has: its own, or its class's if it is a method."""
+    owner = function.rpartition(".")[0]
+    return function if not owner or owner.endswith("<locals>") else subject(function, kind="actor task")

@@ -1,0 +1,91 @@
+// Who used the devices: device-seconds by function and by cell, and how much of the time each device was idle.
+
+import { colourOf } from "../cockpit/colours.js";
+import { deviceLabels } from "../cockpit/device_labels.js";
+import { laneName } from "../cockpit/lanes.js";
+import { cellWords } from "../cockpit/owners.js";
+import { duration, plain } from "../cockpit/words.js";
+
+/** @typedef {import("../cockpit/types.js").Snapshot} Snapshot */
+/** @typedef {{name: string, job: number, runs: number, failed: number, seconds: number, device_seconds: number, devices: number, running: number, at: number}} Account at: when it was so */
+/** @typedef {{device: string, since: number, held_seconds: number, devices: number, at: number}} Held */
+/** @typedef {{since: number, functions: Map<string, Account>, cells: Map<string, Account>, devices: Map<string, Held>, known: number, held: number, at: number, leftOut: number, hues: Record<string, number>}} Accounts */
+/** @typedef {{key: string, name: string, runs: string, failed: string, took: string, used: string, share: number, colour: number}} AccountView */
+/** @typedef {{key: string, label: string, held: string, share: number, idle: string}} HeldView */
+/** @typedef {{total: string, functions: AccountView[], cells: AccountView[], devices: HeldView[], more: number}} AccountsView */
+
+const MOST_ACCOUNTS = 50; // of a table
+
+/** The accounts that were known, with the rows of an answer. @param {Accounts | null} before @param {any} answer @returns {Accounts} */
+export function withAccounts(before, answer) {
+  const at = answer.time;
+  const renewed = (/** @type {Map<string, any> | undefined} */ old, /** @type {any[]} */ rows, /** @type {(row: any) => string} */ keyOf) =>
+    new Map([...(old ?? []), ...rows.map((row) => /** @type {[string, any]} */ ([keyOf(row), { ...row, at }]))]);
+  return {
+    since: answer.seq,
+    functions: renewed(before?.functions, answer.functions, (row) => row.name),
+    cells: renewed(before?.cells, answer.cells, (row) => `${row.job} ${row.name}`),
+    devices: renewed(before?.devices, answer.devices, (row) => row.device),
+    known: answer.known_seconds,
+    held: answer.held_seconds,
+    at,
+    leftOut: before ? before.leftOut : answer.left_out,
+    hues: { ...before?.hues, ...answer.hues },
+  };
+}
+
+/** What is used goes on being used until an answer says more. @param {Accounts | null | undefined} accounts
+ * @param {Snapshot} snapshot @param {number} now @returns {AccountsView | null} */
+export function accountsView(accounts, snapshot, now) {
+  if (!accounts) return null;
+  const used = (/** @type {Account} */ row) => row.device_seconds + row.devices * Math.max(0, now - row.at);
+  const rows = (/** @type {Map<string, Account>} */ map) => [...map].sort(([, a], [, b]) => used(b) - used(a) || b.seconds - a.seconds);
+  const [functions, cells] = [rows(accounts.functions), rows(accounts.cells).filter(([, row]) => row.name)];
+  const all = functions.reduce((sum, [, row]) => sum + used(row), 0);
+  const view = (/** @type {[string, Account]} */ [key, row], /** @type {boolean} */ isCell) => ({
+    key,
+    name: isCell ? cellWords(snapshot, { job: row.job, cell: row.name }) : plain(row.name),
+    runs: String(row.runs),
+    failed: row.failed ? String(row.failed) : "",
+    took: duration(row.seconds + row.running * Math.max(0, now - row.at)),
+    used: seconds(used(row)),
+    share: all > 0 ? used(row) / all : 0,
+    colour: isCell ? -1 : colourOf({ ...snapshot, hues: accounts.hues }, row.name),
+  });
+  const holding = [...accounts.devices.values()].reduce((sum, row) => sum + row.devices, 0);
+  const passed = Math.max(0, now - accounts.at);
+  const known = accounts.known + passed * accounts.devices.size;
+  const idle = known > 0 ? `, devices idle ${percent(1 - (accounts.held + passed * holding) / known)} of the time` : "";
+  return {
+    total: `${seconds(all)} device-seconds in all${idle}`,
+    functions: functions.slice(0, MOST_ACCOUNTS).map((row) => view(row, false)),
+    cells: cells.slice(0, MOST_ACCOUNTS).map((row) => view(row, true)),
+    devices: heldViews(accounts, snapshot, now),
+    more: accounts.leftOut + Math.max(0, functions.length - MOST_ACCOUNTS) + Math.max(0, cells.length - MOST_ACCOUNTS),
+  };
+}
+
+/** @param {Accounts} accounts @param {Snapshot} snapshot @param {number} now @returns {HeldView[]} the least used first */
+function heldViews(accounts, snapshot, now) {
+  const labels = new Map([...deviceLabels(snapshot.devices ?? [])].map(([row, label]) => [laneName(row), label]));
+  const several = (snapshot.nodes ?? []).length > 1;
+  const views = [...accounts.devices.values()].map((row) => {
+    const held = row.held_seconds + row.devices * Math.max(0, now - row.at);
+    const [node, resource, ...id] = row.device.split("/");
+    const label = labels.get(several ? row.device : `/${resource}/${id.join("/")}`) ?? plain(`${resource} ${id.join("/")}`);
+    const name = (snapshot.nodes ?? []).find((each) => several && each.node_id.startsWith(node))?.name;
+    const share = now > row.since ? Math.min(1, held / (now - row.since)) : 0;
+    return { key: row.device, label: [plain(name), label].filter(Boolean).join(" "), held: duration(held), share, idle: now > row.since ? percent(1 - share) : "unknown" };
+  });
+  return views.sort((a, b) => a.share - b.share);
+}
+
+/** @param {number} share */
+function percent(share) {
+  return `${Math.round(100 * Math.max(0, share))} %`;
+}
+
+/** "12.3", "4 711". @param {number} value */
+function seconds(value) {
+  return value < 100 ? String(Math.round(value * 10) / 10) : String(Math.round(value));
+}

@@ -1,0 +1,39 @@
+// The Accounting view: who used the devices, and how much of the time each was idle.
+
+import { h } from "../cockpit/dom.js";
+import { cell, empty, nameOf, table } from "../cockpit/draw_parts.js";
+
+/** @typedef {import("./accounts.js").AccountView} AccountView */
+/** @typedef {import("./accounts.js").HeldView} HeldView */
+
+/** @param {import("../cockpit/scene.js").Scene} scene */
+export function drawAccounts({ accounts }) {
+  if (!accounts) return [empty("Who used the devices is told here: device-seconds by function and by cell, and the idle share of each device. After", "f.remote()")];
+  const { functions, cells, devices, more } = accounts;
+  const nothing = !functions.length && empty("Nothing has run yet. A remote function that is called is counted here:", "f.remote()");
+  return [
+    nothing || h("p", { key: "total" }, h("strong", {}, accounts.total)),
+    functions.length > 0 && used("By function", "Function", functions),
+    cells.length > 0 && used("By cell", "Cell", cells),
+    devices.length > 0 && table("By device", ["Device", "Held", "Held share", "Idle"], devices.map(heldRow)),
+    more > 0 && h("p", { class: "quiet more", key: "more" }, `and ${more} more rows`),
+  ];
+}
+
+/** @param {string} title @param {string} what @param {AccountView[]} rows */
+function used(title, what, rows) {
+  const failed = rows.some((row) => row.failed);
+  return table(title, [what, "Runs", ...(failed ? ["Failed"] : []), "Took in all", "Device-seconds", ""], rows.map((row) =>
+    h("tr", { key: row.key }, h("th", { scope: "row" }, row.colour < 0 ? null : h("span", { class: `swatch c${row.colour}`, "aria-hidden": "true" }), nameOf(row.name)),
+      cell(row.runs, "number"), failed && cell(row.failed, "number"), cell(row.took, "number"), cell(row.used, "number"), cell(share(row.share, row.colour), "share"))));
+}
+
+/** @param {HeldView} row */
+function heldRow(row) {
+  return h("tr", { key: row.key }, h("th", { scope: "row" }, h("span", { class: "label" }, row.label)), cell(row.held, "number"), cell(share(row.share, -1), "share"), cell(row.idle, "number"));
+}
+
+/** A bar of the share; its number is in the next cell. @param {number} part @param {number} colour */
+function share(part, colour) {
+  return h("span", { class: colour < 0 ? "bar plain" : "bar", "aria-hidden": "true" }, h("span", { class: colour < 0 ? "part" : `part c${colour}`, style: `width:${Math.round(1000 * part) / 10}%` }));
+}

@@ -1,0 +1,123 @@
+// The Timeline view: lanes of bars as SVG below an axis that stays in sight; the cells as bands, and a strip of how many waited.
+
+import { h } from "../cockpit/dom.js";
+import { button, empty } from "../cockpit/draw_parts.js";
+import { LAST_MINUTE, WHOLE_RUN } from "../cockpit/state.js";
+
+/** @typedef {import("./timeline.js").Timeline} Timeline */
+/** @typedef {import("./timeline.js").Bar} Bar */
+/** @typedef {import("../cockpit/state.js").State} State */
+/** @typedef {(seconds: number) => number} Place from seconds since the left edge to pixels */
+
+const TRACK = 20;
+const GAP = 8;
+const DEPTH = 28; // height of the strip
+const BAND = 15;
+const AXIS = 18;
+const NARROW = 640; // pixels of a page on which the names of lanes are shorter
+
+/** @param {import("../cockpit/scene.js").Scene} scene @param {State} state */
+export function drawTimeline({ timeline, ended }, state) {
+  if (!timeline) return [];
+  const choice = (/** @type {number} */ window, /** @type {string} */ label) =>
+    button(label, { "data-act": "window", "data-window": window, "aria-pressed": String(!state.range && state.window === window) });
+  const zoom = (/** @type {string} */ sign, /** @type {number} */ by, /** @type {string} */ label) =>
+    button(sign, { "data-act": "zoom", "data-by": by, "aria-label": label, title: label });
+  const tools = h("div", { class: "filters", key: "tools", role: "group", "aria-label": "Timeline" },
+    choice(LAST_MINUTE, "Last minute"), choice(WHOLE_RUN, "Whole run"), zoom("+", 0.5, "Zoom in"), zoom("−", 2, "Zoom out"),
+    state.range && button("Follow", { "data-act": "follow", title: "Show what happens now" }),
+    button("Save as Chrome trace", { "data-act": "trace" }));
+  const ran = timeline.lanes.some((lane) => lane.bars.length) || timeline.depth.most > 0;
+  if (!ran && !state.range && (ended || state.window === WHOLE_RUN)) return [empty("No task has run yet. A lane for each device is drawn here, with a bar for each run of a task:", "f.remote()")];
+  const hint = h("p", { class: "quiet small", key: "hint" }, "Drag to look closer, Ctrl and the wheel or + and − to zoom, arrow keys to move, 0 for all.");
+  const quiet = !ran && h("p", { class: "quiet", key: "quiet" }, "Nothing ran in this time. A call makes a bar here: ", h("code", {}, "f.remote()"));
+  return [tools, quiet, ...(ran || state.range ? [lanes(timeline, state), hint, hoverCard(timeline, state)] : [])];
+}
+
+/** @param {Timeline} timeline @param {State} state */
+function lanes(timeline, state) {
+  const width = state.room;
+  const left = width < NARROW ? 84 : 116;
+  state.lanes = { width, left, right: width - 10 };
+  const scale = (width - 10 - left) / timeline.seconds;
+  const x = (/** @type {number} */ seconds) => round(left + seconds * scale);
+  let top = 4;
+  /** @type {import("../cockpit/dom.js").Shape[]} */
+  const drawn = [];
+  for (const lane of timeline.lanes) {
+    const y = top;
+    const height = lane.tracks * TRACK;
+    top += height + GAP;
+    drawn.push(h("g", { key: lane.key }, laneLabel(lane.label, left, y + height / 2),
+      h("line", { x1: left, x2: width - 10, y1: y + height + GAP / 2, y2: y + height + GAP / 2, class: "rule" }),
+      lane.bars.map((bar) => barShape(bar, x, y))));
+  }
+  if (timeline.depth.most > 0) {
+    drawn.push(strip(timeline, x, left, top));
+    top += DEPTH + GAP;
+  }
+  const ticks = timeline.ticks.map((tick) => h("line", { key: tick.label, x1: x(tick.at), x2: x(tick.at), y1: 0, y2: top, class: "tick" }));
+  return h("div", { class: "scroll", key: "lanes", tabindex: "0", role: "region", "aria-label": "Timeline" },
+    axis(timeline, x, left, width),
+    h("svg", { viewBox: `0 0 ${width} ${top}`, role: "img", "aria-label": timeline.words, class: "timeline" }, ticks, drawn));
+}
+
+/** Ticks and the cells' bands, which stay in sight above many lanes.
+ * @param {Timeline} timeline @param {Place} x @param {number} left @param {number} width */
+function axis({ ticks, bands }, x, left, width) {
+  const tracks = Math.max(0, ...bands.map((band) => band.track + 1));
+  const height = AXIS + tracks * BAND;
+  const labels = ticks.map((tick) => h("text", { key: tick.label, x: Math.min(x(tick.at), width - 10), y: 12, class: "tick-label", "text-anchor": tick.label === "now" ? "end" : "middle" }, tick.label));
+  const drawn = bands.map((band) => {
+    const [from, y] = [x(band.from), AXIS + band.track * BAND];
+    const wide = Math.max(2, round(x(band.to) - from));
+    return h("g", { key: band.label }, h("rect", { x: from, y, width: wide, height: BAND - 2, rx: 2, class: "band" }, h("title", {}, `cell ${band.label}`)),
+      wide > 7 * band.label.length + 4 && h("text", { x: from + 4, y: y + BAND / 2 - 1, class: "tick-label", "dominant-baseline": "central" }, band.label));
+  });
+  return h("div", { class: "axis", key: "axis" }, h("svg", { viewBox: `0 0 ${width} ${height}`, class: "timeline", "aria-hidden": "true" },
+    tracks > 0 && laneLabel("cells", left, AXIS + (tracks * BAND) / 2 - 1), labels, drawn));
+}
+
+/** A lane's name, whose end is cut where it does not fit. @param {string} label @param {number} left @param {number} y */
+function laneLabel(label, left, y) {
+  const most = Math.floor((left - 12) / 6.6);
+  const short = label.length > most ? `${label.slice(0, most - 1)}…` : label;
+  return h("text", { x: left - 10, y, class: "lane", "text-anchor": "end", "dominant-baseline": "central" }, short, short !== label && h("title", {}, label));
+}
+
+/** How many waited, as steps. @param {Timeline} timeline @param {Place} x @param {number} left @param {number} top */
+function strip({ depth, seconds }, x, left, top) {
+  const y = (/** @type {number} */ waiting) => round(top + DEPTH - (waiting / depth.most) * (DEPTH - 4));
+  const steps = depth.steps.map(({ at, waiting }) => `H${x(at)}V${y(waiting)}`).join("");
+  const words = `at most ${depth.most} waited`;
+  return h("g", { key: "depth" },
+    laneLabel("waiting", left, top + DEPTH / 2),
+    h("path", { class: "depth", d: `M${x(0)} ${y(0)}${steps}H${x(seconds)}V${y(0)}Z` }, h("title", {}, words)),
+    h("text", { x: left + 4, y: top + 11, class: "tick-label" }, words));
+}
+
+/** @param {Bar} bar @param {Place} x @param {number} y */
+function barShape(bar, x, y) {
+  const left = x(bar.from);
+  const width = Math.max(1.5, round(x(bar.to) - left));
+  const top = y + bar.track * TRACK;
+  const name = bar.state === "failed" ? `✕ ${bar.name}` : bar.name;
+  const fits = width > 8 * name.length + 8;
+  return h("g", { key: bar.key }, h("rect", { x: left, y: top + 1, width, height: TRACK - 2, rx: 2, class: `run c${bar.colour} ${bar.state}`, "data-bar": bar.key }),
+    fits && h("text", { x: left + 6, y: top + TRACK / 2, class: "bar-name", "dominant-baseline": "central" }, name));
+}
+
+/** What is known of the bar under the pointer. @param {Timeline} timeline @param {State} state */
+function hoverCard({ lanes: all }, { hover }) {
+  const lane = hover.bar ? all.find((each) => each.bars.some((bar) => bar.key === hover.bar)) : null;
+  const bar = lane?.bars.find((each) => each.key === hover.bar);
+  if (!lane || !bar) return null;
+  return h("div", { class: "hover", key: "hover", style: hover.style },
+    h("div", {}, h("span", { class: `swatch c${bar.colour}`, "aria-hidden": "true" }), h("span", { class: "name" }, bar.name)),
+    [lane.label, ...bar.facts].map((fact) => h("div", { key: fact, class: "quiet small" }, fact)));
+}
+
+/** @param {number} value */
+function round(value) {
+  return Math.round(value * 10) / 10;
+}

@@ -1,0 +1,11 @@
+// The views of the past. The kernel sends this module when the first of them is opened; its parts are the cockpit's.
+
+import { accountsView, withAccounts } from "./accounts.js";
+import { drawAccounts } from "./draw_accounts.js";
+import { drawTimeline } from "./draw_timeline.js";
+import { withRuns } from "./past_runs.js";
+import { timelineOf } from "./timeline.js";
+import { traceOf } from "./trace.js";
+
+/** @type {import("../cockpit/types.js").PastViews} */
+export const viewOfPast = { accountsView, drawAccounts, drawTimeline, timelineOf, traceOf, told: { accounting: withAccounts, runs: withRuns } };

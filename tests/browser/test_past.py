@@ -1,0 +1,118 @@
+"""What a view shows of the past: lines of measurements, who used the devices, and every run of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.browser.loose import LoosePage
+from tests.browser.test_drawing import NOW, cluster
+
+STEPS = 60
+
+
+@pytest.fixture
+def loose(browser: Any) -> Iterator[Callable[..., LoosePage]]:
+    pages: list[LoosePage] = []
+
+    def page(snapshot: dict[str, Any], **options: Any) -> LoosePage:
+        pages.append(LoosePage(browser, snapshot, **options))
+        return pages[-1]
+
+    yield page
+    for each in pages:
+        each.close()
+
+
+def readings(devices: int) -> dict[str, Any]:
+    line = "AQgw" * (STEPS // 4) * devices
+    return {"seq": STEPS, "pause_s": 2, "time": NOW, "origin": NOW - 120, "step_s": 2, "first": 0, "steps": STEPS,
+            "power_watts": 400, "prefix": "n/GPU/", "devices": [str(number) for number in range(devices)],
+            "utilisation": line, "memory": line, "power": line, "hues": {}}  # fmt: skip
+
+
+def account(name: str, seconds: float, **more: Any) -> dict[str, Any]:
+    return {"name": name, "job": 0, "runs": 3, "failed": 0, "running": 0, "seconds": seconds,
+            "device_seconds": seconds, "devices": 0, **more}  # fmt: skip
+
+
+def test_measured_devices_have_lines_of_two_minutes(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster(2, 2))
+    assert page.root.locator("svg.spark").count() == 0
+    page.recall("readings", readings(2))
+    row = page.root.locator('tr[data-device="GPU 1"]')
+    assert row.locator("svg.spark").count() == 2, "load and memory; its power is not measured"
+    assert (
+        row.get_by_role("meter", name="GPU 1 utilisation")
+        .locator("path.area")
+        .get_attribute("d")
+        .startswith("M0 15L1 ")
+    )
+    assert "in the last two minutes" in row.locator(".measure").first.get_attribute("title")
+
+
+def test_many_devices_have_their_lines_on_their_tiles(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster(12, 12))
+    page.recall("readings", readings(12))
+    assert page.root.locator(".tile svg.spark").count() == 12
+    page.root.get_by_text("power (dotted)").wait_for()
+
+
+def test_accounting_says_who_used_the_devices(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster(2, 2))
+    page.root.get_by_role("tab", name="Accounting").click()
+    page.root.get_by_text("f.remote()").wait_for()
+    devices = [{"device": f"n/GPU/{number}", "since": 0.0, "held_seconds": 0.0, "devices": 0} for number in (0, 1)]
+    functions = [account("train", 40), account("infer", 2, failed=1)]
+    page.recall("accounting", {"seq": 4, "pause_s": 1, "time": NOW, "functions": functions,
+                               "cells": [account("[7] line 3", 42)], "devices": devices, "known_seconds": 100,
+                               "held_seconds": 42, "left_out": 0, "hues": {}})  # fmt: skip
+    rows = page.root.get_by_role("region", name="By function").get_by_role("row")
+    assert [row.split()[0] for row in rows.all_inner_texts()[1:]] == ["train", "infer"]
+    page.root.get_by_text("42 device-seconds in all").wait_for()
+    assert page.root.get_by_role("region", name="By cell").get_by_role("row", name="[7] line 3").count() == 1
+    assert (
+        page.root.get_by_role("region", name="By device").get_by_role("row", name="GPU 1").get_by_text("100 %").count()
+        == 1
+    )
+
+
+def runs(lanes: int, now: float) -> dict[str, Any]:
+    """On each device a run of its own and ten thousand short ones."""
+    kinds = [{"index": 0, "function": "train", "cell": "[7] line 3", "job": 0, "state": "FINISHED"},
+             {"index": 1, "function": "shard", "cell": "[8]", "job": 0, "state": "FAILED"}]  # fmt: skip
+    ended = [{"lane": lane, "bars": [[0, 5000, 9000, 1, 1], [1, 20_000, 8000, 10_000]]} for lane in range(lanes)]
+    return {"seq": 9, "pause_s": 2, "time": now, "origin": now - 60, "whole": True, "grain_s": 0.06, "kinds": kinds,
+            "lanes": {str(lane): f"n/GPU/{lane}" for lane in range(lanes)}, "ended": ended, "running": [],
+            "waiting": [0, 3, 1], "waiting_from": now - 60, "waiting_step_s": 10, "hues": {}}  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [480, 1300])
+def test_the_timeline_has_every_run_with_its_cell_and_a_card(loose: Callable[..., LoosePage], width: int) -> None:
+    page = loose(cluster(64, 3), viewport={"width": width, "height": 800})
+    page.root.get_by_role("tab", name="Timeline").click()
+    page.page.wait_for_function("asked.some(each => each.ask === 'runs')")
+    page.recall("runs", runs(64, page.page.evaluate("Date.now() / 1000")))
+    page.root.get_by_role("img", name="640064 task runs on 64 lanes").wait_for()
+    assert page.root.locator(".axis .band").count() == 2
+    page.root.locator("rect.run.failed").first.hover()
+    page.root.locator(".hover", has_text="10000 × shard").get_by_text("cell [8]").wait_for()
+
+    axis = page.root.locator(".axis")
+    before = axis.bounding_box()
+    page.root.get_by_role("region", name="Timeline").evaluate("region => { region.scrollTop = 600; }")
+    assert axis.bounding_box() == before, "the axis stays in sight"
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_closer_look_is_asked_for_by_its_own_window(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster(2, 3))
+    page.root.get_by_role("tab", name="Timeline").click()
+    page.page.wait_for_function("asked.some(each => each.ask === 'runs')")
+    page.recall("runs", runs(2, page.page.evaluate("Date.now() / 1000")))
+    page.root.get_by_role("button", name="Zoom in").click()
+    page.page.wait_for_function("asked.at(-1).end - asked.at(-1).start > 29")
+    assert page.page.evaluate("asked.at(-1).since") == 0
+    page.root.get_by_role("button", name="Follow").wait_for()
