@@ -192,6 +192,10 @@ def _frames(browser: Any, snapshots: list[dict[str, Any]], views: tuple[str, ...
     devices, tasks = len(snapshots[0]["devices"]), len(snapshots[0]["tasks"])
     for view in views:
         page.root.get_by_role("tab", name=view).click()
+        if view == "Devices":
+            page.recall("readings", _readings(devices))
+        if view == "Timeline":
+            page.recall("runs", _runs(page.page.evaluate("Date.now() / 1000")))
         if view == "Tasks":
             page.root.get_by_role("button", name="train", exact=True).click()  # the row of the function opens
         costs = []
@@ -206,6 +210,38 @@ def _frames(browser: Any, snapshots: list[dict[str, Any]], views: tuple[str, ...
             f"the first {first:.1f}   {view}, {devices} devices, {tasks} tasks"
         )
     page.close()
+
+
+def _readings(devices: int) -> dict[str, Any]:
+    """What the history answers of so many devices after two minutes."""
+    import msgspec
+
+    from nbaccel.views.history.book import HistoryBook
+    from nbaccel.views.history.readings import DeviceLoad
+
+    book = HistoryBook(0.0)
+    for step in range(60):
+        loads = [
+            DeviceLoad(f"5180ff6a4af1/GPU/{n}", float((step * 7 + n) % 100), 0.5, 300.0 + n % 50)
+            for n in range(devices)
+        ]
+        book.measured(2.0 * step, loads)
+    return {**msgspec.to_builtins(book.readings(120.0)), "hues": {}}
+
+
+def _runs(now: float) -> dict[str, Any]:
+    """What the history answers of ten thousand runs in the last minute."""
+    import msgspec
+
+    from nbaccel.views.history.book import HistoryBook
+    from nbaccel.views.history.run import PastRun
+
+    book = HistoryBook(now - 60)
+    for n in range(10_000):
+        began = now - 60 + n * 0.0059
+        lane = ((f"5180ff6a4af1/GPU/{n % 64}", 1.0),)
+        book.ended(PastRun(f"f{n % 3}", f"[{n % 7}]", 1, "FINISHED", lane, f"{n:048x}", began, began, began + 0.3))
+    return {**msgspec.to_builtins(book.runs(now, (now - 60, now))), "hues": {}}
 
 
 def watch() -> None:
