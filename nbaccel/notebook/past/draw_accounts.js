@@ -23,7 +23,7 @@ export function drawAccounts({ accounts }) {
 /** @param {string} title @param {string} what @param {AccountView[]} rows */
 function used(title, what, rows) {
   const failed = rows.some((row) => row.failed);
-  return table(title, [what, "Runs", ...(failed ? ["Failed"] : []), "Took in all", "Device-seconds", ""], rows.map((row) =>
+  return table(title, [what, "Runs", ...(failed ? ["Failed"] : []), "Took in all", "Device-seconds", "Share"], rows.map((row) =>
     h("tr", { key: row.key }, h("th", { scope: "row" }, row.colour < 0 ? null : h("span", { class: `swatch c${row.colour}`, "aria-hidden": "true" }), nameOf(row.name)),
       cell(row.runs, "number"), failed && cell(row.failed, "number"), cell(row.took, "number"), cell(row.used, "number"), cell(share(row.share, row.colour), "share"))));
 }
