@@ -13,7 +13,7 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(
-        f"nbaccel has no _private.{name}. Of Ray's private modules it has {', '.join(_ROOMS)}, "
+        f"nbaccel has no _private.{name}: of Ray's private modules it has {', '.join(_ROOMS)}, "
         f"with the names that other packages use. On a Ray cluster you can use both: call nbaccel.init(engine='ray'), "
         f"then import ray beside nbaccel and use ray._private.{name}."
     )
