@@ -15,15 +15,13 @@ ignored. Reports are flushed to the operating system; a checkpoint and the end a
 
 from __future__ import annotations
 
-import errno
-import json
-import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nbaccel.train.line_file import LineFile, whole_lines
 from nbaccel.train.retention import Kept
 
 FILE = "run.jsonl"
@@ -72,24 +70,10 @@ def read(folder: str | Path) -> Past | None:
 def parse(data: bytes) -> Past:
     """Read a journal's bytes. Raises ValueError for a journal of a later version."""
     past = Past()
-    for line, end in _whole_lines(data):
+    for line, end in whole_lines(data):
         _apply(past, line)
         past.length = end
     return past
-
-
-def _whole_lines(data: bytes) -> Iterator[tuple[dict[str, Any], int]]:
-    """The lines before the first cut or damaged one; later lines cannot be trusted."""
-    start = 0
-    while (end := data.find(b"\n", start)) >= 0:
-        try:
-            line = json.loads(data[start:end])
-        except ValueError:
-            return
-        if not isinstance(line, dict):
-            return
-        yield line, end + 1
-        start = end + 1
 
 
 def _apply(past: Past, line: Mapping[str, Any]) -> None:
@@ -122,10 +106,7 @@ class Journal:
 
     def __init__(self, folder: str | Path, past: Past | None = None) -> None:
         """Continue a journal that was read as `past`; the rest of a line that a crash has cut is removed."""
-        self._file = open(Path(folder) / FILE, "ab", buffering=0)  # noqa: SIM115
-        whole = past.length if past is not None else 0
-        if self._file.tell() > whole:
-            self._file.truncate(whole)
+        self._lines = LineFile(Path(folder) / FILE, past.length if past is not None else 0)
 
     def begin(self, name: str) -> None:
         self._write({"v": VERSION, "run": name, "started": time.time()}, safe=True)
@@ -151,17 +132,8 @@ class Journal:
         self._write({"end": how, "error": error, "time": time.time()}, safe=True)
 
     def close(self) -> None:
-        self._file.close()
+        self._lines.close()
 
     def _write(self, line: Mapping[str, Any], *, safe: bool = False) -> None:
         """Append a line. Raises OSError when the disk is full; a partly written line is removed."""
-        data = json.dumps(line).encode() + b"\n"
-        end = self._file.seek(0, os.SEEK_END)
-        try:
-            if self._file.write(data) != len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            if safe:
-                os.fsync(self._file.fileno())
-        except OSError:
-            self._file.truncate(end)
-            raise
+        self._lines.write([line], safe=safe)

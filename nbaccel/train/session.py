@@ -36,10 +36,12 @@ class Session(Protocol):
 
     seat: Seat
     run_name: str
-    run_folder: str
     device_kinds: dict[str, str]  # "real", "logical" or "simulated", by resource
     restarts: int  # of the gang, and how many there may be; -1: without end
     max_restarts: int
+
+    @property
+    def run_folder(self) -> str: ...
 
     def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> None: ...
 

@@ -3,8 +3,15 @@
 The names are those of Ray Tune 2.60.
 
 ```
-  search ─► configs ──► trials ──► results ──► scheduler, stopper      decide: CONTINUE | STOP | EXPLOIT
+  tuner, entry ─► setting_up ─► runner ─► experiment       decides, with a scheduler and a stopper; no clock, no process
+                                  │          └── trial_source ◄── search: configs of trials
+                                  ├─► launching, trial_mailbox     a task for each trial, an actor that they report to
+                                  │        └── trial_task ─► trial_session: report(), get_checkpoint(), get_context()
+                                  └─► experiment_journal           one append-only file; goes on after a crash
+  result_grid, analysis ◄── trial records
 ```
+It stands on `nbaccel.train`'s configs, session, checkpoints and storage, and on the public API. Nothing here needs more
+than the standard library; pandas is imported by the methods that return a DataFrame.
 """
 
 import importlib
@@ -13,6 +20,15 @@ from typing import TYPE_CHECKING, Any
 from nbaccel import elsewhere
 
 if TYPE_CHECKING:
+    from nbaccel.train import Checkpoint, CheckpointConfig, FailureConfig, Result
+    from nbaccel.tune.analysis import ExperimentAnalysis
+    from nbaccel.tune.callback import Callback
+    from nbaccel.tune.configs import TuneConfig
+    from nbaccel.tune.configs import TuneRunConfig as RunConfig
+    from nbaccel.tune.entry import run
+    from nbaccel.tune.errors import TuneError
+    from nbaccel.tune.resources import PlacementGroupFactory, with_parameters, with_resources
+    from nbaccel.tune.result_grid import ResultGrid
     from nbaccel.tune.schedulers import create_scheduler
     from nbaccel.tune.search.sample import (
         choice,
@@ -30,11 +46,28 @@ if TYPE_CHECKING:
         uniform,
     )
     from nbaccel.tune.stopper import Stopper
+    from nbaccel.tune.trial_session import TuneContext, get_checkpoint, get_context, report
+    from nbaccel.tune.tuner import Tuner
 
 __all__ = [
+    "Callback",
+    "Checkpoint",
+    "CheckpointConfig",
+    "ExperimentAnalysis",
+    "FailureConfig",
+    "PlacementGroupFactory",
+    "Result",
+    "ResultGrid",
+    "RunConfig",
     "Stopper",
+    "TuneConfig",
+    "TuneContext",
+    "TuneError",
+    "Tuner",
     "choice",
     "create_scheduler",
+    "get_checkpoint",
+    "get_context",
     "grid_search",
     "lograndint",
     "loguniform",
@@ -45,40 +78,73 @@ __all__ = [
     "quniform",
     "randint",
     "randn",
+    "report",
+    "run",
     "sample_from",
     "uniform",
+    "with_parameters",
+    "with_resources",
 ]
 
 _HOMES = {
-    "Stopper": "stopper",
-    "choice": "search.sample",
-    "create_scheduler": "schedulers",
-    "grid_search": "search.sample",
-    "lograndint": "search.sample",
-    "loguniform": "search.sample",
-    "qlograndint": "search.sample",
-    "qloguniform": "search.sample",
-    "qrandint": "search.sample",
-    "qrandn": "search.sample",
-    "quniform": "search.sample",
-    "randint": "search.sample",
-    "randn": "search.sample",
-    "sample_from": "search.sample",
-    "uniform": "search.sample",
+    "Callback": "nbaccel.tune.callback",
+    "Checkpoint": "nbaccel.train.checkpoint",
+    "CheckpointConfig": "nbaccel.train.configs",
+    "ExperimentAnalysis": "nbaccel.tune.analysis",
+    "FailureConfig": "nbaccel.train.configs",
+    "PlacementGroupFactory": "nbaccel.tune.resources",
+    "Result": "nbaccel.train.result",
+    "ResultGrid": "nbaccel.tune.result_grid",
+    "RunConfig": "nbaccel.tune.configs",
+    "Stopper": "nbaccel.tune.stopper",
+    "TuneConfig": "nbaccel.tune.configs",
+    "TuneContext": "nbaccel.tune.trial_session",
+    "TuneError": "nbaccel.tune.errors",
+    "Tuner": "nbaccel.tune.tuner",
+    "choice": "nbaccel.tune.search.sample",
+    "create_scheduler": "nbaccel.tune.schedulers",
+    "get_checkpoint": "nbaccel.tune.trial_session",
+    "get_context": "nbaccel.tune.trial_session",
+    "grid_search": "nbaccel.tune.search.sample",
+    "lograndint": "nbaccel.tune.search.sample",
+    "loguniform": "nbaccel.tune.search.sample",
+    "qlograndint": "nbaccel.tune.search.sample",
+    "qloguniform": "nbaccel.tune.search.sample",
+    "qrandint": "nbaccel.tune.search.sample",
+    "qrandn": "nbaccel.tune.search.sample",
+    "quniform": "nbaccel.tune.search.sample",
+    "randint": "nbaccel.tune.search.sample",
+    "randn": "nbaccel.tune.search.sample",
+    "report": "nbaccel.tune.trial_session",
+    "run": "nbaccel.tune.entry",
+    "sample_from": "nbaccel.tune.search.sample",
+    "uniform": "nbaccel.tune.search.sample",
+    "with_parameters": "nbaccel.tune.resources",
+    "with_resources": "nbaccel.tune.resources",
 }
+_OUR_NAMES = {"RunConfig": "TuneRunConfig"}
 _ROOMS = ("schedulers", "search", "stopper")
-_NO_RUNNER = "trials do not run here yet. On a Ray cluster: `import ray.tune` beside nbaccel."
-_ELSEWHERE = dict.fromkeys(("Tuner", "TuneConfig", "run", "report"), _NO_RUNNER)
+_REFUSED = {
+    "Trainable": "give a function of the config, which calls tune.report(metrics, checkpoint=...) after each step.",
+    "Experiment": "give its parts to tune.run() or Tuner().",
+    "run_experiments": "call tune.run() for each of them.",
+    "register_trainable": "RLlib is not here, so trainables need no names: give the function.",
+    "register_env": "RLlib is not here.",
+    "SyncConfig": "checkpoints are written to RunConfig(storage_path=...) by themselves; Ray Tune has none any more.",
+    "CLIReporter": "an experiment prints a line a second in a script, and draws itself in a notebook.",
+    "JupyterNotebookReporter": "an experiment draws itself in a notebook.",
+    "ProgressReporter": "a Callback's on_trial_result() is called with each report.",
+}
 
 
 def __getattr__(name: str) -> Any:
     """A name is loaded when it is first used: `import nbaccel.tune` loads nothing else."""
     if name in _HOMES:
-        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+        return getattr(importlib.import_module(_HOMES[name]), _OUR_NAMES.get(name, name))
     if name in _ROOMS:
         return importlib.import_module(f"{__name__}.{name}")
-    if name in _ELSEWHERE:
-        return globals().setdefault(name, elsewhere.refusing(__name__, name, _ELSEWHERE[name]))
+    if name in _REFUSED:
+        return globals().setdefault(name, elsewhere.refusing(__name__, name, _REFUSED[name]))
     raise elsewhere.no_attribute(__name__, name)
 
 

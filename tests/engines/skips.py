@@ -55,7 +55,7 @@ SKIPS: dict[tuple[str, str], str] = (
         (
             "debug",
             test,
-        ): "a gang needs several processes, and the debug engine refuses it in words (tested here as well)"
+        ): "gangs and trials need processes of their own; the debug engine says so (tested here as well)"
         for test in (
             "test_a_failure_is_told_with_the_users_own_exception",
             "test_a_gang_reports_and_keeps_checkpoints",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,6 +118,9 @@ class PopulationBasedTraining(TrialScheduler):
         member.config = self.explore(self._members[donor].config)
         member.has_checkpoint = False
         return Decision("exploit", donor, member.config)
+
+    def replay(self, trial: str, results: Sequence[Result]) -> None:
+        """Do nothing: trials of a restored experiment are compared by what they report from then on."""
 
     def has_checkpoint(self, trial: str) -> None:
         if trial in self._members:

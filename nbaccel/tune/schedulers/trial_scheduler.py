@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 Result = Mapping[str, Any]
 DEFAULT_METRIC = "_metric"  # what a trial returns if it returns a number
@@ -32,8 +32,15 @@ STOP = Decision("stop")
 class TrialScheduler:
     """Decides after each result whether its trial goes on. It has no clock, process or file.
 
-    A subclass overrides `decide`. `metric` and `mode` may be given here or in TuneConfig, not in both.
+    A subclass overrides `on_result`. `metric` and `mode` may be given here or in TuneConfig, not in both.
     """
+
+    given: tuple[tuple[Any, ...], dict[str, Any]]  # the arguments, for the experiment's journal
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        made = super().__new__(cls)
+        made.given = (args, kwargs)
+        return made
 
     def __init__(self, metric: str | None = None, mode: str | None = None) -> None:
         if mode not in (None, "min", "max"):
@@ -66,6 +73,11 @@ class TrialScheduler:
     def on_result(self, trial: str, result: Result) -> Decision:
         """Decide after a result of this trial."""
         return CONTINUE
+
+    def replay(self, trial: str, results: Sequence[Result]) -> None:
+        """Learn the results of a trial of an earlier run; nothing is decided about them."""
+        for result in results:
+            self.on_result(trial, result)
 
     def has_checkpoint(self, trial: str) -> None:
         """This trial has a checkpoint now, that of its last result."""

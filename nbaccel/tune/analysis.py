@@ -1,0 +1,119 @@
+"""ExperimentAnalysis: the results of `tune.run`, as Ray Tune has them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from nbaccel.train.checkpoint import Checkpoint
+from nbaccel.tune import comparing
+from nbaccel.tune.opening import read_past
+from nbaccel.tune.result_grid import ResultGrid
+from nbaccel.tune.trial import Trial
+from nbaccel.tune.trial_result import result_of
+
+
+class ExperimentAnalysis:
+    """The trials of an experiment, and the best of them.
+
+    >>> analysis = tune.run(train_model, metric="loss", mode="min", num_samples=10)
+    >>> analysis.best_config
+    {'lr': 0.01}
+
+    It can also be read from a folder: ExperimentAnalysis(path, default_metric="loss", default_mode="min").
+    """
+
+    def __init__(
+        self,
+        experiment_checkpoint_path: str | os.PathLike[str],
+        *,
+        default_metric: str | None = None,
+        default_mode: str | None = None,
+        trials: list[Trial] | None = None,
+    ) -> None:
+        self.experiment_path = os.fspath(experiment_checkpoint_path)
+        self.trials = trials if trials is not None else list(read_past(self.experiment_path).trials.values())
+        self.default_metric, self.default_mode = default_metric, default_mode
+
+    @property
+    def results(self) -> dict[str, dict[str, Any]]:
+        """The last result of each trial, by its id."""
+        return {trial.id: trial.last_result for trial in self.trials}
+
+    @property
+    def best_trial(self) -> Trial:
+        return self.get_best_trial()
+
+    @property
+    def best_config(self) -> dict[str, Any]:
+        return self.get_best_trial().config
+
+    @property
+    def best_result(self) -> dict[str, Any]:
+        return self.get_best_trial().last_result
+
+    @property
+    def best_checkpoint(self) -> Checkpoint | None:
+        return self.get_best_checkpoint(self.best_trial)
+
+    @property
+    def best_dataframe(self) -> Any:
+        """All reports of the best trial, as a pandas.DataFrame."""
+        return self.trial_dataframes[self.best_trial.id]
+
+    @property
+    def trial_dataframes(self) -> dict[str, Any]:
+        """All reports of each trial, as a pandas.DataFrame, by its id."""
+        import pandas
+
+        return {
+            trial.id: pandas.DataFrame([comparing.flat(each["metrics"]) for each in trial.reports])
+            for trial in self.trials
+        }
+
+    @property
+    def results_df(self) -> Any:
+        """The last result of each trial as a row of a pandas.DataFrame."""
+        frame = self._grid().get_dataframe()
+        return frame.set_index("trial_id") if len(frame) else frame
+
+    def dataframe(self, metric: str | None = None, mode: str | None = None) -> Any:
+        """A row for each trial: its last report, or the one with the best value of `metric`."""
+        return self._grid().get_dataframe(metric, (mode or self.default_mode) if metric else None)
+
+    def get_best_trial(
+        self,
+        metric: str | None = None,
+        mode: str | None = None,
+        scope: str = "last",
+        filter_nan_and_inf: bool = True,
+    ) -> Trial:
+        """The trial with the best value of the metric. Raises RuntimeError if no trial has reported it."""
+        if len(self.trials) == 1 and metric is None and self.default_metric is None:
+            return self.trials[0]
+        result = self._grid().get_best_result(metric, mode, scope, filter_nan_and_inf)
+        return next(trial for trial in self.trials if trial.id == result.trial_id)
+
+    def get_best_config(
+        self, metric: str | None = None, mode: str | None = None, scope: str = "last"
+    ) -> dict[str, Any]:
+        return self.get_best_trial(metric, mode, scope).config
+
+    def get_best_checkpoint(
+        self, trial: Trial, metric: str | None = None, mode: str | None = None
+    ) -> Checkpoint | None:
+        """A trial's checkpoint with the best value of the metric; the latest one without a metric."""
+        metric, mode = metric or self.default_metric, mode or self.default_mode
+        found = result_of(self.experiment_path, trial)
+        if metric is None or mode is None:
+            return found.checkpoint
+        return found.get_best_checkpoint(metric, mode)
+
+    def get_last_checkpoint(self, trial: Trial | None = None) -> Checkpoint | None:
+        return result_of(self.experiment_path, trial or self.best_trial).checkpoint
+
+    def _grid(self) -> ResultGrid:
+        return ResultGrid(self.experiment_path, self.trials, self.default_metric, self.default_mode)
+
+    def __repr__(self) -> str:
+        return f"ExperimentAnalysis({len(self.trials)} trials, path={self.experiment_path!r})"

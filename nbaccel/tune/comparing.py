@@ -1,0 +1,66 @@
+"""Compares trials by a metric: the last value, the best one, or the mean of all or of the last ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from nbaccel.tune.schedulers.trial_scheduler import nested
+
+SCOPES = ("last", "all", "avg", "last-5-avg", "last-10-avg")
+Compared = TypeVar("Compared")
+
+
+def check(metric: str | None, mode: str | None, scope: str = "last") -> tuple[str, str]:
+    """The metric and the mode. Raises ValueError if one is missing or the scope is unknown."""
+    if not metric or mode not in ("min", "max"):
+        raise ValueError(
+            f"Trials are compared by a metric and a mode, but they are {metric!r} and {mode!r}: pass "
+            "metric='loss', mode='min', or give both to TuneConfig."
+        )
+    if scope not in SCOPES:
+        raise ValueError(f"scope={scope!r} must be one of: {', '.join(SCOPES)}.")
+    return metric, mode
+
+
+def value_of(history: Sequence[dict[str, Any]], metric: str, mode: str, scope: str = "last") -> float | None:
+    """The value by which a trial is compared; None if it never reported the metric."""
+    found = [nested(metrics, metric) for metrics in history]
+    values = [float(each) for each in found if isinstance(each, (int, float)) and not isinstance(each, bool)]
+    if not values:
+        return None
+    if scope == "last":
+        return values[-1]
+    if scope == "all":
+        finite = [each for each in values if math.isfinite(each)] or values
+        return max(finite) if mode == "max" else min(finite)
+    last = {"avg": len(values), "last-5-avg": 5, "last-10-avg": 10}[scope]
+    return sum(values[-last:]) / len(values[-last:])
+
+
+def best(
+    values: Iterable[tuple[float | None, Compared]], mode: str, *, filter_nan_and_inf: bool = True
+) -> Compared | None:
+    """What has the best value; None if nothing has one."""
+    kept = [
+        (value, what)
+        for value, what in values
+        if value is not None and (math.isfinite(value) or not filter_nan_and_inf)
+    ]
+    if not kept:
+        return None
+    worst = -math.inf if mode == "max" else math.inf
+    key = lambda pair: worst if math.isnan(pair[0]) else pair[0]  # noqa: E731
+    return (max if mode == "max" else min)(kept, key=key)[1]
+
+
+def flat(metrics: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The metrics with nested names joined: {"eval/loss": 0.1, "config/lr": 0.01}."""
+    found: dict[str, Any] = {}
+    for name, value in metrics.items():
+        if isinstance(value, dict) and value:
+            found |= flat(value, f"{prefix}{name}/")
+        else:
+            found[f"{prefix}{name}"] = value
+    return found

@@ -1,0 +1,140 @@
+"""`tune.run`: an experiment in one call, as in Ray Tune."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from nbaccel.handles.option_checks import did_you_mean
+from nbaccel.train.configs import CheckpointConfig, FailureConfig
+from nbaccel.tune.analysis import ExperimentAnalysis
+from nbaccel.tune.callback import Callback
+from nbaccel.tune.configs import TuneConfig, TuneRunConfig
+from nbaccel.tune.errors import TuneError
+from nbaccel.tune.resources import asked_by, with_resources
+from nbaccel.tune.result_grid import ResultGrid
+from nbaccel.tune.tuner import Tuner
+
+# Arguments of Ray's that change nothing here.
+_ACCEPTED = {
+    "verbose", "progress_reporter", "log_to_file", "reuse_actors", "keep_checkpoints_num", "server_port",
+    "checkpoint_keep_all_ranks", "chdir_to_trial_dir", "local_checkpoint_frequency",
+}  # fmt: skip
+_INSTEAD = {
+    "local_dir": "it is storage_path now, in Ray as well",
+    "sync_config": "checkpoints are written to storage_path by themselves",
+    "export_formats": "write your files in the trainable, tune.get_context().get_trial_dir() is its folder",
+    "restore": "resume_from a checkpoint by giving its path in config, or go on with an experiment: resume=True",
+    "trial_executor": "trials are tasks of the engine",
+    "_remote": "it is for Ray Client",
+    "storage_filesystem": "give a folder, storage_path",
+    "trial_name_creator": "a trial's id is its name",
+    "trial_dirname_creator": "a trial's id is its folder's name",
+}
+
+
+def run(
+    run_or_experiment: Any,
+    *,
+    name: str | None = None,
+    metric: str | None = None,
+    mode: str | None = None,
+    stop: Any = None,
+    time_budget_s: float | timedelta | None = None,
+    config: Mapping[str, Any] | None = None,
+    resources_per_trial: Any = None,
+    num_samples: int = 1,
+    storage_path: str | os.PathLike[str] | None = None,
+    search_alg: Any = None,
+    scheduler: Any = None,
+    checkpoint_config: CheckpointConfig | None = None,
+    max_failures: int = 0,
+    fail_fast: bool | str = False,
+    resume: bool | str | None = None,
+    raise_on_failed_trial: bool = True,
+    callbacks: Sequence[Callback] | None = None,
+    max_concurrent_trials: int | None = None,
+    **others: Any,
+) -> ExperimentAnalysis:
+    """Run an experiment and return its analysis. The arguments are those of TuneConfig, RunConfig and Tuner.
+
+    config               the search space
+    resources_per_trial  what each trial holds, as for tune.with_resources: {"cpu": 2, "gpu": 2}
+    resume               True or "AUTO": go on with the experiment of this name ("ERRORED_ONLY": its failed trials)
+
+    Raises TuneError if trials failed, unless raise_on_failed_trial is False; `.results` has what they reported.
+
+    >>> tune.run(trainable, num_samples=10, resources_per_trial={"cpu": 2, "gpu": 2})
+    """
+    _refuse(others)
+    if resources_per_trial is not None:
+        if asked_by(run_or_experiment) is not None:
+            raise ValueError(
+                "resources_per_trial and tune.with_resources both say what a trial holds: use one of them."
+            )
+        run_or_experiment = with_resources(run_or_experiment, resources_per_trial)
+    tune = TuneConfig(
+        mode, metric, search_alg, scheduler, num_samples, max_concurrent_trials, time_budget_s=time_budget_s
+    )
+    run_config = TuneRunConfig(
+        name,
+        os.fspath(storage_path) if storage_path is not None else None,
+        failure_config=FailureConfig(max_failures, fail_fast),
+        checkpoint_config=checkpoint_config or CheckpointConfig(),
+        callbacks=list(callbacks or []),  # type: ignore[arg-type]  # of nbaccel.tune; its class checks them
+        stop=stop,
+    )
+    results = _tuner(run_or_experiment, config, tune, run_config, resume).fit()
+    if results.errors and raise_on_failed_trial:
+        raise _failed(results)
+    return ExperimentAnalysis(
+        results.experiment_path, default_metric=metric, default_mode=mode, trials=list(results._trials)
+    )
+
+
+def _tuner(trainable: Any, config: Any, tune: TuneConfig, run_config: TuneRunConfig, resume: Any) -> Tuner:
+    if not resume:
+        return Tuner(trainable, param_space=config, tune_config=tune, run_config=run_config)
+    words = str(resume).upper()
+    if words not in ("TRUE", "AUTO", "LOCAL", "ERRORED_ONLY", "AUTO+ERRORED", "LOCAL+ERRORED"):
+        raise ValueError(f"tune.run(resume={resume!r}) must be True, 'AUTO', 'ERRORED_ONLY' or 'AUTO+ERRORED'.")
+    if run_config.name is None:
+        raise ValueError("tune.run(resume=...) needs the experiment's name: name=...")
+    folder = os.path.join(str(run_config.storage_path), run_config.name)
+    if not Tuner.can_restore(folder):
+        if words.startswith("AUTO"):
+            return Tuner(trainable, param_space=config, tune_config=tune, run_config=run_config)
+        raise ValueError(f"tune.run(resume={resume!r}): {folder} holds no experiment.")
+    return Tuner.restore(
+        folder,
+        trainable,
+        resume_errored="ERRORED" in words,
+        param_space=config,
+        tune_config=tune,
+        run_config=run_config,
+    )
+
+
+def _failed(results: ResultGrid) -> TuneError:
+    found = results.failures()
+    grouped = [f"  {len(ids)} of {len(results)} ({', '.join(ids[:3])}{', …' if len(ids) > 3 else ''}): {words}"
+               for words, ids in found.items()]  # fmt: skip
+    error = TuneError(
+        "Trials did not complete:\n" + "\n".join(grouped[:10]) + "\nThe others' results are in error.results; "
+        "raise_on_failed_trial=False returns them."
+    )
+    error.results = results
+    error.__cause__ = results.errors[0]
+    return error
+
+
+def _refuse(others: Mapping[str, Any]) -> None:
+    for name, value in others.items():
+        if name in _INSTEAD:
+            if value not in (None, False):
+                raise NotImplementedError(f"tune.run({name}=...) is not here: {_INSTEAD[name]}.")
+        elif name not in _ACCEPTED:
+            known = list(run.__kwdefaults__ or {})
+            raise TypeError(f"tune.run() has no argument {name!r}.{did_you_mean(name, known)}")

@@ -1,0 +1,19 @@
+"""TuneError, under Ray Tune's name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nbaccel.exceptions import RayError
+
+if TYPE_CHECKING:
+    from nbaccel.tune.result_grid import ResultGrid
+
+
+class TuneError(RayError, RuntimeError):
+    """An experiment could not go on, or trials of `tune.run` failed.
+
+    results  the trials so far, if there are any
+    """
+
+    results: ResultGrid | None = None

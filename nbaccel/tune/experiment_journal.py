@@ -1,0 +1,209 @@
+"""The journal of an experiment: one append-only file of JSON lines, from which it can be continued.
+
+```
+  {"v": 1, "experiment": "mnist", "metric": "loss", "mode": "min", "num_samples": 50, "seed": 7, …}
+  {"trial": "a1b2_00003", "number": 3, "config": {…}}         a trial is made, or PBT gives it another config
+  {"trial": …, "attempt": 1, "after": "checkpoint_000002"}    it is submitted; later reports are made again
+  {"trial": …, "report": 7, "metrics": {…}}
+  {"trial": …, "checkpoint": "checkpoint_000007", "report": 7, "metrics": {…}}
+  {"trial": …, "deleted": "checkpoint_000004"}
+  {"trial": …, "state": "done" | "stopped" | "error", "error": ""}
+  {"end": "finished" | "stopped" | "failed"}
+```
+Names of folders are relative, and nothing is pickled. A value of a config that JSON cannot hold is kept as its `repr`,
+and comes from `param_space` again. Reports are written once a second, all other lines at once; `sync` is called before
+an end of a trial is shown to anybody.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nbaccel.train.line_file import LineFile, whole_lines
+from nbaccel.train.retention import Kept
+from nbaccel.tune.search.variants import leaves, named
+from nbaccel.tune.trial import Trial, TrialState
+
+FILE = "experiment.jsonl"
+VERSION = 1
+FLUSH_S = 1.0
+_REPR, _TUPLE = "__repr__", "__tuple__"
+
+
+@dataclass(slots=True)
+class ExperimentPast:
+    """The content of a journal. `facts` is its first line, `length` the bytes of whole lines."""
+
+    facts: dict[str, Any] = field(default_factory=dict)
+    trials: dict[str, Trial] = field(default_factory=dict)
+    ended: str = ""
+    length: int = 0
+
+
+def read(folder: str | Path) -> ExperimentPast | None:
+    """Read the journal in a folder; None if there is none. Raises ValueError for a journal of a later version."""
+    try:
+        data = (Path(folder) / FILE).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    past = ExperimentPast()
+    for line, end in whole_lines(data):
+        _apply(past, line)
+        past.length = end
+    return past
+
+
+def _apply(past: ExperimentPast, line: Mapping[str, Any]) -> None:
+    if "v" in line:
+        if line["v"] > VERSION:
+            raise ValueError(
+                f"The experiment {line.get('experiment')} was written by a later version of nbaccel (journal version "
+                f"{line['v']}, this one reads up to {VERSION}): update nbaccel."
+            )
+        past.facts = past.facts | dict(line)
+        past.ended = ""
+    elif "trial" in line:
+        _apply_to_trial(past, line)
+    elif "end" in line:
+        past.ended = line["end"]
+
+
+def _apply_to_trial(past: ExperimentPast, line: Mapping[str, Any]) -> None:
+    if "config" in line:
+        config = decoded(line["config"])
+        trial = past.trials.setdefault(line["trial"], Trial(line["trial"], line["number"], config))
+        trial.config = config
+        trial.unknown = {named(path): value.text for path, value in leaves(config) if isinstance(value, UnknownValue)}
+        if "donor" in line:
+            trial.donor, trial.start_from, trial.first_report = line["donor"], line["from"], line["first"]
+            trial.kept.clear()
+        return
+    trial = past.trials[line["trial"]]
+    if "attempt" in line:
+        trial.attempts, trial.state = line["attempt"], TrialState.RUNNING
+        trial.reports = [each for each in trial.reports if each["report"] < line["first"]]
+        trial.started_at = trial.started_at or line["time"]
+    elif "checkpoint" in line:
+        trial.kept.append(Kept(line["checkpoint"], line["report"], line["metrics"]))
+    elif "report" in line:
+        trial.reports.append({"report": line["report"], "metrics": line["metrics"]})
+    elif "deleted" in line:
+        trial.kept = [each for each in trial.kept if each.folder != line["deleted"]]
+    elif "state" in line:
+        trial.state, trial.error_words = TrialState(line["state"]), line.get("error", "")
+        trial.failures = line.get("failures", trial.failures)
+        trial.ended_at = line["time"]
+
+
+class ExperimentJournal:
+    """The open journal, for the thread of the experiment."""
+
+    def __init__(self, folder: str | Path, past: ExperimentPast | None = None) -> None:
+        self._lines = LineFile(Path(folder) / FILE, past.length if past is not None else 0)
+        self._reports: list[dict[str, Any]] = []
+        self._flushed_at = time.monotonic()
+        self._is_dirty = False
+
+    def begin(self, facts: Mapping[str, Any]) -> None:
+        self._write({"v": VERSION, **facts})
+        self.sync()
+
+    def trial(self, trial: Trial) -> None:
+        line = {"trial": trial.id, "number": trial.number, "config": encoded(trial.config)}
+        if trial.donor:
+            line |= {"donor": trial.donor, "from": trial.start_from, "first": trial.first_report}
+        self._write(line)
+
+    def attempt(self, trial: Trial) -> None:
+        after = trial.kept[-1].folder if trial.kept else ""
+        line = {
+            "trial": trial.id,
+            "attempt": trial.attempts,
+            "after": after,
+            "first": trial.next_report,
+            "time": time.time(),
+        }
+        self._write(line)
+
+    def report(self, trial: Trial, number: int, metrics: Mapping[str, Any]) -> None:
+        self._reports.append({"trial": trial.id, "report": number, "metrics": metrics})
+        if time.monotonic() - self._flushed_at >= FLUSH_S:
+            self.flush()
+
+    def checkpoint(self, trial: Trial, kept: Kept) -> None:
+        line = {"trial": trial.id, "checkpoint": kept.folder, "report": kept.report, "metrics": kept.metrics}
+        self._write(line)
+
+    def deleted(self, trial: Trial, folder: str) -> None:
+        self._write({"trial": trial.id, "deleted": folder})
+
+    def state(self, trial: Trial) -> None:
+        line = {"trial": trial.id, "state": trial.state.value, "error": trial.error_words, "time": time.time()}
+        self._write(line | {"failures": trial.failures})
+
+    def end(self, how: str) -> None:
+        self._write({"end": how, "time": time.time()})
+        self.sync()
+
+    def flush(self) -> None:
+        """Write the reports that wait."""
+        self._flushed_at = time.monotonic()
+        if self._reports:
+            reports, self._reports = self._reports, []
+            self._lines.write(reports)
+
+    def sync(self) -> None:
+        """Wait until the disk has all lines, if any but reports were written since the last time."""
+        if self._is_dirty:
+            self.flush()
+            self._lines.sync()
+            self._is_dirty = False
+
+    def close(self) -> None:
+        self._lines.close()
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        """Append a line after the reports that wait. Raises OSError when the disk is full."""
+        self.flush()
+        self._lines.write([line])
+        self._is_dirty = True
+
+
+# ---- configs as JSON
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownValue:
+    """A value that the journal could not store."""
+
+    text: str
+
+
+def encoded(value: Any) -> Any:
+    """A value as JSON: tuples are marked, and what JSON cannot hold is its repr."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: encoded(inner) for key, inner in value.items()}
+    if type(value) is list:
+        return [encoded(inner) for inner in value]
+    if type(value) is tuple:
+        return {_TUPLE: [encoded(inner) for inner in value]}
+    item = getattr(value, "item", None)  # of numpy's scalars
+    if callable(item) and getattr(value, "shape", None) == ():
+        return encoded(item())
+    return {_REPR: repr(value)[:200]}
+
+
+def decoded(value: Any) -> Any:
+    if isinstance(value, dict):
+        if value.keys() == {_REPR}:
+            return UnknownValue(value[_REPR])
+        if value.keys() == {_TUPLE}:
+            return tuple(decoded(inner) for inner in value[_TUPLE])
+        return {key: decoded(inner) for key, inner in value.items()}
+    return [decoded(inner) for inner in value] if isinstance(value, list) else value

@@ -1,0 +1,95 @@
+"""Submits trials: as a task, in a placement group if it asks for several bundles; and says how many more fit now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from functools import partial
+from typing import Any
+
+import nbaccel
+from nbaccel import exceptions
+from nbaccel.train.inbox import Inbox
+from nbaccel.tune.resources import TrialResources
+from nbaccel.tune.trial import Trial
+from nbaccel.tune.trial_session import TrialAssignment
+from nbaccel.tune.trial_task import run_trial
+from nbaccel.util.placement_group import placement_group, remove_placement_group
+from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+_SHORT_S = 0.05  # trials that took less than this are submitted ahead, to spare the way between two of them
+
+Told = Callable[[Trial, int, "Future[Any]"], None]
+
+
+class Launched:
+    """A submitted attempt of a trial."""
+
+    def __init__(self, group: Any = None) -> None:
+        self.ref: Any = None
+        self._group = group
+
+    def interrupt(self, *, force: bool = False) -> None:
+        """End the trial's function with a KeyboardInterrupt; `force` ends its process. One that waits never runs."""
+        if self.ref is not None:
+            nbaccel.cancel(self.ref, force=force)
+
+    def close(self) -> None:
+        """Give back what was reserved."""
+        self.ref = None
+        if self._group is not None:
+            try:
+                remove_placement_group(self._group)
+            except exceptions.RayError:
+                pass  # the cluster has ended
+            self._group = None
+
+
+class Launcher:
+    """Submits the trials of one experiment, for the experiment's thread."""
+
+    def __init__(self, inbox: Inbox, function: Any, mailbox: Any, told: Told) -> None:
+        self._inbox = inbox
+        self._payload = nbaccel.put((function,))
+        self._mailbox = mailbox
+        self._told = told
+        self._task = nbaccel.remote(run_trial).options(max_retries=0)
+        self._is_local = nbaccel.snapshot().runtime.engine == "local"
+        self._totals: Mapping[str, float] = nbaccel.cluster_resources()
+        self.mean_s: float | None = None  # how long trials took
+
+    def never_fits(self, asked: TrialResources) -> str:
+        """Why no trial of this kind can ever start; "" if it can, or if the cluster may grow."""
+        return asked.never_fits(self._totals) if self._is_local else ""
+
+    def room(self, asked: TrialResources, in_flight: int) -> bool:
+        """Whether one more trial is to be submitted: it fits now, or it is the only one."""
+        if in_flight == 0:
+            return True
+        slots = asked.fits(self._totals)
+        if self.mean_s is not None and self.mean_s < _SHORT_S and in_flight < 2 * slots:
+            return True
+        # A trial that waits in `report` lends its CPU; it counts as held.
+        return in_flight < slots and asked.fits(nbaccel.available_resources()) > 0
+
+    def launch(self, trial: Trial, asked: TrialResources, assignment: TrialAssignment, name: str) -> Launched:
+        """Submit a trial; returns at once. Raises what a config raises that cannot be pickled."""
+        task = self._task.options(name=name, **asked.task_options())
+        if len(asked.bundles) == 1:
+            launched = Launched()
+            self._submit(launched, task, trial, assignment)
+            return launched
+        group = placement_group([dict(bundle) for bundle in asked.bundles], asked.strategy)
+        launched = Launched(group)
+        place = PlacementGroupSchedulingStrategy(group, 0, placement_group_capture_child_tasks=True)
+        try:
+            self._submit(launched, task.options(scheduling_strategy=place), trial, assignment)
+        except BaseException:
+            launched.close()
+            raise
+        return launched
+
+    def _submit(self, launched: Launched, task: Any, trial: Trial, assignment: TrialAssignment) -> None:
+        launched.ref = task.remote(self._payload, trial.config, assignment, self._mailbox)
+        told = partial(self._told, trial, assignment.attempt)
+        self._inbox.when(launched.ref, told, lambda: True)

@@ -1,0 +1,205 @@
+"""What a trial holds while it runs, in Ray Tune's words: {"cpu": 2, "gpu": 0.5}, or a PlacementGroupFactory.
+
+```
+  {"cpu": 2, "gpu": 1}                       one bundle: the trial is a task
+  PlacementGroupFactory([{…}, {…}, {…}])     several: the trial is a task in the first, and its own tasks use the others
+  lambda config: {"gpu": config["gpus"]}     for each trial by its config
+```
+Keys may be written in lower or upper case. A dict without "cpu" asks for no CPU, as in Ray; None asks for one.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import nbaccel
+from nbaccel.handles.option_checks import did_you_mean
+
+Resources = dict[str, float]
+
+# Ours beside Ray's keys: they go to the trial's task as they are.
+_OPTIONS = ("gpu_memory", "fallback", "fallback_after_s", "fallback_on", "label_selector", "accelerator_type")
+_MISTAKES = {
+    "num_cpus": "cpu",
+    "num_gpus": "gpu",
+    "cpus": "cpu",
+    "gpus": "gpu",
+    "extra_cpu": "a PlacementGroupFactory with a second bundle",
+    "extra_gpu": "a PlacementGroupFactory with a second bundle",
+    "resources": "custom_resources",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TrialResources:
+    """What one trial asks for.
+
+    bundles   by resource; "CPU" and "GPU" in upper case
+    strategy  how several bundles are placed
+    options   further options of the trial's task
+    """
+
+    bundles: tuple[Resources, ...] = ({"CPU": 1.0},)
+    strategy: str = "PACK"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def total(self) -> Resources:
+        found: Resources = {}
+        for bundle in self.bundles:
+            for name, amount in bundle.items():
+                found[name] = found.get(name, 0) + amount
+        return found
+
+    def task_options(self) -> dict[str, Any]:
+        """The options of the trial's task: those of the first bundle."""
+        first = dict(self.bundles[0])
+        options = {"num_cpus": first.pop("CPU", 0), "num_gpus": first.pop("GPU", 0), **self.options}
+        memory = first.pop("memory", None)
+        if memory:
+            options["memory"] = memory
+        if first:
+            options["resources"] = first
+        return options
+
+    def fits(self, there: Mapping[str, float]) -> int:
+        """How many such trials these resources hold."""
+        counts = [math.floor(there.get(name, 0) / amount + 1e-6) for name, amount in self.total.items() if amount]
+        return min(counts, default=1000)
+
+    def never_fits(self, there: Mapping[str, float]) -> str:
+        """Why these resources never hold one trial; "" if they do."""
+        for name, amount in self.total.items():
+            if amount > there.get(name, 0) and "fallback" not in self.options:
+                return (
+                    f"No trial can ever start: each asks for {amount:g} {name}, and there are {there.get(name, 0):g}. "
+                    f"Ask for less: resources_per_trial or tune.with_resources(trainable, {{{name.lower()!r}: …}})."
+                )
+        return ""
+
+
+class PlacementGroupFactory:
+    """The bundles of a trial. The trial runs in the first; the tasks and actors that it starts use all of them."""
+
+    def __init__(self, bundles: Sequence[Mapping[str, float]], strategy: str = "PACK") -> None:
+        if not bundles or not all(isinstance(bundle, Mapping) for bundle in bundles):
+            raise ValueError(f"PlacementGroupFactory takes a list of dicts of resources, not {bundles!r}.")
+        self.bundles = [dict(bundle) for bundle in bundles]
+        self.strategy = strategy
+
+    @property
+    def required_resources(self) -> Resources:
+        return resources_of(self, {}).total
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PlacementGroupFactory) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.strategy, str(self.bundles)))
+
+    def __repr__(self) -> str:
+        return f"PlacementGroupFactory({self.bundles}, strategy={self.strategy!r})"
+
+
+def resources_of(given: Any, config: Mapping[str, Any]) -> TrialResources:
+    """The resources of a trial with this config. Raises ValueError for keys that look like mistakes."""
+    if callable(given):
+        given = given(config)
+    if given is None:
+        return TrialResources()
+    if isinstance(given, PlacementGroupFactory):
+        bundles = [_bundle(bundle)[0] for bundle in given.bundles]
+        return TrialResources(tuple(each for each in bundles if each) or ({},), given.strategy)
+    if not isinstance(given, Mapping):
+        raise ValueError(f"The resources of a trial are a dict such as {{'cpu': 2, 'gpu': 1}}, not {given!r}.")
+    bundle, options = _bundle(given)
+    return TrialResources((bundle,), options=options)
+
+
+def _bundle(given: Mapping[str, Any]) -> tuple[Resources, dict[str, Any]]:
+    bundle: Resources = {}
+    options: dict[str, Any] = {}
+    for key, value in given.items():
+        if key in _MISTAKES:
+            raise ValueError(
+                f"The resources of a trial have the key {key!r}: write {_MISTAKES[key]!r}, as in Ray Tune."
+            )
+        if key in _OPTIONS:
+            options[key] = value
+        elif key == "custom_resources":
+            bundle |= {name: _amount(name, amount) for name, amount in value.items() if amount}
+        else:
+            name = key.upper() if key.lower() in ("cpu", "gpu", "tpu") else key
+            if (amount := _amount(key, value)) > 0:
+                bundle[name] = amount
+    return bundle, options
+
+
+def _amount(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+        hint = did_you_mean(name, (*_OPTIONS, "cpu", "gpu", "memory", "custom_resources"))
+        raise ValueError(f"The resources of a trial: {name!r} must be a number from 0, not {value!r}.{hint}")
+    return float(value)
+
+
+# ---- trainables with more than a config
+
+
+class BoundTrainable:
+    """A function with the resources of its trials, or with parameters that are stored once; made by `with_…`."""
+
+    def __init__(self, function: Any, resources: Any = None, parameters: Mapping[str, Any] | None = None) -> None:
+        self.function = function
+        self.resources = resources
+        self.parameters = dict(parameters or {})
+        self.__name__ = name_of(function)
+
+    def __call__(self, config: Any) -> Any:
+        values = {name: nbaccel.get(ref) for name, ref in self.parameters.items()}
+        return self.function(config, **values)
+
+
+def with_resources(trainable: Any, resources: Any) -> Any:
+    """The trainable, with what each of its trials holds: a dict, a PlacementGroupFactory, or a function of the config.
+
+    >>> tune.with_resources(train_model, {"cpu": 2, "gpu": 0.5})       # two trials share a GPU
+    >>> tune.with_resources(train_model, lambda config: {"gpu": config["gpus"]})
+    """
+    _check_function(trainable)
+    if not callable(resources):
+        resources_of(resources, {})
+    return BoundTrainable(trainable, resources)
+
+
+def with_parameters(trainable: Any, **parameters: Any) -> Any:
+    """The trainable, with large parameters that are put into the object store once and passed to every trial.
+
+    >>> tune.with_parameters(train_model, data=frame)                  # def train_model(config, data): ...
+    """
+    _check_function(trainable)
+    refs = {name: nbaccel.put(value) for name, value in parameters.items()}
+    return BoundTrainable(trainable, getattr(trainable, "resources", None), refs)
+
+
+def _check_function(trainable: Any) -> None:
+    if not callable(trainable) or inspect.isclass(trainable):
+        raise ValueError(f"The trainable must be a function of the config, not {trainable!r}.")
+
+
+def asked_by(trainable: Any) -> Any:
+    """The resources that `with_resources` gave to a trainable; None without."""
+    return getattr(trainable, "resources", None) if isinstance(trainable, BoundTrainable) else None
+
+
+def name_of(function: Any) -> str:
+    """The trainable's name, as a folder may have it."""
+    name = getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", None)
+    text = str(name or type(function).__name__)
+    return "".join(each if each.isalnum() or each in "-_" else "_" for each in text).strip("_") or "trainable"
+
+
+Trainable = Callable[[dict[str, Any]], Any]

@@ -1,0 +1,144 @@
+"""ResultGrid: the results of an experiment's trials, as `Tuner.fit()` returns them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+from nbaccel.train.result import Result
+from nbaccel.tune import comparing
+from nbaccel.tune.trial import Trial
+from nbaccel.tune.trial_result import TrialResult, result_of
+
+
+class ResultGrid:
+    """The results of all trials, in the order in which the trials were made.
+
+    >>> results = tuner.fit()
+    >>> results.get_best_result().config
+    {'lr': 0.01}
+    >>> results.get_dataframe().sort_values("loss")
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        trials: Sequence[Trial],
+        metric: str | None = None,
+        mode: str | None = None,
+        study: Any = None,
+    ) -> None:
+        self._folder = folder
+        self._trials = list(trials)
+        self._metric, self._mode = metric, mode
+        self._study = study
+        self._results = [result_of(folder, trial) for trial in self._trials]
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __iter__(self) -> Iterator[TrialResult]:
+        return iter(self._results)
+
+    @overload
+    def __getitem__(self, index: int) -> TrialResult: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[TrialResult]: ...
+    def __getitem__(self, index: int | slice) -> TrialResult | list[TrialResult]:
+        return self._results[index]
+
+    @property
+    def experiment_path(self) -> str:
+        """The folder of the experiment, for `Tuner.restore`."""
+        return self._folder
+
+    @property
+    def filesystem(self) -> None:
+        """None: the path is a folder of this machine."""
+        return None
+
+    @property
+    def errors(self) -> list[Exception]:
+        """The errors of the trials that failed."""
+        return [result.error for result in self._results if result.error is not None]
+
+    @property
+    def num_errors(self) -> int:
+        return len(self.errors)
+
+    @property
+    def num_terminated(self) -> int:
+        """How many trials ended without an error; interrupted ones are not counted."""
+        return sum(result.state in ("done", "stopped") for result in self._results)
+
+    @property
+    def study(self) -> Any:
+        """The Optuna study of an experiment with OptunaSearch, for `optuna.visualization`; else None."""
+        return self._study
+
+    def get_best_result(
+        self,
+        metric: str | None = None,
+        mode: str | None = None,
+        scope: str = "last",
+        filter_nan_and_inf: bool = True,
+    ) -> TrialResult:
+        """The result with the best value of a metric. Metric and mode default to those of TuneConfig.
+
+        scope  which value of a trial counts: the "last", the best of "all", or the mean: "avg", "last-5-avg",
+               "last-10-avg"
+
+        Raises RuntimeError if no trial has reported the metric, ValueError without metric or mode.
+        """
+        if len(self._results) == 1 and metric is None and self._metric is None:
+            return self._results[0]
+        metric, mode = comparing.check(metric or self._metric, mode or self._mode, scope)
+        values = [(comparing.value_of(result.history, metric, mode, scope), result) for result in self._results]
+        found = comparing.best(values, mode, filter_nan_and_inf=filter_nan_and_inf)
+        if found is None:
+            known = sorted({name for result in self._results for name in (result.history or [{}])[-1]})
+            raise RuntimeError(
+                f"No trial has reported a finite value of {metric!r}. Metrics that were reported: "
+                f"{', '.join(known) or 'none'}; trials that failed: {self.num_errors} of {len(self)}."
+            )
+        return found
+
+    def get_dataframe(self, filter_metric: str | None = None, filter_mode: str | None = None) -> Any:
+        """A row for each trial with its last report, as a pandas.DataFrame; parameters are columns such as "config/lr".
+
+        filter_metric, filter_mode  the report with the best value of this metric instead of the last one
+        """
+        import pandas
+
+        rows = []
+        for trial in self._trials:
+            metrics = _chosen(trial, filter_metric, filter_mode)
+            if metrics is not None:
+                rows.append(comparing.flat(trial.result(metrics)))
+        return pandas.DataFrame(rows)
+
+    def failures(self) -> dict[str, list[str]]:
+        """The trials that failed, by error (not in Ray): {"ValueError: …": [trial ids]}."""
+        found: dict[str, list[str]] = {}
+        for trial in self._trials:
+            if trial.error_words and trial.state.value == "error":
+                found.setdefault(trial.error_words, []).append(trial.id)
+        return found
+
+    def __repr__(self) -> str:
+        counts: dict[str, int] = {}
+        for result in self._results:
+            counts[result.state] = counts.get(result.state, 0) + 1
+        said = ", ".join(f"{number} {state}" for state, number in counts.items()) or "no trial"
+        return f"ResultGrid({said}, path={self._folder!r})"
+
+
+def _chosen(trial: Trial, metric: str | None, mode: str | None) -> dict[str, Any] | None:
+    history = [each["metrics"] for each in trial.reports]
+    if metric is None:
+        return history[-1] if history else {}
+    metric, mode = comparing.check(metric, mode)
+    return comparing.best([(comparing.value_of([each], metric, mode), each) for each in history], mode)
+
+
+__all__ = ["Result", "ResultGrid"]

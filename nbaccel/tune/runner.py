@@ -1,0 +1,450 @@
+"""An experiment under way: the thread that carries out what `Experiment` decides, and the handle that `fit` waits on.
+
+```
+  mailbox, refs of the trials, stop(), a clock ──► Experiment ──► launcher, journal, folders, callbacks
+                                 └───── one thread for each experiment ─────┘
+```
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+import nbaccel
+from nbaccel import exceptions
+from nbaccel.train import retention, storage
+from nbaccel.train.configs import RunConfig
+from nbaccel.train.inbox import Inbox
+from nbaccel.train.retention import Kept
+from nbaccel.train.saying import say
+from nbaccel.tune import trial_folder
+from nbaccel.tune.errors import TuneError
+from nbaccel.tune.experiment import End, Experiment
+from nbaccel.tune.launching import Launched, Launcher
+from nbaccel.tune.opening import OpenExperiment
+from nbaccel.tune.resources import resources_of
+from nbaccel.tune.trial import Trial, TrialState
+from nbaccel.tune.trial_mailbox import TrialMailbox
+from nbaccel.tune.trial_session import MetricMissingError, TrialAssignment
+from nbaccel.tune.trial_task import Ended
+from nbaccel.waits import interruptible
+
+_TAKE_S = 30.0  # one question to the mailbox waits so long for news
+_LAST_ANSWER_S = 5.0
+_BUDGET_GRACE_S = 5.0  # after the time budget, for trials that do not report
+
+
+@dataclass(slots=True)
+class RunnerPlan:
+    """What the runner needs beside the experiment.
+
+    on_trial_end  told of each trial that has ended for good, before the next one starts
+    """
+
+    function: Any
+    resources: Any
+    run_config: RunConfig
+    metric: str = ""  # that each report must have
+    time_budget_s: float | None = None
+    compared_by: tuple[str | None, str | None] = (None, None)  # metric and mode, for the results
+    on_trial_end: Callable[[Trial], None] = lambda trial: None
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """An attempt that was submitted."""
+
+    number: int
+    launched: Launched
+    waits: bool
+    since: float
+    received: int = 0
+    ended: Ended | None = None  # it has returned, and messages of it are on their way
+
+
+class Runner:
+    """An experiment under way."""
+
+    def __init__(self, opened: OpenExperiment, experiment: Experiment, plan: RunnerPlan) -> None:
+        self.name = opened.name
+        self.path = opened.folder
+        self.said = opened.said
+        self.compared_by = plan.compared_by
+        self.experiment = experiment
+        self._open = opened
+        self._journal = opened.journal
+        self._plan = plan
+        self._inbox = Inbox()
+        self._attempts: dict[str, _Attempt] = {}
+        self._ended = threading.Event()
+        self._error: BaseException | None = None
+        self._mailbox: Any = None
+        self._launcher: Launcher | None = None
+        self._asked: Any = None
+        self._calls = 0
+        self._written = set(experiment.trials)  # trials that the journal has
+        self._stop_was_told = False
+        self._has_metric = any(trial.reports for trial in experiment.trials.values())
+        self._budget_at: float | None = None
+        self._interrupt_at: float | None = None
+        self._thread = threading.Thread(target=self._main, name=f"nbaccel-tune-{self.name}", daemon=True)
+
+    # ---- any thread
+
+    def begin(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Go one step down the ladder: no new trials and an end at the next report; interrupt; kill."""
+        self._inbox.put(self._press)
+
+    def wait_with_ladder(self) -> None:
+        """Wait for the end; every KeyboardInterrupt is a `stop`. Raises what ended the experiment."""
+        while True:
+            try:
+                interruptible.until(self._ended.wait, None)
+                self._thread.join()
+                break
+            except KeyboardInterrupt:
+                if self._ended.is_set():
+                    raise
+                self.stop()
+        if self._error is not None:
+            raise self._error
+
+    # ---- the thread
+
+    def _main(self) -> None:
+        try:
+            self._mailbox = nbaccel.remote(TrialMailbox).options(num_cpus=0, max_concurrency=10_000).remote()
+            self._launcher = Launcher(self._inbox, self._plan.function, self._mailbox, self._task_ended)
+            if self._plan.time_budget_s is not None:
+                self._budget_at = time.monotonic() + self._plan.time_budget_s
+            self._each(lambda callback: callback.setup(stop=self._plan.run_config.stop))
+            self._ask_for_news()
+            self._refill()
+            while not self._ended.is_set():
+                happened = self._inbox.next(self._next_time())
+                if happened is not None:
+                    happened()
+                self._as_time_passes()
+                if self.experiment.is_stopping and not self._stop_was_told:
+                    self._stop_trials()
+                if not self._ended.is_set():
+                    self._refill()
+        except BaseException as error:  # the thread's last line: whoever waits must learn of it
+            self._fell(error)
+
+    def _next_time(self) -> float | None:
+        return min((at for at in (self._budget_at, self._interrupt_at) if at is not None), default=None)
+
+    def _as_time_passes(self) -> None:
+        now = time.monotonic()
+        if self._budget_at is not None and now >= self._budget_at:
+            self._budget_at = None
+            self.experiment.stop(f"its time budget of {self._plan.time_budget_s:g} s is over")
+            self._stop_trials()
+            self._interrupt_at = now + _BUDGET_GRACE_S
+        if self._interrupt_at is not None and now >= self._interrupt_at:
+            self._interrupt_at = None
+            self._interrupt(force=False)
+
+    # ---- starting trials
+
+    def _refill(self) -> None:
+        experiment, launcher = self.experiment, self._launcher
+        assert launcher is not None
+        while (trial := experiment.next()) is not None:
+            if trial.id not in self._written:
+                self._written.add(trial.id)
+                self._journal.trial(trial)
+            try:
+                asked = resources_of(self._plan.resources, trial.config)
+            except Exception as error:  # a user's function of the config, or its mistake
+                self._attempt_failed(trial, error, for_good=True)
+                continue
+            never = launcher.never_fits(asked)
+            if never:
+                raise TuneError(never)
+            if not launcher.room(asked, len(self._attempts)):
+                experiment.put_back(trial)
+                break
+            self._launch(launcher, trial, asked)
+        if experiment.is_over:
+            self._finish()
+
+    def _launch(self, launcher: Launcher, trial: Trial, asked: Any) -> None:
+        if trial.donor and not trial.start_from:
+            self._take_over(trial)
+        trial.forget_after_checkpoint()
+        self._journal.attempt(trial)
+        assignment = TrialAssignment(
+            trial.id,
+            trial.attempts,
+            self.name,
+            self._folder(trial),
+            asked.total,
+            self.experiment.decides,
+            self._plan.metric,
+            trial.next_report,
+            self._start_of(trial),
+            trial.last.get("training_iteration", 0),
+            trial.last.get("time_total_s", 0.0),
+        )
+        try:
+            launched = launcher.launch(trial, asked, assignment, f"{self.name} {trial.id}")
+        except Exception as error:  # a config that does not pickle, an option that the engine refuses
+            self._attempt_failed(trial, error, for_good=True)
+            return
+        trial.started_at = trial.started_at or time.time()
+        self._attempts[trial.id] = _Attempt(trial.attempts, launched, assignment.waits, time.monotonic())
+        self._call("on_trial_start", trial)
+
+    def _folder(self, trial: Trial) -> str:
+        return os.path.join(self.path, trial.id)
+
+    def _start_of(self, trial: Trial) -> str:
+        folder = trial.kept[-1].folder if trial.kept else trial.start_from
+        return os.path.join(self._folder(trial), folder) if folder else ""
+
+    def _take_over(self, trial: Trial) -> None:
+        """Copy the donor's checkpoint: the donor may delete its own before this trial begins."""
+        donor = self.experiment.trials[trial.donor]
+        trial.first_report = (trial.reports[-1]["report"] + 1) if trial.reports else 0
+        trial.kept.clear()
+        trial.start_from = f"exploited_{trial.attempts:03d}"
+        source = os.path.join(self._folder(donor), donor.kept[-1].folder)
+        shutil.copytree(source, os.path.join(self._folder(trial), trial.start_from), dirs_exist_ok=True)
+        self._journal.trial(trial)
+
+    # ---- news
+
+    def _ask_for_news(self) -> None:
+        self._asked = self._mailbox.take.remote(_TAKE_S)
+        self._inbox.when(self._asked, self._news_came, lambda: True)
+
+    def _news_came(self, future: Future[Any]) -> None:
+        if future.exception() is not None:
+            raise TuneError(
+                "The process through which trials report has ended. tune.Tuner.restore(path, trainable) goes on."
+            ) from future.exception()
+        self._read(future.result())
+        if not self._ended.is_set():
+            self._ask_for_news()
+
+    def _read(self, messages: Any) -> None:
+        answers: dict[str, bool] = {}
+        for name, number, kind, report, contents in messages:
+            attempt = self._attempts.get(name)
+            if attempt is None or attempt.number != number:
+                continue  # of an attempt that has ended
+            trial = self.experiment.trials[name]
+            if kind == "begun":
+                trial.runs_at(contents)
+                continue
+            metrics, has_files = contents
+            attempt.received += 1
+            ends = self._report(trial, report, metrics, has_files=has_files)
+            if attempt.waits or has_files:
+                answers[name] = ends
+            elif ends:
+                self._mailbox.stop.remote(name, number)
+        if answers:
+            self._mailbox.answer.remote(answers)
+        for name, attempt in list(self._attempts.items()):
+            if attempt.ended is not None and attempt.received >= attempt.ended[1]:
+                self._settle(self.experiment.trials[name], attempt)
+
+    def _report(self, trial: Trial, number: int, metrics: dict[str, Any], *, has_files: bool) -> bool:
+        """Note a report; returns whether the trial is to end."""
+        self._has_metric = True
+        trial.reports.append({"report": number, "metrics": metrics})
+        self._journal.report(trial, number, metrics)
+        if has_files:
+            self._commit(trial, number, metrics)
+        result = trial.result(metrics)
+        decision = self.experiment.on_result(trial, result)
+        self._call("on_trial_result", trial, result)
+        return decision.kind != "continue"
+
+    def _commit(self, trial: Trial, number: int, metrics: dict[str, Any]) -> None:
+        folder = self._folder(trial)
+        kept = Kept(trial_folder.commit(folder, trial.attempts, number), number, metrics)
+        trial.kept.append(kept)
+        self._journal.checkpoint(trial, kept)
+        self._journal.sync()
+        for old in retention.to_delete(trial.kept, self._plan.run_config.checkpoint_config):
+            self._journal.deleted(trial, old.folder)
+            storage.delete(folder, old.folder)
+            trial.kept.remove(old)
+        self.experiment.scheduler.has_checkpoint(trial.id)
+
+    # ---- ends
+
+    def _task_ended(self, trial: Trial, number: int, future: Future[Any]) -> None:
+        attempt = self._attempts.get(trial.id)
+        if attempt is None or attempt.number != number:
+            return
+        error = future.exception()
+        if error is None:
+            attempt.ended = future.result()
+            if attempt.received >= attempt.ended[1]:
+                self._settle(trial, attempt)
+            return
+        # What it reported before comes first.
+        last = self._mailbox.take.remote(0)
+        self._inbox.when(last, lambda news: self._failed_after(trial, error, news), lambda: True)
+
+    def _failed_after(self, trial: Trial, error: BaseException, news: Future[Any]) -> None:
+        if news.exception() is None:
+            self._read(news.result())
+        self._attempt_failed(trial, error)
+
+    def _settle(self, trial: Trial, attempt: _Attempt) -> None:
+        assert attempt.ended is not None
+        how, _, last, whereabouts = attempt.ended
+        trial.runs_at(whereabouts)
+        if last is not None:
+            number = (trial.reports[-1]["report"] + 1) if trial.reports else 0
+            self._report(trial, number, last, has_files=False)
+        took = time.monotonic() - attempt.since
+        assert self._launcher is not None
+        mean = self._launcher.mean_s
+        self._launcher.mean_s = took if mean is None else 0.8 * mean + 0.2 * took
+        self._end(trial, End.RETURNED if how == "returned" else End.STOPPED)
+
+    def _attempt_failed(self, trial: Trial, error: BaseException, *, for_good: bool = False) -> None:
+        if isinstance(error, exceptions.TaskCancelledError) and self.experiment.is_stopping:
+            self._end(trial, End.INTERRUPTED)
+            return
+        cause = getattr(error, "cause", None)
+        if not self._has_metric and (isinstance(error, MetricMissingError) or isinstance(cause, MetricMissingError)):
+            raise ValueError(str(cause or error)) from None
+        trial.error = error.with_traceback(None)
+        trial.error_words = _words_of(error)
+        if for_good:
+            trial.failures = max(trial.failures, self.experiment.rules.max_failures)
+        self._end(trial, End.FAILED)
+
+    def _end(self, trial: Trial, how: End) -> None:
+        attempt = self._attempts.pop(trial.id, None)
+        if attempt is not None:
+            attempt.launched.close()
+        state = self.experiment.on_ended(trial, how)
+        if state is TrialState.PENDING:
+            if how is End.FAILED:
+                start = trial.kept[-1].folder if trial.kept else "its beginning"
+                say("tune", f"Trial {trial.id} failed ({trial.error_words}); it goes on from {start}.")
+            if how is End.STOPPED and trial.donor:
+                trial.start_from = ""  # of an earlier exploit
+            return
+        trial.ended_at = time.time()
+        trial_folder.clear(self._folder(trial))
+        self._journal.state(trial)
+        self._plan.on_trial_end(trial)
+        self._call("on_trial_error" if state is TrialState.ERROR else "on_trial_complete", trial)
+
+    # ---- stopping
+
+    def _press(self) -> None:
+        presses = self.experiment.press()
+        if presses == 1:
+            say("tune", f"{self.name}: no new trials; those that run end at their next report. Stop again interrupts.")
+            self._stop_trials()
+        else:
+            self._interrupt(force=presses > 2)
+
+    def _stop_trials(self) -> None:
+        self._stop_was_told = True
+        begun = self._mailbox.stop_all.remote()
+        if self.experiment.failed_fast is not None:
+            self._interrupt(force=False)
+            return
+        self._inbox.when(begun, self._cancel_the_rest, lambda: True)
+
+    def _cancel_the_rest(self, future: Future[Any]) -> None:
+        """Cancel trials that have not begun: they may wait for their resources for ever."""
+        begun = future.result()
+        for name, attempt in self._attempts.items():
+            if (name, attempt.number) not in begun:
+                attempt.launched.interrupt()
+
+    def _interrupt(self, *, force: bool) -> None:
+        for attempt in self._attempts.values():
+            attempt.launched.interrupt(force=force)
+
+    def _finish(self) -> None:
+        if self.experiment.failed_fast is not None and self._plan.run_config.failure_config.fail_fast not in (
+            True,
+            False,
+        ):
+            self._error = self.experiment.failed_fast.error
+        how = "stopped" if self.experiment.is_stopping else "finished"
+        self._each(lambda callback: callback.on_experiment_end(list(self.experiment.trials.values())))
+        self._close(how)
+
+    def _close(self, how: str) -> None:
+        self._inbox.close()
+        for attempt in self._attempts.values():
+            try:
+                attempt.launched.interrupt(force=True)
+                attempt.launched.close()
+            except exceptions.RayError:
+                pass  # the cluster has ended
+        self._attempts.clear()
+        if self._mailbox is not None:
+            try:
+                nbaccel.wait([self._mailbox.wake.remote()], timeout=_LAST_ANSWER_S)
+                nbaccel.wait([self._asked] if self._asked is not None else [], timeout=_LAST_ANSWER_S)
+                nbaccel.kill(self._mailbox)
+            except (exceptions.RayError, ValueError):
+                pass  # as above
+        self._mailbox = self._asked = self._launcher = None
+        try:
+            self._journal.end(how)
+        finally:
+            self._open.close()
+        self._ended.set()
+
+    def _fell(self, error: BaseException) -> None:
+        """End the experiment after an error outside of trials: the disk, a callback, a metric that no trial reports."""
+        self._error = error
+        if isinstance(error, OSError):
+            self._error = TuneError(
+                f"The experiment {self.name} could not write to {self.path}: {error.strerror or error}. Make room and "
+                f"go on with tune.Tuner.restore({self.path!r}, trainable)."
+            )
+            self._error.__cause__ = error
+        try:
+            self._close("failed")
+        except BaseException as second:
+            self._error.add_note(f"Ending the experiment failed as well: {type(second).__name__}: {second}")
+            self._ended.set()
+
+    # ---- callbacks
+
+    def _each(self, call: Callable[[Any], None]) -> None:
+        for callback in self._plan.run_config.callbacks:
+            call(callback)
+
+    def _call(self, name: str, trial: Trial, *more: Any) -> None:
+        if not self._plan.run_config.callbacks:
+            return
+        self._journal.sync()
+        self._calls += 1
+        trials = list(self.experiment.trials.values())
+        self._each(lambda callback: getattr(callback, name)(self._calls, trials, trial, *more))
+
+
+def _words_of(error: BaseException) -> str:
+    """One line about an error: its class and message."""
+    cause = getattr(error, "cause", None) or error
+    lines = str(cause).strip().splitlines()
+    return f"{type(cause).__name__}: {lines[0][:300] if lines else ''}"

@@ -1,0 +1,247 @@
+"""Makes an experiment from what the user gave: checks it, opens the folder, and builds the runner."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import nbaccel
+from nbaccel.train.configs import RunConfig
+from nbaccel.tune import opening, stopper
+from nbaccel.tune import schedulers as scheduler_names
+from nbaccel.tune.configs import TuneConfig
+from nbaccel.tune.experiment import Experiment, Rules
+from nbaccel.tune.experiment_journal import ExperimentPast, UnknownValue, decoded, encoded
+from nbaccel.tune.opening import OpenExperiment
+from nbaccel.tune.resources import asked_by, name_of
+from nbaccel.tune.runner import Runner, RunnerPlan
+from nbaccel.tune.schedulers import FIFOScheduler, TrialScheduler
+from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC
+from nbaccel.tune.search import variants
+from nbaccel.tune.search.basic_variant import BasicVariantGenerator
+from nbaccel.tune.trial import Trial, TrialState
+from nbaccel.tune.trial_source import TrialSource, fill_unknown
+
+
+@dataclass(slots=True)
+class Wanted:
+    """What the user asked for. `space` is None in a restored experiment whose space was not given again."""
+
+    trainable: Any
+    space: Mapping[str, Any] | None
+    tune: TuneConfig
+    run: RunConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Which trials of an earlier run go on, as the arguments of `Tuner.restore`."""
+
+    resume_unfinished: bool = True
+    resume_errored: bool = False
+    restart_errored: bool = False
+
+
+def start_new(wanted: Wanted) -> Runner:
+    """Begin a new experiment. Raises ValueError for what looks like a mistake, TuneError for a folder."""
+    space: Mapping[str, Any] = wanted.space or {}
+    variants.check(space)
+    search = _search_of(wanted.tune)
+    scheduler = _scheduler_of(wanted.tune)
+    _refuse_the_debug_engine()
+    seed, prefix = search.seed(), secrets.token_hex(2)
+    source = TrialSource(search, space, wanted.tune.num_samples, seed, prefix)
+    trials = source.all_at_once()
+    opened = opening.open_new(wanted.run, f"{name_of(wanted.trainable)}_{time.strftime('%Y-%m-%d_%H-%M-%S')}")
+    facts = {
+        "experiment": opened.name,
+        "started": time.time(),
+        "metric": wanted.tune.metric,
+        "mode": wanted.tune.mode,
+        "num_samples": wanted.tune.num_samples,
+        "seed": seed,
+        "prefix": prefix,
+        "total": len(trials) if source.is_exhausted else None,
+        "space": {variants.named(path): repr(value)[:200] for path, value in variants.leaves(space)},
+        "max_failures": wanted.run.failure_config.max_failures,
+        "max_concurrent": wanted.tune.max_concurrent_trials,
+        "scheduler": {"name": type(scheduler).__name__, "given": encoded(scheduler.given)},
+        "stop": encoded(wanted.run.stop),
+    }
+    opened.journal.begin(facts)
+    runner = _runner(wanted, opened, scheduler, search, source, trials)
+    for trial in trials:
+        opened.journal.trial(trial)
+    opened.journal.sync()
+    return runner
+
+
+def start_again(path: str | os.PathLike[str], wanted: Wanted, again: Again) -> Runner:
+    """Go on with an experiment of an earlier process."""
+    _refuse_the_debug_engine()
+    opened = opening.reopen(path)
+    try:
+        return _go_on(opened, wanted, again)
+    except BaseException:
+        opened.close()
+        raise
+
+
+def _go_on(opened: OpenExperiment, wanted: Wanted, again: Again) -> Runner:
+    past = opened.past
+    tune = _tune_config(past, wanted.tune)
+    run = replace(wanted.run)
+    if run.stop is None and past.facts.get("stop") is not None:
+        run.stop = _known(past.facts["stop"], "stop=", "run_config=")
+    run.failure_config.max_failures = run.failure_config.max_failures or past.facts.get("max_failures", 0)
+    wanted = Wanted(wanted.trainable, wanted.space, tune, run)
+    search = _search_of(tune)
+    source = _source_again(past, wanted, search)
+    trials = list(past.trials.values())
+    _choose(opened, trials, again)
+    for trial in trials:
+        if trial.unknown and not trial.has_ended:
+            _make_known(trial, wanted, source)
+    opened.journal.begin({"restored": time.time(), "total": past.facts.get("total")})
+    return _runner(wanted, opened, _scheduler_of(tune), search, source, trials)
+
+
+def _choose(opened: OpenExperiment, trials: list[Trial], again: Again) -> None:
+    """Set the trials that run again to PENDING; trials that have ended stay as they are."""
+    for trial in trials:
+        if trial.state is TrialState.ERROR and (again.resume_errored or again.restart_errored):
+            trial.state, trial.failures, trial.error_words = TrialState.PENDING, 0, ""
+            if again.restart_errored:
+                for kept in trial.kept:
+                    opened.journal.deleted(trial, kept.folder)
+                trial.kept, trial.reports, trial.first_report = [], [], 0
+        elif not trial.has_ended and not again.resume_unfinished:
+            trial.state = TrialState.STOPPED
+            opened.journal.state(trial)
+
+
+def _make_known(trial: Trial, wanted: Wanted, source: Any) -> None:
+    if wanted.space is None:
+        names = ", ".join(f"{name}={text}" for name, text in trial.unknown.items())
+        raise ValueError(
+            f"Trial {trial.id} has parameters that the journal could not store ({names}): pass "
+            "Tuner.restore(path, trainable, param_space=...)."
+        )
+    fill_unknown(trial, source.config(trial.number))
+
+
+def _source_again(past: ExperimentPast, wanted: Wanted, search: BasicVariantGenerator) -> Any:
+    """Where further trials come from; None if all of them are in the journal."""
+    facts = past.facts
+    if wanted.space is None:
+        if facts.get("total") is None:
+            raise ValueError(
+                "This experiment had not made all its trials, and its search space is not stored: pass "
+                "Tuner.restore(path, trainable, param_space=...)."
+            )
+        return None
+    variants.check(wanted.space)
+    source = TrialSource(search, wanted.space, wanted.tune.num_samples, facts["seed"], facts["prefix"])
+    source.skip(len(past.trials))
+    return source
+
+
+def _runner(
+    wanted: Wanted, opened: OpenExperiment, scheduler: TrialScheduler, search: Any, source: Any, trials: list[Trial]
+) -> Runner:
+    failures = wanted.run.failure_config
+    most = wanted.tune.max_concurrent_trials or search.max_concurrent or 0
+    experiment = Experiment(
+        scheduler,
+        stopper.of(wanted.run.stop),
+        Rules(failures.max_failures, failures.fail_fast, most),
+        source.next if source is not None else lambda: None,
+        (lambda: source.is_exhausted) if source is not None else lambda: True,
+    )
+    for trial in trials:
+        experiment.add(trial)
+        if trial.reports:
+            scheduler.replay(trial.id, [trial.result(each["metrics"]) for each in trial.reports])
+    plan = RunnerPlan(
+        wanted.trainable,
+        asked_by(wanted.trainable),
+        wanted.run,
+        _strict_metric(wanted.tune, scheduler),
+        wanted.tune.time_budget_s,  # type: ignore[arg-type]  # a timedelta has become seconds
+        (wanted.tune.metric or scheduler.metric, wanted.tune.mode or scheduler.mode),
+    )
+    return Runner(opened, experiment, plan)
+
+
+def _strict_metric(tune: TuneConfig, scheduler: TrialScheduler) -> str:
+    """The metric that every report must have, as in Ray; its variable turns the check off."""
+    if os.environ.get("TUNE_DISABLE_STRICT_METRIC_CHECKING") == "1":
+        return ""
+    metric = tune.metric or scheduler.metric or ""
+    return "" if metric == DEFAULT_METRIC else metric
+
+
+def _search_of(tune: TuneConfig) -> BasicVariantGenerator:
+    search = tune.search_alg
+    if search is None:
+        return BasicVariantGenerator()
+    if not isinstance(search, BasicVariantGenerator):
+        raise ValueError(
+            f"TuneConfig(search_alg) takes BasicVariantGenerator() of nbaccel.tune.search, not "
+            f"{type(search).__module__}.{type(search).__name__}."
+        )
+    return search
+
+
+def _scheduler_of(tune: TuneConfig) -> TrialScheduler:
+    scheduler = tune.scheduler
+    if scheduler is None:
+        return FIFOScheduler()
+    assert isinstance(scheduler, TrialScheduler)
+    if not scheduler.set_search_properties(tune.metric, tune.mode):
+        raise ValueError(
+            f"metric and mode are given twice, to TuneConfig and to {type(scheduler).__name__}: give them once."
+        )
+    scheduler.check()
+    return scheduler
+
+
+def _tune_config(past: ExperimentPast, given: TuneConfig) -> TuneConfig:
+    """The TuneConfig of a restored experiment: what is given again, else what its journal says."""
+    facts = past.facts
+    scheduler = given.scheduler
+    if scheduler is None and facts["scheduler"]["name"] != "FIFOScheduler":
+        what = facts["scheduler"]["name"]
+        args, kwargs = _known(
+            facts["scheduler"]["given"], f"the options of {what}", "tune_config=TuneConfig(scheduler=…)"
+        )
+        scheduler = getattr(scheduler_names, what)(*args, **kwargs)
+    return replace(
+        given,
+        metric=given.metric or facts["metric"],
+        mode=given.mode or facts["mode"],
+        num_samples=given.num_samples if given.num_samples != 1 else facts["num_samples"],
+        max_concurrent_trials=given.max_concurrent_trials or facts["max_concurrent"],
+        scheduler=scheduler,
+    )
+
+
+def _known(stored: Any, what: str, instead: str) -> Any:
+    value = decoded(stored)
+    if isinstance(value, UnknownValue) or any(isinstance(each, UnknownValue) for _, each in variants.leaves(value)):
+        raise ValueError(
+            f"The journal could not store {what}: pass it again, Tuner.restore(path, trainable, {instead})."
+        )
+    return value
+
+
+def _refuse_the_debug_engine() -> None:
+    if nbaccel.snapshot().runtime.engine == "debug":
+        raise ValueError(
+            "engine='debug' has one process and cannot run trials beside their experiment. Debug a trainable by "
+            "calling it: trainable({'lr': 0.1}) runs in this process, where breakpoints work."
+        )

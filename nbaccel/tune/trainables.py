@@ -1,0 +1,23 @@
+"""Checks what is to be tuned."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+
+def checked(trainable: Any) -> Any:
+    """The trainable. Raises ValueError or NotImplementedError, with what to give instead."""
+    if isinstance(trainable, str):
+        raise NotImplementedError(
+            f"The trainable {trainable!r} is a name, and RLlib, whose algorithms have names, is not here: give a "
+            "function of the config."
+        )
+    if inspect.isclass(trainable):
+        raise NotImplementedError(
+            f"The trainable {trainable.__name__} is a class. Give a function of the config: it does what setup() and "
+            "step() do, and calls tune.report(metrics, checkpoint=...) after each step."
+        )
+    if not callable(trainable):
+        raise ValueError(f"The trainable must be a function of the config, not {trainable!r}.")
+    return trainable

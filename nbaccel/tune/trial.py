@@ -1,0 +1,96 @@
+"""The record of a trial: its config, its state, and what it has reported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from nbaccel.train.retention import Kept
+
+
+class TrialState(Enum):
+    """Where a trial is. A trial that has ended never runs again, unless it is asked for by `restore`.
+
+    PENDING   not begun, or interrupted
+    RUNNING   submitted
+    DONE      its function returned
+    STOPPED   a scheduler or a stopper ended it
+    ERROR     it failed more often than max_failures allows
+    """
+
+    PENDING = "pending"
+    RUNNING = "running"
+    DONE = "done"
+    STOPPED = "stopped"
+    ERROR = "error"
+
+
+ENDED = (TrialState.DONE, TrialState.STOPPED, TrialState.ERROR)
+
+
+@dataclass(slots=True)
+class Trial:
+    """One trial.
+
+    reports   of the latest attempt, with those before the checkpoint from which it went on
+    kept      its checkpoints, oldest first
+    attempts  how often it was submitted; restarts of failures and after interruptions count
+    unknown   parameters whose value the journal could not store, by path: what `repr` said
+    """
+
+    id: str
+    number: int
+    config: dict[str, Any]
+    state: TrialState = TrialState.PENDING
+    reports: list[dict[str, Any]] = field(default_factory=list)
+    kept: list[Kept] = field(default_factory=list)
+    attempts: int = 0
+    failures: int = 0
+    error: BaseException | None = None
+    error_words: str = ""
+    start_from: str = ""  # a copy of another trial's checkpoint, in this one's folder
+    first_report: int = 0  # of what began there
+    donor: str = ""
+    pid: int = 0
+    host: str = ""
+    node_ip: str = ""
+    devices: dict[str, list[str]] = field(default_factory=dict)
+    started_at: float = 0.0
+    ended_at: float = 0.0
+    unknown: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def trial_id(self) -> str:
+        return self.id
+
+    @property
+    def has_ended(self) -> bool:
+        return self.state in ENDED
+
+    @property
+    def last(self) -> dict[str, Any]:
+        """The last reported metrics; {} without a report."""
+        return self.reports[-1]["metrics"] if self.reports else {}
+
+    @property
+    def last_result(self) -> dict[str, Any]:
+        return self.result(self.last)
+
+    @property
+    def next_report(self) -> int:
+        """The number of the first report of an attempt that continues from the latest checkpoint."""
+        return self.kept[-1].report + 1 if self.kept else self.first_report
+
+    def runs_at(self, whereabouts: tuple[int, str, str, dict[str, list[str]]]) -> None:
+        """Note the process of the latest attempt."""
+        self.pid, self.host, self.node_ip, self.devices = whereabouts
+
+    def forget_after_checkpoint(self) -> None:
+        """Drop the reports that an attempt from the latest checkpoint makes again."""
+        self.reports = [each for each in self.reports if each["report"] < self.next_report]
+
+    def result(self, metrics: dict[str, Any]) -> dict[str, Any]:
+        """A result as Ray Tune fills it in: facts about the trial, and the metrics, which come first."""
+        facts = {"trial_id": self.id, "pid": self.pid, "hostname": self.host, "node_ip": self.node_ip}
+        return facts | {"done": self.has_ended, "config": self.config} | metrics

@@ -1,0 +1,73 @@
+"""The meeting point of an experiment's trials and its driver: one small actor.
+
+```
+  trial ── put(report) ──► mailbox ── take() ──► driver
+        ◄── stop? ─────────┘     ◄── answer() ─┘
+```
+Where something decides about each report (a scheduler, a stopper), a trial waits in `report` until the driver has
+answered, so that it ends after exactly the report that ends it. Else it goes on at once, and learns at its next report
+whether it was stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Message = tuple[str, int, str, int, Any]  # trial, attempt, kind, number, contents
+
+
+class TrialMailbox:
+    """An asyncio actor."""
+
+    def __init__(self) -> None:
+        self._messages: list[Message] = []
+        self._news = asyncio.Event()
+        self._waiting: dict[str, asyncio.Future[bool]] = {}
+        self._begun: set[tuple[str, int]] = set()
+        self._stopped: set[tuple[str, int]] = set()
+        self._all_stopped = False
+
+    async def put(self, trial: str, attempt: int, kind: str, number: int, contents: Any, waits: bool = False) -> bool:
+        """Leave a message for the driver; returns whether the trial is to end."""
+        if kind == "begun":
+            self._begun.add((trial, attempt))
+        self._messages.append((trial, attempt, kind, number, contents))
+        self._news.set()
+        if waits:
+            answer = self._waiting[trial] = asyncio.get_running_loop().create_future()
+            if await answer:
+                return True
+        return self._all_stopped or (trial, attempt) in self._stopped
+
+    async def take(self, max_wait_s: float) -> Sequence[Message]:
+        """The messages since the last call; waits up to a timeout for one."""
+        if not self._messages and max_wait_s:
+            self._news.clear()
+            try:
+                await asyncio.wait_for(self._news.wait(), max_wait_s)
+            except TimeoutError:
+                return []
+        taken, self._messages = self._messages, []
+        return taken
+
+    async def answer(self, answers: Mapping[str, bool]) -> None:
+        """Let trials that wait go on, or end them (True)."""
+        for trial, ends in answers.items():
+            waiting = self._waiting.pop(trial, None)
+            if waiting is not None and not waiting.done():
+                waiting.set_result(ends)
+
+    async def stop(self, trial: str, attempt: int) -> None:
+        """End this attempt of a trial at its next report."""
+        self._stopped.add((trial, attempt))
+
+    async def stop_all(self) -> set[tuple[str, int]]:
+        """End every trial at its next report; returns the attempts that have begun."""
+        self._all_stopped = True
+        return self._begun
+
+    async def wake(self) -> None:
+        """Let `take` return, since the driver wants no more news."""
+        self._news.set()

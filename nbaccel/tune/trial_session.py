@@ -1,0 +1,250 @@
+"""The functions that a trial may call, and the session of a trial: `report`, `get_checkpoint`, `get_context`."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbaccel
+from nbaccel.host_address import host_address
+from nbaccel.train import session, storage
+from nbaccel.train.checkpoint import Checkpoint
+from nbaccel.train.errors import SessionMisuseError, StopTraining
+from nbaccel.train.metrics import Metrics
+from nbaccel.train.ranks import Facts, Seat
+from nbaccel.train.saying import say
+from nbaccel.tune import trial_folder
+from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC, nested
+
+
+@dataclass(slots=True)
+class TrialAssignment:
+    """The facts that a process needs to run a trial.
+
+    waits      whether each report waits for the driver's decision
+    metric     that every report must have; "" for none
+    iteration  reports that the trial has made before
+    spent_s    seconds that it has run before
+    """
+
+    trial: str
+    attempt: int
+    experiment: str
+    folder: str  # of the trial
+    resources: dict[str, float]
+    waits: bool = False
+    metric: str = ""
+    first_report: int = 0
+    checkpoint: str = ""
+    iteration: int = 0
+    spent_s: float = 0.0
+
+
+_ADDED = {"training_iteration", "time_this_iter_s", "time_total_s", "timestamp"}
+
+
+class MetricMissingError(ValueError):
+    """A report does not have the metric that the experiment compares."""
+
+
+Whereabouts = tuple[int, str, str, dict[str, list[str]]]  # pid, host, its address, devices by resource
+
+
+class TrialSession:
+    """The session of a trial; for `nbaccel.train`'s functions it is rank 0 of 1."""
+
+    def __init__(self, assignment: TrialAssignment, mailbox: Any) -> None:
+        facts = Facts("", host_address(), socket.gethostname(), os.getpid())
+        self.seat = Seat(0, facts, 0, 1, 0, 1, 0, 1)
+        self.run_name = assignment.experiment
+        self.device_kinds: dict[str, str] = {}
+        self.restarts = assignment.attempt - 1
+        self.max_restarts = 0
+        self.assignment = assignment
+        self.sent = 0
+        self.whereabouts: Whereabouts = (0, "", "", {})
+        self._mailbox = mailbox
+        self._number = assignment.first_report
+        self._iteration = assignment.iteration
+        self._latest = assignment.checkpoint
+        self._unanswered: Any = None
+        self._is_stopped = False
+        self._began_at = self._reported_at = time.monotonic()
+
+    @property
+    def run_folder(self) -> str:
+        """The trial's folder. A trial that needs none has none: thousands of empty folders would be slow to make."""
+        os.makedirs(self.assignment.folder, exist_ok=True)
+        return self.assignment.folder
+
+    def begin(self) -> None:
+        """Tell the driver where the trial runs."""
+        ids = nbaccel.get_runtime_context().get_accelerator_ids()
+        devices = {name: list(found) for name, found in ids.items() if found}
+        self.whereabouts = (os.getpid(), self.seat.facts.host, self.seat.facts.address, devices)
+        self._mailbox.put.remote(self.assignment.trial, self.assignment.attempt, "begun", 0, self.whereabouts)
+
+    def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> None:
+        filled = self.filled(metrics)
+        number, self._number = self._number, self._number + 1
+        if checkpoint is not None:
+            trial_folder.bring(checkpoint.path, self.run_folder, self.assignment.attempt, number, move=move)
+            self._latest = os.path.join(self.run_folder, storage.folder_name(number))
+        contents = (filled, checkpoint is not None)
+        waits = self.assignment.waits or checkpoint is not None
+        self._read_answer()
+        self.sent += 1
+        self._unanswered = self._mailbox.put.remote(
+            self.assignment.trial, self.assignment.attempt, "report", number, contents, waits
+        )
+        if waits:
+            self._read_answer()
+        if self._is_stopped:
+            self._read_answer()
+            raise StopTraining
+
+    def filled(self, metrics: Metrics) -> Metrics:
+        """The metrics with the counters that Ray Tune adds."""
+        self._iteration += 1
+        now = time.monotonic()
+        last, self._reported_at = self._reported_at, now
+        found = metrics | {
+            "training_iteration": self._iteration,
+            "time_this_iter_s": now - last,
+            "time_total_s": self.assignment.spent_s + now - self._began_at,
+            "timestamp": int(time.time()),
+        }
+        self._check(found)
+        return found
+
+    def _check(self, metrics: Mapping[str, Any]) -> None:
+        wanted = self.assignment.metric
+        if not wanted or nested(metrics, wanted) is not None or wanted in metrics:
+            return
+        names = sorted(metrics.keys() - _ADDED)
+        close = difflib.get_close_matches(wanted, names, n=1, cutoff=0.5)
+        hint = (
+            f" Did you mean {close[0]!r}?" if close else " Report it, or name one of these in TuneConfig(metric=...)."
+        )
+        raise MetricMissingError(
+            f"The experiment compares trials by the metric {wanted!r}, but a report has only: "
+            f"{', '.join(names) or 'nothing'}.{hint}"
+        )
+
+    def _read_answer(self) -> None:
+        if self._unanswered is not None:
+            self._is_stopped = bool(nbaccel.get(self._unanswered)) or self._is_stopped
+            self._unanswered = None
+
+    def latest_checkpoint(self) -> Checkpoint | None:
+        return Checkpoint(self._latest) if self._latest else None
+
+    def meet(self, kind: str, value: Any) -> Any:
+        return value
+
+    def stop_requested(self) -> bool:
+        if self._unanswered is not None and nbaccel.wait([self._unanswered], timeout=0)[0]:
+            self._read_answer()
+        return self._is_stopped
+
+    def connected(self, backend: str) -> None:
+        """Do nothing: there is only one rank to connect."""
+
+    def say(self, sentence: str) -> None:
+        say("tune", sentence)
+
+    def finish(self) -> None:
+        """Wait until the driver can read all that was sent."""
+        self._read_answer()
+
+
+def report(metrics: Mapping[str, Any], *, checkpoint: Checkpoint | None = None) -> None:
+    """Report metrics of this trial, optionally with a checkpoint.
+
+    metrics     a dict of numbers, texts and booleans, also nested. training_iteration, time_total_s and timestamp are
+                added
+    checkpoint  a folder; its files are in the trial's folder when this returns
+
+    If a scheduler, a stopper or a person has ended the trial, this raises an exception that `except Exception` lets
+    pass, and `finally` blocks run. Raises ValueError for other metrics, or if the metric that the experiment compares
+    is missing.
+    """
+    _current("tune.report")
+    session.report(dict(metrics) if isinstance(metrics, Mapping) else metrics, checkpoint)
+
+
+def get_checkpoint() -> Checkpoint | None:
+    """The checkpoint to continue from: the trial's latest, or one that PBT chose. None in a new trial."""
+    return _current("tune.get_checkpoint").latest_checkpoint()
+
+
+class TuneContext:
+    """The facts of the trial that runs in this process."""
+
+    def __init__(self, trial: TrialSession) -> None:
+        self._assignment = trial.assignment
+
+    def get_experiment_name(self) -> str:
+        return self._assignment.experiment
+
+    def get_trial_name(self) -> str:
+        """The trial's name; here it is the same as its id."""
+        return self._assignment.trial
+
+    def get_trial_id(self) -> str:
+        return self._assignment.trial
+
+    def get_trial_dir(self) -> str:
+        """The trial's folder, for files of your own."""
+        Path(self._assignment.folder).mkdir(parents=True, exist_ok=True)
+        return self._assignment.folder
+
+    def get_trial_resources(self) -> dict[str, float]:
+        """The sum of what the trial holds."""
+        return dict(self._assignment.resources)
+
+    def get_world_size(self) -> int:
+        """1: a trial is one process, unless it is a trainer's gang."""
+        return 1
+
+    def get_world_rank(self) -> int:
+        return 0
+
+
+def get_context() -> TuneContext:
+    """The facts of this trial. Raises SessionMisuseError outside of a trial."""
+    return TuneContext(_current("tune.get_context"))
+
+
+def _current(name: str) -> TrialSession:
+    found = session.current(name) if session.is_there() else None
+    if not isinstance(found, TrialSession):
+        raise SessionMisuseError(
+            f"`{name}` cannot be used outside of a trial: call it in the function that you give to Tuner or tune.run."
+        )
+    return found
+
+
+def returned(value: Any) -> Metrics | None:
+    """The metrics that a trainable's return value means: a number is "_metric", a dict is itself; None is nothing.
+
+    Ray drops results that are false, such as 0 and 0.0; here they count.
+    """
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        return dict(value)
+    item = getattr(value, "item", None)
+    number = item() if callable(item) else value
+    if isinstance(number, (int, float)):
+        return {DEFAULT_METRIC: number}
+    raise ValueError(
+        f"The trainable returned a {type(value).__name__}. It may return a dict of metrics, a number or nothing, or "
+        "yield dicts; files go into a checkpoint."
+    )

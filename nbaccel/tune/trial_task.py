@@ -1,0 +1,66 @@
+"""The task that runs a trial: it calls the trainable in its process's main thread, with a session around it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from nbaccel.train import session
+from nbaccel.train.errors import StopTraining
+from nbaccel.train.metrics import Metrics, plain
+from nbaccel.tune.trial_session import TrialAssignment, TrialSession, Whereabouts, returned
+
+# "returned" or "stopped", the number of reports that were sent before, a last one, and where it ran
+Ended = tuple[str, int, Metrics | None, Whereabouts]
+
+
+def run_trial(payload: Any, config: dict[str, Any], assignment: TrialAssignment, mailbox: Any) -> Ended:
+    """Run one attempt of a trial. The last metrics come with the end, so that a short trial needs no message.
+
+    Raises what the trainable raises.
+    """
+    trial = TrialSession(assignment, mailbox)
+    trial.begin()
+    session.enter(trial)
+    try:
+        last = _call(payload[0], config, trial)
+        trial.finish()
+        return "returned", trial.sent, last, trial.whereabouts
+    except StopTraining:
+        return "stopped", trial.sent, None, trial.whereabouts
+    finally:
+        session.enter(None)
+
+
+def _call(function: Callable[..., Any], config: dict[str, Any], trial: TrialSession) -> Metrics | None:
+    value = function(config) if takes_config(function) else function()
+    if inspect.isgenerator(value):
+        for each in value:
+            if each is not None:
+                session.report(_metrics(each))
+        return None
+    found = returned(value)
+    if found is None:
+        return None
+    return trial.filled(plain(found))
+
+
+def _metrics(value: Any) -> Metrics:
+    found = returned(value)
+    assert found is not None
+    return found
+
+
+def takes_config(function: Callable[..., Any]) -> bool:
+    """Whether the function takes the config; a function without parameters is called without."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # written in C
+        return True
+    kinds = (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        inspect.Parameter.VAR_POSITIONAL,
+    )
+    return any(each.kind in kinds for each in parameters)

@@ -1,0 +1,139 @@
+"""Tuner: runs an experiment, and goes on with one. Names as in Ray Tune."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from nbaccel.train.configs import RunConfig
+from nbaccel.train.saying import say
+from nbaccel.tune import opening, trial_folder
+from nbaccel.tune.configs import TuneConfig, of_tune
+from nbaccel.tune.result_grid import ResultGrid
+from nbaccel.tune.runner import Runner
+from nbaccel.tune.setting_up import Again, Wanted, start_again, start_new
+from nbaccel.tune.trainables import checked
+
+
+class Tuner:
+    """Run many trials of one function, each with other parameters, on the devices that they hold.
+
+    trainable    a function of the config. It calls tune.report({"loss": 0.1}), or returns a dict or a number, or yields
+                 dicts. tune.with_resources says what each trial holds; by default one CPU
+    param_space  a dict of values, domains such as tune.uniform(0, 1), and tune.grid_search([…])
+    tune_config  how many samples, compared by which metric, with which scheduler and search
+    run_config   the experiment's name and folder, when trials stop, how often a failed one is tried again
+
+    >>> def train_model(config):
+    ...     for step in range(10):
+    ...         tune.report({"loss": (config["lr"] - 0.1) ** 2 / (step + 1)})
+    >>> tuner = tune.Tuner(train_model, param_space={"lr": tune.loguniform(1e-4, 1)},
+    ...                    tune_config=tune.TuneConfig(metric="loss", mode="min", num_samples=20))
+    >>> tuner.fit().get_best_result().config
+    {'lr': 0.09}
+    """
+
+    def __init__(
+        self,
+        trainable: Any = None,
+        *,
+        param_space: Mapping[str, Any] | None = None,
+        tune_config: TuneConfig | None = None,
+        run_config: RunConfig | None = None,
+    ) -> None:
+        tune = tune_config or TuneConfig()
+        if not isinstance(tune, TuneConfig):
+            raise ValueError(f"tune_config takes nbaccel.tune.TuneConfig, not {type(tune_config).__name__}.")
+        self._wanted = Wanted(checked(trainable), param_space, tune, of_tune(run_config))
+        self._restored_from = ""
+        self._again = Again()
+        self._results: ResultGrid | None = None
+
+    def fit(self) -> ResultGrid:
+        """Run the trials and return their results; an error of a trial is in its result.
+
+        Ctrl-C or the Stop button ends the experiment in steps, and the results so far are returned: no new trials, and
+        those that run end at their next report; then they are interrupted; then their processes end.
+
+        Raises TuneError if no trial can ever start or the folder cannot be written, ValueError for a metric that trials
+        do not report, and a trial's own error with fail_fast="raise".
+        """
+        runner = self._start()
+        try:
+            runner.wait_with_ladder()
+        finally:
+            self._results = self._grid(runner)
+            self._restored_from = runner.path  # another fit() goes on with it
+        return self._results
+
+    def _start(self) -> Runner:
+        if self._restored_from:
+            runner = start_again(self._restored_from, self._wanted, self._again)
+        else:
+            runner = start_new(self._wanted)
+        if runner.said:
+            say("tune", runner.said)
+        runner.begin()
+        return runner
+
+    def _grid(self, runner: Runner) -> ResultGrid:
+        trials = sorted(runner.experiment.trials.values(), key=lambda trial: trial.number)
+        return ResultGrid(runner.path, trials, *runner.compared_by)
+
+    def get_results(self) -> ResultGrid:
+        """The results of `fit`, or of a restored experiment. Raises RuntimeError before that."""
+        if self._results is not None:
+            return self._results
+        if not self._restored_from:
+            raise RuntimeError("There are no results yet: call fit().")
+        past = opening.read_past(self._restored_from)
+        for trial in past.trials.values():
+            trial_folder.settle(self._restored_from, trial, remove=False)
+        tune = self._wanted.tune
+        metric, mode = tune.metric or past.facts.get("metric"), tune.mode or past.facts.get("mode")
+        return ResultGrid(self._restored_from, list(past.trials.values()), metric, mode)
+
+    @classmethod
+    def restore(
+        cls,
+        path: str | os.PathLike[str],
+        trainable: Any,
+        resume_unfinished: bool = True,
+        resume_errored: bool = False,
+        restart_errored: bool = False,
+        param_space: Mapping[str, Any] | None = None,
+        storage_filesystem: Any = None,
+        *,
+        tune_config: TuneConfig | None = None,
+        run_config: RunConfig | None = None,
+    ) -> Tuner:
+        """Go on with an experiment, whose folder may have been moved: `fit` runs the trials that have not ended.
+
+        resume_unfinished  trials that were under way continue from their latest checkpoints
+        resume_errored     trials that failed do so too; restart_errored: they begin again
+        param_space        only needed for parameters that are no plain values, or if trials are still to be made
+        tune_config, run_config  not in Ray: options that the journal could not store, or other ones than before
+
+        Raises FileNotFoundError if the folder holds no experiment.
+        """
+        if storage_filesystem is not None:
+            raise NotImplementedError("Tuner.restore(storage_filesystem=...) is not here yet: give a local folder.")
+        folder = os.path.abspath(os.path.expanduser(os.fspath(path)))
+        opening.read_past(folder)
+        tuner = cls(trainable, param_space=param_space, tune_config=tune_config, run_config=run_config)
+        tuner._restored_from = folder
+        tuner._again = Again(resume_unfinished, resume_errored, restart_errored)
+        return tuner
+
+    @classmethod
+    def can_restore(cls, path: str | os.PathLike[str], storage_filesystem: Any = None) -> bool:
+        """Whether the folder holds an experiment."""
+        try:
+            opening.read_past(os.path.expanduser(os.fspath(path)))
+        except (FileNotFoundError, ValueError):
+            return False
+        return True
+
+    def __repr__(self) -> str:
+        return f"Tuner({getattr(self._wanted.trainable, '__name__', self._wanted.trainable)})"

@@ -1,0 +1,71 @@
+"""What a trial asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nbaccel import tune
+from nbaccel.tune.resources import asked_by, resources_of
+
+
+def test_keys_may_be_in_lower_or_upper_case() -> None:
+    assert resources_of({"cpu": 2, "gpu": 0.5}, {}).total == resources_of({"CPU": 2, "GPU": 0.5}, {}).total
+    found = resources_of({"gpu": 1, "memory": 100, "custom_resources": {"blue": 2}, "red": 1, "TPU": 0}, {})
+    assert found.total == {"GPU": 1, "memory": 100, "blue": 2, "red": 1}  # no CPU, as in Ray
+    assert found.task_options() == {"num_cpus": 0, "num_gpus": 1, "memory": 100, "resources": {"blue": 2, "red": 1}}
+    assert resources_of(None, {}).total == {"CPU": 1}
+
+
+def test_options_of_tasks_may_be_asked_for_as_well() -> None:
+    found = resources_of({"gpu": 1, "gpu_memory": "8GB", "fallback": "cpu"}, {})
+    assert found.task_options() == {"num_cpus": 0, "num_gpus": 1, "gpu_memory": "8GB", "fallback": "cpu"}
+    assert not found.never_fits({"CPU": 1})  # it falls back
+    assert "each asks for 1 GPU, and there are 0" in resources_of({"gpu": 1}, {}).never_fits({"CPU": 1})
+
+
+def test_how_many_trials_fit() -> None:
+    assert resources_of({"cpu": 1, "gpu": 0.5}, {}).fits({"CPU": 3, "GPU": 2}) == 3
+    assert resources_of({"gpu": 0.1}, {}).fits({"GPU": 0.3}) == 3
+    assert resources_of({"gpu": 1}, {}).fits({"CPU": 3}) == 0
+
+
+def test_several_bundles() -> None:
+    factory = tune.PlacementGroupFactory([{"CPU": 1}, {"GPU": 1}, {"GPU": 1}], strategy="SPREAD")
+    found = resources_of(factory, {})
+    assert found.total == factory.required_resources == {"CPU": 1, "GPU": 2} and found.strategy == "SPREAD"
+    assert found.task_options() == {"num_cpus": 1, "num_gpus": 0}
+    assert factory == tune.PlacementGroupFactory(factory.bundles, "SPREAD") and repr(factory).startswith("Placement")
+    with pytest.raises(ValueError, match="takes a list of dicts"):
+        tune.PlacementGroupFactory([])
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"num_gpus": 1}, "the key 'num_gpus': write 'gpu'"),
+        ({"num_cpus": 1}, "the key 'num_cpus': write 'cpu'"),
+        ({"resources": {"blue": 1}}, "write 'custom_resources'"),
+        ({"extra_cpu": 1}, "a PlacementGroupFactory with a second bundle"),
+        ({"gpu": -1}, "'gpu' must be a number from 0, not -1"),
+        ({"gpu": "1"}, "'gpu' must be a number from 0, not '1'"),
+        ({"cpus": 3}, "write 'cpu'"),
+        (3, "are a dict such as"),
+    ],
+)
+def test_what_looks_like_a_mistake_is_told(given: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        tune.with_resources(len, given)
+
+
+def test_resources_stay_with_the_function() -> None:
+    def train(config: dict[str, Any]) -> None:
+        return None
+
+    bound = tune.with_resources(train, {"gpu": 1})
+    assert asked_by(bound) == {"gpu": 1} and bound.__name__ == "train" and asked_by(train) is None
+    with pytest.raises(ValueError, match="must be a function of the config"):
+        tune.with_resources(3, {"gpu": 1})
+    with pytest.raises(ValueError, match="both say what a trial holds"):
+        tune.run(bound, resources_per_trial={"gpu": 1})

@@ -1,0 +1,220 @@
+"""Going on with an experiment: its journal, another process, another folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbaccel import tune
+from nbaccel.train.retention import Kept as KeptCheckpoint
+from nbaccel.tune import experiment_journal
+from nbaccel.tune.experiment_journal import ExperimentJournal
+from nbaccel.tune.schedulers import ASHAScheduler
+from nbaccel.tune.trial import Trial, TrialState
+from tests.rig import wait_until
+from tests.tune import trainables
+
+Kept = Callable[..., tune.RunConfig]
+
+
+def journal_of(folder: Path) -> bytes:
+    return (folder / experiment_journal.FILE).read_bytes()
+
+
+def written(folder: Path) -> bytes:
+    """A journal with every kind of line."""
+    journal = ExperimentJournal(folder)
+    journal.begin({"experiment": "e", "metric": "loss", "mode": "min", "seed": 1})
+    first, second = Trial("a_0", 0, {"lr": 0.1, "pair": (1, 2)}), Trial("a_1", 1, {"lr": 0.2, "f": print})
+    for trial in (first, second):
+        journal.trial(trial)
+        trial.attempts = 1
+        journal.attempt(trial)
+    journal.report(first, 0, {"loss": 0.5})
+    journal.checkpoint(first, KeptCheckpoint("checkpoint_000000", 0, {"loss": 0.5}))
+    journal.report(second, 0, {"loss": float("nan")})
+    first.state = TrialState.DONE
+    journal.state(first)
+    second.state, second.error_words, second.failures = TrialState.ERROR, "ValueError: no", 1
+    journal.state(second)
+    journal.end("finished")
+    journal.close()
+    return journal_of(folder)
+
+
+def test_a_journal_gives_back_what_was_written(tmp_path: Path) -> None:
+    written(tmp_path)
+    past = experiment_journal.read(tmp_path)
+    assert past is not None and past.ended == "finished" and past.facts["seed"] == 1
+    first, second = past.trials.values()
+    assert first.config == {"lr": 0.1, "pair": (1, 2)} and first.state is TrialState.DONE
+    assert [each.folder for each in first.kept] == ["checkpoint_000000"] and first.last == {"loss": 0.5}
+    assert second.unknown == {"f": "<built-in function print>"} and second.error_words == "ValueError: no"
+    assert second.attempts == 1 and second.failures == 1
+
+
+def test_a_journal_that_was_cut_anywhere_is_read_up_to_the_cut(tmp_path: Path) -> None:
+    whole = written(tmp_path)
+    ends = [index + 1 for index, byte in enumerate(whole) if byte == ord("\n")]
+    for cut in range(len(whole)):
+        (tmp_path / experiment_journal.FILE).write_bytes(whole[:cut])
+        past = experiment_journal.read(tmp_path)
+        assert past is not None and past.length == max((end for end in ends if end <= cut), default=0)
+    past = experiment_journal.read(tmp_path)
+    ExperimentJournal(tmp_path, past).close()
+    assert journal_of(tmp_path) == whole[: ends[-2]]  # the next writer removes the rest
+
+
+def test_a_journal_of_a_later_version_is_told(tmp_path: Path) -> None:
+    (tmp_path / experiment_journal.FILE).write_text('{"v": 2, "experiment": "e"}\n')
+    with pytest.raises(ValueError, match="written by a later version of nbaccel"):
+        experiment_journal.read(tmp_path)
+
+
+def test_a_folder_without_an_experiment_cannot_be_restored(tmp_path: Path) -> None:
+    assert not tune.Tuner.can_restore(tmp_path)
+    with pytest.raises(FileNotFoundError, match="holds no experiment of nbaccel"):
+        tune.Tuner.restore(tmp_path, trainables.square)
+
+
+@pytest.mark.usefixtures("cluster")
+class TestGoingOn:
+    """With real workers."""
+
+    def interrupted(self, kept: Kept, tmp_path: Path, space: Any = None, **options: Any) -> Path:
+        """An experiment of four trials whose journal ends before the end of the third."""
+        space = space or {"x": tune.grid_search([0, 1, 2, 3])}
+        config = tune.TuneConfig(metric="loss", mode="min", max_concurrent_trials=1, **options)
+        tuner = tune.Tuner(trainables.square, param_space=space, tune_config=config, run_config=kept())
+        folder = Path(tuner.fit().experiment_path)
+        lines = journal_of(folder).splitlines(keepends=True)
+        ends = [index for index, line in enumerate(lines) if "state" in json.loads(line)]
+        (folder / experiment_journal.FILE).write_bytes(b"".join(lines[: ends[2]]))
+        return folder
+
+    def test_finished_trials_stay_finished_and_a_moved_folder_works(self, kept: Kept, tmp_path: Path) -> None:
+        folder = self.interrupted(kept, tmp_path)
+        moved = tmp_path / "elsewhere"
+        shutil.move(folder, moved)
+        before = tune.Tuner.restore(moved, trainables.square).get_results()
+        assert [each.state for each in before] == ["done", "done", "running", "pending"]
+        results = tune.Tuner.restore(moved, trainables.square).fit()
+        assert [(each.config["x"], each.state) for each in results] == [(x, "done") for x in range(4)]
+        trials = [json.loads(line) for line in journal_of(moved).splitlines()]
+        attempts = [line["trial"][-1] for line in trials if "attempt" in line]
+        assert attempts == ["0", "1", "2", "2", "3"]
+        assert results.get_best_result().config["x"] == 0  # metric and mode come from the journal
+
+    def test_what_the_journal_cannot_hold_comes_from_the_space_again(self, kept: Kept, tmp_path: Path) -> None:
+        space = {"x": tune.grid_search([0, 1, 2, 3]), "function": print, "y": tune.uniform(0, 1)}
+        folder = self.interrupted(kept, tmp_path, space)
+        with pytest.raises(ValueError, match=r"could not store \(function=<built-in function print>\): pass"):
+            tune.Tuner.restore(folder, trainables.square).fit()
+        results = tune.Tuner.restore(folder, trainables.square, param_space=space).fit()
+        assert results[3].config["function"] is print and len({each.config["y"] for each in results}) == 4
+
+    def test_a_scheduler_with_plain_options_comes_back(self, kept: Kept, tmp_path: Path) -> None:
+        folder = self.interrupted(kept, tmp_path, scheduler=ASHAScheduler(max_t=5, reduction_factor=2))
+        tuner = tune.Tuner.restore(folder, trainables.square)
+        runner = tuner._start()
+        runner.wait_with_ladder()
+        assert isinstance(runner.experiment.scheduler, ASHAScheduler) and runner.experiment.scheduler._max_t == 5
+
+    def test_failed_trials_run_again_if_asked(self, kept: Kept) -> None:
+        space = {"x": tune.grid_search([1, 2])}
+        folder = tune.Tuner(trainables.raises, param_space=space, run_config=kept()).fit().experiment_path
+        assert [each.state for each in tune.Tuner.restore(folder, trainables.square).fit()] == ["error", "done"]
+        results = tune.Tuner.restore(folder, trainables.square, resume_errored=True).fit()
+        assert [each.state for each in results] == ["done", "done"] and results[0].metrics["loss"] == 1  # type: ignore[index]
+
+    def test_two_experiments_of_a_name_have_two_folders(self, kept: Kept) -> None:
+        for name in ("experiment", "experiment-2"):
+            results = tune.Tuner(trainables.square, param_space={"x": 1}, run_config=kept()).fit()
+            assert Path(results.experiment_path).name == name
+
+    def test_an_experiment_under_way_is_not_restored(self, kept: Kept, tmp_path: Path) -> None:
+        space = {"x": 1, "folder": str(tmp_path)}
+        runner = tune.Tuner(trainables.until_stopped, param_space=space, run_config=kept())._start()
+        with pytest.raises(tune.TuneError, match=f"is under way in process {os.getpid()}"):
+            tune.Tuner.restore(runner.path, trainables.square).fit()
+        runner.stop()
+        runner.wait_with_ladder()
+
+    def test_run_resumes_by_name(self, kept: Kept, tmp_path: Path) -> None:
+        folder = self.interrupted(kept, tmp_path)
+        analysis = tune.run(trainables.square, name="experiment", storage_path=folder.parent, resume=True)
+        assert len(analysis.trials) == 4 and analysis.experiment_path == str(folder)
+
+
+PROGRAM = """
+import sys
+import nbaccel
+from nbaccel import tune
+from tests.tune import trainables
+folder, kept = sys.argv[1:]
+nbaccel.init(num_cpus=3)
+space = {"x": tune.grid_search(list(range(12))), "folder": folder}
+config = tune.RunConfig(name="experiment", storage_path=kept)
+tune.Tuner(trainables.counted, param_space=space, run_config=config).fit()
+"""
+
+
+@pytest.mark.usefixtures("cluster")
+def test_after_the_driver_was_killed_no_finished_trial_runs_again_and_none_is_lost(tmp_path: Path) -> None:
+    """Each life of the driver is killed when its journal has grown by a random number of lines."""
+    folder = tmp_path / "runs" / "experiment"
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path), str(tmp_path / "runs")])
+    wanted = 14 + random.randrange(40)
+
+    def is_due() -> bool:
+        return process.poll() is not None or (folder.exists() and len(lines_of(folder)) >= wanted)
+
+    try:
+        wait_until(is_due, "lines in the journal")
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    past = experiment_journal.read(folder)
+    assert past is not None
+    finished = {trial.id for trial in past.trials.values() if trial.has_ended}
+    under_way = {trial.id for trial in past.trials.values() if trial.state is TrialState.RUNNING}
+    length = past.length
+
+    tuner = tune.Tuner.restore(folder, trainables.counted)
+    wait_until(lambda: is_unlocked(folder), "the lock of the killed driver")
+    results = tuner.fit()
+    assert len(results) == 12 and all(each.state == "done" for each in results)
+    later = [json.loads(line) for line in journal_of(folder)[length:].splitlines()]
+    ran = {line["trial"]: line["attempt"] for line in later if "attempt" in line}
+    assert not finished & ran.keys()
+    assert ran.keys() == {trial.id for trial in past.trials.values()} - finished
+    assert all(ran[id] == 2 for id in under_way)  # counted as started again
+    for result in results:
+        assert [each["step"] for each in result.history] == [0, 1, 2, 3]
+
+
+def lines_of(folder: Path) -> list[bytes]:
+    try:
+        return journal_of(folder).splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def is_unlocked(folder: Path) -> bool:
+    from nbaccel.train.storage import RunLock
+
+    try:
+        RunLock(str(folder)).release()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,88 @@
+"""The names of nbaccel.tune: cheap to import, and those that are not here say what to use."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from nbaccel import train, tune
+from nbaccel.tune import search
+
+
+def test_importing_tune_loads_nothing_heavy() -> None:
+    heavy = ["ray", "IPython", "numpy", "torch", "optuna", "pandas", "nbaccel.tune.runner", "nbaccel.tune.search"]
+    program = f"import sys, nbaccel.tune; print(*[name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_every_name_is_there() -> None:
+    for name in tune.__all__:
+        assert getattr(tune, name) is not None and name in dir(tune)
+    assert tune.FailureConfig is train.FailureConfig and issubclass(tune.RunConfig, train.RunConfig)
+    assert tune.Checkpoint is train.Checkpoint and tune.Result is train.Result
+
+
+@pytest.mark.parametrize("name", ["Trainable", "Experiment", "run_experiments", "register_trainable", "CLIReporter"])
+def test_what_is_not_here_says_what_to_use(name: str) -> None:
+    with pytest.raises(NotImplementedError, match=rf"nbaccel.tune.{name} is not here: "):
+        getattr(tune, name)()
+
+
+@pytest.mark.parametrize("name", ["AxSearch", "HyperOptSearch", "TuneBOHB", "NevergradSearch"])
+def test_other_searches_point_to_optuna(name: str) -> None:
+    with pytest.raises(NotImplementedError, match="nbaccel searches by Optuna: OptunaSearch"):
+        getattr(search, name)()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: tune.run("PPO"), "RLlib, whose algorithms have names, is not here"),
+        (lambda: tune.Tuner(dict), "is a class. Give a function of the config"),
+        (lambda: tune.run(len, local_dir="/tmp"), "it is storage_path now"),
+        (lambda: tune.TuneConfig(trial_name_creator=str), "a trial's id is its name"),
+    ],
+)
+def test_arguments_of_ray_that_are_not_here_say_what_to_use(call: Any, words: str) -> None:
+    with pytest.raises(NotImplementedError, match=words):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: tune.Tuner(3), "must be a function of the config, not 3"),
+        (lambda: tune.TuneConfig(mode="maximum"), "must be 'min' or 'max'"),
+        (lambda: tune.TuneConfig(num_samples=0), "must be an int from 1, or -1 for no end"),
+        (lambda: tune.TuneConfig(max_concurrent_trials=-2), "None or an int from 1"),
+        (lambda: tune.TuneConfig(scheduler="ash"), "There is no scheduler 'ash'"),
+        (lambda: tune.TuneConfig(scheduler=3), "takes a scheduler of nbaccel.tune.schedulers"),
+        (lambda: tune.RunConfig(callbacks=[3]), "nbaccel.tune.Callback"),
+        (lambda: tune.RunConfig(stop=3), "stop takes a dict"),
+        (lambda: tune.Tuner(len, run_config=3), "takes nbaccel.tune.RunConfig"),
+        (lambda: tune.run(len, resume=True), "needs the experiment's name"),
+        (lambda: tune.run(len, name="e", resume="maybe"), "must be True, 'AUTO'"),
+        (lambda: tune.FailureConfig(max_failures=1, fail_fast=True), "max_failures must be 0"),
+    ],
+)
+def test_values_that_make_no_sense_are_refused(call: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        call()
+
+
+def test_a_misspelt_argument_is_told_with_a_suggestion() -> None:
+    with pytest.raises(TypeError, match=r"no argument 'num_sample'\. Did you mean num_samples"):
+        tune.run(len, num_sample=3)
+
+
+def test_results_before_fit_are_told() -> None:
+    with pytest.raises(RuntimeError, match="There are no results yet: call fit"):
+        tune.Tuner(len).get_results()
+
+
+def test_a_run_config_of_train_works_as_well() -> None:
+    assert tune.Tuner(len, run_config=train.RunConfig(name="x"))._wanted.run.name == "x"

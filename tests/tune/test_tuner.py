@@ -1,0 +1,234 @@
+"""Experiments with real workers on the local engine."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nbaccel
+from nbaccel import tune
+from nbaccel.tune.schedulers import ASHAScheduler, PopulationBasedTraining
+from tests.rig import wait_until
+from tests.tune import trainables
+
+Kept = Callable[..., tune.RunConfig]
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+def fit(trainable: Any, space: dict[str, Any], run_config: tune.RunConfig, **options: Any) -> tune.ResultGrid:
+    tuner = tune.Tuner(trainable, param_space=space, tune_config=tune.TuneConfig(**options), run_config=run_config)
+    return tuner.fit()
+
+
+def test_the_seeds_call_runs_as_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NBACCEL_STORAGE", str(tmp_path))
+    trainable = trainables.place
+    analysis = tune.run(trainable, num_samples=10, resources_per_trial={"cpu": 2, "gpu": 2})
+    found = list(analysis.results.values())
+    assert len(found) == 10 and {each["gpus"] for each in found} == {"0,1"}
+    assert len({each["worker"] for each in found}) == 10  # a fresh process for each: they hold devices
+    assert all(each["pid"] == each["worker"] for each in found)
+
+
+def test_a_grid_and_its_best_trial(kept: Kept) -> None:
+    results = fit(trainables.square, {"x": tune.grid_search([3, -1, 2])}, kept(), metric="loss", mode="min")
+    best = results.get_best_result()
+    assert (best.config, best.metrics["loss"], best.state) == ({"x": -1}, 1, "done")  # type: ignore[index]
+    assert len(results) == results.num_terminated == 3 and results.errors == []
+    frame = results.get_dataframe()
+    assert list(frame["config/x"]) == [3, -1, 2] and list(frame["training_iteration"]) == [1, 1, 1]
+    assert repr(results).startswith("ResultGrid(3 done, path=")
+
+
+@pytest.mark.parametrize(
+    ("trainable", "reported"),
+    [
+        (lambda config: 0, [{"_metric": 0}]),
+        (lambda: 0.5, [{"_metric": 0.5}]),
+        (lambda config: {}, [{}]),
+        (lambda config: None, []),
+        (lambda config: ({"loss": step} for step in range(2)), [{"loss": 0}, {"loss": 1}]),
+        (lambda config: tune.report({"loss": math.nan}), [{"loss": "nan"}]),
+    ],
+)
+def test_what_a_function_returns_or_yields_is_reported(trainable: Any, reported: list[Any], kept: Kept) -> None:
+    (result,) = fit(trainable, {}, kept())
+    added = ("training_iteration", "time_this_iter_s", "time_total_s", "timestamp")
+    found = [{name: value for name, value in each.items() if name not in added} for each in result.history]
+    assert str(found) == str(reported).replace("'nan'", "nan") and result.error is None
+
+
+def test_a_trial_that_raises_fails_alone(kept: Kept) -> None:
+    results = fit(trainables.raises, {"x": tune.grid_search([0, 1, 2, 3])}, kept(), metric="loss", mode="max")
+    assert results.num_errors == 2 and all(isinstance(error, ValueError) for error in results.errors)
+    assert results.failures() == {"ValueError: an odd number": [results[1].trial_id, results[3].trial_id]}
+    assert results.get_best_result().config == {"x": 2}
+
+
+def test_run_raises_if_trials_failed(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"config": {"x": tune.grid_search([1, 2])}, "storage_path": tmp_path}
+    with pytest.raises(tune.TuneError, match=r"1 of 2 .*ValueError: an odd number") as caught:
+        tune.run(trainables.raises, **options)
+    assert caught.value.results is not None and len(caught.value.results) == 2
+    analysis = tune.run(trainables.raises, metric="loss", mode="min", raise_on_failed_trial=False, **options)
+    assert analysis.best_config == {"x": 2} and analysis.best_result["loss"] == 2
+    assert len(analysis.results_df) == 2 and list(analysis.best_dataframe["loss"]) == [2]
+
+
+@pytest.mark.parametrize("how", ["raise", "kill"])
+def test_a_trial_that_fails_goes_on_from_its_checkpoint(kept: Kept, tmp_path: Path, how: str) -> None:
+    space = {"x": 1, "steps": 4, "fails_in": 2, "how": how, "folder": str(tmp_path)}
+    (result,) = fit(trainables.steps, space, kept(failure_config=tune.FailureConfig(max_failures=1)))
+    assert [each["step"] for each in result.history] == [0, 1, 2, 3] and result.error is None
+    assert [each["training_iteration"] for each in result.history] == [1, 2, 3, 4]
+    assert result.checkpoint is not None and result.checkpoint.load() == {"step": 3}
+
+
+def test_a_killed_trial_is_told_with_its_signal(kept: Kept, tmp_path: Path) -> None:
+    space = {"x": 1, "steps": 2, "fails_in": 1, "how": "kill", "folder": str(tmp_path)}
+    (result,) = fit(trainables.steps, space, kept())
+    assert isinstance(result.error, nbaccel.exceptions.WorkerCrashedError) and "SIGKILL" in str(result.error)
+    assert len(result.history) == 1
+
+
+def test_a_misspelt_metric_is_told_at_the_first_report(kept: Kept) -> None:
+    with pytest.raises(ValueError, match=r"the metric 'los'.* a report has only: loss. Did you mean 'loss'?"):
+        fit(trainables.square, {"x": tune.uniform(0, 1)}, kept(), metric="los", mode="min", num_samples=20)
+
+
+def test_a_trial_ends_after_exactly_the_report_that_ends_it(kept: Kept) -> None:
+    space = {"x": 1, "steps": 9, "saves": False}
+    (result,) = fit(trainables.steps, space, kept(stop={"training_iteration": 3}))
+    assert len(result.history) == 3 and result.state == "stopped"
+    (result,) = fit(trainables.steps, space, kept("other", stop=lambda trial, found: found["step"] == 1))
+    assert len(result.history) == 2
+
+
+def test_asha_ends_weak_trials(kept: Kept) -> None:
+    scheduler = ASHAScheduler(max_t=8, reduction_factor=2)
+    space = {"x": tune.grid_search([1, 2, 3, 4, 5, 6]), "steps": 8, "saves": False}
+    options: dict[str, Any] = {"metric": "loss", "mode": "min", "scheduler": scheduler, "max_concurrent_trials": 1}
+    results = fit(trainables.steps, space, kept(), **options)
+    assert [len(result.history) for result in results] == [8, 1, 1, 1, 1, 1]  # each later one is worse at once
+    assert results.get_best_result(scope="all").config["x"] == 1
+
+
+def test_a_weak_trial_continues_from_the_checkpoint_of_a_strong_one(kept: Kept, tmp_path: Path) -> None:
+    scheduler = PopulationBasedTraining(
+        "training_iteration", "value", "max", 2, hyperparam_mutations={"rate": [1, 100]}, resample_probability=0, seed=1
+    )
+    tuner = tune.Tuner(
+        trainables.learns,
+        param_space={"rate": tune.grid_search([1, 100]), "folder": str(tmp_path)},
+        tune_config=tune.TuneConfig(scheduler=scheduler),
+        run_config=kept(),
+    )
+    results = tuner.fit()
+    weak = results[0]
+    assert weak.error is None and weak.history[-1]["value"] > 100  # it took over what the strong one had learned
+    past = tune.Tuner.restore(results.experiment_path, trainables.learns).get_results()
+    assert [len(each.history) for each in past] == [len(each.history) for each in results]
+
+
+def test_devices_are_shared_and_placed(kept: Kept) -> None:
+    results = fit(tune.with_resources(trainables.place, {"cpu": 1, "gpu": 0.5}), {}, kept(), num_samples=2)
+    for result in results:
+        metrics = result.metrics or {}
+        assert metrics["asked"] == {"CPU": 1, "GPU": 0.5} and metrics["gpus"] in ("0", "1")
+        assert metrics["id"] == result.trial_id and metrics["dir"] == result.path and metrics["name"] == "experiment"
+    bundles = tune.PlacementGroupFactory([{"CPU": 1, "GPU": 1}, {"CPU": 1}])
+    (result,) = fit(tune.with_resources(trainables.place, bundles), {}, kept("group"))
+    assert (result.metrics or {})["asked"] == {"CPU": 2, "GPU": 1}
+
+
+def test_the_resources_of_a_trial_may_follow_from_its_config(kept: Kept) -> None:
+    trainable = tune.with_resources(trainables.place, lambda config: {"gpu": config["gpus"]})
+    results = fit(trainable, {"gpus": tune.grid_search([1, 2])}, kept())
+    assert [len((each.metrics or {})["gpus"].split(",")) for each in results] == [1, 2]
+
+
+def test_large_parameters_are_stored_once(kept: Kept) -> None:
+    trainable = tune.with_parameters(lambda config, data: {"length": len(data) + config["x"]}, data=[0] * 1000)
+    results = fit(trainable, {"x": tune.grid_search([1, 2])}, kept())
+    assert [(each.metrics or {})["length"] for each in results] == [1001, 1002]
+
+
+def test_a_trial_that_can_never_start_is_told_at_once(kept: Kept) -> None:
+    with pytest.raises(tune.TuneError, match="No trial can ever start: each asks for 8 GPU, and there are 2"):
+        fit(tune.with_resources(trainables.square, {"gpu": 8}), {"x": 1}, kept())
+
+
+def test_a_config_that_does_not_pickle_fails_its_trial(kept: Kept) -> None:
+    results = fit(trainables.square, {"x": tune.grid_search([threading.Lock(), 2])}, kept())
+    assert results.num_errors == 1 and "pickle" in str(results.errors[0]) and results[1].metrics["loss"] == 4  # type: ignore[index]
+
+
+def test_fail_fast_ends_the_experiment(kept: Kept, tmp_path: Path) -> None:
+    space = {"x": tune.grid_search([1, 2, 3, 4])}
+    config = kept(failure_config=tune.FailureConfig(fail_fast=True))
+    results = fit(trainables.raises, space, config, max_concurrent_trials=1)
+    assert [each.state for each in results] == ["error", "pending", "pending", "pending"]
+    with pytest.raises(ValueError, match="an odd number"):
+        fit(trainables.raises, space, kept("raise", failure_config=tune.FailureConfig(fail_fast="raise")))
+
+
+def test_a_time_budget_ends_trials_that_report(kept: Kept, tmp_path: Path) -> None:
+    space = {"x": tune.sample_from(lambda: 1), "folder": str(tmp_path)}
+    results = fit(trainables.until_stopped, space, kept(), num_samples=-1, time_budget_s=1, max_concurrent_trials=2)
+    assert len(results) == 2 and (tmp_path / "ended-1").exists() and results.num_errors == 0
+
+
+def test_callbacks_see_what_happens(kept: Kept) -> None:
+    seen: list[str] = []
+
+    class Noting(tune.Callback):
+        def setup(self, **info: Any) -> None:
+            seen.append("setup")
+
+        def on_trial_result(self, iteration: int, trials: Any, trial: Any, result: Any, **info: Any) -> None:
+            seen.append(f"result {result['loss']}")
+
+        def on_trial_complete(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
+            seen.append(f"complete {trial.config['x']}")
+
+        def on_experiment_end(self, trials: Any, **info: Any) -> None:
+            seen.append(f"end {len(trials)}")
+
+    fit(trainables.square, {"x": 2}, kept(callbacks=[Noting()]))
+    assert seen == ["setup", "result 4", "complete 2", "end 1"]
+
+
+def started(trainable: Any, space: dict[str, Any], run_config: tune.RunConfig) -> Any:
+    """An experiment under way."""
+    return tune.Tuner(trainable, param_space=space, run_config=run_config)._start()
+
+
+def test_the_first_stop_ends_trials_at_their_next_report(kept: Kept, tmp_path: Path) -> None:
+    runner = started(trainables.until_stopped, {"x": tune.grid_search([1, 2, 3]), "folder": str(tmp_path)}, kept())
+    wait_until(lambda: len(list(tmp_path.glob("reported-*"))) == 3, "reports")
+    runner.stop()
+    runner.wait_with_ladder()
+    trials = list(runner.experiment.trials.values())
+    assert len(list(tmp_path.glob("ended-*"))) == 3 and not any(trial.has_ended for trial in trials)
+    assert all(trial.reports for trial in trials)
+
+
+def test_the_second_stop_interrupts_what_never_reports(kept: Kept, tmp_path: Path) -> None:
+    runner = started(trainables.silent, {"x": 1, "folder": str(tmp_path)}, kept())
+    wait_until(lambda: (tmp_path / "there-1").exists(), "the trial")
+    runner.stop()
+    runner.stop()
+    runner.wait_with_ladder()
+    assert (tmp_path / "ended-1").exists()
+
+
+def test_functions_of_a_trial_say_where_they_belong() -> None:
+    for use in (lambda: tune.report({}), tune.get_checkpoint, tune.get_context):
+        with pytest.raises(RuntimeError, match=r"cannot be used outside of a trial: call it in the function"):
+            use()

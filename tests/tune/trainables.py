@@ -1,0 +1,102 @@
+"""Functions that tests tune. They are found by import in workers, so each is small and takes all it needs in config."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import nbaccel
+from nbaccel import tune
+
+
+def square(config: dict[str, Any]) -> dict[str, Any]:
+    return {"loss": config["x"] ** 2}
+
+
+def steps(config: dict[str, Any]) -> None:
+    """Report a loss for each step, with a checkpoint if asked; go on from one; fail once in a step if asked."""
+    checkpoint = tune.get_checkpoint()
+    first = checkpoint.load()["step"] + 1 if checkpoint is not None else 0
+    for step in range(first, config["steps"]):
+        if config.get("fails_in") == step and fails_now(config):
+            if config["how"] == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise ZeroDivisionError(f"in step {step}")
+        saved = tune.Checkpoint.save({"step": step}) if config.get("saves", True) else None
+        tune.report({"loss": config["x"] / (step + 1), "step": step}, checkpoint=saved)
+
+
+def fails_now(config: dict[str, Any]) -> bool:
+    """Whether this is one of the first attempts that are to fail."""
+    count = len(list(Path(config["folder"]).glob("failed-*")))
+    (Path(config["folder"]) / f"failed-{count}").touch()
+    return bool(count < config.get("failures", 1))
+
+
+def place(config: dict[str, Any]) -> dict[str, Any]:
+    context = tune.get_context()
+    return {
+        "gpus": ",".join(str(each) for each in nbaccel.get_gpu_ids()),
+        "worker": os.getpid(),
+        "name": context.get_experiment_name(),
+        "id": context.get_trial_id(),
+        "asked": context.get_trial_resources(),
+        "dir": context.get_trial_dir(),
+    }
+
+
+def raises(config: dict[str, Any]) -> dict[str, Any]:
+    if config["x"] % 2:
+        raise ValueError("an odd number")
+    return {"loss": config["x"]}
+
+
+def until_stopped(config: dict[str, Any]) -> None:
+    """Report until somebody ends the trial, and say that it was ended."""
+    folder = Path(config["folder"])
+    try:
+        for number in range(100_000):
+            tune.report({"number": number})
+            (folder / f"reported-{config['x']}").touch()
+            time.sleep(0.01)
+    finally:
+        (folder / f"ended-{config['x']}").touch()
+
+
+def silent(config: dict[str, Any]) -> None:
+    """Never report; an interrupt ends it."""
+    folder = Path(config["folder"])
+    (folder / f"there-{config['x']}").touch()
+    try:
+        while True:
+            time.sleep(0.05)
+    finally:
+        (folder / f"ended-{config['x']}").touch()
+
+
+def learns(config: dict[str, Any]) -> None:
+    """Its value grows by its rate in each step, and goes on from a checkpoint. The weak one starts after the strong."""
+    strong = Path(config["folder"]) / "strong"
+    while config["rate"] == 1 and not strong.exists():
+        time.sleep(0.01)
+    checkpoint = tune.get_checkpoint()
+    value = checkpoint.load()["value"] if checkpoint is not None else 0.0
+    for _ in range(12):
+        value += config["rate"]
+        tune.report({"value": value}, checkpoint=tune.Checkpoint.save({"value": value}))
+    strong.touch()
+
+
+def counted(config: dict[str, Any]) -> dict[str, Any]:
+    """Leave a line for each time that it has run to its end."""
+    checkpoint = tune.get_checkpoint()
+    first = checkpoint.load()["step"] + 1 if checkpoint is not None else 0
+    for step in range(first, 3):
+        tune.report({"loss": config["x"], "step": step}, checkpoint=tune.Checkpoint.save({"step": step}))
+        time.sleep(0.02)
+    with open(Path(config["folder"]) / "ends", "a") as file:
+        file.write(f"{config['x']}\n")
+    return {"loss": config["x"], "step": 3}
