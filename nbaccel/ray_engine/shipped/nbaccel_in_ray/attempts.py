@@ -26,7 +26,7 @@ Answer = Any  # what Ray's `.remote` returns: a ref, several refs, or a stream
 
 LOOK_EVERY_S = 0.25  # the interval of checks whether one of several attempts has begun
 NEXT_JOINS_S = 2.0  # the delay of each further choice: choices are tried in order
-STARTS_WITHIN_S = 15.0  # a free choice begins within this, even if Ray has to start a process
+STARTS_WITHIN_S = 30.0  # a free choice begins within this, even if Ray has to start a process
 
 
 class PassedOver(Exception):
