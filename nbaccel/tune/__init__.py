@@ -124,6 +124,7 @@ _HOMES = {
 }
 _OUR_NAMES = {"RunConfig": "TuneRunConfig"}
 _ROOMS = ("schedulers", "search", "stopper")
+_CALLBACK = "a tune.Callback's on_trial_result() is called with each report."
 _REFUSED = {
     "Trainable": "give a function of the config, which calls tune.report(metrics, checkpoint=...) after each step.",
     "Experiment": "give its parts to tune.run() or Tuner().",
@@ -131,9 +132,9 @@ _REFUSED = {
     "register_trainable": "RLlib is not here, so trainables need no names: give the function.",
     "register_env": "RLlib is not here.",
     "SyncConfig": "checkpoints are written to RunConfig(storage_path=...) by themselves; Ray Tune has none any more.",
-    "CLIReporter": "an experiment prints a line a second in a script, and draws itself in a notebook.",
-    "JupyterNotebookReporter": "an experiment draws itself in a notebook.",
-    "ProgressReporter": "a Callback's on_trial_result() is called with each report.",
+    "CLIReporter": _CALLBACK,
+    "JupyterNotebookReporter": _CALLBACK,
+    "ProgressReporter": _CALLBACK,
 }
 
 

@@ -18,7 +18,7 @@ class TuneConfig:
     """How an experiment searches.
 
     metric, mode           what trials are compared by ("eval/loss" is nested), and "min" or "max"
-    search_alg             BasicVariantGenerator (grids and random values) or OptunaSearch
+    search_alg             BasicVariantGenerator (grids and random values), which is used anyhow
     scheduler              ASHAScheduler and its siblings, or a name for create_scheduler
     num_samples            how often the space is drawn from; a grid is repeated so often. -1: until something stops it
     max_concurrent_trials  the most trials at one time; None: as many as fit
@@ -73,8 +73,7 @@ class TuneRunConfig(RunConfig):
     name       a folder of `storage_path`; a new experiment of a name that is taken is `name-2`
     stop       when a trial ends: a dict of metrics, a function of trial_id and result, or a Stopper
     callbacks  a list of `nbaccel.tune.Callback`s
-    verbose, progress_reporter, log_to_file  accepted: an experiment draws itself in a notebook and prints a line a
-               second in a script, and what trials print is in the engine's logs
+    verbose, progress_reporter, log_to_file  accepted, and change nothing: what trials print is in the engine's logs
     """
 
     def __post_init__(self) -> None:

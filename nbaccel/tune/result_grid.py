@@ -26,12 +26,10 @@ class ResultGrid:
         trials: Sequence[Trial],
         metric: str | None = None,
         mode: str | None = None,
-        study: Any = None,
     ) -> None:
         self._folder = folder
         self._trials = list(trials)
         self._metric, self._mode = metric, mode
-        self._study = study
         self._results = [result_of(folder, trial) for trial in self._trials]
 
     def __len__(self) -> int:
@@ -70,11 +68,6 @@ class ResultGrid:
     def num_terminated(self) -> int:
         """How many trials ended without an error; interrupted ones are not counted."""
         return sum(result.state in ("done", "stopped") for result in self._results)
-
-    @property
-    def study(self) -> Any:
-        """The Optuna study of an experiment with OptunaSearch, for `optuna.visualization`; else None."""
-        return self._study
 
     def get_best_result(
         self,

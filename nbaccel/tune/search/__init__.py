@@ -1,4 +1,4 @@
-"""Searches choose the configs of trials: grids and random values here, everything that learns in `search.optuna`."""
+"""Searches choose the configs of trials: grids and random values."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from nbaccel.tune.search.basic_variant import BasicVariantGenerator
 
 __all__ = ["BasicVariantGenerator"]
 
-_OPTUNA = (
-    "nbaccel searches by Optuna: OptunaSearch(sampler=optuna.samplers.GPSampler()), and TPE, CMA-ES, NSGA-II, QMC and "
-    "more; OptunaHub has others."
-)
+_RANDOM = "nbaccel.tune searches grids and random values; schedulers such as ASHAScheduler end weak trials early."
 _OTHERS = (
     "AxSearch",
     "BayesOptSearch",
@@ -22,7 +19,7 @@ _OTHERS = (
     "TuneBOHB",
     "ZOOptSearch",
 )
-REFUSED = dict.fromkeys(_OTHERS, _OPTUNA) | {
+REFUSED = dict.fromkeys(_OTHERS, _RANDOM) | {
     "Repeater": "let the trainable run several seeds and report their mean.",
 }
 

@@ -206,5 +206,5 @@ def _check_value(name: str, value: Any) -> None:
     elif type(value).__module__.startswith("optuna"):
         raise ValueError(
             f"The parameter {name} is a {type(value).__name__} of Optuna: write tune.uniform(...), tune.randint(...) "
-            "or tune.choice(...); OptunaSearch() translates them."
+            "or tune.choice(...)."
         )
