@@ -21,6 +21,7 @@ PATIENCE_S = 60.0
 ANSWERS = 8  # to a page's questions, in a row
 RELOADS = 5
 SCREENSHOTS = ROOT / "docs" / "images"
+PAGES = [ROOT / "docs" / f"{name}.md" for name in ("cockpit", "design", "training")]  # that show them
 _numbers = iter(range(1, 10_000))
 PROMPTS = "[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')]"
 ALL_HAVE_BEGUN = f"!{PROMPTS}.some(each => each.innerText.includes('[ ]'))"
@@ -225,7 +226,7 @@ class NotebookPage:
 
     def screenshot(self, name: str, what: Any) -> None:
         """A screenshot, if the docs show it and NBACCEL_SCREENSHOTS=1 asks for new ones."""
-        if os.environ.get("NBACCEL_SCREENSHOTS") and f"images/{name}.png" in (ROOT / "docs" / "cockpit.md").read_text():
+        if os.environ.get("NBACCEL_SCREENSHOTS") and any(f"images/{name}.png" in page.read_text() for page in PAGES):
             SCREENSHOTS.mkdir(exist_ok=True)
             what.screenshot(path=str(SCREENSHOTS / f"{name}.png"))
 
