@@ -67,7 +67,7 @@ def test_a_tasks_traceback_is_told_without_the_frame_that_called_it():
 
 
 def test_a_private_name_that_is_not_kept_says_which_ones_are():
-    with pytest.raises(AttributeError, match=r"no _private\.gcs_utils\. .*services, state, utils, worker"):
+    with pytest.raises(AttributeError, match=r"no _private\.gcs_utils: .*services, state, utils, worker"):
         _ = ray._private.gcs_utils
 
 
