@@ -19,6 +19,8 @@ from nbaccel import exceptions
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from msgspec import Struct
+
     from nbaccel.handles.code_facts import CodeFacts
     from nbaccel.handles.options import ActorOptions, InitOptions, MethodOptions, TaskOptions
     from nbaccel.handles.remote import (
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
         RemoteFunction,
     )
     from nbaccel.views.explanations import Explanation, Probe
+    from nbaccel.views.listed import ObjectPlaces
     from nbaccel.views.question import Question
     from nbaccel.views.snapshot import Snapshot
     from nbaccel.views.task_filter import FoundTasks, TaskFilter
@@ -38,6 +41,7 @@ RAY_VERSION = "2.60.0"  # whose names and meanings are kept
 Returned = Any  # an ObjectRef, a list of them, an ObjectRefGenerator, or None, as num_returns says
 
 A = TypeVar("A")
+ListedRow = TypeVar("ListedRow", bound="Struct")
 
 
 class TaskPromise(Protocol):
@@ -98,7 +102,7 @@ class ObjectPromise(Protocol):
 
     def reduce_actor(self, actor: ActorHandle) -> tuple[Any, ...]: ...
 
-    def object_locations(self, refs: Sequence[ObjectRef[Any]]) -> list[dict[str, Any]]:
+    def object_locations(self, refs: Sequence[ObjectRef[Any]]) -> list[ObjectPlaces]:
         """For each object: {"node_ids": hex ids of the nodes that have it, "object_size": bytes, "did_spill": bool}."""
 
     def only_in_history(self, ids: list[bytes]) -> None:
@@ -141,8 +145,8 @@ class ClusterPromise(Protocol):
     def timeline(self) -> list[dict[str, Any]]:
         """Chrome trace events."""
 
-    def state(self, what: str, limit: int) -> list[dict[str, Any]]:
-        """Rows of tasks, actors, workers, nodes, objects, groups or jobs."""
+    def state(self, kind: type[ListedRow], limit: int) -> list[ListedRow]:
+        """At most so many rows of one kind: of those in `views.listed`, or tasks, actors, workers, nodes or alerts."""
 
     def shutdown(self) -> None: ...
 

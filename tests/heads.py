@@ -9,11 +9,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import msgspec
+
 import nbaccel
 from nbaccel import engine as engines
-from nbaccel.local_engine.wire.driver_questions import ReadState
+from nbaccel.views.listed import ListedObject
+from nbaccel.views.snapshot import ActorRow, Alert, TaskRow, WorkerRow
 from tests.census import Place
 from tests.rig import wait_until
+
+KINDS = {"actors": ActorRow, "events": Alert, "objects": ListedObject, "tasks": TaskRow, "workers": WorkerRow}
 
 
 @contextmanager
@@ -39,8 +44,7 @@ def _set_back(variables: dict[str, str], directory: str | None) -> None:
 
 def rows(what: str) -> list[dict[str, Any]]:
     """What the head has written down of its objects, tasks, workers, …"""
-    engine: Any = engines.started()
-    return list(engine.link.ask(ReadState(what, 10_000)))
+    return [msgspec.to_builtins(row) for row in engines.current().state(KINDS[what], 10_000)]
 
 
 def assert_idle() -> None:

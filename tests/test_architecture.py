@@ -41,7 +41,7 @@ ARROWS: dict[str, set[str]] = {
     "api": HELD | {"addresses", "job_config", "leases", "views", "waits"},
     "notebook": HELD | {"__init__", "actor", "api", "roots", "views", "waits"},
     "cli": {"__init__", "accelerators", "api", "exceptions", "views"},
-    "util": HELD | {"__init__", "accelerators", "elsewhere", "host_address", "submodules", "waits"},
+    "util": HELD | {"__init__", "accelerators", "elsewhere", "host_address", "submodules", "views", "waits"},
     "train": {"__init__", "accelerators", "api", "device_memory", "elsewhere", "exceptions", "handles", "host_address"}
     | {"util", "views", "waits"},
     "tune": {

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from nbaccel import engine as engines
 from nbaccel.handles.remote import ObjectRef
 
@@ -23,7 +25,8 @@ def get_object_locations(obj_refs: Sequence[ObjectRef[Any]], timeout_ms: int = -
     if engine is None:
         raise RuntimeError("get_object_locations() needs a cluster: call nbaccel.init() first.")
     refs = list(obj_refs)
-    return dict(zip(refs, engine.object_locations(refs), strict=True))
+    places = [msgspec.structs.asdict(each) for each in engine.object_locations(refs)]
+    return dict(zip(refs, places, strict=True))
 
 
 get_local_object_locations = get_object_locations

@@ -151,20 +151,6 @@ class GroupRow(msgspec.Struct):
     bundle_nodes: list[str | None] = []
     why: str = ""
 
-    @classmethod
-    def from_table(cls, row: Mapping[str, Any]) -> GroupRow:
-        """Make a row from one of placement_group_table(), whose bundles and nodes are by index."""
-        bundles, nodes = row["bundles"], row.get("bundles_to_node_id") or {}
-        indices = sorted(bundles)
-        return cls(
-            row["placement_group_id"],
-            row["name"],
-            row["state"],
-            row["strategy"],
-            [bundles[index] for index in indices],
-            [nodes.get(index) or None for index in indices],
-        )
-
 
 class JobRow(msgspec.Struct):
     """A driver of a shared head: whose cells and tasks those of its number are."""

@@ -12,7 +12,7 @@ import pytest
 import nbaccel
 from nbaccel.util import as_completed, map_unordered, metrics, state
 from nbaccel.util.multiprocessing import Pool, TimeoutError
-from nbaccel.util.placement_group import placement_group, remove_placement_group
+from nbaccel.util.placement_group import placement_group, placement_group_table, remove_placement_group
 from nbaccel.util.state.exception import RayStateApiException
 from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRuns
 from nbaccel.views.task_filter import TaskFilter
@@ -150,6 +150,39 @@ def test_actors_workers_nodes_jobs_and_groups_are_listed(nb, work):
     assert state.get_placement_group(group.id.hex()).state == "CREATED"
     remove_placement_group(group)
     assert state.get_actor("ff" * 16) is None
+
+
+def _columns(row):
+    return {name: type(value).__name__ for name, value in row.items()}
+
+
+def test_nodes_groups_and_places_of_objects_have_rays_columns(nb):
+    nodes = {"NodeID": "str", "Alive": "bool", "NodeManagerAddress": "str", "NodeManagerHostname": "str"}
+    nodes |= {"NodeManagerPort": "int", "ObjectManagerPort": "int", "ObjectStoreSocketName": "str"}
+    nodes |= {"RayletSocketName": "str", "MetricsExportPort": "int", "NodeName": "str", "alive": "bool"}
+    nodes |= {"Resources": "dict", "Labels": "dict", "DeathReasonMessage": "str"}
+    table = {"placement_group_id": "str", "name": "str", "bundles": "dict", "bundles_to_node_id": "dict"}
+    table |= {"strategy": "str", "state": "str", "stats": "dict"}
+    if nb.engine.current().name != "ray":  # which does not tell
+        table |= {"is_detached": "bool", "creator_job_id": "str"}
+    places = {"node_ids": "list", "object_size": "int", "did_spill": "bool"}
+    group, ref = placement_group([{"CPU": 1}], name="listed"), nb.put(b"x" * 300_000)
+    nb.get(group.ready())
+    row = placement_group_table(group)
+    (node,) = nb.nodes()
+    found = nb.experimental.get_object_locations([ref])[ref]
+    assert [*_columns(found).items()] == [*places.items()]
+    assert found["node_ids"] == [node["NodeID"]]
+    assert (row["bundles"], row["bundles_to_node_id"]) == ({0: {"CPU": 1.0}}, {0: node["NodeID"]})
+    assert row["stats"]["scheduling_state"] == "FINISHED"
+    assert placement_group_table()[group.id.hex()] == row
+    if nb.engine.current().name != "ray":
+        assert [*_columns(node).items()] == [*nodes.items()]
+        assert [*_columns(row).items()] == [*table.items()]
+    else:
+        assert _columns(node).items() >= nodes.items()
+        assert _columns(row).items() >= table.items()
+    remove_placement_group(group)
 
 
 def test_what_is_listed_is_counted(nb, work):

@@ -22,7 +22,7 @@ def test_what_goes_on_comes_first_and_then_the_latest_also_where_nobody_told_whe
         TaskRow("e", "runs", "task", "RUNNING", submitted_at=5.0, started_at=6.0),
     ]
     snapshot = Snapshot(Runtime("ray", "0", "3", pid=1), time=40.0, tasks=rows)
-    listed = [row["name"] for row in planning.state_rows(snapshot, {}, "tasks")]
+    listed = [row.name for row in planning.state_rows(snapshot, {}, TaskRow)]
     assert listed == ["waits", "runs", "just over", "over", "long over, untold"]
 
 

@@ -6,7 +6,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from nbaccel.engine import Engine
+import msgspec
+from msgspec.structs import asdict
+
+from nbaccel.engine import Engine, ListedRow
 from nbaccel.handles.options import TaskOptions
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.local_engine import wire
@@ -19,6 +22,7 @@ from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
 from nbaccel.views.explanations import Explanation, Probe
+from nbaccel.views.listed import ObjectPlaces
 from nbaccel.views.observer_lines import AskPublisher, Explain, FindTasks, ReadLogs, TakeSnapshot
 from nbaccel.views.question import Question
 from nbaccel.views.snapshot import Snapshot
@@ -55,7 +59,7 @@ class ClusterView:
         self._link = asker.link
 
     def nodes(self) -> list[dict[str, Any]]:
-        return self._link.ask(asks.ListNodes())
+        return [asdict(row) for row in self._link.ask(asks.ListNodes())]
 
     def cluster_resources(self) -> dict[str, float]:
         return self._link.ask(asks.TotalResources())
@@ -91,9 +95,9 @@ class ClusterView:
     def history(self, asked: Question[A]) -> A:
         return self._link.ask(asked)
 
-    def state(self, what: str, limit: int) -> list[dict[str, Any]]:
-        """Rows for nbaccel.util.state."""
-        return self._link.ask(asks.ReadState(what, limit))
+    def state(self, kind: type[ListedRow], limit: int) -> list[ListedRow]:
+        rows = self._link.ask(asks.ReadState(kind.__name__, limit))
+        return msgspec.msgpack.decode(rows, type=list[kind])  # type: ignore[valid-type]
 
     def cancel_by_id(self, task_id: str, *, force: bool = False) -> None:
         self._link.say(wire.Cancel(bytes.fromhex(task_id), force))
@@ -109,7 +113,7 @@ class ClusterView:
     def ask(self, id: str, what: str) -> None:
         self._link.ask(AskPublisher(id, what))
 
-    def object_locations(self, refs: Sequence[ObjectRef[Any]]) -> list[dict[str, Any]]:
+    def object_locations(self, refs: Sequence[ObjectRef[Any]]) -> list[ObjectPlaces]:
         return self._link.ask(asks.LocateObjects([ref.binary() for ref in refs]))
 
     def timeline(self) -> list[dict[str, Any]]:
@@ -150,8 +154,11 @@ class ClusterView:
         self._link.ask(asks.RemoveGroup(group_id))
 
     def group_table(self, group_id: bytes | None) -> dict[str, Any]:
-        return self._link.ask(asks.ReadGroup(group_id))
+        rows = self._link.ask(asks.ReadGroups(group_id))
+        if group_id is None:
+            return {row.placement_group_id: asdict(row) for row in rows}
+        return asdict(rows[0]) if rows else {}
 
     def find_group(self, name: str) -> dict[str, Any] | None:
         found = self._link.ask(asks.FindGroup(name, self._asker.namespace))
-        return dict(found) if found else None
+        return asdict(found) if found is not None else None

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec import Raw
+from msgspec.msgpack import encode
+
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.reasons import Reasons
 from nbaccel.local_engine.head.snapshot_builder import SnapshotBuilder
@@ -34,11 +37,11 @@ class ClusterAnswers:
         """The rows of the table of questions."""
         builder, state_rows, reasons = self._builder, self._state_rows, self._reasons
         return [
-            asks.ListNodes.answered_by(lambda peer, asked: builder.nodes_as_dicts()),
+            asks.ListNodes.answered_by(lambda peer, asked: builder.listed_nodes()),
             asks.TotalResources.answered_by(lambda peer, asked: self._totals()),
             asks.FreeResources.answered_by(lambda peer, asked: self._free()),
             asks.ProbeChoice.answered_by(lambda peer, asked: reasons.probe(asked.choice)),
-            asks.ReadState.answered_by(lambda peer, asked: state_rows.of(asked.kind, asked.limit)),
+            asks.ReadState.answered_by(lambda peer, asked: Raw(encode(state_rows.of(asked.kind, asked.limit)))),
             asks.ReadTimeline.answered_by(lambda peer, asked: state_rows.timeline()),
             asks.LocateObjects.answered_by(lambda peer, asked: [state_rows.location(id) for id in asked.ids]),
             observer_lines.TakeSnapshot.answered_by(lambda peer, asked: self._snapshot()),

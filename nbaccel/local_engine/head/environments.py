@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from nbaccel.views.listed import ListedEnvironment
+
 
 class Environments:
     """The runtime environments that the head knows; it passes them on and starts processes with their variables."""
@@ -33,10 +35,10 @@ class Environments:
         if key and why != "cancelled":
             self.errors[key] = why
 
-    def rows(self, node_id: str) -> list[dict[str, Any]]:
+    def rows(self, node_id: str) -> list[ListedEnvironment]:
         """The requested environments, for `list_runtime_envs`."""
         return [
-            {"runtime_env": environment, "error": self.errors.get(key), "node_id": node_id}
+            ListedEnvironment(environment, self.errors.get(key), node_id)
             for key, environment in self._by_key.items()
             if environment
         ]

@@ -14,6 +14,7 @@ from nbaccel.quantities import UNIT
 from nbaccel.scheduling.commands import GroupChanged
 from nbaccel.scheduling.events import GroupAsked, GroupRemoveAsked
 from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.views.listed import ListedGroup
 
 KEEP_REMOVED = 1_000  # rows of removed groups that the table still shows
 SCHEDULING_STATES = {"PENDING": "QUEUED", "CREATED": "FINISHED", "REMOVED": "REMOVED", "RESCHEDULING": "QUEUED"}
@@ -81,14 +82,14 @@ class Groups(Generic[Owner]):
         if group is not None and group.state != "REMOVED":
             self._tell(GroupRemoveAsked(group_id))
 
-    def table(self, group_id: bytes | None) -> dict[str, Any]:
-        """The row of one group, or all rows by id."""
+    def table(self, group_id: bytes | None) -> list[ListedGroup]:
+        """The row of one group, if it is known, or all rows."""
         if group_id is None:
-            return {row["placement_group_id"]: row for row in self.rows()}
+            return self.rows()
         group = self._by_id.get(group_id)
-        return self._row(group_id, group) if group is not None else {}
+        return [self._row(group_id, group)] if group is not None else []
 
-    def find(self, name: str, namespace: str) -> dict[str, Any] | None:
+    def find(self, name: str, namespace: str) -> ListedGroup | None:
         """The row of the group with this name in this namespace."""
         group_id = self._named(name, namespace)
         return self._row(group_id, self._by_id[group_id]) if group_id is not None else None
@@ -99,10 +100,10 @@ class Groups(Generic[Owner]):
                 return group_id
         return None
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[ListedGroup]:
         return [self._row(group_id, group) for group_id, group in self._by_id.items()]
 
-    def _row(self, group_id: bytes, group: Group[Owner]) -> dict[str, Any]:
+    def _row(self, group_id: bytes, group: Group[Owner]) -> ListedGroup:
         record = self._scheduler.group_record(group_id)
         hopeless = record is not None and record.never is True
         return _row(group_id, group, "INFEASIBLE" if hopeless else SCHEDULING_STATES[group.state])
@@ -163,17 +164,17 @@ def gone() -> wire.Value:
     return failures.failed("TaskPlacementGroupRemoved", "The placement group has been removed.")
 
 
-def _row(group_id: bytes, group: Group[Any], scheduling_state: str) -> dict[str, Any]:
+def _row(group_id: bytes, group: Group[Any], scheduling_state: str) -> ListedGroup:
     spec = group.spec
     nodes = [group.nodes[place].hex() if place < len(group.nodes) else "" for place in range(len(spec.bundles))]
-    return {
-        "placement_group_id": group_id.hex(),
-        "name": spec.name,
-        "bundles": {i: {name: amount / UNIT for name, amount in bundle} for i, bundle in enumerate(spec.bundles)},
-        "bundles_to_node_id": dict(enumerate(nodes)),
-        "strategy": spec.strategy,
-        "state": group.state,
-        "stats": {"scheduling_state": scheduling_state},
-        "is_detached": spec.detached,
-        "creator_job_id": spec.job.to_bytes(4, "big").hex(),
-    }
+    return ListedGroup(
+        placement_group_id=group_id.hex(),
+        name=spec.name,
+        bundles={i: {name: amount / UNIT for name, amount in bundle} for i, bundle in enumerate(spec.bundles)},
+        bundles_to_node_id=dict(enumerate(nodes)),
+        strategy=spec.strategy,
+        state=group.state,
+        stats={"scheduling_state": scheduling_state},
+        is_detached=spec.detached,
+        creator_job_id=spec.job.to_bytes(4, "big").hex(),
+    )

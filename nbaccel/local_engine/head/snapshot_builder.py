@@ -6,9 +6,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nbaccel import __version__
 from nbaccel.accelerators.metrics import DeviceReading
@@ -16,10 +14,10 @@ from nbaccel.accelerators.report import unoffered
 from nbaccel.local_engine.head.records import ActorEntry
 from nbaccel.local_engine.head.rows import Rows, device_row
 from nbaccel.quantities import UNIT
+from nbaccel.views.listed import ListedNode
 from nbaccel.views.snapshot import (
     Alert,
     DeviceRow,
-    GroupRow,
     JobRow,
     NodeRow,
     PublishedRow,
@@ -76,7 +74,7 @@ class SnapshotBuilder:
             actors=[self.rows.actor(entry) for entry in self._actors_shown(actors)],
             actor_counts=Counter(entry.state for entry in actors),
             workers=self.worker_rows(),
-            groups=[GroupRow.from_table(row) for row in self._records.groups.rows()][-50:],
+            groups=[row.in_snapshot() for row in self._records.groups.rows()][-50:],
             jobs=self.job_rows(),
             alerts=[*self._alerts()[-MOST_ALERTS:], *self.rows.failures(counts, self._started_at)],
             counts=counts,
@@ -148,25 +146,26 @@ class SnapshotBuilder:
             )
         return rows
 
-    def nodes_as_dicts(self) -> list[dict[str, Any]]:
-        """Ray's nodes()."""
+    def listed_nodes(self) -> list[ListedNode]:
+        """Rows of Ray's nodes()."""
+        directory = self._config.directory
         return [
-            {
-                "NodeID": row.node_id,
-                "Alive": row.alive,
-                "NodeManagerAddress": row.address,
-                "NodeManagerHostname": row.name,
-                "NodeManagerPort": 0,
-                "ObjectManagerPort": 0,
-                "ObjectStoreSocketName": self._config.directory,
-                "RayletSocketName": self._config.directory,
-                "MetricsExportPort": 0,
-                "NodeName": row.name,
-                "alive": row.alive,
-                "Resources": row.totals,
-                "Labels": row.labels,
-                "DeathReasonMessage": row.why,
-            }
+            ListedNode(
+                NodeID=row.node_id,
+                Alive=row.alive,
+                NodeManagerAddress=row.address,
+                NodeManagerHostname=row.name,
+                NodeManagerPort=0,
+                ObjectManagerPort=0,
+                ObjectStoreSocketName=directory,
+                RayletSocketName=directory,
+                MetricsExportPort=0,
+                NodeName=row.name,
+                alive=row.alive,
+                Resources=row.totals,
+                Labels=row.labels,
+                DeathReasonMessage=row.why,
+            )
             for row in self.node_rows()
         ]
 
@@ -211,20 +210,3 @@ class SnapshotBuilder:
 
 def _quantities(demand: dict[str, int]) -> dict[str, float]:
     return {name: amount / UNIT for name, amount in demand.items()}
-
-
-def plain(value: Any) -> Any:
-    """Records as dicts, enums by name, ids as hex: what MessagePack and JSON can carry."""
-    if hasattr(value, "__struct_fields__"):
-        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Enum):
-        return value.name
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return value

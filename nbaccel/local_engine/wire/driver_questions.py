@@ -13,6 +13,7 @@ import msgspec
 from nbaccel.local_engine.wire.messages import Ask
 from nbaccel.scheduling.terms import Choice
 from nbaccel.views.explanations import Probe
+from nbaccel.views.listed import ListedGroup, ListedNode, ObjectPlaces
 from nbaccel.views.question import Question
 
 NO_ANSWER = 0  # the request number of a question that needs no answer
@@ -42,7 +43,7 @@ class MoveFirst(Question[None], tag="only_in_history"):
     ids: list[bytes]
 
 
-class LocateObjects(Question[list[dict[str, Any]]], tag="object_locations"):
+class LocateObjects(Question[list[ObjectPlaces]], tag="object_locations"):
     """Ask on which nodes these objects are, and how large they are."""
 
     ids: list[bytes]
@@ -127,8 +128,8 @@ class Publish(Question[None], tag="publish"):
 # ---- the cluster
 
 
-class ListNodes(Question[list[dict[str, Any]]], tag="nodes"):
-    """Ask for the nodes as nbaccel.nodes() gives them."""
+class ListNodes(Question[list[ListedNode]], tag="nodes"):
+    """Ask for the nodes, for nbaccel.nodes()."""
 
 
 class TotalResources(Question[dict[str, float]], tag="cluster_resources"):
@@ -145,10 +146,10 @@ class ProbeChoice(Question[Probe], tag="probe"):
     choice: Choice
 
 
-class ReadState(Question[list[dict[str, Any]]], tag="state"):
-    """Ask for at most `limit` rows of a kind, for nbaccel.util.state."""
+class ReadState(Question[msgspec.Raw], tag="state"):
+    """Ask for at most `limit` rows of a kind, for nbaccel.util.state. The answer is a list of the kind's records."""
 
-    kind: str
+    kind: str  # the name of the record's class
     limit: int
 
 
@@ -188,13 +189,13 @@ class RemoveGroup(Question[None], tag="remove_group"):
     group_id: bytes
 
 
-class ReadGroup(Question[dict[str, Any]], tag="group_table"):
-    """Ask for a group's row; without an id, for all rows by the groups' hex ids."""
+class ReadGroups(Question[list[ListedGroup]], tag="group_table"):
+    """Ask for a group's row, if it is known; without an id, for all rows."""
 
     group_id: bytes | None = None
 
 
-class FindGroup(Question[dict[str, Any] | None], tag="find_group"):
+class FindGroup(Question[ListedGroup | None], tag="find_group"):
     """Ask for the row of the group that has this name."""
 
     name: str

@@ -9,9 +9,10 @@ from typing import TypedDict
 
 import msgspec
 
+from nbaccel.engine import ListedRow
 from nbaccel.handles.options import TaskOptions, demand_of_task
 from nbaccel.quantities import ACCELERATORS, UNIT
-from nbaccel.ray_engine.reports.notes import RaysTables
+from nbaccel.ray_engine.reports.notes import JobFacts, RaysTables
 from nbaccel.scheduling import holder_words
 from nbaccel.scheduling.events import DeviceSpec, NodeSpec
 from nbaccel.scheduling.explain import until_when, ways_out
@@ -20,7 +21,8 @@ from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.reasons import Feasibility, choice_text, judge
 from nbaccel.scheduling.terms import Choice, Placement
 from nbaccel.views.explanations import Blocker, Explanation, Probe, Verdict
-from nbaccel.views.snapshot import DeviceRow, NodeRow, Snapshot, TaskRow
+from nbaccel.views.listed import ListedDriver, ListedGroup
+from nbaccel.views.snapshot import ActorRow, Alert, DeviceRow, NodeRow, Snapshot, TaskRow, WorkerRow
 
 LEAST = 0.001  # smaller amounts count as zero: Ray counts in 0.0001
 _WAITING = ("PENDING_NODE_ASSIGNMENT", "PENDING_ARGS_AVAIL")
@@ -362,23 +364,26 @@ def ended_at(row: TaskRow) -> float:
     return row.finished_at or row.started_at or row.submitted_at or 0.0
 
 
-def state_rows(snapshot: Snapshot, tables: RaysTables, what: str) -> list[dict[str, object]]:
-    """Rows for nbaccel.util.state, as plain dicts."""
-    if what == "groups":
-        return [{"creator_job_id": None, "is_detached": None, **row} for row in tables["groups"]]  # not known from Ray
-    if what == "jobs":
-        return [
-            {"job_id": job["JobID"], "status": "SUCCEEDED" if job["IsDead"] else "RUNNING", "pid": job["DriverPid"],
-             "entrypoint": job["Entrypoint"], "start_time": job["StartTime"] / 1000}
-            for job in tables["jobs"]
-        ]  # fmt: skip
-    latest_first = sorted(snapshot.tasks, key=lambda row: -(ended_at(row) or inf))
-    rows: dict[str, Sequence[object]] = {
-        "tasks": latest_first,
-        "actors": snapshot.actors,
-        "workers": snapshot.workers,
-        "nodes": snapshot.nodes,
-        "events": snapshot.alerts,
+def state_rows(snapshot: Snapshot, tables: RaysTables, kind: type[ListedRow]) -> list[ListedRow]:
+    """Rows for nbaccel.util.state; none of a kind that Ray does not tell of."""
+    rows: dict[type[msgspec.Struct], Callable[[], Sequence[msgspec.Struct]]] = {
+        TaskRow: lambda: sorted(snapshot.tasks, key=lambda row: -(ended_at(row) or inf)),  # the latest first
+        ActorRow: lambda: snapshot.actors,
+        WorkerRow: lambda: snapshot.workers,
+        NodeRow: lambda: snapshot.nodes,
+        Alert: lambda: snapshot.alerts,
+        ListedGroup: lambda: [ListedGroup.of_ray(row) for row in tables["groups"]],
+        ListedDriver: lambda: [_driver(job) for job in tables["jobs"]],
     }
-    found = rows.get(what, [])
-    return [dict(msgspec.to_builtins(row)) for row in found]
+    read = rows.get(kind)
+    return [row for row in read() if isinstance(row, kind)] if read is not None else []
+
+
+def _driver(job: JobFacts) -> ListedDriver:
+    return ListedDriver(
+        job_id=job["JobID"],
+        status="SUCCEEDED" if job["IsDead"] else "RUNNING",
+        pid=job["DriverPid"],
+        entrypoint=job["Entrypoint"],
+        start_time=job["StartTime"] / 1000,
+    )

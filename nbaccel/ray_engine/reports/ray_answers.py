@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import msgspec
 import ray
 
 from nbaccel import exceptions
+from nbaccel.engine import ListedRow
 from nbaccel.handles.options import TaskOptions
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.handles.remote import ActorHandle
@@ -19,6 +21,7 @@ from nbaccel.ray_engine.reports.snapshots import Snapshots
 from nbaccel.ray_engine.submission.submissions import Submissions
 from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views.explanations import Explanation, Probe, Verdict
+from nbaccel.views.listed import ListedEnvironment, ListedObject
 
 
 class Ending(Protocol):
@@ -122,17 +125,17 @@ class RayAnswers:
         phases: dict[str, list[float]] = self._session.asked_inside("phases", "phases")
         return tracing.events(list(self._reports.notes.values()), named, phases)
 
-    def state(self, what: str, limit: int) -> list[dict[str, object]]:
-        if what == "objects":
-            return list(self._objects())[:limit]
-        if what == "runtime_envs":
+    def state(self, kind: type[ListedRow], limit: int) -> list[ListedRow]:
+        if kind is ListedObject:
+            return msgspec.convert(self._objects()[:limit], type=list[kind])  # type: ignore[valid-type]
+        if kind is ListedEnvironment:
             raise exceptions.EngineError(
                 "Only Ray's dashboard lists the runtime environments of all nodes. Start Ray with "
                 "init(engine='ray', include_dashboard=True), then type `ray list runtime-envs`."
             )
         self._snapshots.snapshot()  # reads the newest reports
         snapshot = self._snapshots.take(metrics=False, rows=MOST_NOTES)
-        return planning.state_rows(snapshot, self._snapshots.tables(), what)[:limit]
+        return planning.state_rows(snapshot, self._snapshots.tables(), kind)[:limit]
 
     def _objects(self) -> list[dict[str, object]]:
         self._session.head.check()

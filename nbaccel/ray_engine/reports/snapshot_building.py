@@ -13,7 +13,8 @@ from nbaccel.ray_engine.reports import device_rows, task_rows
 from nbaccel.ray_engine.reports.notes import ActorFacts, DeviceSample, Note, RaysNode, RaysTables
 from nbaccel.ray_engine.submission.submissions import Submission, Submissions
 from nbaccel.scheduling.terms import TaskKind
-from nbaccel.views.snapshot import ActorRow, Alert, GroupRow, NodeRow, Runtime, Snapshot, WorkerRow
+from nbaccel.views.listed import ListedGroup
+from nbaccel.views.snapshot import ActorRow, Alert, NodeRow, Runtime, Snapshot, WorkerRow
 
 OWN_NAMES = ("nbaccel_reports_",)
 OWN_CLASSES = ("Collector", "NodeAgent")
@@ -55,7 +56,7 @@ def build(known: SnapshotFacts, seq: int) -> Snapshot:
         tasks=task_rows.shown(tasks, known.more_rows),
         actors=actors,
         workers=_workers(known),
-        groups=[GroupRow.from_table(row) for row in known.tables["groups"]][-50:],
+        groups=[ListedGroup.of_ray(row).in_snapshot() for row in known.tables["groups"]][-50:],
         alerts=[*(_lost(node) for node in nodes if not node.alive), *_leaks(known), *failures],
         counts=counts,
     )

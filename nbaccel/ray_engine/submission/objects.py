@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 
+import msgspec
 import ray
 
 from nbaccel import exceptions
@@ -19,6 +20,7 @@ from nbaccel.ray_engine.submission.abandoned_streams import AbandonedStreams
 from nbaccel.ray_engine.submission.errors import translate, translated
 from nbaccel.ray_engine.submission.handle_maker import HandleMaker
 from nbaccel.ray_engine.submission.submissions import Submissions
+from nbaccel.views.listed import ObjectPlaces
 
 
 def _failed_task(refs: Sequence[ObjectRef[object]]) -> str | None:
@@ -102,8 +104,9 @@ class RayObjects:
         taken = {each.binary() for each in ready}
         return [ref for ref in refs if ref._id in taken], [ref for ref in refs if ref._id not in taken]
 
-    def object_locations(self, refs: Sequence[ObjectRef[object]]) -> list[dict[str, object]]:
-        return list(self._session.asked_inside("objects", "locations", [ref._inner for ref in refs]))
+    def object_locations(self, refs: Sequence[ObjectRef[object]]) -> list[ObjectPlaces]:
+        found = self._session.asked_inside("objects", "locations", [ref._inner for ref in refs])
+        return msgspec.convert(found, list[ObjectPlaces])
 
     def was_awaited(self, ref: ObjectRef[object]) -> None:
         """Do nothing: Ray reports unread errors in its own way."""

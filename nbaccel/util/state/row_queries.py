@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from numbers import Integral
 from typing import Any, TypeVar
 
+from msgspec.structs import asdict
+
 from nbaccel import engine as engines
 from nbaccel.util.state.exception import RayStateApiException, ServerUnavailable
 from nbaccel.util.state.records import (
@@ -22,6 +24,8 @@ from nbaccel.util.state.records import (
     TaskState,
     WorkerState,
 )
+from nbaccel.views.listed import ListedDriver, ListedEnvironment, ListedGroup, ListedObject
+from nbaccel.views.snapshot import ActorRow, Alert, NodeRow, TaskRow, WorkerRow
 
 MOST_ROWS = 10_000  # of one answer, as in Ray
 _MOST_ROWS_VARIABLE = "RAY_MAX_LIMIT_FROM_API_SERVER"
@@ -41,12 +45,12 @@ def most_rows() -> int:
     return int(said or MOST_ROWS)
 
 
-def rows(what: str) -> list[dict[str, Any]]:
+def rows(kind: type[engines.ListedRow]) -> list[engines.ListedRow]:
     """All rows of a kind, as the engine says them. Raises ServerUnavailable."""
     engine = engines.started()
     if engine is None:
         raise ServerUnavailable("There is no cluster to ask: call nbaccel.init() first.")
-    return engine.state(what, most_rows())
+    return engine.state(kind, most_rows())
 
 
 def chosen(kind: type[R], records: Iterable[R], filters: Filters | None, limit: int) -> list[R]:
@@ -102,151 +106,151 @@ def _job(number: int) -> str:
 
 
 def tasks() -> list[TaskState]:
-    return [_task(row) for row in rows("tasks")]
+    return [_task(row) for row in rows(TaskRow)]
 
 
-def _task(row: dict[str, Any]) -> TaskState:
-    state = "FAILED" if row["state"] == "CANCELLED" else row["state"]  # as Ray counts what was cancelled
+def _task(row: TaskRow) -> TaskState:
+    state = "FAILED" if row.state == "CANCELLED" else row.state  # as Ray counts what was cancelled
     return TaskState(
-        task_id=row["task_id"],
-        attempt_number=row["attempt"],
-        name=row["name"],
+        task_id=row.task_id,
+        attempt_number=row.attempt,
+        name=row.name,
         state=state,
-        job_id=_job(row["job"]),
-        actor_id=row["actor_id"],
-        type=_TYPES[row["kind"]],
-        func_or_class_name=row["function"] or row["name"],
-        parent_task_id=row["parent_task_id"],
-        node_id=row["node_id"],
-        worker_id=row["worker_id"],
-        worker_pid=row["pid"],
-        error_type=row["error_type"] or None,
-        why=row["why"],
-        required_resources=row["demand"],
-        device_ids=row["device_ids"],
-        cell=row["cell"],
-        creation_time_ms=_milliseconds(row["submitted_at"]),
-        start_time_ms=_milliseconds(row["started_at"]),
-        end_time_ms=_milliseconds(row["finished_at"]),
-        error_message=row["why"] if state == "FAILED" else None,
+        job_id=_job(row.job),
+        actor_id=row.actor_id,
+        type=_TYPES[row.kind],
+        func_or_class_name=row.function or row.name,
+        parent_task_id=row.parent_task_id,
+        node_id=row.node_id,
+        worker_id=row.worker_id,
+        worker_pid=row.pid,
+        error_type=row.error_type or None,
+        why=row.why,
+        required_resources=row.demand,
+        device_ids=row.device_ids,
+        cell=row.cell,
+        creation_time_ms=_milliseconds(row.submitted_at),
+        start_time_ms=_milliseconds(row.started_at),
+        end_time_ms=_milliseconds(row.finished_at),
+        error_message=row.why if state == "FAILED" else None,
         events=_events(row, state),
     )
 
 
-def _events(row: dict[str, Any], state: str) -> list[dict[str, Any]]:
+def _events(row: TaskRow, state: str) -> list[dict[str, Any]]:
     """What it has gone through, as far as the times are known."""
     last = state if state == "FAILED" else "FINISHED"
-    steps = [("PENDING_NODE_ASSIGNMENT", "submitted_at"), ("RUNNING", "started_at"), (last, "finished_at")]
+    steps = [("PENDING_NODE_ASSIGNMENT", row.submitted_at), ("RUNNING", row.started_at), (last, row.finished_at)]
     return [
-        {"state": state, "created_at": datetime.fromtimestamp(row[at], UTC).isoformat()}
+        {"state": state, "created_at": datetime.fromtimestamp(at, UTC).isoformat()}
         for state, at in steps
-        if row[at] is not None
+        if at is not None
     ]
 
 
 def actors() -> list[ActorState]:
     return [
         ActorState(
-            actor_id=row["actor_id"],
-            class_name=row["class_name"],
-            state=row["state"],
-            job_id=_job(row["job"]),
-            name=row["name"],
-            node_id=row["node_id"],
-            pid=row["pid"],
-            ray_namespace=row["namespace"],
-            why=row["why"],
-            required_resources=row["demand"],
-            device_ids=row["device_ids"],
-            death_cause=row["why"] if row["state"] == "DEAD" else None,
-            is_detached=row["detached"],
-            num_restarts=row["restarts"],
-            pending_calls=row["pending_calls"],
-            cell=row["cell"],
+            actor_id=row.actor_id,
+            class_name=row.class_name,
+            state=row.state,
+            job_id=_job(row.job),
+            name=row.name,
+            node_id=row.node_id,
+            pid=row.pid,
+            ray_namespace=row.namespace,
+            why=row.why,
+            required_resources=row.demand,
+            device_ids=row.device_ids,
+            death_cause=row.why if row.state == "DEAD" else None,
+            is_detached=row.detached,
+            num_restarts=row.restarts,
+            pending_calls=row.pending_calls,
+            cell=row.cell,
         )
-        for row in rows("actors")
+        for row in rows(ActorRow)
     ]
 
 
 def nodes() -> list[NodeState]:
     return [
         NodeState(
-            node_id=row["node_id"],
-            node_ip=row["address"],
-            is_head_node=row["is_head"],
-            state="ALIVE" if row["alive"] else "DEAD",
-            state_message=row["why"] or None,
-            node_name=row["name"],
-            resources_total=row["totals"],
-            labels=row["labels"],
-            resources_available=row["available"],
+            node_id=row.node_id,
+            node_ip=row.address,
+            is_head_node=row.is_head,
+            state="ALIVE" if row.alive else "DEAD",
+            state_message=row.why or None,
+            node_name=row.name,
+            resources_total=row.totals,
+            labels=row.labels,
+            resources_available=row.available,
         )
-        for row in rows("nodes")
+        for row in rows(NodeRow)
     ]
 
 
 def _addresses() -> tuple[dict[str, str], str]:
     """Of the nodes by their ids; and of the head's node, where drivers are taken to be."""
-    found = rows("nodes")
-    head = next((row["address"] for row in found if row["is_head"]), "")
-    return {row["node_id"]: row["address"] for row in found}, head
+    found = rows(NodeRow)
+    head = next((row.address for row in found if row.is_head), "")
+    return {row.node_id: row.address for row in found}, head
 
 
 def workers() -> list[WorkerState]:
     addresses, head_address = _addresses()
     return [
         WorkerState(
-            worker_id=row["worker_id"],
-            is_alive=row["state"] != "STOPPING",
+            worker_id=row.worker_id,
+            is_alive=row.state != "STOPPING",
             worker_type="WORKER",
             exit_type=None,
-            node_id=row["node_id"],
-            ip=addresses.get(row["node_id"] or "", ""),
-            pid=row["pid"],
-            state=row["state"],
-            running=row["running"],
+            node_id=row.node_id,
+            ip=addresses.get(row.node_id or "", ""),
+            pid=row.pid,
+            state=row.state,
+            running=row.running,
         )
-        for row in rows("workers")
-    ] + [_driver(row, head_address) for row in rows("jobs") if row["status"] == "RUNNING"]
+        for row in rows(WorkerRow)
+    ] + [_driver(row, head_address) for row in rows(ListedDriver) if row.status == "RUNNING"]
 
 
-def _driver(job: dict[str, Any], address: str) -> WorkerState:
+def _driver(job: ListedDriver, address: str) -> WorkerState:
     """The process of a job that goes on. Its id is the job's, filled up, as in Ray."""
-    worker_id = job["job_id"].ljust(2 * WORKER_ID_BYTES, "f")
-    return WorkerState(worker_id, True, "DRIVER", None, None, address, job["pid"], "ALIVE", job["entrypoint"])
+    worker_id = job.job_id.ljust(2 * WORKER_ID_BYTES, "f")
+    return WorkerState(worker_id, True, "DRIVER", None, None, address, job.pid, "ALIVE", job.entrypoint)
 
 
 def objects() -> list[ObjectState]:
-    found = rows("objects")
+    found = rows(ListedObject)
     address = _addresses()[1] if found else ""
-    return [ObjectState(**{"ip": address, **row}) for row in found]
+    return [ObjectState(**asdict(row) | {"ip": row.ip or address}) for row in found]
 
 
 def groups() -> list[PlacementGroupState]:
     return [
         PlacementGroupState(
-            placement_group_id=row["placement_group_id"],
-            name=row["name"],
-            creator_job_id=row["creator_job_id"],
-            state=row["state"],
+            placement_group_id=row.placement_group_id,
+            name=row.name,
+            creator_job_id=row.creator_job_id,
+            state=row.state,
             bundles=_bundles(row),
-            is_detached=row["is_detached"],
-            strategy=row["strategy"],
+            is_detached=row.is_detached,
+            strategy=row.strategy,
         )
-        for row in rows("groups")
+        for row in rows(ListedGroup)
     ]
 
 
-def _bundles(row: dict[str, Any]) -> list[dict[str, Any]]:
-    nodes_of = row["bundles_to_node_id"]
-    group_id = row["placement_group_id"]
+def _bundles(row: ListedGroup) -> list[dict[str, Any]]:
+    nodes_of = row.bundles_to_node_id
+    group_id = row.placement_group_id
     return [
         {
             "bundle_id": {"placement_group_id": group_id, "bundle_index": index},
             "unit_resources": bundle,
             "node_id": nodes_of.get(index),
         }
-        for index, bundle in row["bundles"].items()
+        for index, bundle in row.bundles.items()
     ]
 
 
@@ -254,27 +258,26 @@ def jobs() -> list[JobState]:
     _, address = _addresses()
     return [
         JobState(
-            job_id=row["job_id"],
-            status=row["status"],
-            entrypoint=row["entrypoint"],
-            start_time=_milliseconds(row["start_time"]),
-            driver_info={"id": row["job_id"], "pid": str(row["pid"]), "node_ip_address": address},
+            job_id=row.job_id,
+            status=row.status,
+            entrypoint=row.entrypoint,
+            start_time=_milliseconds(row.start_time),
+            driver_info={"id": row.job_id, "pid": str(row.pid), "node_ip_address": address},
         )
-        for row in rows("jobs")
+        for row in rows(ListedDriver)
     ]
 
 
 def runtime_envs() -> list[RuntimeEnvState]:
     return [
-        RuntimeEnvState(row["runtime_env"], row["error"] is None, row["error"], row["node_id"])
-        for row in rows("runtime_envs")
+        RuntimeEnvState(row.runtime_env, row.error is None, row.error, row.node_id) for row in rows(ListedEnvironment)
     ]
 
 
 def events() -> list[ClusterEventState]:
     return [
-        ClusterEventState("WARNING", str(row["since"]), row["kind"], row["message"], str(number))
-        for number, row in enumerate(rows("events"))
+        ClusterEventState("WARNING", str(row.since), row.kind, row.message, str(number))
+        for number, row in enumerate(rows(Alert))
     ]
 
 
