@@ -156,7 +156,7 @@ def _columns(row):
     return {name: type(value).__name__ for name, value in row.items()}
 
 
-def test_nodes_groups_and_places_of_objects_have_rays_columns(nb):
+def test_nodes_groups_and_places_of_objects_have_the_columns_that_users_know(nb):
     nodes = {"NodeID": "str", "Alive": "bool", "NodeManagerAddress": "str", "NodeManagerHostname": "str"}
     nodes |= {"NodeManagerPort": "int", "ObjectManagerPort": "int", "ObjectStoreSocketName": "str"}
     nodes |= {"RayletSocketName": "str", "MetricsExportPort": "int", "NodeName": "str", "alive": "bool"}
@@ -172,7 +172,8 @@ def test_nodes_groups_and_places_of_objects_have_rays_columns(nb):
     (node,) = nb.nodes()
     found = nb.experimental.get_object_locations([ref])[ref]
     assert [*_columns(found).items()] == [*places.items()]
-    assert found["node_ids"] == [node["NodeID"]]
+    in_the_process = nb.engine.current().name == "debug"  # and not in a store
+    assert found["node_ids"] == ([] if in_the_process else [node["NodeID"]])
     assert (row["bundles"], row["bundles_to_node_id"]) == ({0: {"CPU": 1.0}}, {0: node["NodeID"]})
     assert row["stats"]["scheduling_state"] == "FINISHED"
     assert placement_group_table()[group.id.hex()] == row
