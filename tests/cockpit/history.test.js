@@ -81,6 +81,8 @@ test("only the open view asks, and only for what it shows", () => {
   const state = newState(true);
   assert.equal(questionOf(state, busy(), NOW).ask, "readings");
   assert.equal(questionOf(state, { ...busy(), devices: [] }, NOW), null);
+  const measured = busy().devices.find((each) => each.metrics);
+  assert.equal(questionOf(state, { ...busy(), devices: Array(129).fill(measured) }, NOW), null); // too many for lines
   state.tab = "tasks";
   assert.equal(questionOf(state, busy(), NOW), null);
   state.tab = "accounting";

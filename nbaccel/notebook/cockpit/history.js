@@ -1,7 +1,7 @@
 // The past is asked for by the view that is open, and only after something has changed: what ran, who used the devices,
 // how the devices were.
 
-import { withReadings } from "./readings.js";
+import { hasLines, withReadings } from "./readings.js";
 import { LAST_MINUTE, WHOLE_RUN } from "./state.js";
 
 /** @typedef {import("./types.js").Source} Source */
@@ -21,7 +21,7 @@ export function questionOf(state, snapshot, now) {
   const { engine, pid } = snapshot.runtime;
   const cluster = `${engine} ${pid ?? ""} ${snapshot.nodes?.[0]?.node_id ?? ""}`;
   const view = state.details ? state.tab : "devices";
-  if (view === "devices" && snapshot.devices?.some((row) => row.metrics)) return { ask: "readings", key: cluster };
+  if (view === "devices" && hasLines(snapshot)) return { ask: "readings", key: cluster };
   if (view === "accounting") return { ask: "accounting", key: cluster };
   if (view !== "timeline") return null;
   if (state.range) return { ask: "runs", key: `${cluster} ${state.range.from} ${state.range.to}`, start: state.range.from, end: state.range.to };

@@ -9,6 +9,14 @@ import { laneName } from "./lanes.js";
 const KEPT_S = 120;
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+const MOST_DEVICES = 128; // lines of more devices cost more than anybody reads
+
+/** Whether the devices are measured, and few enough for lines. @param {import("./types.js").Snapshot} snapshot */
+export function hasLines(snapshot) {
+  const devices = snapshot.devices ?? [];
+  return devices.length <= MOST_DEVICES && devices.some((row) => row.metrics);
+}
+
 /** The readings that were known and those of an answer. @param {Readings | null} before @param {any} answer @returns {Readings} */
 export function withReadings(before, answer) {
   const same = before?.origin === answer.origin && before?.step === answer.step_s ? before : null;

@@ -394,6 +394,11 @@ return`${(device.node_id ?? "").slice(0, 12)}/${device.resource}/${device.id}`;
 }
 const KEPT_S=120;
 const LETTERS="ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const MOST_DEVICES=128;
+function hasLines(snapshot){
+const devices=snapshot.devices??[];
+return devices.length<=MOST_DEVICES&&devices.some((row)=>row.metrics);
+}
 function withReadings(before,answer){
 const same=before?.origin===answer.origin&&before?.step===answer.step_s?before:null;
 const end=answer.first+answer.steps;
@@ -456,7 +461,7 @@ function questionOf(state,snapshot,now){
 const{engine,pid}=snapshot.runtime;
 const cluster=`${engine} ${pid ?? ""} ${snapshot.nodes?.[0]?.node_id ?? ""}`;
 const view=state.details?state.tab:"devices";
-if(view==="devices"&&snapshot.devices?.some((row)=>row.metrics))return{ask:"readings",key:cluster};
+if(view==="devices"&&hasLines(snapshot))return{ask:"readings",key:cluster};
 if(view==="accounting")return{ask:"accounting",key:cluster};
 if(view!=="timeline")return null;
 if(state.range)return{ask:"runs",key:`${cluster} ${state.range.from} ${state.range.to}`,start:state.range.from,end:state.range.to};
