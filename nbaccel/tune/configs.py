@@ -18,7 +18,7 @@ class TuneConfig:
     """How an experiment searches.
 
     metric, mode           what trials are compared by ("eval/loss" is nested), and "min" or "max"
-    search_alg             BasicVariantGenerator (grids and random values), which is used anyhow
+    search_alg             BasicVariantGenerator (grids and random values, the default) or OptunaSearch
     scheduler              ASHAScheduler and its siblings, or a name for create_scheduler
     num_samples            how often the space is drawn from; a grid is repeated so often. -1: until something stops it
     max_concurrent_trials  the most trials at one time; None: as many as fit

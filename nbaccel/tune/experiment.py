@@ -127,6 +127,7 @@ class Experiment:
         if self.stopper.stop_all():
             self.stop("its stopper ended it")
         if decision.kind != "continue":
+            trial.is_pruned = decision.is_pruned
             self._fates[trial.id] = decision
         elif self.is_stopping:
             return STOP

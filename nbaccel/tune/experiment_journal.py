@@ -2,7 +2,8 @@
 
 ```
   {"v": 1, "experiment": "mnist", "metric": "loss", "mode": "min", "num_samples": 50, "seed": 7, …}
-  {"trial": "a1b2_00003", "number": 3, "config": {…}}         a trial is made, or PBT gives it another config
+  {"trial": "a1b2_00003", "number": 3, "config": {…}}         a trial is made, or PBT gives it another config;
+                                                              "chosen" is what Optuna chose of it
   {"trial": …, "attempt": 1, "after": "checkpoint_000002"}    it is submitted; later reports are made again
   {"trial": …, "report": 7, "metrics": {…}}
   {"trial": …, "checkpoint": "checkpoint_000007", "report": 7, "metrics": {…}}
@@ -77,6 +78,7 @@ def _apply_to_trial(past: ExperimentPast, line: Mapping[str, Any]) -> None:
         config = decoded(line["config"])
         trial = past.trials.setdefault(line["trial"], Trial(line["trial"], line["number"], config))
         trial.config = config
+        trial.chosen = {name: (value, text) for name, (value, text) in line.get("chosen", {}).items()}
         trial.unknown = {named(path): value.text for path, value in leaves(config) if isinstance(value, UnknownValue)}
         if "donor" in line:
             trial.donor, trial.start_from, trial.first_report = line["donor"], line["from"], line["first"]
@@ -96,6 +98,7 @@ def _apply_to_trial(past: ExperimentPast, line: Mapping[str, Any]) -> None:
     elif "state" in line:
         trial.state, trial.error_words = TrialState(line["state"]), line.get("error", "")
         trial.failures = line.get("failures", trial.failures)
+        trial.is_pruned = line.get("pruned", False)
         trial.ended_at = line["time"]
 
 
@@ -114,6 +117,8 @@ class ExperimentJournal:
 
     def trial(self, trial: Trial) -> None:
         line = {"trial": trial.id, "number": trial.number, "config": encoded(trial.config)}
+        if trial.chosen:
+            line["chosen"] = {name: list(each) for name, each in trial.chosen.items()}
         if trial.donor:
             line |= {"donor": trial.donor, "from": trial.start_from, "first": trial.first_report}
         self._write(line)
@@ -143,7 +148,7 @@ class ExperimentJournal:
 
     def state(self, trial: Trial) -> None:
         line = {"trial": trial.id, "state": trial.state.value, "error": trial.error_words, "time": time.time()}
-        self._write(line | {"failures": trial.failures})
+        self._write(line | {"failures": trial.failures} | ({"pruned": True} if trial.is_pruned else {}))
 
     def end(self, how: str) -> None:
         self._write({"end": how, "time": time.time()})

@@ -26,8 +26,10 @@ class ResultGrid:
         trials: Sequence[Trial],
         metric: str | None = None,
         mode: str | None = None,
+        study: Any = None,
     ) -> None:
         self._folder = folder
+        self._study = study
         self._trials = list(trials)
         self._metric, self._mode = metric, mode
         self._results = [result_of(folder, trial) for trial in self._trials]
@@ -68,6 +70,11 @@ class ResultGrid:
     def num_terminated(self) -> int:
         """How many trials ended without an error; interrupted ones are not counted."""
         return sum(result.state in ("done", "stopped") for result in self._results)
+
+    @property
+    def study(self) -> Any:
+        """The study of an experiment with OptunaSearch, for `optuna.visualization`; None of another, and before fit."""
+        return self._study
 
     def get_best_result(
         self,

@@ -12,7 +12,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -45,7 +45,9 @@ _BUDGET_GRACE_S = 5.0  # after the time budget, for trials that do not report
 class RunnerPlan:
     """What the runner needs beside the experiment.
 
+    on_result     told of each result
     on_trial_end  told of each trial that has ended for good, before the next one starts
+    study         Optuna's, for the results
     """
 
     function: Any
@@ -54,7 +56,9 @@ class RunnerPlan:
     metric: str = ""  # that each report must have
     time_budget_s: float | None = None
     compared_by: tuple[str | None, str | None] = (None, None)  # metric and mode, for the results
+    on_result: Callable[[Trial, Mapping[str, Any]], None] = lambda trial, result: None
     on_trial_end: Callable[[Trial], None] = lambda trial: None
+    study: Any = None
 
 
 @dataclass(slots=True)
@@ -77,6 +81,7 @@ class Runner:
         self.path = opened.folder
         self.said = opened.said
         self.compared_by = plan.compared_by
+        self.study = plan.study
         self.experiment = experiment
         self._open = opened
         self._journal = opened.journal
@@ -270,6 +275,7 @@ class Runner:
         if has_files:
             self._commit(trial, number, metrics)
         result = trial.result(metrics)
+        self._plan.on_result(trial, result)
         decision = self.experiment.on_result(trial, result)
         self._call("on_trial_result", trial, result)
         return decision.kind != "continue"

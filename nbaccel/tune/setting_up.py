@@ -11,7 +11,7 @@ from typing import Any
 
 import nbaccel
 from nbaccel.train.configs import RunConfig
-from nbaccel.tune import opening, stopper
+from nbaccel.tune import opening, searching, stopper
 from nbaccel.tune import schedulers as scheduler_names
 from nbaccel.tune.configs import TuneConfig
 from nbaccel.tune.experiment import Experiment, Rules
@@ -23,8 +23,9 @@ from nbaccel.tune.schedulers import FIFOScheduler, TrialScheduler
 from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC
 from nbaccel.tune.search import variants
 from nbaccel.tune.search.basic_variant import BasicVariantGenerator
+from nbaccel.tune.search.optuna_study import StudySource
 from nbaccel.tune.trial import Trial, TrialState
-from nbaccel.tune.trial_source import TrialSource, fill_unknown
+from nbaccel.tune.trial_source import fill_unknown
 
 
 @dataclass(slots=True)
@@ -50,13 +51,15 @@ def start_new(wanted: Wanted) -> Runner:
     """Begin a new experiment. Raises ValueError for what looks like a mistake, TuneError for a folder."""
     space: Mapping[str, Any] = wanted.space or {}
     variants.check(space)
-    search = _search_of(wanted.tune)
-    scheduler = _scheduler_of(wanted.tune)
+    search = searching.search_of(wanted.tune)
+    scheduler = _scheduler_of(wanted.tune, search)
+    goal = searching.goal_of(search, wanted.tune, scheduler)
     _refuse_the_debug_engine()
     seed, prefix = search.seed(), secrets.token_hex(2)
-    source = TrialSource(search, space, wanted.tune.num_samples, seed, prefix)
+    name = wanted.run.name or f"{name_of(wanted.trainable)}_{time.strftime('%Y-%m-%d_%H-%M-%S')}"
+    source = searching.source_of(search, space, wanted.tune.num_samples, seed, prefix, name, goal)
     trials = source.all_at_once()
-    opened = opening.open_new(wanted.run, f"{name_of(wanted.trainable)}_{time.strftime('%Y-%m-%d_%H-%M-%S')}")
+    opened = opening.open_new(wanted.run, name)
     facts = {
         "experiment": opened.name,
         "started": time.time(),
@@ -70,10 +73,11 @@ def start_new(wanted: Wanted) -> Runner:
         "max_failures": wanted.run.failure_config.max_failures,
         "max_concurrent": wanted.tune.max_concurrent_trials,
         "scheduler": {"name": type(scheduler).__name__, "given": encoded(scheduler.given)},
+        "search": {"name": type(search).__name__, "given": searching.given_of(search)},
         "stop": encoded(wanted.run.stop),
     }
     opened.journal.begin(facts)
-    runner = _runner(wanted, opened, scheduler, search, source, trials)
+    runner = _runner(wanted, opened, scheduler, search, source, trials, goal)
     for trial in trials:
         opened.journal.trial(trial)
     opened.journal.sync()
@@ -96,18 +100,20 @@ def _go_on(opened: OpenExperiment, wanted: Wanted, again: Again) -> Runner:
     tune = _tune_config(past, wanted.tune)
     run = replace(wanted.run)
     if run.stop is None and past.facts.get("stop") is not None:
-        run.stop = _known(past.facts["stop"], "stop=", "run_config=")
+        run.stop = known(past.facts["stop"], "stop=", "run_config=")
     run.failure_config.max_failures = run.failure_config.max_failures or past.facts.get("max_failures", 0)
     wanted = Wanted(wanted.trainable, wanted.space, tune, run)
-    search = _search_of(tune)
-    source = _source_again(past, wanted, search)
+    search = searching.search_of(tune)
+    scheduler = _scheduler_of(tune, search)
+    goal = searching.goal_of(search, tune, scheduler)
+    source = _source_again(past, wanted, search, goal)
     trials = list(past.trials.values())
     _choose(opened, trials, again)
     for trial in trials:
         if trial.unknown and not trial.has_ended:
-            _make_known(trial, wanted, source)
+            _makeknown(trial, wanted, source)
     opened.journal.begin({"restored": time.time(), "total": past.facts.get("total")})
-    return _runner(wanted, opened, _scheduler_of(tune), search, source, trials)
+    return _runner(wanted, opened, scheduler, search, source, trials, goal)
 
 
 def _choose(opened: OpenExperiment, trials: list[Trial], again: Again) -> None:
@@ -124,34 +130,41 @@ def _choose(opened: OpenExperiment, trials: list[Trial], again: Again) -> None:
             opened.journal.state(trial)
 
 
-def _make_known(trial: Trial, wanted: Wanted, source: Any) -> None:
+def _makeknown(trial: Trial, wanted: Wanted, source: Any) -> None:
     if wanted.space is None:
         names = ", ".join(f"{name}={text}" for name, text in trial.unknown.items())
         raise ValueError(
             f"Trial {trial.id} has parameters that the journal could not store ({names}): pass "
             "Tuner.restore(path, trainable, param_space=...)."
         )
-    fill_unknown(trial, source.config(trial.number))
+    fill_unknown(trial, source.config(trial))
 
 
-def _source_again(past: ExperimentPast, wanted: Wanted, search: BasicVariantGenerator) -> Any:
-    """Where further trials come from; None if all of them are in the journal."""
-    facts = past.facts
-    if wanted.space is None:
-        if facts.get("total") is None:
+def _source_again(past: ExperimentPast, wanted: Wanted, search: Any, goal: searching.Goal) -> Any:
+    """Where further trials come from; None if all of them are in the journal, and no study learns from them."""
+    facts, number = past.facts, wanted.tune.num_samples
+    if wanted.space is None and getattr(search, "space", None) is None:
+        if facts.get("total") is None and not 0 <= number <= len(past.trials):
             raise ValueError(
                 "This experiment had not made all its trials, and its search space is not stored: pass "
                 "Tuner.restore(path, trainable, param_space=...)."
             )
-        return None
-    variants.check(wanted.space)
-    source = TrialSource(search, wanted.space, wanted.tune.num_samples, facts["seed"], facts["prefix"])
-    source.skip(len(past.trials))
-    return source
+        if isinstance(search, BasicVariantGenerator):
+            return None
+    space: Mapping[str, Any] = wanted.space or {}
+    variants.check(space)
+    name, made = facts["experiment"], len(past.trials)
+    return searching.source_of(search, space, number, facts["seed"], facts["prefix"], name, goal, made)
 
 
 def _runner(
-    wanted: Wanted, opened: OpenExperiment, scheduler: TrialScheduler, search: Any, source: Any, trials: list[Trial]
+    wanted: Wanted,
+    opened: OpenExperiment,
+    scheduler: TrialScheduler,
+    search: Any,
+    source: Any,
+    trials: list[Trial],
+    goal: searching.Goal,
 ) -> Runner:
     failures = wanted.run.failure_config
     most = wanted.tune.max_concurrent_trials or search.max_concurrent or 0
@@ -170,34 +183,25 @@ def _runner(
         wanted.trainable,
         asked_by(wanted.trainable),
         wanted.run,
-        _strict_metric(wanted.tune, scheduler),
+        _strict_metric(goal),
         wanted.tune.time_budget_s,  # type: ignore[arg-type]  # a timedelta has become seconds
-        (wanted.tune.metric or scheduler.metric, wanted.tune.mode or scheduler.mode),
+        goal.compared_by,
     )
+    if isinstance(source, StudySource):
+        source.replay(trials)
+        plan.on_result, plan.on_trial_end, plan.study = source.on_result, source.on_end, source.study
     return Runner(opened, experiment, plan)
 
 
-def _strict_metric(tune: TuneConfig, scheduler: TrialScheduler) -> str:
+def _strict_metric(goal: searching.Goal) -> str:
     """The metric that every report must have, as in Ray; its variable turns the check off."""
     if os.environ.get("TUNE_DISABLE_STRICT_METRIC_CHECKING") == "1":
         return ""
-    metric = tune.metric or scheduler.metric or ""
+    metric = goal.compared_by[0] or ""
     return "" if metric == DEFAULT_METRIC else metric
 
 
-def _search_of(tune: TuneConfig) -> BasicVariantGenerator:
-    search = tune.search_alg
-    if search is None:
-        return BasicVariantGenerator()
-    if not isinstance(search, BasicVariantGenerator):
-        raise ValueError(
-            f"TuneConfig(search_alg) takes BasicVariantGenerator() of nbaccel.tune.search, not "
-            f"{type(search).__module__}.{type(search).__name__}."
-        )
-    return search
-
-
-def _scheduler_of(tune: TuneConfig) -> TrialScheduler:
+def _scheduler_of(tune: TuneConfig, search: Any) -> TrialScheduler:
     scheduler = tune.scheduler
     if scheduler is None:
         return FIFOScheduler()
@@ -206,6 +210,7 @@ def _scheduler_of(tune: TuneConfig) -> TrialScheduler:
         raise ValueError(
             f"metric and mode are given twice, to TuneConfig and to {type(scheduler).__name__}: give them once."
         )
+    searching.check_pair(search, scheduler)
     scheduler.check()
     return scheduler
 
@@ -216,12 +221,13 @@ def _tune_config(past: ExperimentPast, given: TuneConfig) -> TuneConfig:
     scheduler = given.scheduler
     if scheduler is None and facts["scheduler"]["name"] != "FIFOScheduler":
         what = facts["scheduler"]["name"]
-        args, kwargs = _known(
+        args, kwargs = known(
             facts["scheduler"]["given"], f"the options of {what}", "tune_config=TuneConfig(scheduler=…)"
         )
         scheduler = getattr(scheduler_names, what)(*args, **kwargs)
     return replace(
         given,
+        search_alg=given.search_alg or searching.search_again(facts.get("search"), known),
         metric=given.metric or facts["metric"],
         mode=given.mode or facts["mode"],
         num_samples=given.num_samples if given.num_samples != 1 else facts["num_samples"],
@@ -230,7 +236,7 @@ def _tune_config(past: ExperimentPast, given: TuneConfig) -> TuneConfig:
     )
 
 
-def _known(stored: Any, what: str, instead: str) -> Any:
+def known(stored: Any, what: str, instead: str) -> Any:
     value = decoded(stored)
     if isinstance(value, UnknownValue) or any(isinstance(each, UnknownValue) for _, each in variants.leaves(value)):
         raise ValueError(

@@ -37,6 +37,8 @@ class Trial:
     kept      its checkpoints, oldest first
     attempts  how often it was submitted; restarts of failures and after interruptions count
     unknown   parameters whose value the journal could not store, by path: what `repr` said
+    chosen    what Optuna chose, by name: the value and its distribution as JSON
+    is_pruned  a scheduler ended it because others are better
     """
 
     id: str
@@ -59,6 +61,8 @@ class Trial:
     started_at: float = 0.0
     ended_at: float = 0.0
     unknown: dict[str, str] = field(default_factory=dict)
+    chosen: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    is_pruned: bool = False
 
     @property
     def trial_id(self) -> str:

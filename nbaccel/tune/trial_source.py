@@ -56,12 +56,12 @@ class TrialSource:
         for _ in range(number):
             self.next()
 
-    def config(self, number: int) -> dict[str, Any]:
+    def config(self, trial: Trial) -> dict[str, Any]:
         """The config of a trial, made again."""
         for index, config in enumerate(self._search.configs(self._space, self._num_samples, self._seed)):
-            if index == number:
+            if index == trial.number:
                 return config
-        raise ValueError(f"param_space gives fewer than {number + 1} configs: it is another space than before.")
+        raise ValueError(f"param_space gives fewer than {trial.number + 1} configs: it is another space than before.")
 
 
 def fill_unknown(trial: Trial, again: dict[str, Any]) -> None:

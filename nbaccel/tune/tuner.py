@@ -79,7 +79,7 @@ class Tuner:
 
     def _grid(self, runner: Runner) -> ResultGrid:
         trials = sorted(runner.experiment.trials.values(), key=lambda trial: trial.number)
-        return ResultGrid(runner.path, trials, *runner.compared_by)
+        return ResultGrid(runner.path, trials, *runner.compared_by, study=runner.study)
 
     def get_results(self) -> ResultGrid:
         """The results of `fit`, or of a restored experiment. Raises RuntimeError before that."""

@@ -32,9 +32,9 @@ _BY_NAME: dict[str, type[TrialScheduler]] = {
 _ASHA = "use ASHAScheduler, which decides without waiting for the other trials of a rung."
 _ELSEWHERE = {
     "HyperBandScheduler": _ASHA,
-    "HyperBandForBOHB": "use ASHAScheduler.",
-    "PB2": "use ASHAScheduler.",
-    "ResourceChangingScheduler": "use ASHAScheduler; a trial keeps its resources.",
+    "HyperBandForBOHB": "use ASHAScheduler with OptunaSearch.",
+    "PB2": "use ASHAScheduler with OptunaSearch.",
+    "ResourceChangingScheduler": "use ASHAScheduler with OptunaSearch; a trial keeps its resources.",
     "PopulationBasedTrainingReplay": "run the config of the best trial again.",
 }
 

@@ -11,7 +11,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from nbaccel.tune.schedulers.trial_scheduler import CONTINUE, STOP, Decision, Result, TrialScheduler, number_of
+from nbaccel.tune.schedulers.trial_scheduler import CONTINUE, PRUNE, STOP, Decision, Result, TrialScheduler, number_of
 
 
 class AsyncHyperBandScheduler(TrialScheduler):
@@ -80,7 +80,7 @@ class AsyncHyperBandScheduler(TrialScheduler):
                 return CONTINUE  # this rung has decided
             below = rung.is_below_cutoff(value, self._factor)
             rung.values[trial] = value
-            return STOP if below else CONTINUE
+            return PRUNE if below else CONTINUE
         return CONTINUE
 
 

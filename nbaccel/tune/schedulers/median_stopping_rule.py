@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import statistics
 
-from nbaccel.tune.schedulers.trial_scheduler import CONTINUE, STOP, Decision, Result, TrialScheduler, number_of
+from nbaccel.tune.schedulers.trial_scheduler import CONTINUE, PRUNE, Decision, Result, TrialScheduler, number_of
 
 
 class MedianStoppingRule(TrialScheduler):
@@ -51,7 +51,7 @@ class MedianStoppingRule(TrialScheduler):
         if len(finite) < self._least:
             return CONTINUE
         best = max((each for _, each in own if not math.isnan(each)), default=-math.inf)
-        return STOP if best < statistics.median(finite) and self._stops else CONTINUE
+        return PRUNE if best < statistics.median(finite) and self._stops else CONTINUE
 
     def on_complete(self, trial: str, result: Result) -> None:
         time, value = number_of(result, self.time_attr), self.value(result)

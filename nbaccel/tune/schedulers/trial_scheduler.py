@@ -15,18 +15,21 @@ DEFAULT_METRIC = "_metric"  # what a trial returns if it returns a number
 class Decision:
     """The answer to a result.
 
-    kind    "continue" or "stop"; "exploit": the trial ends, and continues as another one
-    donor   the trial whose checkpoint it takes over
-    config  its new parameters
+    kind       "continue" or "stop"; "exploit": the trial ends, and continues as another one
+    donor      the trial whose checkpoint it takes over
+    config     its new parameters
+    is_pruned  it stops because others are better, before its own end
     """
 
     kind: Literal["continue", "stop", "exploit"]
     donor: str = ""
     config: Mapping[str, Any] | None = None
+    is_pruned: bool = False
 
 
 CONTINUE = Decision("continue")
 STOP = Decision("stop")
+PRUNE = Decision("stop", is_pruned=True)
 
 
 class TrialScheduler:

@@ -1,4 +1,4 @@
-"""Searches choose the configs of trials: grids and random values."""
+"""Searches choose the configs of trials: grids and random values here, everything that learns in `search.optuna`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from nbaccel.tune.search.basic_variant import BasicVariantGenerator
 
 __all__ = ["BasicVariantGenerator"]
 
-_RANDOM = "nbaccel.tune searches grids and random values; schedulers such as ASHAScheduler end weak trials early."
+_OPTUNA = (
+    "nbaccel searches by Optuna: nbaccel.tune.search.optuna.OptunaSearch(sampler=optuna.samplers.GPSampler()), and "
+    "TPE, CMA-ES, NSGA-II, QMC and more; OptunaHub has others."
+)
 _OTHERS = (
     "AxSearch",
     "BayesOptSearch",
@@ -19,7 +22,7 @@ _OTHERS = (
     "TuneBOHB",
     "ZOOptSearch",
 )
-REFUSED = dict.fromkeys(_OTHERS, _RANDOM) | {
+REFUSED = dict.fromkeys(_OTHERS, _OPTUNA) | {
     "Repeater": "let the trainable run several seeds and report their mean.",
 }
 

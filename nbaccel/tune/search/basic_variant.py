@@ -51,7 +51,7 @@ class BasicVariantGenerator:
 
     def count(self, space: Mapping[str, Any], num_samples: int) -> int | None:
         """The number of configs; None if there is no end, or if drawn values hold grids again."""
-        if num_samples < 0 or _has_nested_grids(space):
+        if num_samples < 0 or has_nested_grids(space):
             return None
         points = sum(variants.grid_size(with_point(space, point)) for point in self.points_to_evaluate)
         return points + max(0, num_samples - len(self.points_to_evaluate)) * variants.grid_size(space)
@@ -75,7 +75,8 @@ def with_point(space: Mapping[str, Any], point: Mapping[str, Any]) -> Space:
     return chosen
 
 
-def _has_nested_grids(space: Mapping[str, Any]) -> bool:
+def has_nested_grids(space: Mapping[str, Any]) -> bool:
+    """Whether a value of a choice is a grid."""
     return any(
         "grid_search" in str(getattr(domain, "categories", ""))
         for _, domain in variants.leaves(space)

@@ -67,16 +67,17 @@ def _combinations(grids: list[Any]) -> Iterator[list[Any]]:
 
 
 def _grids(value: Any) -> list[tuple[Path, Any]]:
-    return [(path, found["grid_search"]) for path, found in leaves(value) if _is_grid(found)]
+    return [(path, found["grid_search"]) for path, found in leaves(value) if is_grid(found)]
 
 
-def _is_grid(value: Any) -> bool:
+def is_grid(value: Any) -> bool:
+    """Whether this is what `grid_search` returns."""
     return isinstance(value, dict) and len(value) == 1 and "grid_search" in value
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """All values inside of dicts, lists and tuples, with their paths. A grid is one value."""
-    if isinstance(value, Mapping) and not _is_grid(value):
+    if isinstance(value, Mapping) and not is_grid(value):
         for key, inner in value.items():
             yield from leaves(inner, (*path, key))
     elif type(value) in (list, tuple):
@@ -88,7 +89,7 @@ def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 def copied(value: Any) -> Any:
     """The same dicts, lists and tuples anew; the values in them are the same objects."""
-    if type(value) is dict or (isinstance(value, Mapping) and not _is_grid(value)):
+    if type(value) is dict or (isinstance(value, Mapping) and not is_grid(value)):
         return {key: copied(inner) for key, inner in value.items()}
     if type(value) in (list, tuple):
         return type(value)(copied(inner) for inner in value)
@@ -146,7 +147,7 @@ class _Guard(dict[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         value = super().__getitem__(name)
-        if isinstance(value, Domain) or _is_grid(value):
+        if isinstance(value, Domain) or is_grid(value):
             raise RecursiveDependencyError(f"it needs {name}, which has no value yet")
         return _Guard(value) if isinstance(value, dict) else value
 
@@ -191,7 +192,7 @@ def _resembles_grid(key: str) -> bool:
 
 
 def _check_value(name: str, value: Any) -> None:
-    if _is_grid(value):
+    if is_grid(value):
         values = value["grid_search"]
         if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__") or not len(values):
             raise ValueError(f"The parameter {name}: grid_search takes a list with values, not {values!r}.")
@@ -206,5 +207,5 @@ def _check_value(name: str, value: Any) -> None:
     elif type(value).__module__.startswith("optuna"):
         raise ValueError(
             f"The parameter {name} is a {type(value).__name__} of Optuna: write tune.uniform(...), tune.randint(...) "
-            "or tune.choice(...)."
+            "or tune.choice(...), or give it to OptunaSearch(space=...)."
         )

@@ -1,0 +1,95 @@
+"""OptunaSearch: what a user says about a search by Optuna. `optuna_study` asks and tells."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+
+class OptunaSearch:
+    """Let Optuna choose the configs, and learn from the results of trials. Arguments as in Ray Tune.
+
+    space               a dict of domains or of Optuna's distributions, or a function of an Optuna trial that calls
+                        trial.suggest_float("lr", 1e-4, 1) and may return further parameters. By default param_space
+    metric, mode        if they are not those of TuneConfig; lists of the same length search for several goals
+    points_to_evaluate  configs to begin with; Optuna chooses the parameters that they leave out
+    sampler             any sampler of Optuna; by default TPESampler, which knows which trials are under way
+    study_name          the name in `storage`; by default the experiment's
+    storage             where Optuna keeps the study too: an object or a URL such as "sqlite:///study.db", which
+                        optuna-dashboard reads. By default the study is in memory, and the experiment's journal fills
+                        it again
+    seed                of the default sampler
+    evaluated_rewards   the known results of points_to_evaluate, which are then not run
+
+    As many trials run at one time as fit: TuneConfig(max_concurrent_trials=...) sets fewer, from which Optuna learns
+    more for each trial. `results.study` is the study, for optuna.visualization.
+
+    Raises ImportError if Optuna is not installed.
+    """
+
+    def __init__(
+        self,
+        space: Mapping[str, Any] | Callable[[Any], Mapping[str, Any] | None] | None = None,
+        metric: str | Sequence[str] | None = None,
+        mode: str | Sequence[str] | None = None,
+        points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
+        sampler: Any = None,
+        study_name: str | None = None,
+        storage: Any = None,
+        seed: int | None = None,
+        evaluated_rewards: Sequence[Any] | None = None,
+    ) -> None:
+        optuna = imported()
+        if space is not None and not callable(space) and not isinstance(space, Mapping):
+            raise ValueError(f"OptunaSearch(space) takes a dict or a function of an Optuna trial, not {space!r}.")
+        if sampler is not None and not isinstance(sampler, optuna.samplers.BaseSampler):
+            raise ValueError(f"OptunaSearch(sampler) takes a sampler such as optuna.samplers.TPESampler(): {sampler!r}")
+        if sampler is not None and seed is not None:
+            raise ValueError("OptunaSearch(seed) is for the default sampler: give the seed to your sampler.")
+        points = list(points_to_evaluate or [])
+        if evaluated_rewards is not None and len(evaluated_rewards) != len(points):
+            raise ValueError(
+                f"OptunaSearch has {len(evaluated_rewards)} evaluated_rewards for {len(points)} points_to_evaluate: "
+                "give one for each."
+            )
+        _check_goals(metric, mode)
+        self.space, self.metric, self.mode = space, metric, mode
+        self.points_to_evaluate, self.evaluated_rewards = points, evaluated_rewards
+        self.sampler, self.sampler_seed = sampler, seed
+        self.study_name, self.storage = study_name, storage
+        self.max_concurrent = 0
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The arguments, for the experiment's journal."""
+        names = ("space", "metric", "mode", "points_to_evaluate", "sampler", "study_name", "storage")
+        given = {name: getattr(self, name) for name in (*names, "evaluated_rewards")} | {"seed": self.sampler_seed}
+        return {name: value for name, value in given.items() if value not in (None, [])}
+
+    def seed(self) -> int:
+        """A number from which follows what Optuna does not choose; the experiment's journal keeps it."""
+        return self.sampler_seed if self.sampler_seed is not None else secrets.randbits(32)
+
+    def __repr__(self) -> str:
+        return f"OptunaSearch({type(self.sampler).__name__ if self.sampler is not None else 'TPESampler'})"
+
+
+def imported() -> Any:
+    """Optuna. Raises ImportError with the way to install it."""
+    try:
+        import optuna
+    except ImportError as error:
+        raise ImportError(
+            'OptunaSearch needs Optuna, which cannot be imported: pip install "nbaccel[tune]".'
+        ) from error
+    return optuna
+
+
+def _check_goals(metric: Any, mode: Any) -> None:
+    modes = list(mode) if isinstance(mode, (list, tuple)) else [mode]
+    if any(each not in (None, "min", "max") for each in modes):
+        raise ValueError(f"OptunaSearch(mode={mode!r}) must be 'min' or 'max', or a list of them.")
+    metrics = len(metric) if isinstance(metric, (list, tuple)) else 1
+    if metrics != len(modes) and not (metrics == 1 and isinstance(metric, str)):
+        raise ValueError(f"OptunaSearch has {metrics} metrics and {len(modes)} modes: give one mode for each metric.")
