@@ -69,6 +69,10 @@ class Mailbox:
         if gang == self._gang and self._stop_after is None:
             self._stop_after = self._latest + 2
 
+    async def stop_after(self, gang: int) -> int | None:
+        """The number of the report after which to stop; None while nobody has asked to stop."""
+        return self._stop_after if gang == self._gang else None
+
     async def meet(self, gang: int, name: str, rank: int, value: Any) -> Any:
         """Wait until all ranks have called this with the same name; returns rank 0's value."""
         if gang != self._gang:

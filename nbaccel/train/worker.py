@@ -124,8 +124,8 @@ class RankSession:
         return nbaccel.get(self._mailbox.meet.remote(self.assignment.gang, name, self.seat.rank, value))
 
     def stop_requested(self) -> bool:
-        if self._unanswered is not None and nbaccel.wait([self._unanswered], timeout=0)[0]:
-            self._read_answer()
+        if self._stop_after is None:
+            self._stop_after = nbaccel.get(self._mailbox.stop_after.remote(self.assignment.gang))
         return self._stop_after is not None
 
     def connected(self, backend: str) -> None:

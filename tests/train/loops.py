@@ -85,6 +85,14 @@ def silent(config: dict[str, Any]) -> None:
         Path(config["folder"], f"ended-{rank}").write_text("interrupted")
 
 
+def until_asked(config: dict[str, Any]) -> str:
+    """Reports nothing, and asks whether somebody has stopped the run."""
+    Path(config["folder"], f"there-{train.get_context().get_world_rank()}").touch()
+    while not train.stop_requested():
+        time.sleep(0.01)
+    return "asked"
+
+
 def reads_its_part(config: dict[str, Any]) -> list[int]:
     """Notes the rows that this rank reads, of the divided and of the whole dataset."""
     rank = train.get_context().get_world_rank()

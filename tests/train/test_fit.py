@@ -179,6 +179,13 @@ def test_the_second_press_interrupts_functions_that_never_report(begun: Any, tmp
     assert {(tmp_path / f"ended-{rank}").read_text() for rank in range(2)} == {"interrupted"}
 
 
+def test_a_function_that_never_reports_can_ask_whether_to_stop(begun: Any, tmp_path: Path) -> None:
+    run = begun(loops.until_asked)
+    wait_until(lambda: all((tmp_path / f"there-{rank}").exists() for rank in range(2)), "both ranks")
+    run.stop()
+    assert run.result(timeout=60).return_value == "asked"
+
+
 def test_a_rank_that_hangs_in_c_says_where_and_ends_with_the_third_press(begun: Any, tmp_path: Path) -> None:
     run = begun(loops.hangs_in_c)
     wait_until(lambda: all((tmp_path / f"there-{rank}").exists() for rank in range(2)), "both ranks")
