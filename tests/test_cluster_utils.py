@@ -10,6 +10,8 @@ import nbaccel
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.cluster_utils import Cluster
+from nbaccel.train import CheckpointConfig, FailureConfig, RunConfig, ScalingConfig, journal
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.util.placement_group import (
     get_placement_group,
     placement_group,
@@ -18,6 +20,7 @@ from nbaccel.util.placement_group import (
 )
 from nbaccel.util.scheduling_strategies import In, NodeAffinitySchedulingStrategy, NodeLabelSchedulingStrategy
 from tests.rig import Gate, wait_until
+from tests.train import loops
 
 LARGE = 1_000_000
 FRAGILE = {"num_cpus": 2, "resources": {"fragile": 1}}
@@ -383,3 +386,23 @@ def test_an_engine_of_one_node_has_no_virtual_ones():
 @pytest.mark.ray
 def test_virtual_nodes_of_ray_are_made_any_number_of_times():
     assert [engines.virtual_nodes("ray").address for _ in range(2)] == [None, None]
+
+
+def test_a_training_run_that_loses_a_node_goes_on_with_another(shared, kept, tmp_path):
+    (node,) = kept.of("training", FRAGILE)
+    failures, checkpoints = FailureConfig(max_failures=1), CheckpointConfig(num_to_keep=2)
+    run = DataParallelTrainer(
+        loops.steps,
+        train_loop_config={"steps": 1_000_000},
+        scaling_config=ScalingConfig(num_workers=2, placement_strategy="STRICT_SPREAD"),
+        run_config=RunConfig("run", str(tmp_path), failure_config=failures, checkpoint_config=checkpoints),
+    ).start()
+    wait_until(lambda: run.metrics is not None and run.metrics["step"] >= 2, "reports")
+    shared.add_node(**FRAGILE)
+    shared.remove_node(node)
+    wait_until(lambda: journal.read(run.path).gangs == 2, "a second gang", deadline_s=100)
+    before = run.metrics["step"]
+    wait_until(lambda: run.metrics["step"] > before, "its reports")
+    run.stop()
+    result = run.result(timeout=60)
+    assert result.stopped and [each["step"] for each in result.history] == list(range(len(result.history)))

@@ -14,14 +14,16 @@ from nbaccel.train.ranks import Facts, Seat
 from nbaccel.train.scaling import Resources, ScalingConfig
 from nbaccel.train.worker import Assignment, TrainWorker
 from nbaccel.util.placement_group import placement_group, remove_placement_group
-from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 
 _MAILBOX_CALLS = 10_000  # at once: every rank may wait in a barrier, and the driver for news
 
 
 def new_mailbox(name: str) -> Any:
-    """The meeting point of a run."""
-    return nbaccel.remote(Mailbox).options(num_cpus=0, max_concurrency=_MAILBOX_CALLS).remote()
+    """The meeting point of a run, on the driver's node: another node may be lost, and the run goes on without it."""
+    here = NodeAffinitySchedulingStrategy(nbaccel.get_runtime_context().get_node_id(), soft=False)
+    options = {"num_cpus": 0, "max_concurrency": _MAILBOX_CALLS, "scheduling_strategy": here}
+    return nbaccel.remote(Mailbox).options(**options).remote()
 
 
 def never_fits(scaling: ScalingConfig, num_workers: int, totals: Mapping[str, float]) -> str:
