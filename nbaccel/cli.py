@@ -22,7 +22,7 @@ import msgspec
 
 from nbaccel import __version__
 from nbaccel.exceptions import RayError
-from nbaccel.views import run_snapshot, tables, wording
+from nbaccel.views import experiment_snapshot, run_snapshot, tables, wording
 from nbaccel.views.sessions import SessionRecord
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
@@ -348,8 +348,8 @@ def _status_parts(snapshot: Snapshot) -> list[str | tables.Table]:
     ]
     alerts = [f"attention: {wording.plain(alert.message)}" for alert in snapshot.alerts]
     head = [tables.first_line(snapshot), tables.headline(snapshot), tables.resources(snapshot)]
-    runs = run_snapshot.table(snapshot)
-    shown = [tables.devices(snapshot), *([runs] if runs.rows else [])]
+    runs = (run_snapshot.table(snapshot), experiment_snapshot.table(snapshot))
+    shown = [tables.devices(snapshot), *(each for each in runs if each.rows)]
     return [*(line for line in head if line), *shown, *waiting, *alerts]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from nbaccel.notebook import parts, run_card, static_tables
-from nbaccel.views import run_snapshot, tables, wording
+from nbaccel.notebook import experiment_card, parts, run_card, static_tables
+from nbaccel.views import experiment_snapshot, run_snapshot, tables, wording
 from nbaccel.views.snapshot import Snapshot
 
 WAITING_SHOWN = 5  # reasons on the card; further ones are only counted, because thousands of tasks may wait
@@ -70,8 +70,8 @@ def text(snapshot: Snapshot) -> str:
     """
     lines = [line for line in (tables.first_line(snapshot), tables.resources(snapshot)) if line]
     lines += ["", tables.as_text(tables.devices(snapshot))]
-    runs = run_snapshot.table(snapshot)
-    lines += ["", tables.as_text(runs)] if runs.rows else []
+    for shown in (run_snapshot.table(snapshot), experiment_snapshot.table(snapshot)):
+        lines += ["", tables.as_text(shown)] if shown.rows else []
     lines += [f"◌ {line}" for line in _waiting_lines(snapshot)]
     lines += [f"attention: {wording.plain(alert.message)}" for alert in snapshot.alerts]
     return "\n".join([*lines, "", tables.headline(snapshot)])
@@ -85,6 +85,7 @@ def html(snapshot: Snapshot, said: str = "") -> str:
             parts.note(tables.resources(snapshot)),
             static_tables.devices(snapshot, tiled=True),
             run_card.table(snapshot),
+            experiment_card.table(snapshot),
             *(parts.line(f"◌ {line}") for line in _waiting_lines(snapshot)),
             *(parts.attention(wording.plain(alert.message)) for alert in snapshot.alerts),
             parts.note(said),

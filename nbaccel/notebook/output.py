@@ -23,11 +23,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbaccel.notebook import parts
+from nbaccel.notebook import experiment_card, parts, run_card
 from nbaccel.notebook.run_cards import RunCards
 from nbaccel.notebook.settings import NotebookSettings
 from nbaccel.notebook.task_bar import TaskBar
 from nbaccel.views import wording
+from nbaccel.views.experiment_snapshot import ExperimentSnapshot
 from nbaccel.views.run_snapshot import RunSnapshot
 from nbaccel.views.sinks import Line, Notice, Printed
 
@@ -90,7 +91,8 @@ class CellOutput:
         self._waiting: set[bytes] = set()  # tasks with a shown line that says why they wait
         self._lock = threading.Lock()
         self._saying_soon = False
-        self._runs = RunCards(send, parent_now)
+        self._runs: RunCards[RunSnapshot] = RunCards(send, parent_now, run_card.mimebundle)
+        self._experiments: RunCards[ExperimentSnapshot] = RunCards(send, parent_now, experiment_card.mimebundle)
 
     def write(self, parent: bytes, stream: str, text: str) -> None:
         """Shows whole lines of `stream` ("stdout" or "stderr") under the cell of `parent`."""
@@ -162,6 +164,10 @@ class CellOutput:
     def run(self, snapshot: RunSnapshot) -> None:
         """Shows a run under the cell that began it, and updates the display as the run goes on."""
         self._runs.run(snapshot)
+
+    def experiment(self, snapshot: ExperimentSnapshot) -> None:
+        """Shows an experiment under the cell that began it, and updates the display as it goes on."""
+        self._experiments.run(snapshot)
 
     def show_run(self, snapshot: RunSnapshot, text: str) -> None:
         """Shows a run under the running cell too, and updates it there."""

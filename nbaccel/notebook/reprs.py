@@ -40,11 +40,18 @@ def install(shell: InteractiveShell) -> None:
     html.for_type(Probe, lambda answer: parts.box([answers_html.probe(answer)]))
     html.for_type(list, list_html)
     html.for_type_by_name("nbaccel.train.result", "Result", result_html)
+    html.for_type_by_name("nbaccel.tune.result_grid", "ResultGrid", results_html)
+    html.for_type_by_name("nbaccel.tune.analysis", "ExperimentAnalysis", results_html)
 
 
 def result_html(result: Any) -> str:
     """The card of a run that has ended, drawn from its Result."""
     return run_card.html(result.snapshot(), time.time())
+
+
+def results_html(results: Any) -> str:
+    """The trials of an experiment, the best first, and its failures by error."""
+    return parts.box(map(static_tables.of_table, results.tables()))
 
 
 def ref_html(ref: Any) -> str | None:

@@ -124,7 +124,10 @@ _HOMES = {
 }
 _OUR_NAMES = {"RunConfig": "TuneRunConfig"}
 _ROOMS = ("schedulers", "search", "stopper")
-_CALLBACK = "a tune.Callback's on_trial_result() is called with each report."
+_CALLBACK = (
+    "an experiment has a card in a notebook and a line in a terminal. A tune.Callback's on_trial_result() is called "
+    "with each report."
+)
 _REFUSED = {
     "Trainable": "give a function of the config, which calls tune.report(metrics, checkpoint=...) after each step.",
     "Experiment": "give its parts to tune.run() or Tuner().",

@@ -11,6 +11,7 @@ from nbaccel.tune.opening import read_past
 from nbaccel.tune.result_grid import ResultGrid
 from nbaccel.tune.trial import Trial
 from nbaccel.tune.trial_result import result_of
+from nbaccel.views.tables import Table
 
 
 class ExperimentAnalysis:
@@ -114,6 +115,14 @@ class ExperimentAnalysis:
 
     def _grid(self) -> ResultGrid:
         return ResultGrid(self.experiment_path, self.trials, self.default_metric, self.default_mode)
+
+    def tables(self) -> list[Table]:
+        """What notebooks show: the trials, the best first, and the failures by error."""
+        return self._grid().tables()
+
+    def _repr_html_(self) -> str:
+        """Plain tables; nbaccel's own take their place in IPython."""
+        return self._grid()._repr_html_()
 
     def __repr__(self) -> str:
         return f"ExperimentAnalysis({len(self.trials)} trials, path={self.experiment_path!r})"

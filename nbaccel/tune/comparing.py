@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from nbaccel.tune.schedulers.trial_scheduler import nested
+from nbaccel.views import wording
 
 SCOPES = ("last", "all", "avg", "last-5-avg", "last-10-avg")
 Compared = TypeVar("Compared")
@@ -64,3 +65,18 @@ def flat(metrics: dict[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             found[f"{prefix}{name}"] = value
     return found
+
+
+def varying(configs: Sequence[dict[str, Any]]) -> list[str]:
+    """The names of the parameters that differ between configs; all of them if there is one config."""
+    rows = [flat(config) for config in configs]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    if len(rows) < 2:
+        return names
+    return [name for name in names if len({repr(row.get(name)) for row in rows}) > 1]
+
+
+def said(value: Any, most: int) -> str:
+    """A parameter or a metric as short text: numbers with four digits."""
+    text = wording.number(value) if type(value) is float else str(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"

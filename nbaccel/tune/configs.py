@@ -73,7 +73,8 @@ class TuneRunConfig(RunConfig):
     name       a folder of `storage_path`; a new experiment of a name that is taken is `name-2`
     stop       when a trial ends: a dict of metrics, a function of trial_id and result, or a Stopper
     callbacks  a list of `nbaccel.tune.Callback`s
-    verbose, progress_reporter, log_to_file  accepted, and change nothing: what trials print is in the engine's logs
+    verbose, progress_reporter, log_to_file  accepted, and change nothing: an experiment has a card in a notebook and a
+               line in a terminal, and what trials print is in the engine's logs
     """
 
     def __post_init__(self) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 from nbaccel.train.result import Result
-from nbaccel.tune import comparing
+from nbaccel.tune import comparing, result_tables
 from nbaccel.tune.trial import Trial
 from nbaccel.tune.trial_result import TrialResult, result_of
+from nbaccel.views.tables import Table
 
 
 class ResultGrid:
@@ -119,11 +120,15 @@ class ResultGrid:
 
     def failures(self) -> dict[str, list[str]]:
         """The trials that failed, by error (not in Ray): {"ValueError: …": [trial ids]}."""
-        found: dict[str, list[str]] = {}
-        for trial in self._trials:
-            if trial.error_words and trial.state.value == "error":
-                found.setdefault(trial.error_words, []).append(trial.id)
-        return found
+        return result_tables.by_error(self._trials)
+
+    def tables(self) -> list[Table]:
+        """What notebooks show: the trials, the best first, and the failures by error."""
+        return result_tables.of_trials(self._trials, self._metric, self._mode)
+
+    def _repr_html_(self) -> str:
+        """Plain tables; nbaccel's own take their place in IPython."""
+        return result_tables.plain_html(self.tables())
 
     def __repr__(self) -> str:
         counts: dict[str, int] = {}

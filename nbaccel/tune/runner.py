@@ -28,6 +28,7 @@ from nbaccel.tune import trial_folder
 from nbaccel.tune.errors import TuneError
 from nbaccel.tune.experiment import End, Experiment
 from nbaccel.tune.launching import Launched, Launcher
+from nbaccel.tune.live import ExperimentLive
 from nbaccel.tune.opening import OpenExperiment
 from nbaccel.tune.resources import resources_of
 from nbaccel.tune.trial import Trial, TrialState
@@ -48,6 +49,7 @@ class RunnerPlan:
     on_result     told of each result
     on_trial_end  told of each trial that has ended for good, before the next one starts
     study         Optuna's, for the results
+    total         how many trials there will be, if that is known
     """
 
     function: Any
@@ -59,6 +61,7 @@ class RunnerPlan:
     on_result: Callable[[Trial, Mapping[str, Any]], None] = lambda trial, result: None
     on_trial_end: Callable[[Trial], None] = lambda trial: None
     study: Any = None
+    total: int | None = None
 
 
 @dataclass(slots=True)
@@ -87,6 +90,9 @@ class Runner:
         self._journal = opened.journal
         self._plan = plan
         self._inbox = Inbox()
+        self._live = ExperimentLive(
+            self.name, self.path, experiment, plan.compared_by, plan.total, lambda what: self.stop()
+        )
         self._attempts: dict[str, _Attempt] = {}
         self._ended = threading.Event()
         self._error: BaseException | None = None
@@ -135,10 +141,12 @@ class Runner:
             self._each(lambda callback: callback.setup(stop=self._plan.run_config.stop))
             self._ask_for_news()
             self._refill()
+            self._live.changed()
             while not self._ended.is_set():
                 happened = self._inbox.next(self._next_time())
                 if happened is not None:
                     happened()
+                    self._live.changed()
                 self._as_time_passes()
                 if self.experiment.is_stopping and not self._stop_was_told:
                     self._stop_trials()
@@ -148,7 +156,8 @@ class Runner:
             self._fell(error)
 
     def _next_time(self) -> float | None:
-        return min((at for at in (self._budget_at, self._interrupt_at) if at is not None), default=None)
+        times = (self._budget_at, self._interrupt_at, self._live.due)
+        return min((at for at in times if at is not None), default=None)
 
     def _as_time_passes(self) -> None:
         now = time.monotonic()
@@ -160,6 +169,7 @@ class Runner:
         if self._interrupt_at is not None and now >= self._interrupt_at:
             self._interrupt_at = None
             self._interrupt(force=False)
+        self._live.show_if_due()
 
     # ---- starting trials
 
@@ -417,6 +427,7 @@ class Runner:
             self._journal.end(how)
         finally:
             self._open.close()
+            self._live.end(how, str(self._error or "") if how == "failed" else self.experiment.why_stopped)
         self._ended.set()
 
     def _fell(self, error: BaseException) -> None:

@@ -186,11 +186,21 @@ def _runner(
         _strict_metric(goal),
         wanted.tune.time_budget_s,  # type: ignore[arg-type]  # a timedelta has become seconds
         goal.compared_by,
+        total=_total(search, wanted, source, trials),
     )
     if isinstance(source, StudySource):
         source.replay(trials)
         plan.on_result, plan.on_trial_end, plan.study = source.on_result, source.on_end, source.study
     return Runner(opened, experiment, plan)
+
+
+def _total(search: Any, wanted: Wanted, source: Any, trials: list[Trial]) -> int | None:
+    """How many trials there will be; None if that is not known."""
+    if source is None:
+        return len(trials)
+    if isinstance(search, BasicVariantGenerator):
+        return search.count(wanted.space or {}, wanted.tune.num_samples)
+    return wanted.tune.num_samples if wanted.tune.num_samples > 0 else None
 
 
 def _strict_metric(goal: searching.Goal) -> str:

@@ -46,7 +46,7 @@ class TrialAssignment:
     spent_s: float = 0.0
 
 
-_ADDED = {"training_iteration", "time_this_iter_s", "time_total_s", "timestamp"}
+ADDED = {"training_iteration", "time_this_iter_s", "time_total_s", "timestamp"}
 
 
 class MetricMissingError(ValueError):
@@ -127,7 +127,7 @@ class TrialSession:
         wanted = self.assignment.metric
         if not wanted or nested(metrics, wanted) is not None or wanted in metrics:
             return
-        names = sorted(metrics.keys() - _ADDED)
+        names = sorted(metrics.keys() - ADDED)
         close = difflib.get_close_matches(wanted, names, n=1, cutoff=0.5)
         hint = (
             f" Did you mean {close[0]!r}?" if close else " Report it, or name one of these in TuneConfig(metric=...)."

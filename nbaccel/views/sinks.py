@@ -12,10 +12,12 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nbaccel.views.experiment_snapshot import ExperimentSnapshot
     from nbaccel.views.run_snapshot import RunSnapshot
 
 RUN_LINE_EVERY_S = 1.0
@@ -126,11 +128,20 @@ class Sinks:
         """Print a line for each change of a run's state, and in a terminal at most one a second for its reports."""
         from nbaccel.views import run_snapshot  # with msgspec, which not every process needs
 
+        self._say_of(snapshot, lambda: run_snapshot.one_line(snapshot, time.time()))
+
+    def experiment(self, snapshot: ExperimentSnapshot) -> None:
+        """Print a line for each change of an experiment's state, and in a terminal at most one a second."""
+        from nbaccel.views import experiment_snapshot  # as above
+
+        self._say_of(snapshot, lambda: experiment_snapshot.one_line(snapshot, time.time()))
+
+    def _say_of(self, snapshot: RunSnapshot | ExperimentSnapshot, line: Callable[[], str]) -> None:
         state, said_at = self._runs.get(snapshot.id, ("", 0.0))
         now = time.monotonic()
         if snapshot.state != state or (_is_a_tty(sys.stderr) and now >= said_at + RUN_LINE_EVERY_S):
             self._runs[snapshot.id] = (snapshot.state, now)
-            self._write(sys.stderr, f"nbaccel: {run_snapshot.one_line(snapshot, time.time())}\n")
+            self._write(sys.stderr, f"nbaccel: {line()}\n")
         if not snapshot.is_under_way:
             self._runs.pop(snapshot.id, None)
 

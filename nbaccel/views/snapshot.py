@@ -188,7 +188,7 @@ class Alert(msgspec.Struct):
 class PublishedRow(msgspec.Struct):
     """A record that a driver or a worker lets everyone see: the last one of its id."""
 
-    kind: str  # "run": a RunSnapshot
+    kind: str  # "run": a RunSnapshot; "experiment": an ExperimentSnapshot
     id: str
     record: dict[str, Any]
     published_at: float

@@ -18,7 +18,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from nbaccel.views import device_labels, run_snapshot, tables, wording
+from nbaccel.views import device_labels, experiment_snapshot, run_snapshot, tables, wording
 from nbaccel.views.sessions import SessionRecord
 from nbaccel.views.snapshot import ActorRow, DeviceRow, Snapshot, TaskRow
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
@@ -200,6 +200,7 @@ def _head(snapshot: Snapshot, width: int, device_lines: int, first_device: int) 
         _line(run_snapshot.one_line(run, snapshot.time))
         for run in run_snapshot.in_order(run_snapshot.of_snapshot(snapshot))
     ]
+    parts += [_line(line) for line in experiment_snapshot.lines(snapshot)]
     alike = tables.waiting_untold(snapshot, snapshot.alerts[-ALERTS_SHOWN:])[:WAITING_SHOWN]
     parts += [_line(f"◌ {_waiting(row, number, snapshot.time)}", style="dim") for row, number in alike]
     parts += [

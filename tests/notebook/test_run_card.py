@@ -96,7 +96,7 @@ def test_a_run_s_row_is_on_the_card_of_the_cluster(busy_snapshot: Snapshot) -> N
 def test_a_run_is_shown_under_its_first_cell_changed_there_and_shown_again_where_asked() -> None:
     sent: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
     running = [b'{"cell_id": "a"}']
-    cards = RunCards(lambda *message: sent.append(message), lambda: running[0], clock=lambda: NOW)
+    cards = RunCards(lambda *message: sent.append(message), lambda: running[0], run_card.mimebundle, clock=lambda: NOW)
     cards.run(run_with(state="waiting"))
     running[0] = b'{"cell_id": "b"}'
     cards.run(run_with())

@@ -1,0 +1,69 @@
+"""The card of an experiment, drawn from its ExperimentSnapshot alone, live and in a saved notebook."""
+
+from __future__ import annotations
+
+from nbaccel.notebook import parts
+from nbaccel.notebook.parts import Html
+from nbaccel.views import experiment_snapshot, palette, wording
+from nbaccel.views.experiment_snapshot import EXPERIMENT_SIGNS, ExperimentSnapshot
+from nbaccel.views.snapshot import Snapshot
+
+
+def mimebundle(experiment: ExperimentSnapshot, now: float) -> dict[str, str]:
+    """The card as text and as HTML."""
+    return {"text/plain": text(experiment, now), "text/html": html(experiment, now)}
+
+
+def text(experiment: ExperimentSnapshot, now: float) -> str:
+    """The card in plain text."""
+    lines = [experiment_snapshot.one_line(experiment, now), f"path {wording.plain(experiment.path)}"]
+    return "\n".join([*lines, *_last_lines(experiment, now)])
+
+
+def html(experiment: ExperimentSnapshot, now: float) -> str:
+    """The card as HTML; it needs nothing else and stays correct when it is saved."""
+    best = experiment_snapshot.best_words(experiment, most=len(experiment.best.config) if experiment.best else 0)
+    why = wording.plain(experiment.why)
+    head = [
+        Html(f"{_state(experiment)} {parts.words(experiment.name, strong=True)}"),
+        parts.words(experiment_snapshot.time_words(experiment, now)),
+        parts.words(experiment_snapshot.trial_words(experiment)),
+    ]
+    return parts.box(
+        [
+            parts.paragraph(parts.join(head, " · "), kind="header"),
+            (parts.attention(why) if experiment.state == "failed" else parts.line(why)) if why else parts.NOTHING,
+            parts.line(f"best: {best} (trial {experiment.best.id})") if experiment.best else parts.NOTHING,
+            parts.note(wording.plain(experiment.path)),
+            *map(parts.note, _last_lines(experiment, now)),
+        ]
+    )
+
+
+def _state(experiment: ExperimentSnapshot) -> Html:
+    known = {"failed": palette.FAILURE, "running": palette.colour(palette.HUES.of(experiment.name))}
+    shape = parts.sign(EXPERIMENT_SIGNS.get(experiment.state, "◌"), known.get(experiment.state, palette.WAITING))
+    return Html(f'<span class="nbaccel-pill">{shape} {parts.words(experiment.state)}</span>')
+
+
+def _last_lines(experiment: ExperimentSnapshot, now: float) -> list[str]:
+    """How to stop an experiment that is under way, or to go on with one that has not finished."""
+    if experiment.is_under_way:
+        return [
+            "Stop: the notebook's Stop button; running trials end at their next report. Once again interrupts them",
+            f"as of {wording.moment(now)}",
+        ]
+    return [] if experiment.state == "finished" else [f"Go on: tune.Tuner.restore({experiment.path!r}, trainable)"]
+
+
+def table(snapshot: Snapshot) -> Html:
+    """A row for each experiment of the cluster; "" without one."""
+    experiments = experiment_snapshot.of_snapshot(snapshot)
+    if not experiments:
+        return parts.NOTHING
+    shown = experiment_snapshot.table(snapshot)
+    rows = [
+        [parts.name_cell(each.name), _state(each), *map(parts.words, cells[2:])]
+        for each, cells in zip(experiments, shown.rows, strict=True)
+    ]
+    return parts.table(shown.title, shown.columns, rows)

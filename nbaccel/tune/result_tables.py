@@ -1,0 +1,86 @@
+"""The trials of an experiment as tables of text, for notebooks: the best first, then the failures by error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from nbaccel.tune import comparing
+from nbaccel.tune.trial import Trial
+from nbaccel.tune.trial_session import ADDED
+from nbaccel.views import tables, wording
+from nbaccel.views.experiment_snapshot import TRIAL_SIGNS
+
+MOST_ROWS = 20
+MOST_PARAMETERS = 8
+MOST_METRICS = 3  # without a metric that trials are compared by
+_MOST_WORDS = 40
+_IDS = 3  # named for an error
+
+
+def of_trials(trials: Sequence[Trial], metric: str | None, mode: str | None) -> list[tables.Table]:
+    """A table of the trials, with the parameters that vary, and one of the errors if trials failed."""
+    shown = in_order(trials, metric, mode)
+    names = comparing.varying([trial.config for trial in trials])[:MOST_PARAMETERS]
+    metrics = [metric] if metric else _metrics(shown)
+    rows = [_row(trial, names, metrics) for trial in shown[:MOST_ROWS]]
+    title = wording.count(len(trials), "trial")
+    if len(shown) > MOST_ROWS:
+        title = f"{title}, {MOST_ROWS} of them here: get_dataframe() has all"
+    columns = ("Trial", "State", *names, *metrics, "Reports", "Took")
+    found = [tables.Table(title, columns, rows, empty="no trial")]
+    failed = by_error(trials)
+    if failed:
+        errors = [
+            (wording.plain(words), str(len(ids)), ", ".join(ids[:_IDS]) + (", …" if len(ids) > _IDS else ""))
+            for words, ids in failed.items()
+        ]
+        found.append(tables.Table("Failures", ("Error", "Trials", "Which"), errors))
+    return found
+
+
+def in_order(trials: Sequence[Trial], metric: str | None, mode: str | None) -> list[Trial]:
+    """The best first; those without a value, and without a metric all, in the order in which they were made."""
+    if not metric or not mode:
+        return list(trials)
+    sign = -1 if mode == "max" else 1
+
+    def place(trial: Trial) -> tuple[bool, float]:
+        value = comparing.value_of([trial.last], metric, mode)
+        return (True, 0.0) if value is None or value != value else (False, sign * value)
+
+    return sorted(trials, key=place)
+
+
+def by_error(trials: Sequence[Trial]) -> dict[str, list[str]]:
+    """The ids of the trials that failed, by error."""
+    found: dict[str, list[str]] = {}
+    for trial in trials:
+        if trial.error_words and trial.state.value == "error":
+            found.setdefault(trial.error_words, []).append(trial.id)
+    return found
+
+
+def _metrics(trials: Sequence[Trial]) -> list[str]:
+    names = dict.fromkeys(name for trial in trials for name in comparing.flat(trial.last) if name not in ADDED)
+    return list(names)[:MOST_METRICS]
+
+
+def _row(trial: Trial, names: Sequence[str], metrics: Sequence[str]) -> tuple[str, ...]:
+    state = f"{TRIAL_SIGNS[trial.state.value]} {trial.state.value}"
+    cells = []
+    for held, wanted in ((comparing.flat(trial.config), names), (comparing.flat(trial.last), metrics)):
+        cells += [wording.plain(comparing.said(held[name], _MOST_WORDS)) if name in held else "" for name in wanted]
+    took = wording.duration(trial.ended_at - trial.started_at) if trial.ended_at and trial.started_at else ""
+    return (trial.id, state, *cells, str(len(trial.reports)), took)
+
+
+def plain_html(shown: Sequence[tables.Table]) -> str:
+    """The tables without any style; nbaccel's own card takes their place in IPython."""
+    return "".join(_plain(each) for each in shown)
+
+
+def _plain(table: tables.Table) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
+    rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows)
+    return f"<table><caption>{escape(table.title)}</caption><tr>{head}</tr>{rows}</table>"

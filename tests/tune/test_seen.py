@@ -1,0 +1,181 @@
+"""What people see of an experiment: its record in every snapshot, lines, cards, tables of its results, and Stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import nbaccel
+from nbaccel import cli, tune
+from nbaccel.notebook import card, experiment_card, reprs
+from nbaccel.notebook.output import CellOutput
+from nbaccel.notebook.settings import NotebookSettings
+from nbaccel.tune import live, result_tables
+from nbaccel.tune.experiment import Experiment
+from nbaccel.tune.trial import Trial, TrialState
+from nbaccel.views import experiment_snapshot, sinks, tables
+from nbaccel.views.experiment_snapshot import KIND, BestTrial, ExperimentSnapshot
+from nbaccel.views.snapshot import PublishedRow, Runtime, Snapshot
+from tests.rig import wait_until
+from tests.tune import trainables
+
+Kept = Callable[..., tune.RunConfig]
+NOW = 1_000_070.0
+
+
+def experiment(**changed: Any) -> ExperimentSnapshot:
+    made = ExperimentSnapshot(
+        id="experiment-1",
+        name="first",
+        path="/runs/first",
+        started_at=1_000_000.0,
+        counts={"running": 2, "done": 3, "error": 1, "pending": 4},
+        total=10,
+        metric="loss",
+        best=BestTrial("a_00003", 0.03125, {"lr": "0.01", "layers": "2"}),
+    )
+    return msgspec.structs.replace(made, **changed)
+
+
+def snapshot(*experiments: ExperimentSnapshot) -> Snapshot:
+    rows = [PublishedRow(KIND, each.id, msgspec.to_builtins(each), NOW) for each in experiments]
+    return Snapshot(Runtime("local", "0", "3"), time=NOW, published=rows)
+
+
+def test_one_line_tells_an_experiment() -> None:
+    assert experiment_snapshot.one_line(experiment(), NOW) == (
+        "● first running 1 min 10 s · 4 of 10 trials ended · 2 running · 1 failed · best loss 0.03125 with lr 0.01, "
+        "layers 2"
+    )
+    ended = experiment(state="stopped", ended_at=1_000_005.0, total=None, best=None, why="somebody stopped it")
+    assert experiment_snapshot.one_line(ended, NOW) == (
+        "⊘ first stopped 5 s · 4 trials ended · 2 running · 1 failed · somebody stopped it"
+    )
+
+
+def test_the_cluster_shows_a_row_for_each_experiment() -> None:
+    shown = snapshot(experiment(id="old", name="old", state="finished", ended_at=1_000_060.0), experiment())
+    assert [row[:2] for row in experiment_snapshot.table(shown).rows] == [("first", "● running"), ("old", "✓ finished")]
+    text, html = card.text(shown), card.html(shown)
+    for page in (text, html):
+        assert "4 of 10 trials ended · 2 running · 1 failed" in page and "loss 0.03125 with lr 0.01" in page
+
+
+def test_nbaccel_status_has_the_same_rows() -> None:
+    found = [each for each in cli._status_parts(snapshot(experiment())) if isinstance(each, tables.Table)]
+    assert experiment_snapshot.table(snapshot(experiment())) in found
+    assert "Experiments" not in [each.title for each in cli._status_parts(snapshot()) if isinstance(each, tables.Table)]
+
+
+def test_the_card_is_changed_under_the_cell_that_began_the_experiment() -> None:
+    sent: list[Any] = []
+    output = CellOutput(lambda *message: sent.append(message), NotebookSettings(), parent_now=lambda: b'{"cell": 1}')
+    output.experiment(experiment())
+    output.experiment(experiment(state="finished"))
+    assert [(kind, parent) for kind, _, parent in sent] == [
+        ("display_data", {"cell": 1}),
+        ("update_display_data", {"cell": 1}),
+    ]
+    assert "✓ first finished" in sent[1][1]["data"]["text/plain"]
+
+
+def test_a_record_of_a_later_version_is_left_out() -> None:
+    shown = snapshot(experiment())
+    shown.published.append(PublishedRow(KIND, "other", {"id": 3}, NOW))
+    assert len(experiment_snapshot.of_snapshot(shown)) == 1
+
+
+@pytest.mark.parametrize("state", ["running", "stopping", "finished", "stopped", "failed"])
+def test_the_card_says_how_to_stop_or_go_on(state: str) -> None:
+    page = experiment_card.mimebundle(experiment(state=state, name="<b>", why="<i>" if state == "failed" else ""), NOW)
+    for drawn in page.values():
+        assert ("Stop: the notebook" in drawn) == (state in ("running", "stopping"))
+        assert ("Tuner.restore(" in drawn) == (state in ("stopped", "failed"))
+    assert "<b>" not in page["text/html"] and "<i>" not in page["text/html"]
+
+
+def test_a_script_gets_a_line_for_each_state_and_in_a_file_no_more(capsys: pytest.CaptureFixture[str]) -> None:
+    sink = sinks.Sinks()
+    for done, state in ((0, "running"), (1, "running"), (2, "stopping"), (3, "stopped")):
+        sink.experiment(experiment(state=state, counts={"done": done}))
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(" ")[:4] for line in lines] == [
+        ["nbaccel:", "●", "first", "running"],
+        ["nbaccel:", "●", "first", "stopping"],
+        ["nbaccel:", "⊘", "first", "stopped"],
+    ]
+
+
+def trial(number: int, loss: float | None, state: TrialState = TrialState.DONE, **config: Any) -> Trial:
+    reports = [{"report": 0, "metrics": {"loss": loss, "timestamp": 1}}] if loss is not None else []
+    return Trial(f"a_{number}", number, {"fixed": 1, "lr": number / 3, **config}, state, reports)
+
+
+def trials() -> list[Trial]:
+    failed = trial(2, None, TrialState.ERROR)
+    failed.error_words = "ValueError: <odd>"
+    other = trial(4, 9, TrialState.ERROR)
+    other.error_words = "ValueError: <odd>"
+    return [trial(0, 3), trial(1, float("nan"), TrialState.STOPPED), failed, trial(3, 1.5), other]
+
+
+def test_results_are_a_table_with_the_best_first_and_errors_grouped() -> None:
+    rows, errors = result_tables.of_trials(trials(), "loss", "min")
+    assert rows.columns == ("Trial", "State", "lr", "loss", "Reports", "Took")  # `fixed` does not vary
+    assert [row[:4] for row in rows.rows] == [
+        ("a_3", "✓ done", "1", "1.5"),
+        ("a_0", "✓ done", "0", "3"),
+        ("a_4", "✕ error", "1.333", "9"),
+        ("a_1", "⊘ stopped", "0.3333", "nan"),
+        ("a_2", "✕ error", "0.6667", ""),
+    ]
+    assert errors.rows == [("ValueError: <odd>", "2", "a_2, a_4")]
+
+
+def test_results_without_a_metric_keep_their_order_and_a_thousand_are_cut() -> None:
+    (rows,) = result_tables.of_trials([trial(number, number) for number in range(1000)], None, None)
+    assert len(rows.rows) == result_tables.MOST_ROWS and rows.rows[0][0] == "a_0" and "loss" in rows.columns
+    assert rows.title.startswith("1000 trials, 20 of them here")
+    assert result_tables.of_trials([], "loss", "min")[0].rows == []
+
+
+def test_results_have_html_with_everything_escaped(tmp_path: Path) -> None:
+    grid = tune.ResultGrid(str(tmp_path), trials(), "loss", "min")
+    analysis = tune.ExperimentAnalysis(str(tmp_path), default_metric="loss", default_mode="min", trials=trials())
+    for page in (grid._repr_html_(), analysis._repr_html_(), reprs.results_html(grid), reprs.results_html(analysis)):
+        assert page.index("a_3") < page.index("a_0") and "✕ error" in page
+        assert "ValueError: &lt;odd&gt;" in page and "<odd>" not in page
+
+
+def test_the_record_names_the_best_trial_and_the_parameters_that_vary() -> None:
+    made = Experiment()
+    for each in trials():
+        made.add(each)
+    shown = live.ExperimentLive("e", "/e", made, ("loss", "min"), 5, lambda what: None).snapshot("running", "", None)
+    assert shown.best == BestTrial("a_3", 1.5, {"lr": "1"}) and shown.counts["error"] == 2 and shown.total == 5
+
+
+def seen(name: str) -> list[ExperimentSnapshot]:
+    found = experiment_snapshot.of_snapshot(nbaccel.snapshot())
+    return [each for each in found if each.name == name]
+
+
+def test_an_experiment_is_seen_by_all_and_stops_when_asked(cluster: Any, tmp_path: Path) -> None:
+    runner = tune.Tuner(
+        trainables.until_stopped,
+        param_space={"x": tune.grid_search([1, 2]), "folder": str(tmp_path)},
+        tune_config=tune.TuneConfig("max", "number"),
+        run_config=tune.RunConfig(name="seen", storage_path=str(tmp_path / "runs")),
+    )._start()
+    wait_until(lambda: any(each.best is not None and each.counts.get("running") == 2 for each in seen("seen")), "it")
+    (shown,) = seen("seen")
+    assert shown.total == 2 and shown.metric == "number" and shown.state == "running"
+    nbaccel.api.ask(shown.id, "stop")
+    runner.wait_with_ladder()
+    wait_until(lambda: [each.state for each in seen("seen")] == ["stopped"], "its end")
+    (shown,) = seen("seen")
+    assert shown.stops == 1 and shown.ended_at is not None and "somebody stopped it" in shown.why
