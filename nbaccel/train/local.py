@@ -82,6 +82,7 @@ def run_here(open_run: OpenRun, payload: Payload, run_config: RunConfig, backend
     records.gang_stands(0, [session_.seat])
     facts.gang_stands([session_.seat], records.first_report)
     live.show()
+    outer = session.entered()  # of a trial that calls fit()
     session.enter(session_, payload.datasets)
     try:
         with backend.train_func_context():
@@ -94,7 +95,7 @@ def run_here(open_run: OpenRun, payload: Payload, run_config: RunConfig, backend
         live.end(how, failures.short(0, {0: error}) if how == "failed" else "")
         raise
     finally:
-        session.enter(None)
+        session.enter(*outer)
     result = records.close("finished", None, value)
     facts.happened(Returned(0))
     live.end("finished", "")

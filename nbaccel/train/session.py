@@ -70,6 +70,11 @@ def enter(session: Session | None, datasets: Datasets | None = None) -> None:
     _datasets = datasets or Datasets({}, DataConfig())
 
 
+def entered() -> tuple[Session | None, Datasets]:
+    """What `enter` was last given, to be entered again: a function in this process may run inside of another one."""
+    return _session, _datasets
+
+
 def current(name: str) -> Session:
     """The session, for the function of this name. Raises SessionMisuseError where there is none."""
     if _session is None:

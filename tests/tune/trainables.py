@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import nbaccel
-from nbaccel import tune
+from nbaccel import train, tune
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 
 
 def square(config: dict[str, Any]) -> dict[str, Any]:
@@ -88,6 +89,22 @@ def learns(config: dict[str, Any]) -> None:
         value += config["rate"]
         tune.report({"value": value}, checkpoint=tune.Checkpoint.save({"value": value}))
     strong.touch()
+
+
+def fits_here(config: dict[str, Any]) -> None:
+    """Fit a trainer in the trial's own process, and report in the trial before and after."""
+    tune.report({"loss": config["x"]})
+    inner = DataParallelTrainer(
+        one_report,
+        scaling_config=train.ScalingConfig(num_workers=0),
+        run_config=train.RunConfig(name="inner", storage_path=config["folder"]),
+    )
+    found = inner.fit().metrics or {}
+    tune.report({"loss": found["inner"]})
+
+
+def one_report(config: dict[str, Any]) -> None:
+    train.report({"inner": 7})
 
 
 def counted(config: dict[str, Any]) -> dict[str, Any]:
