@@ -23,6 +23,7 @@ from nbaccel.tune.schedulers import FIFOScheduler, TrialScheduler
 from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC
 from nbaccel.tune.search import variants
 from nbaccel.tune.search.basic_variant import BasicVariantGenerator
+from nbaccel.tune.search.optuna import OptunaSearch
 from nbaccel.tune.search.optuna_study import StudySource
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.tune.trial_source import fill_unknown
@@ -71,7 +72,7 @@ def start_new(wanted: Wanted) -> Runner:
         "total": len(trials) if source.is_exhausted else None,
         "space": {variants.named(path): repr(value)[:200] for path, value in variants.leaves(space)},
         "max_failures": wanted.run.failure_config.max_failures,
-        "max_concurrent": wanted.tune.max_concurrent_trials,
+        "max_concurrent": wanted.tune.max_concurrent_trials or search.max_concurrent or None,
         "scheduler": {"name": type(scheduler).__name__, "given": encoded(scheduler.given)},
         "search": {"name": type(search).__name__, "given": searching.given_of(search)},
         "stop": encoded(wanted.run.stop),
@@ -112,7 +113,9 @@ def _go_on(opened: OpenExperiment, wanted: Wanted, again: Again) -> Runner:
     for trial in trials:
         if trial.unknown and not trial.has_ended:
             _makeknown(trial, wanted, source)
-    opened.journal.begin({"restored": time.time(), "total": past.facts.get("total")})
+    number = tune.num_samples
+    total = past.facts.get("total") if number == past.facts["num_samples"] else None  # more trials are made as they run
+    opened.journal.begin({"restored": time.time(), "num_samples": number, "total": total})
     return _runner(wanted, opened, scheduler, search, source, trials, goal)
 
 
@@ -144,9 +147,10 @@ def _source_again(past: ExperimentPast, wanted: Wanted, search: Any, goal: searc
     """Where further trials come from; None if all of them are in the journal, and no study learns from them."""
     facts, number = past.facts, wanted.tune.num_samples
     if wanted.space is None and getattr(search, "space", None) is None:
-        if facts.get("total") is None and not 0 <= number <= len(past.trials):
+        has_all = isinstance(search, OptunaSearch) and 0 <= number <= len(past.trials)
+        if not has_all and (facts.get("total") is None or number != facts["num_samples"]):
             raise ValueError(
-                "This experiment had not made all its trials, and its search space is not stored: pass "
+                "This experiment has not made all its trials, and its search space is not stored: pass "
                 "Tuner.restore(path, trainable, param_space=...)."
             )
         if isinstance(search, BasicVariantGenerator):

@@ -10,6 +10,7 @@ import pytest
 
 from nbaccel import tune
 from nbaccel.tune.schedulers import ASHAScheduler, PopulationBasedTraining
+from nbaccel.tune.search import BasicVariantGenerator, ConcurrencyLimiter, create_searcher
 from nbaccel.tune.search.optuna import OptunaSearch
 from nbaccel.tune.search.optuna_space import StudySpace
 from nbaccel.tune.search.optuna_study import StudySource
@@ -217,6 +218,28 @@ def test_without_optuna_the_error_says_how_to_install_it(monkeypatch: pytest.Mon
 def test_a_search_without_one_goal_is_refused(config: tune.TuneConfig, words: str, cluster: Any) -> None:
     with pytest.raises(ValueError, match=words):
         tune.Tuner(trainables.square, param_space={"x": tune.uniform(0, 1)}, tune_config=config).fit()
+
+
+def test_a_search_may_be_made_by_name_and_limited(cluster: Any, tmp_path: Path) -> None:
+    search = ConcurrencyLimiter(create_searcher("optuna", seed=1), 2)
+    assert isinstance(search, OptunaSearch) and isinstance(create_searcher("random"), BasicVariantGenerator)
+    runner = tune.Tuner(
+        trainables.square,
+        param_space={"x": tune.uniform(0, 1)},
+        tune_config=tune.TuneConfig("min", "loss", search, num_samples=2),
+        run_config=tune.RunConfig(name="limited", storage_path=str(tmp_path)),
+    )._start()
+    runner.wait_with_ladder()
+    assert runner.experiment.rules.max_concurrent == 2
+    again = tune.Tuner.restore(runner.path, trainables.square, param_space={"x": tune.uniform(0, 1)})._start()
+    again.wait_with_ladder()
+    assert again.experiment.rules.max_concurrent == 2
+    with pytest.raises(NotImplementedError, match="batch=True"):
+        ConcurrencyLimiter(search, 2, batch=True)
+    with pytest.raises(ValueError, match="must be an int from 1"):
+        ConcurrencyLimiter(search, 0)
+    with pytest.raises(ValueError, match="There is no search 'bayes'"):
+        create_searcher("bayes")
 
 
 def tuner(kept: tune.RunConfig, number: int, **options: Any) -> tune.Tuner:

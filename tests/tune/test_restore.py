@@ -150,6 +150,33 @@ class TestGoingOn:
         runner.stop()
         runner.wait_with_ladder()
 
+    def test_a_finished_experiment_may_be_given_more_samples(self, kept: Kept) -> None:
+        space = {"x": tune.uniform(0, 1)}
+        config = tune.TuneConfig(metric="loss", mode="min", num_samples=2)
+        first = tune.Tuner(trainables.square, param_space=space, tune_config=config, run_config=kept()).fit()
+        more = tune.TuneConfig(num_samples=5)
+        with pytest.raises(ValueError, match="has not made all its trials"):
+            tune.Tuner.restore(first.experiment_path, trainables.square, tune_config=more).fit()
+        results = tune.Tuner.restore(
+            first.experiment_path, trainables.square, param_space=space, tune_config=more
+        ).fit()
+        assert [each.config for each in results][:2] == [each.config for each in first]
+        assert len({each.config["x"] for each in results}) == 5 and all(each.state == "done" for each in results)
+
+    def test_samples_that_were_added_are_not_forgotten(self, kept: Kept) -> None:
+        space = {"x": tune.grid_search([1, 2, 3])}
+        config = tune.TuneConfig(metric="loss", mode="min", num_samples=2)
+        first = tune.Tuner(trainables.square, param_space=space, tune_config=config, run_config=kept()).fit()
+        folder = Path(first.experiment_path)
+        more = tune.TuneConfig(num_samples=4, max_concurrent_trials=1)
+        tune.Tuner.restore(folder, trainables.square, param_space=space, tune_config=more).fit()
+        lines = journal_of(folder).splitlines(keepends=True)
+        made = [index for index, line in enumerate(lines) if "config" in json.loads(line)]
+        (folder / experiment_journal.FILE).write_bytes(b"".join(lines[: made[8]]))  # 8 of 12 trials were made
+        with pytest.raises(ValueError, match="has not made all its trials"):
+            tune.Tuner.restore(folder, trainables.square).fit()
+        assert len(tune.Tuner.restore(folder, trainables.square, param_space=space).fit()) == 12
+
     def test_run_resumes_by_name(self, kept: Kept, tmp_path: Path) -> None:
         folder = self.interrupted(kept, tmp_path)
         analysis = tune.run(trainables.square, name="experiment", storage_path=folder.parent, resume=True)
