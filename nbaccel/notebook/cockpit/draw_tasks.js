@@ -83,7 +83,7 @@ function taskRow(task, inGroup, filled, scene, state) {
   return h("tr", { key: task.id, "data-task": task.id, class: inGroup ? "inner" : null },
     h("th", { scope: "row" }, nameOf(task.name), h("span", { class: "quiet small below" }, below)),
     stateCell(task.sign, task.state, task.colour),
-    cell(task.devices || task.asks, task.devices ? "nowrap" : "quiet nowrap"), cell(task.cell, "nowrap"),
+    cell(task.devices || task.asks, task.devices ? "nowrap" : "quiet nowrap"), cell(task.cell, "nowrap where"),
     cell(task.started, "nowrap"), cell(task.took, "nowrap"), filled.peak && cell(task.peak, "nowrap"),
     filled.why && cell(task.why && h("span", { class: "two-lines", title: task.why }, task.why), task.why ? "why" : ""),
     cell([cancel(task, scene, state), logs(task, scene)], "acts"));

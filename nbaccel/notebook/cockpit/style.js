@@ -21,7 +21,7 @@ font-variant-numeric:tabular-nums}
 & *{box-sizing:border-box}
 & .quiet{color:var(--quiet)}
 & .small{font-size:.92em}
-& .nowrap{white-space:nowrap}
+& .nowrap,& .short{white-space:nowrap}
 & .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 & p{margin:6px 0}
 & .line{display:flex;flex-wrap:wrap;gap:2px 12px;align-items:baseline}
@@ -133,7 +133,7 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 & .hover .swatch{margin-right:8px}
 & .timeline .depth{fill:${PALETTE.waiting};fill-opacity:.35;stroke:${PALETTE.waiting}}
 @container (max-width:960px){& th,& td{padding-right:10px}
-& td.nowrap{white-space:normal}& td.state{white-space:nowrap}
+& td.nowrap{white-space:normal}& td.where{min-width:6.2em}& td.state{white-space:nowrap}
 & .why{min-width:8em}& .acts button{padding:1px 5px}& td .cut,& th .cut{max-width:20ch}}
 @container (max-width:700px){& th[scope=row]{white-space:normal}& td .cut,& th .cut{max-width:24ch}
 & .model,& .measure .bar{display:none}

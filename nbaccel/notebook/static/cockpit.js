@@ -974,7 +974,7 @@ function drawWaiting(scene,state){
 if(!scene.waiting.length)return[empty("Nothing waits. A task that finds no free device waits here, with the reason:","train.options(num_gpus=1).remote()")];
 const groups=alike(scene.waiting);
 const rows=groups.map(({task,number})=>
-h("tr",{key:task.id,"data-task":task.id},nameCell(task,number),cell(task.asks,"nowrap"),cell(task.cell,"nowrap"),cell(task.age,"nowrap"),
+h("tr",{key:task.id,"data-task":task.id},nameCell(task,number),cell(task.asks,"nowrap"),cell(task.cell,"nowrap where"),cell(task.age,"short"),
 cell(task.why||h("span",{class:"quiet"},"asked for, not looked at yet"),"why"),
 cell(number>1?showAll(task,number):cancel(task,scene,state),"acts"))
 );
@@ -1003,7 +1003,7 @@ function drawActors(scene,state){
 if(!scene.actors.length)return[empty("No actor. A remote class that is called makes one:","Counter.remote()")];
 const rows=scene.actors.map((actor)=>
 h("tr",{key:actor.id,"data-actor":actor.id},h("th",{scope:"row"},nameOf(actor.name),h("span",{class:"quiet small below"},[`#${actor.id.slice(0, 8)}`,actor.pid&&`pid ${actor.pid}`].filter(Boolean).join(" · "))),
-stateCell(actor.sign,actor.state,actor.colour),cell(actor.devices,"nowrap"),cell(actor.cell,"nowrap"),cell(actor.age,"nowrap"),
+stateCell(actor.sign,actor.state,actor.colour),cell(actor.devices,"nowrap"),cell(actor.cell,"nowrap where"),cell(actor.age,"short"),
 cell(actor.calls),cell(actor.why,"why"),
 cell(actor.alive&&!scene.ended&&endButton("kill",actor,`#${actor.id.slice(0, 8)}`,state),"acts"))
 );
@@ -1078,7 +1078,7 @@ const below=[`#${task.short}`,task.pid&&`pid ${task.pid}`].filter(Boolean).join(
 return h("tr",{key:task.id,"data-task":task.id,class:inGroup?"inner":null},
 h("th",{scope:"row"},nameOf(task.name),h("span",{class:"quiet small below"},below)),
 stateCell(task.sign,task.state,task.colour),
-cell(task.devices||task.asks,task.devices?"nowrap":"quiet nowrap"),cell(task.cell,"nowrap"),
+cell(task.devices||task.asks,task.devices?"nowrap":"quiet nowrap"),cell(task.cell,"nowrap where"),
 cell(task.started,"nowrap"),cell(task.took,"nowrap"),filled.peak&&cell(task.peak,"nowrap"),
 filled.why&&cell(task.why&&h("span",{class:"two-lines",title:task.why},task.why),task.why?"why":""),
 cell([cancel(task,scene,state),logs(task,scene)],"acts"));
@@ -1438,7 +1438,7 @@ font-variant-numeric:tabular-nums}
 & *{box-sizing:border-box}
 & .quiet{color:var(--quiet)}
 & .small{font-size:.92em}
-& .nowrap{white-space:nowrap}
+& .nowrap,& .short{white-space:nowrap}
 & .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 & p{margin:6px 0}
 & .line{display:flex;flex-wrap:wrap;gap:2px 12px;align-items:baseline}
@@ -1550,7 +1550,7 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 & .hover .swatch{margin-right:8px}
 & .timeline .depth{fill:${PALETTE.waiting};fill-opacity:.35;stroke:${PALETTE.waiting}}
 @container (max-width:960px){& th,& td{padding-right:10px}
-& td.nowrap{white-space:normal}& td.state{white-space:nowrap}
+& td.nowrap{white-space:normal}& td.where{min-width:6.2em}& td.state{white-space:nowrap}
 & .why{min-width:8em}& .acts button{padding:1px 5px}& td .cut,& th .cut{max-width:20ch}}
 @container (max-width:700px){& th[scope=row]{white-space:normal}& td .cut,& th .cut{max-width:24ch}
 & .model,& .measure .bar{display:none}
