@@ -51,6 +51,7 @@ ARROWS: dict[str, set[str]] = {
         "exceptions",
         "handles",
         "host_address",
+        "quantities",
         "train",
         "util",
         "views",

@@ -8,8 +8,8 @@ from typing import Any
 class Callback:
     """Override what you need. Calls come from the experiment's thread, one after the other.
 
-    `iteration` counts the calls; `trials` are all trials, each with trial_id, config, last_result and state. An error
-    that is raised here ends the experiment.
+    `iteration` counts the calls; `trials` are all trials, each with trial_id, config, last_result, state and status. An
+    error that is raised here ends the experiment.
     """
 
     def setup(self, stop: Any = None, num_samples: int | None = None, total_num_samples: int | None = None) -> None:
@@ -22,6 +22,9 @@ class Callback:
         self, iteration: int, trials: list[Any], trial: Any, result: dict[str, Any], **info: Any
     ) -> None:
         """A trial has reported."""
+
+    def on_checkpoint(self, iteration: int, trials: list[Any], trial: Any, checkpoint: Any, **info: Any) -> None:
+        """A checkpoint of a trial is stored."""
 
     def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """A trial has ended without an error."""

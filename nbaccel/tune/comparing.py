@@ -28,7 +28,7 @@ def check(metric: str | None, mode: str | None, scope: str = "last") -> tuple[st
 def value_of(history: Sequence[dict[str, Any]], metric: str, mode: str, scope: str = "last") -> float | None:
     """The value by which a trial is compared; None if it never reported the metric."""
     found = [nested(metrics, metric) for metrics in history]
-    values = [float(each) for each in found if isinstance(each, (int, float)) and not isinstance(each, bool)]
+    values = [float(each) for each in found if isinstance(each, (int, float))]  # a bool counts, as in Ray
     if not values:
         return None
     if scope == "last":

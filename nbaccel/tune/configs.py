@@ -81,6 +81,11 @@ class TuneRunConfig(RunConfig):
         given = {name: getattr(self, name) for name in _OF_TUNE}
         for name in _OF_TUNE:
             setattr(self, name, None)
+        if self.storage_filesystem is not None or "://" in str(self.storage_path or ""):
+            raise NotImplementedError(
+                "An experiment is written to a folder: RunConfig(storage_path=...) takes no URL and no "
+                "storage_filesystem in nbaccel.tune. Copy the folder afterwards; a moved experiment can be continued."
+            )
         super().__post_init__()
         stopper.of(given["stop"])
         callbacks = given.pop("callbacks") or []

@@ -90,7 +90,10 @@ def run(
     if results.errors and raise_on_failed_trial:
         raise _failed(results)
     return ExperimentAnalysis(
-        results.experiment_path, default_metric=metric, default_mode=mode, trials=list(results._trials)
+        results.experiment_path,
+        default_metric=results._metric,
+        default_mode=results._mode,
+        trials=list(results._trials),
     )
 
 

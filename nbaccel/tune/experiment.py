@@ -142,8 +142,9 @@ class Experiment:
         if how is End.RETURNED:
             self.scheduler.on_complete(trial.id, trial.result(trial.last))
             trial.state = TrialState.DONE
-        elif how is End.STOPPED and fate.kind == "exploit":
+        elif how is End.STOPPED and fate.kind == "exploit" and not self.is_stopping:
             trial.state = TrialState.PENDING
+            trial.earlier_config = trial.config
             trial.config, trial.donor = dict(fate.config or {}), fate.donor
             self._again.insert(0, trial)
         elif how is End.STOPPED and fate.kind == "stop":

@@ -66,6 +66,7 @@ class Launcher:
         """Whether one more trial is to be submitted: it fits now, or it is the only one."""
         if in_flight == 0:
             return True
+        asked = asked.least
         slots = asked.fits(self._totals)
         if self.mean_s is not None and self.mean_s < _SHORT_S and in_flight < 2 * slots:
             return True

@@ -13,11 +13,13 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import nbaccel
 from nbaccel.handles.option_checks import did_you_mean
+from nbaccel.quantities import ACCELERATORS
+from nbaccel.tune.trainables import takes_config
 
 Resources = dict[str, float]
 
@@ -54,6 +56,14 @@ class TrialResources:
             for name, amount in bundle.items():
                 found[name] = found.get(name, 0) + amount
         return found
+
+    @property
+    def least(self) -> TrialResources:
+        """What a trial holds at least: one with a fallback may run without its devices."""
+        if "fallback" not in self.options:
+            return self
+        plain = tuple({name: n for name, n in each.items() if name not in ACCELERATORS} for each in self.bundles)
+        return replace(self, bundles=plain if any(plain) else ({"CPU": 1.0},))
 
     def task_options(self) -> dict[str, Any]:
         """The options of the trial's task: those of the first bundle."""
@@ -160,7 +170,7 @@ class BoundTrainable:
 
     def __call__(self, config: Any) -> Any:
         values = {name: nbaccel.get(ref) for name, ref in self.parameters.items()}
-        return self.function(config, **values)
+        return self.function(config, **values) if takes_config(self.function) else self.function(**values)
 
 
 def with_resources(trainable: Any, resources: Any) -> Any:

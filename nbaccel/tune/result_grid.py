@@ -113,7 +113,7 @@ class ResultGrid:
 
         rows = []
         for trial in self._trials:
-            metrics = _chosen(trial, filter_metric, filter_mode)
+            metrics = _chosen(trial, filter_metric, filter_mode or self._mode)
             if metrics is not None:
                 rows.append(comparing.flat(trial.result(metrics)))
         return pandas.DataFrame(rows)

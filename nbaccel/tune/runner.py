@@ -20,6 +20,7 @@ from typing import Any
 import nbaccel
 from nbaccel import exceptions
 from nbaccel.train import retention, storage
+from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import RunConfig
 from nbaccel.train.inbox import Inbox
 from nbaccel.train.retention import Kept
@@ -50,6 +51,7 @@ class RunnerPlan:
     on_trial_end  told of each trial that has ended for good, before the next one starts
     study         Optuna's, for the results
     total         how many trials there will be, if that is known
+    num_samples   as it was asked for; -1: without an end
     """
 
     function: Any
@@ -62,6 +64,7 @@ class RunnerPlan:
     on_trial_end: Callable[[Trial], None] = lambda trial: None
     study: Any = None
     total: int | None = None
+    num_samples: int = 1
 
 
 @dataclass(slots=True)
@@ -138,7 +141,8 @@ class Runner:
             self._launcher = Launcher(self._inbox, self._plan.function, self._mailbox, self._task_ended)
             if self._plan.time_budget_s is not None:
                 self._budget_at = time.monotonic() + self._plan.time_budget_s
-            self._each(lambda callback: callback.setup(stop=self._plan.run_config.stop))
+            told = {"stop": self._plan.run_config.stop, "num_samples": self._plan.num_samples}
+            self._each(lambda callback: callback.setup(**told, total_num_samples=self._plan.total))
             self._ask_for_news()
             self._refill()
             self._live.changed()
@@ -176,7 +180,12 @@ class Runner:
     def _refill(self) -> None:
         experiment, launcher = self.experiment, self._launcher
         assert launcher is not None
-        while (trial := experiment.next()) is not None:
+        given = self._plan.resources
+        same = None if callable(given) else resources_of(given, {})  # what every trial asks for
+        while same is None or launcher.room(same, len(self._attempts)):  # a search learns until a trial can begin
+            trial = experiment.next()
+            if trial is None:
+                break
             if trial.id not in self._written:
                 self._written.add(trial.id)
                 self._journal.trial(trial)
@@ -229,14 +238,22 @@ class Runner:
         folder = trial.kept[-1].folder if trial.kept else trial.start_from
         return os.path.join(self._folder(trial), folder) if folder else ""
 
+    def _copy_donor(self, trial: Trial, donor: str) -> None:
+        """Copy the checkpoint with which the trial's next attempt begins, before the donor replaces or deletes it."""
+        source = self._start_of(self.experiment.trials[donor])
+        copy = os.path.join(self._folder(trial), _exploited(trial.attempts + 1))
+        shutil.rmtree(copy, ignore_errors=True)  # of an attempt that failed before it could begin there
+        shutil.copytree(source, copy)
+
     def _take_over(self, trial: Trial) -> None:
-        """Copy the donor's checkpoint: the donor may delete its own before this trial begins."""
-        donor = self.experiment.trials[trial.donor]
+        """Begin with the donor's checkpoint, and leave those of this trial that are not to be kept."""
         trial.first_report = (trial.reports[-1]["report"] + 1) if trial.reports else 0
+        if self._plan.run_config.checkpoint_config.num_to_keep is not None:
+            for old in trial.kept:
+                self._journal.deleted(trial, old.folder)
+                storage.delete(self._folder(trial), old.folder)
         trial.kept.clear()
-        trial.start_from = f"exploited_{trial.attempts:03d}"
-        source = os.path.join(self._folder(donor), donor.kept[-1].folder)
-        shutil.copytree(source, os.path.join(self._folder(trial), trial.start_from), dirs_exist_ok=True)
+        trial.start_from = _exploited(trial.attempts)
         self._journal.trial(trial)
 
     # ---- news
@@ -280,6 +297,7 @@ class Runner:
     def _report(self, trial: Trial, number: int, metrics: dict[str, Any], *, has_files: bool) -> bool:
         """Note a report; returns whether the trial is to end."""
         self._has_metric = True
+        trial.earlier_config = None
         trial.reports.append({"report": number, "metrics": metrics})
         self._journal.report(trial, number, metrics)
         if has_files:
@@ -287,6 +305,8 @@ class Runner:
         result = trial.result(metrics)
         self._plan.on_result(trial, result)
         decision = self.experiment.on_result(trial, result)
+        if decision.kind == "exploit":
+            self._copy_donor(trial, decision.donor)
         self._call("on_trial_result", trial, result)
         return decision.kind != "continue"
 
@@ -296,6 +316,7 @@ class Runner:
         trial.kept.append(kept)
         self._journal.checkpoint(trial, kept)
         self._journal.sync()
+        self._call("on_checkpoint", trial, Checkpoint(os.path.join(folder, kept.folder)))
         for old in retention.to_delete(trial.kept, self._plan.run_config.checkpoint_config):
             self._journal.deleted(trial, old.folder)
             storage.delete(folder, old.folder)
@@ -327,6 +348,9 @@ class Runner:
         assert attempt.ended is not None
         how, _, last, whereabouts = attempt.ended
         trial.runs_at(whereabouts)
+        if trial.earlier_config is not None and last is None and not attempt.received:
+            trial.config, trial.earlier_config = trial.earlier_config, None  # its reports are of this one
+            self._journal.trial(trial)
         if last is not None:
             number = (trial.reports[-1]["report"] + 1) if trial.reports else 0
             self._report(trial, number, last, has_files=False)
@@ -458,6 +482,11 @@ class Runner:
         self._calls += 1
         trials = list(self.experiment.trials.values())
         self._each(lambda callback: getattr(callback, name)(self._calls, trials, trial, *more))
+
+
+def _exploited(attempt: int) -> str:
+    """The folder of the checkpoint that a trial took over for this attempt."""
+    return f"exploited_{attempt:03d}"
 
 
 def _words_of(error: BaseException) -> str:

@@ -63,7 +63,7 @@ def goal_of(search: Search, tune: TuneConfig, scheduler: TrialScheduler) -> Goal
     """What trials are compared by. Raises ValueError if a search by Optuna has no metric, or two different ones."""
     metric, mode = tune.metric or scheduler.metric, tune.mode or scheduler.mode
     if not isinstance(search, OptunaSearch):
-        return Goal([], [], (metric, mode))
+        return Goal([], [], (metric or (DEFAULT_METRIC if mode else None), mode))
     for name, here, there in (("metric", search.metric, metric), ("mode", search.mode, mode)):
         if here and there and here != there:
             raise ValueError(f"OptunaSearch({name}={here!r}), but the experiment has {name}={there!r}: give one.")

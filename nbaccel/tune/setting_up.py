@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import nbaccel
-from nbaccel.train.configs import RunConfig
+from nbaccel.train.configs import CheckpointConfig, RunConfig
 from nbaccel.tune import opening, searching, stopper
 from nbaccel.tune import schedulers as scheduler_names
 from nbaccel.tune.configs import TuneConfig
@@ -72,6 +72,7 @@ def start_new(wanted: Wanted) -> Runner:
         "total": len(trials) if source.is_exhausted else None,
         "space": {variants.named(path): repr(value)[:200] for path, value in variants.leaves(space)},
         "max_failures": wanted.run.failure_config.max_failures,
+        "keeps": _keeping(wanted.run.checkpoint_config),
         "max_concurrent": wanted.tune.max_concurrent_trials or search.max_concurrent or None,
         "scheduler": {"name": type(scheduler).__name__, "given": encoded(scheduler.given)},
         "search": {"name": type(search).__name__, "given": searching.given_of(search)},
@@ -102,7 +103,10 @@ def _go_on(opened: OpenExperiment, wanted: Wanted, again: Again) -> Runner:
     run = replace(wanted.run)
     if run.stop is None and past.facts.get("stop") is not None:
         run.stop = known(past.facts["stop"], "stop=", "run_config=")
-    run.failure_config.max_failures = run.failure_config.max_failures or past.facts.get("max_failures", 0)
+    failures = run.failure_config
+    run.failure_config = replace(failures, max_failures=failures.max_failures or past.facts.get("max_failures", 0))
+    if _keeping(run.checkpoint_config) == _keeping(CheckpointConfig()):
+        run.checkpoint_config = CheckpointConfig(**past.facts.get("keeps", {}))
     wanted = Wanted(wanted.trainable, wanted.space, tune, run)
     search = searching.search_of(tune)
     scheduler = _scheduler_of(tune, search)
@@ -117,6 +121,12 @@ def _go_on(opened: OpenExperiment, wanted: Wanted, again: Again) -> Runner:
     total = past.facts.get("total") if number == past.facts["num_samples"] else None  # more trials are made as they run
     opened.journal.begin({"restored": time.time(), "num_samples": number, "total": total})
     return _runner(wanted, opened, scheduler, search, source, trials, goal)
+
+
+def _keeping(config: CheckpointConfig) -> dict[str, Any]:
+    """Which checkpoints are kept, for the journal."""
+    names = ("num_to_keep", "checkpoint_score_attribute", "checkpoint_score_order")
+    return {name: getattr(config, name) for name in names}
 
 
 def _choose(opened: OpenExperiment, trials: list[Trial], again: Again) -> None:
@@ -191,6 +201,7 @@ def _runner(
         wanted.tune.time_budget_s,  # type: ignore[arg-type]  # a timedelta has become seconds
         goal.compared_by,
         total=_total(search, wanted, source, trials),
+        num_samples=wanted.tune.num_samples,
     )
     if isinstance(source, StudySource):
         source.replay(trials)
@@ -220,6 +231,8 @@ def _scheduler_of(tune: TuneConfig, search: Any) -> TrialScheduler:
     if scheduler is None:
         return FIFOScheduler()
     assert isinstance(scheduler, TrialScheduler)
+    args, kwargs = scheduler.given
+    scheduler = type(scheduler)(*args, **kwargs)  # the user's own may have decided about other trials
     if not scheduler.set_search_properties(tune.metric, tune.mode):
         raise ValueError(
             f"metric and mode are given twice, to TuneConfig and to {type(scheduler).__name__}: give them once."
@@ -262,6 +275,6 @@ def known(stored: Any, what: str, instead: str) -> Any:
 def _refuse_the_debug_engine() -> None:
     if nbaccel.snapshot().runtime.engine == "debug":
         raise ValueError(
-            "engine='debug' has one process and cannot run trials beside their experiment. Debug a trainable by "
-            "calling it: trainable({'lr': 0.1}) runs in this process, where breakpoints work."
+            "engine='debug' has one process and cannot run trials beside their experiment. Call the part of the "
+            "trainable that does not report, with a config such as {'lr': 0.1}: breakpoints work in this process."
         )

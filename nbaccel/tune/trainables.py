@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 
@@ -21,3 +22,17 @@ def checked(trainable: Any) -> Any:
     if not callable(trainable):
         raise ValueError(f"The trainable must be a function of the config, not {trainable!r}.")
     return trainable
+
+
+def takes_config(function: Callable[..., Any]) -> bool:
+    """Whether the function takes the config; a function without parameters is called without."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # written in C
+        return True
+    kinds = (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        inspect.Parameter.VAR_POSITIONAL,
+    )
+    return any(each.kind in kinds for each in parameters)

@@ -37,6 +37,7 @@ class Trial:
     kept      its checkpoints, oldest first
     attempts  how often it was submitted; restarts of failures and after interruptions count
     unknown   parameters whose value the journal could not store, by path: what `repr` said
+    earlier_config  the config of its reports, while an attempt with another trial's config has not reported
     chosen    what Optuna chose, by name: the value and its distribution as JSON
     is_pruned  a scheduler ended it because others are better
     """
@@ -63,10 +64,16 @@ class Trial:
     unknown: dict[str, str] = field(default_factory=dict)
     chosen: dict[str, tuple[Any, str]] = field(default_factory=dict)
     is_pruned: bool = False
+    earlier_config: dict[str, Any] | None = None
 
     @property
     def trial_id(self) -> str:
         return self.id
+
+    @property
+    def status(self) -> str:
+        """The state in Ray's words: PENDING, RUNNING, TERMINATED or ERROR."""
+        return "TERMINATED" if self.state in (TrialState.DONE, TrialState.STOPPED) else self.state.name
 
     @property
     def has_ended(self) -> bool:

@@ -41,6 +41,10 @@ class TrialMailbox:
                 return True
         return self._all_stopped or (trial, attempt) in self._stopped
 
+    async def is_stopped(self, trial: str, attempt: int) -> bool:
+        """Whether this attempt of a trial is to end."""
+        return self._all_stopped or (trial, attempt) in self._stopped
+
     async def take(self, max_wait_s: float) -> Sequence[Message]:
         """The messages since the last call; waits up to a timeout for one."""
         if not self._messages and max_wait_s:

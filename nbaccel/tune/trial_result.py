@@ -31,10 +31,11 @@ class TrialResult(Result):
 def result_of(folder: str, trial: Trial) -> TrialResult:
     """The result of a trial whose experiment is in `folder`."""
     own = os.path.join(folder, trial.id)
+    start = Checkpoint(os.path.join(own, trial.start_from)) if trial.start_from else None
     kept = [(Checkpoint(os.path.join(own, each.folder)), each.metrics) for each in trial.kept]
     return TrialResult(
         metrics=trial.last_result,
-        checkpoint=kept[-1][0] if kept else None,
+        checkpoint=kept[-1][0] if kept else start,
         error=_error_of(trial),
         path=own,
         best_checkpoints=kept,

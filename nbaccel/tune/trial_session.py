@@ -149,8 +149,9 @@ class TrialSession:
         return value
 
     def stop_requested(self) -> bool:
-        if self._unanswered is not None and nbaccel.wait([self._unanswered], timeout=0)[0]:
-            self._read_answer()
+        if not self._is_stopped:
+            asked = self._mailbox.is_stopped.remote(self.assignment.trial, self.assignment.attempt)
+            self._is_stopped = bool(nbaccel.get(asked))
         return self._is_stopped
 
     def connected(self, backend: str) -> None:

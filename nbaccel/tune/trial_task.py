@@ -9,6 +9,7 @@ from typing import Any
 from nbaccel.train import session
 from nbaccel.train.errors import StopTraining
 from nbaccel.train.metrics import Metrics, plain
+from nbaccel.tune.trainables import takes_config
 from nbaccel.tune.trial_session import TrialAssignment, TrialSession, Whereabouts, returned
 
 # "returned" or "stopped", the number of reports that were sent before, a last one, and where it ran
@@ -50,17 +51,3 @@ def _metrics(value: Any) -> Metrics:
     found = returned(value)
     assert found is not None
     return found
-
-
-def takes_config(function: Callable[..., Any]) -> bool:
-    """Whether the function takes the config; a function without parameters is called without."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # written in C
-        return True
-    kinds = (
-        inspect.Parameter.POSITIONAL_ONLY,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        inspect.Parameter.VAR_POSITIONAL,
-    )
-    return any(each.kind in kinds for each in parameters)

@@ -117,8 +117,10 @@ class Tuner:
 
         Raises FileNotFoundError if the folder holds no experiment.
         """
-        if storage_filesystem is not None:
-            raise NotImplementedError("Tuner.restore(storage_filesystem=...) is not here yet: give a local folder.")
+        if storage_filesystem is not None or "://" in str(path):
+            raise NotImplementedError(
+                "Tuner.restore takes a folder, no URL and no storage_filesystem: copy the experiment here first."
+            )
         folder = os.path.abspath(os.path.expanduser(os.fspath(path)))
         opening.read_past(folder)
         tuner = cls(trainable, param_space=param_space, tune_config=tune_config, run_config=run_config)

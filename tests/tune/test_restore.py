@@ -137,6 +137,13 @@ class TestGoingOn:
         results = tune.Tuner.restore(folder, trainables.square, resume_errored=True).fit()
         assert [each.state for each in results] == ["done", "done"] and results[0].metrics["loss"] == 1  # type: ignore[index]
 
+    def test_what_is_kept_of_checkpoints_comes_back(self, kept: Kept, tmp_path: Path) -> None:
+        space = {"x": 1, "steps": 5, "fails_in": 3, "how": "raise", "folder": str(tmp_path)}
+        config = kept(checkpoint_config=tune.CheckpointConfig(num_to_keep=1))
+        folder = tune.Tuner(trainables.steps, param_space=space, run_config=config).fit().experiment_path
+        (result,) = tune.Tuner.restore(folder, trainables.steps, resume_errored=True).fit()
+        assert result.error is None and len(list(Path(result.path).glob("checkpoint_*"))) == 1
+
     def test_two_experiments_of_a_name_have_two_folders(self, kept: Kept) -> None:
         for name in ("experiment", "experiment-2"):
             results = tune.Tuner(trainables.square, param_space={"x": 1}, run_config=kept()).fit()

@@ -12,6 +12,7 @@ import pytest
 
 import nbaccel
 from nbaccel import tune
+from nbaccel.tune.resources import resources_of
 from nbaccel.tune.schedulers import ASHAScheduler, PopulationBasedTraining
 from tests.rig import wait_until
 from tests.tune import trainables
@@ -237,3 +238,55 @@ def test_functions_of_a_trial_say_where_they_belong() -> None:
     for use in (lambda: tune.report({}), tune.get_checkpoint, tune.get_context):
         with pytest.raises(RuntimeError, match=r"cannot be used outside of a trial: call it in the function"):
             use()
+
+
+def test_a_url_is_refused_instead_of_being_taken_for_a_folder() -> None:
+    with pytest.raises(NotImplementedError, match="Copy the folder afterwards"):
+        tune.RunConfig(storage_path="s3://bucket/runs")
+    with pytest.raises(NotImplementedError, match="takes a folder"):
+        tune.Tuner.restore("s3://bucket/runs/first", trainables.square)
+
+
+def test_a_mode_alone_compares_what_the_function_returned(tmp_path: Path) -> None:
+    analysis = tune.run(
+        lambda config: config["x"], config={"x": tune.grid_search([2, 1])}, mode="min", storage_path=tmp_path
+    )
+    assert analysis.best_config == {"x": 1}
+
+
+def test_truth_is_a_metric(kept: Kept) -> None:
+    space = {"x": tune.grid_search([False, True])}
+    results = fit(lambda config: {"right": config["x"]}, space, kept(), metric="right", mode="max")
+    assert results.get_best_result().config == {"x": True}
+    assert len(results.get_dataframe(filter_metric="right")) == 2
+
+
+def test_a_function_without_parameters_may_have_resources(kept: Kept) -> None:
+    (result,) = fit(tune.with_resources(lambda: 3, {"cpu": 1}), {}, kept())
+    assert result.metrics is not None and result.metrics["_metric"] == 3
+
+
+def test_a_function_can_ask_whether_its_trial_is_to_end(kept: Kept) -> None:
+    (result,) = fit(trainables.asks_whether_to_stop, {}, kept(), time_budget_s=0.2)
+    assert result.error is None and result.metrics is not None and result.metrics["asked"] is True
+
+
+def test_callbacks_are_told_of_the_plan_and_of_checkpoints(kept: Kept) -> None:
+    told: list[Any] = []
+
+    class Listening(tune.Callback):
+        def setup(self, stop: Any, num_samples: Any, total_num_samples: Any, **info: Any) -> None:
+            told.append((stop, num_samples, total_num_samples))
+
+        def on_checkpoint(self, iteration: int, trials: Any, trial: Any, checkpoint: Any, **info: Any) -> None:
+            told.append((trial.status, checkpoint.load()["step"]))
+
+    space = {"x": 1, "steps": 2}
+    fit(trainables.steps, space, kept(callbacks=[Listening()], stop={"step": 5}), num_samples=1)
+    assert told == [({"step": 5}, 1, 1), ("RUNNING", 0), ("RUNNING", 1)]
+
+
+def test_trials_with_a_fallback_run_beside_each_other() -> None:
+    asked = resources_of({"gpu": 1, "fallback": "cpu"}, {})
+    assert asked.least.fits({"CPU": 4.0}) == 4 and asked.least.fits({"CPU": 4.0, "GPU": 1.0}) == 4
+    assert resources_of({"gpu": 1}, {}).least.fits({"CPU": 4.0, "GPU": 1.0}) == 1

@@ -94,7 +94,7 @@ class TrialScheduler:
     def value(self, result: Result) -> float | None:
         """The metric of a result, larger is better; None without one, NaN as it is."""
         found = nested(result, self.metric or DEFAULT_METRIC)
-        if isinstance(found, bool) or not isinstance(found, (int, float)):
+        if not isinstance(found, (int, float)):  # a bool counts, as in Ray
             return None
         return float(found) if self.mode == "max" else -float(found)
 
@@ -118,6 +118,6 @@ def nested(result: Result, name: str) -> Any:
 def number_of(result: Result, name: str) -> float | None:
     """A number of a result; None if it is missing, NaN or no number."""
     value = nested(result, name)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+    if not isinstance(value, (int, float)) or math.isnan(value):
         return None
     return float(value)

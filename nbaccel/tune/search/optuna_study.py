@@ -221,7 +221,7 @@ class StudySource:
     def _values(self, metrics: Mapping[str, Any]) -> list[float] | None:
         """The values of the metrics; None if one is missing or no number."""
         found = [nested(metrics, name) for name in self._metrics]
-        if any(isinstance(each, bool) or not isinstance(each, (int, float)) or math.isnan(each) for each in found):
+        if any(not isinstance(each, (int, float)) or math.isnan(each) for each in found):
             return None
         return [float(each) for each in found]
 

@@ -1,0 +1,117 @@
+"""Population based training with real workers: whose checkpoint a trial begins with, and what its result says."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbaccel import tune
+from nbaccel.tune.schedulers import PopulationBasedTraining
+from nbaccel.tune.schedulers.trial_scheduler import CONTINUE, Decision, Result, TrialScheduler
+from tests.rig import wait_until
+
+Kept = Callable[..., tune.RunConfig]
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+def wanders(config: dict[str, Any]) -> None:
+    """Scores at random, so that trials overtake each other again and again."""
+    checkpoint = tune.get_checkpoint()
+    first = checkpoint.load()["step"] + 1 if checkpoint is not None else 0
+    for step in range(first, 60):
+        tune.report({"score": random.random(), "x": config["x"]}, checkpoint=tune.Checkpoint.save({"step": step}))
+
+
+def exchanges(config: dict[str, Any]) -> dict[str, Any] | None:
+    """Trial a takes over what b has; then b takes over what a has, which has reported nothing since."""
+    folder, name = Path(config["folder"]), config["name"]
+    checkpoint = tune.get_checkpoint()
+    if checkpoint is not None:
+        (folder / f"{name}-again").touch()
+        wait_until(lambda: (folder / "b-again").exists())
+        return {"of": checkpoint.load()["of"], "name": name} if config["returns"] else None
+    if name == "a":
+        wait_until(lambda: (folder / "b-there").exists())
+    tune.report({"of": name, "name": name}, checkpoint=tune.Checkpoint.save({"of": name}))
+    (folder / "b-there").touch()
+    wait_until(lambda: (folder / "a-again").exists())
+    tune.report({"of": name, "name": name})
+    return None
+
+
+class Exchanging(TrialScheduler):
+    """Lets a take over from b at its first report, and b from a at its second."""
+
+    needs_metric = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ids: dict[str, str] = {}
+        self._configs: dict[str, dict[str, Any]] = {}
+        self._reports = {"a": 0, "b": 0}
+
+    def add(self, trial: str, config: dict[str, Any]) -> None:
+        self._ids[config["name"]], self._configs[config["name"]] = trial, config
+
+    def on_result(self, trial: str, result: Result) -> Decision:
+        name, other = ("a", "b") if trial == self._ids["a"] else ("b", "a")
+        self._reports[name] += 1
+        if self._reports[name] != {"a": 1, "b": 2}[name]:
+            return CONTINUE
+        return Decision("exploit", self._ids[other], {**self._configs[name], "taken": True})
+
+
+@pytest.mark.parametrize("returns", [True, False])
+def test_a_donor_that_has_itself_just_taken_over_gives_what_it_took(kept: Kept, tmp_path: Path, returns: bool) -> None:
+    results = tune.Tuner(
+        exchanges,
+        param_space={"name": tune.grid_search(["a", "b"]), "folder": str(tmp_path), "returns": returns},
+        tune_config=tune.TuneConfig(scheduler=Exchanging()),
+        run_config=kept(),
+    ).fit()
+    assert [str(error) for error in results.errors] == []
+    for result in results:
+        assert result.checkpoint is not None and result.checkpoint.load() == {"of": "b"}
+        # The config is that of the last report, which another one may have made.
+        assert result.metrics is not None and ("taken" in result.config) == returns
+        assert result.metrics["of"] == ("b" if returns else result.metrics["name"])
+
+
+def population(**options: Any) -> PopulationBasedTraining:
+    return PopulationBasedTraining(
+        perturbation_interval=1, quantile_fraction=0.5, hyperparam_mutations={"x": list(range(100))}, **options
+    )
+
+
+def test_trials_that_overtake_each_other_all_end_with_a_checkpoint_and_the_config_of_their_last_report(
+    kept: Kept,
+) -> None:
+    checkpoints = tune.CheckpointConfig(num_to_keep=1)
+    results = tune.Tuner(
+        tune.with_resources(wanders, {"cpu": 0.5}),
+        param_space={"x": tune.choice(list(range(100)))},
+        tune_config=tune.TuneConfig(metric="score", mode="max", num_samples=8, scheduler=population()),
+        run_config=kept(checkpoint_config=checkpoints),
+    ).fit()
+    assert [str(error) for error in results.errors] == []
+    for result in results:
+        assert result.metrics is not None and result.checkpoint is not None
+        assert result.checkpoint.load()["step"] >= 0
+        assert result.config == {"x": result.metrics["x"]}
+
+
+def test_one_scheduler_serves_two_experiments(kept: Kept) -> None:
+    scheduler = population()
+    for name in ("first", "second"):
+        tuner = tune.Tuner(
+            wanders,
+            param_space={"x": tune.grid_search([1, 2])},
+            tune_config=tune.TuneConfig(metric="score", mode="max", scheduler=scheduler),
+            run_config=kept(name=name),
+        )
+        assert tuner.fit().num_errors == 0
