@@ -357,6 +357,29 @@ def test_a_removed_node_is_shown_dead_and_cannot_be_removed_again(joined):
         joined.remove_node(node)
 
 
+def test_a_training_run_that_loses_a_node_goes_on_with_another(shared, fragile, tmp_path):
+    failures, checkpoints = FailureConfig(max_failures=1), CheckpointConfig(num_to_keep=2)
+    run = DataParallelTrainer(
+        loops.steps,
+        train_loop_config={"steps": 1_000_000},
+        scaling_config=ScalingConfig(num_workers=2, placement_strategy="STRICT_SPREAD"),
+        run_config=RunConfig("run", str(tmp_path), failure_config=failures, checkpoint_config=checkpoints),
+    ).start()
+    try:
+        wait_until(lambda: run.metrics is not None and run.metrics["step"] >= 2, "reports")
+        shared.add_node(**FRAGILE)
+        shared.remove_node(fragile)
+        wait_until(lambda: journal.read(run.path).gangs == 2, "a second gang", deadline_s=100)
+        before = run.metrics["step"]
+        wait_until(lambda: run.metrics["step"] > before, "its reports")
+        run.stop()
+        result = run.result(timeout=60)
+        assert result.stopped and [each["step"] for each in result.history] == list(range(len(result.history)))
+    finally:
+        for _ in range(3):
+            run.stop()
+
+
 def test_the_heads_node_is_not_removed_below_our_feet(joined):
     with pytest.raises(ValueError, match="joined"):
         joined.remove_node(joined.head_node)
@@ -386,23 +409,3 @@ def test_an_engine_of_one_node_has_no_virtual_ones():
 @pytest.mark.ray
 def test_virtual_nodes_of_ray_are_made_any_number_of_times():
     assert [engines.virtual_nodes("ray").address for _ in range(2)] == [None, None]
-
-
-def test_a_training_run_that_loses_a_node_goes_on_with_another(shared, kept, tmp_path):
-    (node,) = kept.of("training", FRAGILE)
-    failures, checkpoints = FailureConfig(max_failures=1), CheckpointConfig(num_to_keep=2)
-    run = DataParallelTrainer(
-        loops.steps,
-        train_loop_config={"steps": 1_000_000},
-        scaling_config=ScalingConfig(num_workers=2, placement_strategy="STRICT_SPREAD"),
-        run_config=RunConfig("run", str(tmp_path), failure_config=failures, checkpoint_config=checkpoints),
-    ).start()
-    wait_until(lambda: run.metrics is not None and run.metrics["step"] >= 2, "reports")
-    shared.add_node(**FRAGILE)
-    shared.remove_node(node)
-    wait_until(lambda: journal.read(run.path).gangs == 2, "a second gang", deadline_s=100)
-    before = run.metrics["step"]
-    wait_until(lambda: run.metrics["step"] > before, "its reports")
-    run.stop()
-    result = run.result(timeout=60)
-    assert result.stopped and [each["step"] for each in result.history] == list(range(len(result.history)))
