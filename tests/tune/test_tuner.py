@@ -186,8 +186,13 @@ def test_fail_fast_ends_the_experiment(kept: Kept, tmp_path: Path) -> None:
 
 def test_a_time_budget_ends_trials_that_report(kept: Kept, tmp_path: Path) -> None:
     space = {"x": tune.sample_from(lambda: 1), "folder": str(tmp_path)}
-    results = fit(trainables.until_stopped, space, kept(), num_samples=-1, time_budget_s=1, max_concurrent_trials=2)
-    assert len(results) == 2 and (tmp_path / "ended-1").exists() and results.num_errors == 0
+    for budget_s in (1, 10, 60):
+        options = {"num_samples": -1, "time_budget_s": budget_s, "max_concurrent_trials": 2}
+        results = fit(trainables.until_stopped, space, kept(f"budget-{budget_s}"), **options)
+        assert len(results) == 2 and results.num_errors == 0
+        if (tmp_path / "ended-1").exists():  # a busy machine may not begin a trial within the shorter ones
+            break
+    assert (tmp_path / "ended-1").exists()
 
 
 def test_callbacks_see_what_happens(kept: Kept) -> None:
@@ -266,9 +271,13 @@ def test_a_function_without_parameters_may_have_resources(kept: Kept) -> None:
     assert result.metrics is not None and result.metrics["_metric"] == 3
 
 
-def test_a_function_can_ask_whether_its_trial_is_to_end(kept: Kept) -> None:
-    (result,) = fit(trainables.asks_whether_to_stop, {}, kept(), time_budget_s=0.2)
-    assert result.error is None and result.metrics is not None and result.metrics["asked"] is True
+def test_a_function_can_ask_whether_its_trial_is_to_end(kept: Kept, tmp_path: Path) -> None:
+    runner = started(trainables.asks_whether_to_stop, {"folder": str(tmp_path)}, kept())
+    wait_until(lambda: (tmp_path / "asks").exists(), "the trial")
+    runner.stop()
+    runner.wait_with_ladder()
+    (trial,) = runner.experiment.trials.values()
+    assert trial.error is None and trial.last["asked"] is True
 
 
 def test_callbacks_are_told_of_the_plan_and_of_checkpoints(kept: Kept) -> None:
