@@ -12,7 +12,8 @@ from nbaccel.train.ranks import Facts, Seat
 torch = pytest.importorskip("torch")
 meeting_point = pytest.importorskip("nbaccel.train.torch.meeting_point")
 
-SOON = timedelta(milliseconds=100)
+SOON = timedelta(milliseconds=100)  # for ranks that do not come
+PATIENTLY = timedelta(seconds=90)
 
 
 def seat(rank: int, size: int) -> Seat:
@@ -20,16 +21,16 @@ def seat(rank: int, size: int) -> Seat:
 
 
 def test_the_ranks_that_have_not_come_are_named() -> None:
-    store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=SOON)
+    store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=PATIENTLY)
     with pytest.raises(RuntimeError, match=r"After 0\.1 s ranks 1, 2 have not come.*rank 0 waits.*NCCL_SOCKET_IFNAME"):
         meeting_point.wait_for_all(store, seat(0, 3), 0, SOON)
     with pytest.raises(RuntimeError, match="rank 2 has not come"):
         meeting_point.wait_for_all(store, seat(1, 3), 0, SOON)
-    meeting_point.wait_for_all(store, seat(2, 3), 0, SOON)
+    meeting_point.wait_for_all(store, seat(2, 3), 0, PATIENTLY)
 
 
 def test_ranks_of_a_gang_before_do_not_count() -> None:
-    store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=SOON)
+    store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=PATIENTLY)
     for rank in range(2):
         store.set(f"nbaccel/here/0/{rank}", "1")
     with pytest.raises(RuntimeError, match="rank 1 has not come"):
