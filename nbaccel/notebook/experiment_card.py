@@ -61,9 +61,5 @@ def table(snapshot: Snapshot) -> Html:
     experiments = experiment_snapshot.of_snapshot(snapshot)
     if not experiments:
         return parts.NOTHING
-    shown = experiment_snapshot.table(snapshot)
-    rows = [
-        [parts.name_cell(each.name), _state(each), *map(parts.words, cells[2:])]
-        for each, cells in zip(experiments, shown.rows, strict=True)
-    ]
-    return parts.table(shown.title, shown.columns, rows)
+    heads = [[parts.name_cell(each.name), _state(each)] for each in experiments]
+    return parts.table_with(heads, experiment_snapshot.table(snapshot))

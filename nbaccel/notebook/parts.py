@@ -21,6 +21,7 @@ from typing import NewType
 
 from nbaccel.notebook.theme import STYLE
 from nbaccel.views import palette
+from nbaccel.views.tables import Table
 
 Html = NewType("Html", str)
 
@@ -114,6 +115,12 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Html]]) ->
     body = "".join(f"<tr>{_row(row)}</tr>" for row in rows)
     caption = f"<caption{_LEFT}>{escape(title)}</caption>"
     return Html(f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+
+
+def table_with(heads: Iterable[Sequence[Html]], plain: Table) -> Html:
+    """A table of words whose first cells are drawn: `heads` has those of each row."""
+    rows = [[*head, *map(words, row[len(head) :])] for head, row in zip(heads, plain.rows, strict=True)]
+    return table(plain.title, plain.columns, rows)
 
 
 def _row(row: Sequence[Html]) -> str:

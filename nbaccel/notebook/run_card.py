@@ -131,9 +131,5 @@ def table(snapshot: Snapshot) -> Html:
     runs = run_snapshot.in_order(run_snapshot.of_snapshot(snapshot))
     if not runs:
         return parts.NOTHING
-    shown = run_snapshot.table(snapshot)
-    rows = [
-        [parts.name_cell(run.name), _state(run), *map(parts.words, cells[2:])]
-        for run, cells in zip(runs, shown.rows, strict=True)
-    ]
-    return parts.table(shown.title, shown.columns, rows)
+    heads = [[parts.name_cell(run.name), _state(run)] for run in runs]
+    return parts.table_with(heads, run_snapshot.table(snapshot))

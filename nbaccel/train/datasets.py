@@ -208,15 +208,8 @@ class _Array:
         return self._data[list(numbers)]
 
 
-class _Items:
+class _Items(_Array):
     """A list, or a dataset of torch or Hugging Face: items by number. Items that are dicts become columns."""
-
-    def __init__(self, data: Any) -> None:
-        self.count = len(data)
-        self._data = data
-
-    def row(self, number: int) -> Any:
-        return self._data[number]
 
     def batch(self, numbers: Sequence[int]) -> Any:
         return _joined([self._data[number] for number in numbers])

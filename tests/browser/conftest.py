@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.browser.loose import LoosePage
+
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 
@@ -33,6 +35,20 @@ def browser() -> Iterator[Any]:
         running = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield running
         running.close()
+
+
+@pytest.fixture
+def loose(browser: Any) -> Iterator[Callable[..., LoosePage]]:
+    """Makes pages with the cockpit alone, without a server."""
+    pages: list[LoosePage] = []
+
+    def page(snapshot: dict[str, Any], **options: Any) -> LoosePage:
+        pages.append(LoosePage(browser, snapshot, **options))
+        return pages[-1]
+
+    yield page
+    for each in pages:
+        each.close()
 
 
 @pytest.fixture(scope="package")  # its event loop runs in this thread: it must not outlive these tests

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -30,19 +30,6 @@ def cluster(devices: int = 2, tasks: int = 3, seq: int = 1) -> dict[str, Any]:
     runtime = {"engine": "local", "version": "0.1.0", "pid": 4711}
     return {"runtime": runtime, "seq": seq, "time": NOW + 600 + seq, "nodes": [node], "devices": held, "tasks": rows,
             "counts": {"RUNNING": tasks}}  # fmt: skip
-
-
-@pytest.fixture
-def loose(browser: Any) -> Iterator[Callable[..., LoosePage]]:
-    pages: list[LoosePage] = []
-
-    def page(snapshot: dict[str, Any], **options: Any) -> LoosePage:
-        pages.append(LoosePage(browser, snapshot, **options))
-        return pages[-1]
-
-    yield page
-    for each in pages:
-        each.close()
 
 
 def test_sixty_four_devices_and_five_hundred_tasks_are_drawn(loose: Callable[..., LoosePage]) -> None:

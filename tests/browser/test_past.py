@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,19 +11,6 @@ from tests.browser.loose import LoosePage
 from tests.browser.test_drawing import NOW, cluster
 
 STEPS = 60
-
-
-@pytest.fixture
-def loose(browser: Any) -> Iterator[Callable[..., LoosePage]]:
-    pages: list[LoosePage] = []
-
-    def page(snapshot: dict[str, Any], **options: Any) -> LoosePage:
-        pages.append(LoosePage(browser, snapshot, **options))
-        return pages[-1]
-
-    yield page
-    for each in pages:
-        each.close()
 
 
 def readings(devices: int) -> dict[str, Any]:

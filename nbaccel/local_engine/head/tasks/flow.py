@@ -46,23 +46,14 @@ class TaskFlow:
         is_shared: bool,
     ) -> None:
         scheduler, objects, environments = records.scheduler, records.objects, records.environments
-        fill, placed, filled = room.delivery.fill, room.lineage.placed, store.filled
+        delivery, lineage = room.delivery, room.lineage
+        fill, placed, filled = delivery.fill, lineage.placed, store.filled
         self.functions = Functions()
         self.streams = StreamRelay(
             scheduler, objects, records.peers, records.workers, send, tell, fill=fill, filled=filled, placed=placed
         )
         self.conclusions = Conclusions(
-            scheduler,
-            objects,
-            room.delivery,
-            room.lineage,
-            arguments,
-            self.streams,
-            actors,
-            errors,
-            endings,
-            tell,
-            ended,
+            scheduler, objects, delivery, lineage, arguments, self.streams, actors, errors, endings, tell, ended
         )
         self.submissions = SubmissionIntake(
             objects,
