@@ -102,15 +102,20 @@ class NotebookPage:
         left = self.page.locator(".jp-CodeCell", has=self.page.locator(".jp-InputPrompt", has_text="[ ]"))
         end = time.monotonic() + 2 * PATIENCE_S
         while time.monotonic() < end:
-            left.first.click()  # also again: a page that is still being laid out may take the focus away
-            if not self._choose("Run", "Run Selected Cell and All Below"):
-                continue
-            try:
+            with suppress(playwright.TimeoutError):
+                if count := left.count():
+                    left.first.click(timeout=5000)  # each time: a page that is being laid out may take the focus away
+                    self._run_from_here(is_last=count == 1)
                 self.page.wait_for_function(ALL_HAVE_BEGUN, timeout=5000)
                 return self
-            except playwright.TimeoutError:
-                continue
-        raise AssertionError(f"{left.count()} cells have not begun to run.")
+        said = self.page.inner_text("body")[:3000]
+        raise AssertionError(f"{left.count()} cells have not begun to run; the page says: {said}")
+
+    def _run_from_here(self, *, is_last: bool) -> None:
+        if is_last:
+            self.page.keyboard.press("Control+Enter")  # "and All Below" is disabled where nothing is below
+        else:
+            self._choose("Run", "Run Selected Cell and All Below")
 
     def menu(self, menu: str, item: str) -> None:
         """Choose an item."""
@@ -120,12 +125,13 @@ class NotebookPage:
 
     def _choose(self, menu: str, item: str) -> bool:
         """Whether the item could be chosen. One that is disabled when its menu opens stays so until it opens again."""
-        self.page.get_by_role("menuitem", name=menu, exact=True).click()
         chosen = self.page.get_by_role("menuitem", name=item).first
-        chosen.wait_for()
-        if chosen.get_attribute("aria-disabled") != "true":
-            chosen.click()
-            return True
+        with suppress(playwright.TimeoutError):  # a page that is being laid out may close its menu
+            self.page.get_by_role("menuitem", name=menu, exact=True).click(timeout=10_000)
+            chosen.wait_for(timeout=10_000)
+            if chosen.get_attribute("aria-disabled") != "true":
+                chosen.click(timeout=10_000)
+                return True
         self.page.keyboard.press("Escape")
         self.page.wait_for_timeout(500)
         return False
