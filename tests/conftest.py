@@ -29,18 +29,21 @@ settings.load_profile("same in every run")
 
 NOW = 1_700_000_000.0
 HERE = Path(__file__).parent
-RAY_LANES = ("engines on ray: a to j", "engines on ray: k to z")
+ENGINES_ON_RAY, BROWSER = "engines on ray", "browser"
+HEAVY = "heavy"  # the lane of all tests that start a Ray cluster or a browser: one after the other
+LIGHT = 3  # the place of what needs neither
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several processes, the tests of a lane run in one of them, since they share what they start; the longest
-    lanes come first.
+    """With several processes, the tests of a lane run in one of them, since they share what they start. The heavy lane
+    comes first: it takes as long as all others together.
     """
+    with_ray = {_room(item) for item in items if item.get_closest_marker("ray") is not None}
+    items.sort(key=lambda item: _place(_room(item), with_ray))
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(_lane(item)))
-    with_ray = {_lane(item) for item in items if item.get_closest_marker("ray") is not None}
-    items.sort(key=lambda item: _place(_lane(item), with_ray))
+        heavy = _place(_room(item), with_ray) < LIGHT
+        item.add_marker(pytest.mark.xdist_group(HEAVY if heavy else _room(item)))
 
 
 def pytest_collection_finish() -> None:
@@ -51,21 +54,20 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def _lane(item: pytest.Item) -> str:
-    """A file, the browser's tests, or the contract on one engine. On Ray it takes longest: there it is two lanes with a
-    cluster each.
-    """
+def _room(item: pytest.Item) -> str:
+    """A file, the browser's tests, or the contract on Ray or on the other engines."""
     file = item.path.relative_to(HERE)
     if file.parts[0] == "engines":
-        if item.get_closest_marker("ray") is None:
-            return "engines"
-        return RAY_LANES[file.name >= "test_k"]
-    return "browser" if file.parts[0] == "browser" else str(file)
+        return "engines" if item.get_closest_marker("ray") is None else ENGINES_ON_RAY
+    return BROWSER if file.parts[0] == BROWSER else str(file)
 
 
-def _place(lane: str, with_ray: set[str]) -> int:
-    first = (RAY_LANES[1], "browser", RAY_LANES[0])
-    return first.index(lane) if lane in first else 3 if lane in with_ray else 4
+def _place(room: str, with_ray: set[str]) -> int:
+    """Where a room stands in the row. A Ray cluster and a browser each take both cores of a small machine while they
+    start: beside one another they took minutes, and the tests found what Ray and JupyterLab do then.
+    """
+    first = (ENGINES_ON_RAY, BROWSER)
+    return first.index(room) if room in first else len(first) if room in with_ray else LIGHT
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
