@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,7 @@ import nbaccel
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.cluster_utils import Cluster
-from nbaccel.train import CheckpointConfig, FailureConfig, RunConfig, ScalingConfig, journal
+from nbaccel.train import CheckpointConfig, FailureConfig, RunConfig, ScalingConfig
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.util.placement_group import (
     get_placement_group,
@@ -369,7 +370,8 @@ def test_a_training_run_that_loses_a_node_goes_on_with_another(shared, fragile, 
         wait_until(lambda: run.metrics is not None and run.metrics["step"] >= 2, "reports")
         shared.add_node(**FRAGILE)
         shared.remove_node(fragile)
-        wait_until(lambda: journal.read(run.path).gangs == 2, "a second gang", deadline_s=100)
+        journal = Path(run.path, "run.jsonl")
+        wait_until(lambda: journal.read_text().count('"gang"') == 2, "a second gang", deadline_s=100)
         before = run.metrics["step"]
         wait_until(lambda: run.metrics["step"] > before, "its reports")
         run.stop()

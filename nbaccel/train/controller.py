@@ -239,8 +239,8 @@ class Controller:
                 return []
             case NoPlace():
                 return self._finish(RunOutcome.FAILED)
-            case Reported(rank, report, has_files) if self._is_running(rank):
-                return self._reported(rank, report, has_files, now)
+            case Reported() if self._is_running(event.rank):
+                return self._reported(event.rank, event.report, event.has_files, now)
             case Returned(rank) if self._is_running(rank):
                 self._gang.returned.add(rank)
                 self._first_return = self._first_return or now

@@ -45,7 +45,6 @@ class Past:
     kept: list[Kept] = field(default_factory=list)
     deleted: set[str] = field(default_factory=set)
     failures: list[str] = field(default_factory=list)
-    gangs: int = 0
     ended: str = ""
     error: str = ""
     length: int = 0
@@ -85,7 +84,6 @@ def _apply(past: Past, line: Mapping[str, Any]) -> None:
             )
         past.name, past.ended, past.error = line["run"], "", ""
     elif "gang" in line:
-        past.gangs += 1
         first = line.get("first", 0)
         past.reports = [each for each in past.reports if each["report"] < first]
     elif "checkpoint" in line:

@@ -82,23 +82,18 @@ class Mailbox:
         self._meetings.pop(name, None)
         return answer
 
-    async def missing(self, name: str) -> list[int]:
-        """The ranks that have not come to this meeting."""
-        meeting = self._meetings.get(name)
-        return [] if meeting is None else [rank for rank in range(self._size) if rank not in meeting.present]
-
 
 class _Meeting:
     def __init__(self) -> None:
-        self.present: set[int] = set()
+        self._present: set[int] = set()
         self._value: Any = None
         self._all_here = asyncio.Event()
 
     async def join(self, rank: int, value: Any, size: int) -> Any:
-        self.present.add(rank)
+        self._present.add(rank)
         if rank == 0:
             self._value = value
-        if len(self.present) == size:
+        if len(self._present) == size:
             self._all_here.set()
         await self._all_here.wait()
         return self._value

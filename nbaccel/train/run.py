@@ -201,8 +201,8 @@ class Run:
                 self._say(order)
             case ct.TakeDown():
                 self._take_down()
-            case ct.Finish(outcome, first):
-                self._finish(outcome, first)
+            case ct.Finish():
+                self._finish(order.outcome, order.first_rank)
             case ct.WakeRunAt(at):
                 self._wake_at = at
 

@@ -72,7 +72,6 @@ class LastWords:
     kind: str
     message: str
     frames: list[str]
-    is_interrupt: bool
     peak_bytes: int | None = None  # of device memory, where it ran out
 
 
@@ -260,7 +259,6 @@ def _last_words(error: BaseException, next_report: int) -> LastWords:
         type(error).__name__,
         message,
         _own_frames(error),
-        isinstance(error, KeyboardInterrupt),
         device_memory.measure(sys.maxsize).peak_bytes if is_out_of_memory(type(error).__name__) else None,
     )
 

@@ -41,7 +41,7 @@ def read(folder: Path) -> Past:
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     write(tmp_path)
     past = read(tmp_path)
-    assert (past.name, past.ended, past.gangs, past.failures) == ("mnist", "finished", 2, ["rank 1: ValueError: x"])
+    assert (past.name, past.ended, past.failures) == ("mnist", "finished", ["rank 1: ValueError: x"])
     assert [each["metrics"]["loss"] for each in past.reports] == [0, 1, 20]
     assert past.kept == [Kept("checkpoint_000002", 2, {"loss": 20})]
     assert past.deleted == {"checkpoint_000001"} and past.next_report == 3
@@ -70,7 +70,7 @@ def test_what_follows_a_damaged_line_is_not_trusted(tmp_path: Path) -> None:
     lines = (tmp_path / FILE).read_bytes().splitlines(keepends=True)
     (tmp_path / FILE).write_bytes(b"".join([*lines[:3], b"\0\0\0\n", *lines[3:]]))
     past = read(tmp_path)
-    assert past.gangs == 1 and len(past.reports) == 1 and past.ended == ""
+    assert len(past.reports) == 1 and past.ended == ""
 
 
 def test_a_journal_of_a_later_version_is_refused(tmp_path: Path) -> None:
