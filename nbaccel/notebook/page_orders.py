@@ -26,16 +26,25 @@ def end_one(engine: engines.Engine | None, say: str, id: str, snapshot: Snapshot
 
 
 def stop_run(engine: engines.Engine | None, order: str, snapshot: Snapshot | None) -> str:
-    """Take one step down the ladder of a run: "Asked mnist to stop." `order` is its id and the step's number."""
+    """Take one step down the ladder of a run: "Asked mnist to stop."
+
+    `order` is its id and how often it had been asked before, as the pressed button knew it. A press that comes twice,
+    or from a page that was drawn before another one's press, is no further step.
+    """
     if engine is None:
         return OVER
-    id = order.partition("/")[0]
+    id, _, before = order.partition("/")
+    runs = run_snapshot.of_snapshot(snapshot) if snapshot is not None else []
+    run = next((run for run in runs if run.id == id), None)
+    name = wording.plain(run.name) if run is not None else id
+    what = f"stop {before}" if before else "stop"
+    if run is not None and not run_snapshot.asks_to_stop(what, run.stops):
+        return f"{name} has been asked to stop since this button was drawn. Press it again to go one step further."
     try:
-        engine.ask(id, "stop")
+        engine.ask(id, what)
     except (RayError, ValueError, OSError) as error:
         return str(error)
-    runs = run_snapshot.of_snapshot(snapshot) if snapshot is not None else []
-    return f"Asked {next((wording.plain(run.name) for run in runs if run.id == id), id)} to stop."
+    return f"Asked {name} to stop."
 
 
 def _name(id: str, snapshot: Snapshot | None) -> str:

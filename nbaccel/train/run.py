@@ -35,7 +35,7 @@ from nbaccel.train.run_facts import RunFacts, epochs_of
 from nbaccel.train.saying import say
 from nbaccel.train.scaling import ScalingConfig
 from nbaccel.train.worker import LastWords, Payload
-from nbaccel.views import sinks
+from nbaccel.views import run_snapshot, sinks
 from nbaccel.waits import interruptible
 
 _TAKE_S = 30.0  # one question to the mailbox waits so long for news
@@ -97,8 +97,11 @@ class Run:
 
     def _was_asked(self, what: str) -> None:
         """Handle a request from a view; called in a thread of the engine."""
-        if what == "stop":
-            self.stop()
+        self._inbox.put(lambda: self._stop_as_asked(what))
+
+    def _stop_as_asked(self, what: str) -> None:
+        if run_snapshot.asks_to_stop(what, self._live.facts.stops):
+            self._tell(ct.StopPressed())
 
     @property
     def running(self) -> bool:

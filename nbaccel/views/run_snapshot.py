@@ -93,6 +93,16 @@ def of_snapshot(snapshot: Snapshot) -> list[RunSnapshot]:
     return found
 
 
+def asks_to_stop(what: str, stops: int) -> bool:
+    """Whether a request is to stop a run that has been asked `stops` times before.
+
+    "stop" always is. "stop 1" is the press of a button that was drawn after one request: if there have been more since,
+    it is refused, because it would go a step further than the button said.
+    """
+    word, _, before = what.partition(" ")
+    return word == "stop" and before in ("", str(stops))
+
+
 def table(snapshot: Snapshot) -> tables.Table:
     """A row for each run, those under way first."""
     rows = [

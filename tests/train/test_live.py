@@ -42,11 +42,24 @@ def test_a_run_is_in_the_snapshot_of_the_cluster_and_stops_when_a_view_asks_it_t
     assert now is not None and now.state == "running" and now.curves[0].name == "number"
     assert [(each.rank, each.state) for each in now.ranks] == [(0, "running"), (1, "running")]
     assert sorted(id for each in now.ranks for id in each.devices["GPU"]) == ["0", "1"]
+
+    def press() -> None:
+        for what in (
+            "jump",
+            "stop 7",
+            "stop 0",
+            "stop 0",
+        ):  # the last is a second press of a button drawn before the first
+            api.ask(now.id, what)
+
     # As a button does it: from another thread, while this one does something else.
-    threading.Thread(target=api.ask, args=(now.id, "stop")).start()
-    assert run.result(60).stopped
+    threading.Thread(target=press).start()
+    result = run.result(60)
+    assert result.stopped and result.metrics is not None
+    ends = {(tmp_path / f"ended-{rank}").read_text() for rank in range(2)}
+    assert ends == {str(result.metrics["number"])}  # after the same report: nobody was interrupted
     last = shown(run)
-    assert last is not None and last.state == "stopped" and last.ended_at is not None
+    assert last is not None and last.state == "stopped" and last.ended_at is not None and last.stops == 1
 
 
 def test_the_snapshot_of_a_failed_run_says_which_rank_and_why(kept: Kept, tmp_path: Path) -> None:

@@ -1,0 +1,45 @@
+"""Orders of a page, carried out by an engine that only notes what it is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nbaccel.notebook import page_orders
+from nbaccel.views.snapshot import Snapshot
+from tests.notebook.test_drawn_runs import publish, run
+
+
+class Noting:
+    """An engine that notes requests to publishers."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    def ask(self, id: str, what: str) -> None:
+        self.asked.append((id, what))
+
+
+@pytest.mark.parametrize(
+    ("order", "stops", "asked"),
+    [
+        ("run-1/0", 0, [("run-1", "stop 0")]),
+        ("run-1/1", 1, [("run-1", "stop 1")]),
+        ("run-1", 1, [("run-1", "stop")]),
+        ("run-1/0", 1, []),  # the button was drawn before the first press
+    ],
+)
+def test_a_press_is_one_step_of_the_ladder_that_the_button_showed(
+    order: str, stops: int, asked: list[Any], busy_snapshot: Snapshot
+) -> None:
+    engine: Any = Noting()
+    said = page_orders.stop_run(engine, order, publish(busy_snapshot, run(stops=stops)))
+    assert engine.asked == asked
+    assert said.startswith("Asked mnist to stop." if asked else "mnist has been asked to stop since")
+
+
+def test_a_run_that_no_snapshot_has_shown_is_asked_all_the_same(busy_snapshot: Snapshot) -> None:
+    engine: Any = Noting()
+    assert page_orders.stop_run(engine, "run-9/2", busy_snapshot) == "Asked run-9 to stop."
+    assert engine.asked == [("run-9", "stop 2")]
