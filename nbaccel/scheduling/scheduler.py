@@ -8,11 +8,13 @@ from typing import Any
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.actors import ActorTable
+from nbaccel.scheduling.arrival_words import hope
 from nbaccel.scheduling.commands import Command, Failure
 from nbaccel.scheduling.dispatch import Dispatcher
 from nbaccel.scheduling.endings import Endings
 from nbaccel.scheduling.explain import Explainer
 from nbaccel.scheduling.groups import GroupTable
+from nbaccel.scheduling.growth import Growth
 from nbaccel.scheduling.ledger import LedgerDevice
 from nbaccel.scheduling.loans import Loans
 from nbaccel.scheduling.moves import (
@@ -84,6 +86,8 @@ class Scheduler(Queries):
         self._endings = Endings(
             out, timers, cluster, tasks, workers, dispatcher, loans, actors, groups, interrupt_grace_s
         )
+        growth = self._growth = Growth(out, timers, cluster, tasks, groups)
+        self._explainer.hope = lambda choice, now: hope(growth, cluster.device_resources, choice, now)
         self._ended_jobs: set[int] = set()
         self._actions = self._table()
 
@@ -108,6 +112,10 @@ class Scheduler(Queries):
             ev.JobEnded: self._job_ended,
             ev.NodeAdded: self._node_added,
             ev.NodeRemoved: self._node_removed,
+            ev.NodeTypesGiven: self._growth.types_given,
+            ev.NodeFailed: self._growth.failed,
+            ev.NodeKept: self._growth.kept,
+            ev.ResourcesRequested: self._growth.requested,
             ev.GroupAsked: self._group_asked,
             ev.GroupRemoveAsked: self._group_remove_asked,
             ev.TimePassed: self._time_passed,
@@ -128,6 +136,8 @@ class Scheduler(Queries):
             self._dispatcher.run(now)
         if self._workers.short and cluster.nodes:
             self._workers.refill()
+        if self._growth.types:
+            self._growth.after(now)
         self._timers.ask()
         out = self._out
         if not out:
@@ -359,7 +369,9 @@ class Scheduler(Queries):
         node = self._cluster.nodes.get(event.node.node_id)
         if node is not None:
             raise IllegalEvent("NodeAdded", f"node {node.name}", "here", (), "Its id is in use.")
-        self._cluster.add_node(event.node)
+        place = self._cluster.add_node(event.node)
+        if place.node_type:
+            self._growth.came(place, event.node.launch, now)
         self._groups.nodes_changed()
 
     def _node_removed(self, event: ev.NodeRemoved, now: float) -> None:
@@ -367,6 +379,8 @@ class Scheduler(Queries):
         if node is None:
             raise IllegalEvent("NodeRemoved", f"node {event.node_id.hex()}", "unknown", (), "It is not here.")
         self._endings.remove_node(node, event.why, now)
+        if node.node_type:
+            self._growth.left(node)
 
     def _group_asked(self, event: ev.GroupAsked, now: float) -> None:
         self._groups.ask(event, now)
