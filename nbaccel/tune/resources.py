@@ -19,6 +19,7 @@ from typing import Any
 import nbaccel
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.quantities import ACCELERATORS
+from nbaccel.train.trainer import DataParallelTrainer
 from nbaccel.tune.trainables import takes_config
 
 Resources = dict[str, float]
@@ -43,11 +44,13 @@ class TrialResources:
     bundles   by resource; "CPU" and "GPU" in upper case
     strategy  how several bundles are placed
     options   further options of the trial's task
+    is_gang   the gang that the trial starts holds them, and its task holds nothing
     """
 
     bundles: tuple[Resources, ...] = ({"CPU": 1.0},)
     strategy: str = "PACK"
     options: Mapping[str, Any] = field(default_factory=dict)
+    is_gang: bool = False
 
     @property
     def total(self) -> Resources:
@@ -67,6 +70,8 @@ class TrialResources:
 
     def task_options(self) -> dict[str, Any]:
         """The options of the trial's task: those of the first bundle."""
+        if self.is_gang:
+            return {"num_cpus": 0}
         first = dict(self.bundles[0])
         options = {"num_cpus": first.pop("CPU", 0), "num_gpus": first.pop("GPU", 0), **self.options}
         memory = first.pop("memory", None)
@@ -121,6 +126,8 @@ def resources_of(given: Any, config: Mapping[str, Any]) -> TrialResources:
         given = given(config)
     if given is None:
         return TrialResources()
+    if isinstance(given, TrialResources):
+        return given
     if isinstance(given, PlacementGroupFactory):
         bundles = [_bundle(bundle)[0] for bundle in given.bundles]
         return TrialResources(tuple(each for each in bundles if each) or ({},), given.strategy)
@@ -196,6 +203,11 @@ def with_parameters(trainable: Any, **parameters: Any) -> Any:
 
 
 def _check_function(trainable: Any) -> None:
+    if isinstance(trainable, DataParallelTrainer):
+        raise ValueError(
+            "tune.with_resources and tune.with_parameters take a function. The trials of a trainer hold what its "
+            "scaling_config asks for, and its large values come as datasets=."
+        )
     if not callable(trainable) or inspect.isclass(trainable):
         raise ValueError(f"The trainable must be a function of the config, not {trainable!r}.")
 

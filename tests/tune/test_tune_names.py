@@ -55,7 +55,7 @@ def test_arguments_of_ray_that_are_not_here_say_what_to_use(call: Any, words: st
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: tune.Tuner(3), "must be a function of the config, not 3"),
+        (lambda: tune.Tuner(3), "must be a function of the config or a trainer, not 3"),
         (lambda: tune.TuneConfig(mode="maximum"), "must be 'min' or 'max'"),
         (lambda: tune.TuneConfig(num_samples=0), "must be an int from 1, or -1 for no end"),
         (lambda: tune.TuneConfig(max_concurrent_trials=-2), "None or an int from 1"),

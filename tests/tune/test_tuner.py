@@ -137,11 +137,6 @@ def test_a_weak_trial_continues_from_the_checkpoint_of_a_strong_one(kept: Kept, 
     assert [len(each.history) for each in past] == [len(each.history) for each in results]
 
 
-def test_a_trial_goes_on_reporting_after_a_trainer_ran_in_its_process(kept: Kept, tmp_path: Path) -> None:
-    (result,) = fit(trainables.fits_here, {"x": 1, "folder": str(tmp_path)}, kept())
-    assert result.error is None and [each["loss"] for each in result.history] == [1, 7]
-
-
 def test_devices_are_shared_and_placed(kept: Kept) -> None:
     results = fit(tune.with_resources(trainables.place, {"cpu": 1, "gpu": 0.5}), {}, kept(), num_samples=2)
     for result in results:
