@@ -10,6 +10,7 @@ Keys may be written in lower or upper case. A dict without "cpu" asks for no CPU
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -151,9 +152,22 @@ def _bundle(given: Mapping[str, Any]) -> tuple[Resources, dict[str, Any]]:
             bundle |= {name: _amount(name, amount) for name, amount in value.items() if amount}
         else:
             name = key.upper() if key.lower() in ("cpu", "gpu", "tpu") else key
+            if name == key:
+                _refuse_a_slip(key)
             if (amount := _amount(key, value)) > 0:
                 bundle[name] = amount
     return bundle, options
+
+
+def _refuse_a_slip(key: str) -> None:
+    """Raises ValueError for a resource of the user's own whose name looks like a slip of a known key."""
+    known = (*_OPTIONS, "cpu", "gpu", "tpu", "memory", "custom_resources")
+    close = difflib.get_close_matches(key.lower(), known, n=1, cutoff=0.75)
+    if close and key not in known and key not in ("CPU", "GPU", "TPU"):
+        raise ValueError(
+            f"The resources of a trial have the key {key!r}. Did you mean {close[0]!r}? A resource of your own with "
+            f"such a name is {{'custom_resources': {{{key!r}: ...}}}}."
+        )
 
 
 def _amount(name: str, value: Any) -> float:

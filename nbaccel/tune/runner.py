@@ -219,8 +219,8 @@ class Runner:
             self._plan.metric,
             trial.next_report,
             self._start_of(trial),
-            trial.last.get("training_iteration", 0),
-            trial.last.get("time_total_s", 0.0),
+            int(trial.counters.get("training_iteration", 0)),
+            trial.counters.get("time_total_s", 0.0),
         )
         try:
             launched = launcher.launch(trial, asked, assignment, f"{self.name} {trial.id}")
@@ -241,6 +241,7 @@ class Runner:
     def _copy_donor(self, trial: Trial, donor: str) -> None:
         """Copy the checkpoint with which the trial's next attempt begins, before the donor replaces or deletes it."""
         source = self._start_of(self.experiment.trials[donor])
+        trial.counted = self.experiment.trials[donor].counters
         copy = os.path.join(self._folder(trial), _exploited(trial.attempts + 1))
         shutil.rmtree(copy, ignore_errors=True)  # of an attempt that failed before it could begin there
         shutil.copytree(source, copy)
