@@ -419,13 +419,21 @@ def snapshot() -> Snapshot:
     return _started_engine().snapshot()
 
 
-def publish(kind: str, id: str, record: Mapping[str, Any] | None, asked: Callable[[str], object] | None = None) -> None:
+def publish(
+    kind: str,
+    id: str,
+    record: Mapping[str, Any] | None,
+    asked: Callable[[str], object] | None = None,
+    rows: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
     """Show a record (at most 64 KB of JSON) in every snapshot until this process ends; None withdraws it.
 
-    Another thread calls `asked` with each request that `ask` sends. Raises ValueError if the record is no JSON or too
-    large.
+    rows   rows of the record that have changed, by their keys; views ask for them, and no snapshot has them
+    asked  another thread calls it with each request that `ask` sends
+
+    Raises ValueError if the record or a row is no JSON or too large.
     """
-    _started_engine().publish(kind, id, record, asked)
+    _started_engine().publish(kind, id, record, asked, rows)
 
 
 def ask(id: str, what: str) -> None:

@@ -214,13 +214,20 @@ class ViewPromise(Protocol):
         """End the actor that a snapshot shows by this id. Only queues a message: any thread may call it."""
 
     def publish(
-        self, kind: str, id: str, record: Mapping[str, Any] | None, asked: Callable[[str], object] | None = None
+        self,
+        kind: str,
+        id: str,
+        record: Mapping[str, Any] | None,
+        asked: Callable[[str], object] | None = None,
+        rows: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         """Show a record (at most 64 KB of JSON) to whoever looks at the cluster, in place of the one before of this id;
         None withdraws it, and so does this process's end.
 
-        What somebody asks of it comes to `asked`, from a thread of the engine's, while other code runs: it returns at
-        once. Raises ValueError for a record that is too large or no JSON.
+        `rows` (each at most 4 KB) are in no snapshot: they are added to those that the record has, or replace them, and
+        `history(ReadRows(id))` reads them. What somebody asks of the record comes to `asked`, from a thread of the
+        engine's, while other code runs: it returns at once. Raises ValueError for a record or a row that is too large or
+        no JSON.
         """
 
     def ask(self, id: str, what: str) -> None:
@@ -229,7 +236,7 @@ class ViewPromise(Protocol):
     def logs(self, task_id: str | None, *, tail: int) -> str: ...
 
     def history(self, asked: Question[A]) -> A:
-        """What was: the answer to `ReadRuns`, `ReadAccounting` or `ReadReadings`."""
+        """What was: the answer to `ReadRuns`, `ReadAccounting`, `ReadReadings` or `ReadRows`."""
 
 
 class Engine(

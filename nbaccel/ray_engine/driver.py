@@ -75,7 +75,7 @@ class RayEngine:
         self._snapshots = snapshots = Snapshots(session, actors, reports, self._submissions, self._published)
         self._devices = DeviceMemory(lambda: snapshots.take(metrics=False), actors.agent)
         self._watching = watching = SnapshotWatching(reports, snapshots, in_worker=session.in_worker)
-        self.history = RayHistory(reports, snapshots).answer
+        self.history = RayHistory(reports, snapshots, self._published).answer
         self.snapshot = snapshots.snapshot
         self.tasks = snapshots.tasks
         self.watch = watching.watch

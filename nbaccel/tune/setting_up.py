@@ -18,7 +18,8 @@ from nbaccel.tune.experiment import Experiment, Rules
 from nbaccel.tune.experiment_journal import ExperimentPast, UnknownValue, decoded, encoded
 from nbaccel.tune.opening import OpenExperiment
 from nbaccel.tune.resources import asked_by, name_of
-from nbaccel.tune.runner import Runner, RunnerPlan
+from nbaccel.tune.runner import Runner
+from nbaccel.tune.runner_plan import RunnerPlan
 from nbaccel.tune.schedulers import FIFOScheduler, TrialScheduler
 from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC
 from nbaccel.tune.search import variants

@@ -40,6 +40,7 @@ class Trial:
     earlier_config  the config of its reports, while an attempt with another trial's config has not reported
     counted   training_iteration and time_total_s of the other trial's checkpoint in `start_from`, which go on
     chosen    what Optuna chose, by name: the value and its distribution as JSON
+    stops     how often a person asked it to end
     is_pruned  a scheduler ended it because others are better
     """
 
@@ -65,6 +66,7 @@ class Trial:
     ended_at: float = 0.0
     unknown: dict[str, str] = field(default_factory=dict)
     chosen: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    stops: int = 0
     is_pruned: bool = False
     earlier_config: dict[str, Any] | None = None
 
