@@ -226,8 +226,7 @@ class ViewPromise(Protocol):
 
         `rows` (each at most 4 KB) are in no snapshot: they are added to those that the record has, or replace them, and
         `history(ReadRows(id))` reads them. What somebody asks of the record comes to `asked`, from a thread of the
-        engine's, while other code runs: it returns at once. Raises ValueError for a record or a row that is too large or
-        no JSON.
+        engine's, while other code runs: it returns at once. Raises ValueError for what is too large or no JSON.
         """
 
     def ask(self, id: str, what: str) -> None:

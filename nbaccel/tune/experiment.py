@@ -182,7 +182,7 @@ class Experiment:
         return self.presses
 
     def stop_trial(self, trial: Trial) -> bool:
-        """A person ends a trial: at its next report, or at once if it has not been submitted; returns whether at once."""
+        """A person ends a trial: at its next report, or at once (True) if it has not been submitted."""
         trial.stops += 1
         if trial.stops == 1:
             self.scheduler.on_remove(trial.id)

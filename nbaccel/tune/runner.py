@@ -12,7 +12,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +36,7 @@ from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.tune.trial_mailbox import TrialMailbox
 from nbaccel.tune.trial_session import MetricMissingError, TrialAssignment
 from nbaccel.tune.trial_task import Ended
+from nbaccel.views import run_snapshot
 from nbaccel.waits import interruptible
 
 _TAKE_S = 30.0  # one question to the mailbox waits so long for news
@@ -94,11 +95,12 @@ class Runner:
         self._inbox.put(self._press)
 
     def _was_asked(self, what: str) -> None:
-        """Take a request of a view: "stop", or "stop a1b2_00003" for one trial."""
-        trial = what.partition(" ")[2]
-        if trial:
-            self._inbox.put(lambda: self._press_trial(trial))
-        else:
+        """Take a request of a view: "stop 0", or "stop-trial 0 a1b2_00003"; the number is of the presses before it."""
+        word, _, rest = what.partition(" ")
+        if word == "stop-trial":
+            before, _, name = rest.partition(" ")
+            self._inbox.put(lambda: self._press_trial(name, before))
+        elif run_snapshot.asks_to_stop(what, self.experiment.presses):
             self.stop()
 
     def wait_with_ladder(self) -> None:
@@ -383,10 +385,10 @@ class Runner:
 
     # ---- stopping
 
-    def _press_trial(self, name: str) -> None:
+    def _press_trial(self, name: str, before: str) -> None:
         """End one trial: at its next report; the second time interrupt it, the third time end its process."""
         trial = self.experiment.trials.get(name)
-        if trial is None or trial.has_ended:
+        if trial is None or trial.has_ended or not run_snapshot.asks_to_stop(f"stop {before}", trial.stops):
             return
         if self.experiment.stop_trial(trial):
             self._over(trial)
