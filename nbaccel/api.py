@@ -428,10 +428,8 @@ def publish(
 ) -> None:
     """Show a record (at most 64 KB of JSON) in every snapshot until this process ends; None withdraws it.
 
-    rows   rows of the record that have changed, by their keys; views ask for them, and no snapshot has them
-    asked  another thread calls it with each request that `ask` sends
-
-    Raises ValueError if the record or a row is no JSON or too large.
+    Another thread calls `asked` with each request that `ask` sends. `rows` that have changed are kept for who asks
+    for them (`ReadRows`). Raises ValueError if the record or a row is no JSON or too large.
     """
     _started_engine().publish(kind, id, record, asked, rows)
 
