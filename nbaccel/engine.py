@@ -182,6 +182,12 @@ class CodePromise(Protocol):
 
     def report_progress(self, done: float, total: float) -> None: ...
 
+    def expect_imports(self, modules: Sequence[str]) -> None:
+        """A hint that tasks and actors will import these modules, so that workers to come may have them loaded.
+
+        It takes no time, and a module that cannot be imported is no error.
+        """
+
 
 class ViewPromise(Protocol):
     """Questions that views ask, and actions that users take in them."""
@@ -277,6 +283,7 @@ _ENGINES: dict[str, str] = {
 }
 _current: Engine | None = None
 _auto_init: Callable[[], object] | None = None
+_expected_imports: list[str] = []  # for the engine that is started next
 _before_end: list[Callable[[Engine], object]] = []
 
 # Which notebook cell runs now: (words such as "[7]", its messages' opaque parent). The notebook room sets it.
@@ -289,7 +296,18 @@ def start(name: str, options: InitOptions) -> Engine:
     if name not in _ENGINES:
         raise ValueError(f"engine={name!r} is unknown; choose one of {', '.join(map(repr, _ENGINES))}.")
     _current = importlib.import_module(_ENGINES[name]).start(options)
+    if _expected_imports:
+        _current.expect_imports(_expected_imports)
+        _expected_imports.clear()
     return _current
+
+
+def expect_imports(modules: Sequence[str]) -> None:
+    """Tell the engine, or the next one that is started, that tasks and actors will import these modules."""
+    if _current is not None:
+        _current.expect_imports(modules)
+    else:
+        _expected_imports.extend(modules)
 
 
 def start_shared(options: InitOptions, *, with_us: bool = False) -> Any:

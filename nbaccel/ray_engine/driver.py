@@ -120,6 +120,7 @@ class RayEngine:
         self.group_ready, self.find_group, self.group_table = groups.group_ready, groups.find_group, groups.group_table
         self.context, self.current_actor = cluster.context, cluster.current_actor
         self.exit_actor, self.report_progress = cluster.exit_actor, cluster.report_progress
+        self.expect_imports = cluster.expect_imports
         # questions of views
         self.explain, self.probe, self.recycle = answers.explain, answers.probe, answers.recycle
         self.cancel_by_id, self.kill_by_id = answers.cancel_by_id, answers.kill_by_id

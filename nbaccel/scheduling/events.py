@@ -176,6 +176,12 @@ class PrestartAsked(msgspec.Struct):
     zygote: str = ""
 
 
+class SparesOutdated(msgspec.Struct):
+    """This zygote has been replaced by one that has more modules loaded: replace its spare workers as well."""
+
+    zygote: str = ""
+
+
 class JobEnded(msgspec.Struct):
     """A driver left: its tasks and its actors (but detached ones) end, its workers stop."""
 
@@ -242,7 +248,7 @@ class TimePassed(msgspec.Struct):
 
 Event = (
     TaskSubmitted | ObjectsReady | ArgumentFailed | WorkerReady | TaskReturned | TasksGivenBack | WorkerBlocked
-    | WorkerUnblocked | WorkerSpoiled | WorkerDied | PrestartAsked | AssignmentRefused | ArgumentsLost | DeviceChanged
-    | CancelAsked | ActorKillAsked | JobEnded | NodeAdded | NodeRemoved | NodeTypesGiven | NodeFailed | NodeKept
-    | ResourcesRequested | GroupAsked | GroupRemoveAsked | TimePassed
+    | WorkerUnblocked | WorkerSpoiled | WorkerDied | PrestartAsked | SparesOutdated | AssignmentRefused | ArgumentsLost
+    | DeviceChanged | CancelAsked | ActorKillAsked | JobEnded | NodeAdded | NodeRemoved | NodeTypesGiven | NodeFailed
+    | NodeKept | ResourcesRequested | GroupAsked | GroupRemoveAsked | TimePassed
 )  # fmt: skip

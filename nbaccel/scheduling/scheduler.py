@@ -104,6 +104,7 @@ class Scheduler(Queries):
             ev.WorkerSpoiled: self._worker_spoiled,
             ev.WorkerDied: self._worker_died,
             ev.PrestartAsked: self._prestart_asked,
+            ev.SparesOutdated: self._spares_outdated,
             ev.AssignmentRefused: self._assignment_refused,
             ev.ArgumentsLost: self._arguments_lost,
             ev.DeviceChanged: self._device_changed,
@@ -285,6 +286,9 @@ class Scheduler(Queries):
 
     def _prestart_asked(self, event: ev.PrestartAsked, now: float) -> None:
         self._workers.prestart(event.zygote)
+
+    def _spares_outdated(self, event: ev.SparesOutdated, now: float) -> None:
+        self._workers.replace_spares(event.zygote, now)
 
     # --- devices --------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import nbaccel
+from nbaccel import hints
 from nbaccel.train import forwarding, loops
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.configs import RunConfig
@@ -106,6 +107,7 @@ class DataParallelTrainer:
         if self.scaling_config.num_workers == 0:
             raise ValueError("start() needs workers: with num_workers=0 the function runs in this process, in fit().")
         self._refuse_the_debug_engine()
+        hints.expect_imports(self.backend_config.imports)
         trial, opened = self._open()
         run = Run(
             opened,

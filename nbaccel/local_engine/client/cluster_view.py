@@ -85,6 +85,9 @@ class ClusterView:
     def recycle(self) -> int:
         return self._link.ask(asks.Recycle())
 
+    def expect_imports(self, modules: Sequence[str]) -> None:
+        self._link.say_later(asks.told(asks.ExpectImports(list(modules))))
+
     def only_in_history(self, ids: list[bytes]) -> None:
         """Tell the head that only a notebook's output history still refers to these objects."""
         if ids:

@@ -165,6 +165,12 @@ class Recycle(Question[int], tag="recycle"):
     """End the idle workers that have run user code; the answer is their number."""
 
 
+class ExpectImports(Question[None], tag="expect_imports"):
+    """Workers are likely to import these modules: load them beforehand."""
+
+    modules: list[str]
+
+
 # ---- placement groups
 
 
