@@ -41,7 +41,8 @@ ARROWS: dict[str, set[str]] = {
     "views": HELD | {"plain_files", "proc", "util"},
     "api": HELD | {"addresses", "job_config", "leases", "views", "waits"},
     "notebook": HELD | {"__init__", "actor", "api", "roots", "views", "waits"},
-    "cli": {"__init__", "accelerators", "api", "exceptions", "views"},
+    "cli": {"__init__", "accelerators", "api", "exceptions", "machines", "views"},
+    "machines": set(),
     "util": HELD | {"__init__", "accelerators", "elsewhere", "host_address", "submodules", "views", "waits"},
     "train": {"__init__", "accelerators", "api", "device_memory", "elsewhere", "exceptions", "handles", "host_address"}
     | {"hints", "util", "views", "waits"},
