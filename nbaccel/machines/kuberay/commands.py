@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from nbaccel.machines.kuberay import legacy_values, manifest
-from nbaccel.machines.kuberay.worker_groups import WorkerGroup, read_group, read_toleration
+from nbaccel.machines.kuberay.worker_groups import WorkerPods, read_group, read_toleration
 
 _GROUP_HELP = (
     "name=…,cpu=3,memory=50Gi,min=0,max=5,replicas=…,image=…,idle=…,select=KEY=VALUE,tolerate=KEY:EFFECT,env=K=V"
@@ -27,7 +27,7 @@ def kuberay() -> None:
     """Ray clusters on Kubernetes: write a manifest, check one, connect to one."""
 
 
-class _GroupLine(click.ParamType[WorkerGroup]):
+class _GroupLine(click.ParamType[WorkerPods]):
     """A worker group, as it is described in one word of the command line."""
 
     name = "GROUP"
@@ -35,9 +35,9 @@ class _GroupLine(click.ParamType[WorkerGroup]):
     def __init__(self, gpus: bool) -> None:
         self.gpus = gpus
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> WorkerGroup:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> WorkerPods:
         try:
-            return value if isinstance(value, WorkerGroup) else read_group(value, gpus=self.gpus)
+            return value if isinstance(value, WorkerPods) else read_group(value, gpus=self.gpus)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
@@ -81,8 +81,8 @@ def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write here instead of stdout.")
 def render(
     name: str,
-    gpu_groups: tuple[WorkerGroup, ...],
-    cpu_groups: tuple[WorkerGroup, ...],
+    gpu_groups: tuple[WorkerPods, ...],
+    cpu_groups: tuple[WorkerPods, ...],
     from_values: Path | None,
     output: Path | None,
     **options: Any,
@@ -100,7 +100,7 @@ def render(
 
 
 def _planned(
-    name: str, groups: tuple[WorkerGroup, ...], from_values: Path | None, options: dict[str, Any]
+    name: str, groups: tuple[WorkerPods, ...], from_values: Path | None, options: dict[str, Any]
 ) -> manifest.ClusterPlan:
     given = {key: value for key, value in options.items() if value not in (None, "", (), {})}
     tolerations = tuple(read_toleration(text) for text in given.pop("head_tolerate", ()))
@@ -115,7 +115,7 @@ def _planned(
     return _from_values(name, groups, from_values, given)
 
 
-def _from_values(name: str, groups: tuple[WorkerGroup, ...], file: Path, given: dict[str, Any]) -> manifest.ClusterPlan:
+def _from_values(name: str, groups: tuple[WorkerPods, ...], file: Path, given: dict[str, Any]) -> manifest.ClusterPlan:
     from nbaccel.machines.kuberay.yaml_files import read_documents
 
     documents = read_documents(file.read_text())

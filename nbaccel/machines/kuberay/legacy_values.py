@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbaccel.machines.kuberay.manifest import ClusterPlan
-from nbaccel.machines.kuberay.worker_groups import Toleration, WorkerGroup
+from nbaccel.machines.kuberay.worker_groups import Toleration, WorkerPods
 
 # What the chart had for its own operator and objects; a user installs KubeRay's operator instead.
 _GONE = {
@@ -35,7 +35,7 @@ _RAYS = {"CPU", "GPU", "memory"}  # what `rayResources` may hold and `rayStartPa
 class LegacyCluster:
     """The groups and the options of a plan, and a sentence for each value that was read."""
 
-    groups: list[WorkerGroup] = field(default_factory=list)
+    groups: list[WorkerPods] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
     became: list[str] = field(default_factory=list)
 
@@ -100,11 +100,11 @@ def _read_head(name: str, pod: Mapping[str, Any], cluster: LegacyCluster) -> Non
     _tell_unread(name, pod, cluster)
 
 
-def _read_group(name: str, pod: Mapping[str, Any], cluster: LegacyCluster) -> WorkerGroup:
+def _read_group(name: str, pod: Mapping[str, Any], cluster: LegacyCluster) -> WorkerPods:
     least, most = int(pod.get("minWorkers", 0)), int(pod.get("maxWorkers", 0))
     rays = dict(pod.get("rayResources") or {})
     gpus = int(pod.get("GPU") or 0)
-    group = WorkerGroup(
+    group = WorkerPods(
         name=_group_name(name),
         accelerators=gpus,
         cpu=str(pod.get("CPU", 1)),
@@ -122,7 +122,7 @@ def _read_group(name: str, pod: Mapping[str, Any], cluster: LegacyCluster) -> Wo
     return group
 
 
-def _tell(name: str, group: WorkerGroup, rays: Mapping[str, Any], cluster: LegacyCluster) -> None:
+def _tell(name: str, group: WorkerPods, rays: Mapping[str, Any], cluster: LegacyCluster) -> None:
     said = cluster.became
     said.append(
         f"podTypes.{name}: worker group {group.name}, minWorkers {group.least} as minReplicas and maxWorkers "

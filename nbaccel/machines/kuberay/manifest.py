@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbaccel.machines.kuberay.worker_groups import Toleration, WorkerGroup
+from nbaccel.machines.kuberay.worker_groups import Toleration, WorkerPods
 
 RAY_VERSION = "2.60.0"  # of the images, unless the Ray that is installed here has another
 FIRST_WITH_TOKENS = (2, 52)
@@ -36,7 +36,7 @@ class ClusterPlan:
     """Everything that a manifest says, before it is one."""
 
     name: str
-    groups: tuple[WorkerGroup, ...]
+    groups: tuple[WorkerPods, ...]
     namespace: str = ""
     image: str = ""  # of every pod; Ray's own where it is not given
     ray_version: str = ""
@@ -127,7 +127,7 @@ def _head(plan: ClusterPlan) -> dict[str, Any]:
     return {"rayStartParams": {"num-cpus": "0", "num-gpus": "0"}, "template": {"spec": pod}}
 
 
-def _group(plan: ClusterPlan, group: WorkerGroup) -> dict[str, Any]:
+def _group(plan: ClusterPlan, group: WorkerPods) -> dict[str, Any]:
     made: dict[str, Any] = {
         "groupName": group.name,
         "replicas": group.least if group.replicas is None else group.replicas,
@@ -149,7 +149,7 @@ def _group(plan: ClusterPlan, group: WorkerGroup) -> dict[str, Any]:
     return made
 
 
-def _ray_start_params(group: WorkerGroup) -> dict[str, str]:
+def _ray_start_params(group: WorkerPods) -> dict[str, str]:
     """All values are text: numbers are refused by Kubernetes."""
     parameters = {}
     plugin = group.plugin
@@ -167,12 +167,12 @@ def _ray_start_params(group: WorkerGroup) -> dict[str, str]:
     return parameters
 
 
-def _amounts(group: WorkerGroup) -> dict[str, str | int]:
+def _amounts(group: WorkerPods) -> dict[str, str | int]:
     held: dict[str, str | int] = {"cpu": group.cpu, "memory": group.memory}
     return {**held, group.limit_key: group.accelerators} if group.accelerators else held
 
 
-def _tolerations(plan: ClusterPlan, group: WorkerGroup) -> tuple[Toleration, ...]:
+def _tolerations(plan: ClusterPlan, group: WorkerPods) -> tuple[Toleration, ...]:
     """The taint of a GPU node has the name of what the pods ask for; NVIDIA's is the same for parts of GPUs."""
     if not group.accelerators or not plan.tolerate_gpu_taints:
         return group.tolerations
@@ -180,7 +180,7 @@ def _tolerations(plan: ClusterPlan, group: WorkerGroup) -> tuple[Toleration, ...
     return (Toleration(key, effect="NoSchedule"), *group.tolerations)
 
 
-def _image(plan: ClusterPlan, group: WorkerGroup) -> str:
+def _image(plan: ClusterPlan, group: WorkerPods) -> str:
     plugin = group.plugin
     return group.image or plan.image or _ray_image(plan, plugin.image_suffix if plugin else "")
 

@@ -34,7 +34,7 @@ class Toleration:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerGroup:
+class WorkerPods:
     """What a user wants of one group of worker pods. ValueError in words for what no cluster could be."""
 
     name: str
@@ -76,7 +76,7 @@ class WorkerGroup:
         return self.resource or VENDORS[self.vendor].key
 
 
-def read_group(line: str, *, gpus: bool) -> WorkerGroup:
+def read_group(line: str, *, gpus: bool) -> WorkerPods:
     """The group that a line describes; a GPU group has one GPU unless the line says otherwise."""
     said: dict[str, Any] = {"accelerators": 1} if gpus else {}
     for word in filter(None, (part.strip() for part in line.split(","))):
@@ -87,7 +87,7 @@ def read_group(line: str, *, gpus: bool) -> WorkerGroup:
     if "name" not in said:
         said["name"] = "gpu" if gpus else "cpu"
     said.setdefault("most", max(said.get("least", 0), said.get("replicas", 0), 1))
-    return WorkerGroup(**said)
+    return WorkerPods(**said)
 
 
 def _meant(name: str) -> str:
@@ -131,7 +131,7 @@ def _check_name(name: str) -> None:
         raise ValueError("'headgroup' is Ray's own name for the head's group. Give the worker group another name.")
 
 
-def _check_sizes(group: WorkerGroup) -> None:
+def _check_sizes(group: WorkerPods) -> None:
     read_quantity(group.cpu)
     read_quantity(group.memory)
     if group.least > group.most:
@@ -148,7 +148,7 @@ def _check_sizes(group: WorkerGroup) -> None:
             raise ValueError(f"worker group {group.name}: {name}={value}; Ray's autoscaler takes only whole numbers.")
 
 
-def _check_accelerators(group: WorkerGroup) -> None:
+def _check_accelerators(group: WorkerPods) -> None:
     if group.vendor not in VENDORS:
         raise ValueError(f"vendor={group.vendor} is not known. The vendors are: {', '.join(VENDORS)}.")
     if group.resource and group.plugin is None and group.accelerators and not group.num_gpus:
