@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.tune.schedulers.trial_scheduler import nested
 
 
@@ -65,11 +64,8 @@ class DictStopper(NoStopper):
         for name, limit in self.limits.items():
             value = nested(result, name)
             if value is None:
-                known = sorted(map(str, result))
-                raise ValueError(
-                    f"stop={{{name!r}: {limit!r}}}: the report has no {name!r}; it has: {', '.join(known)}."
-                    f"{did_you_mean(name, known)}"
-                )
+                known = ", ".join(sorted(map(str, result)))
+                raise ValueError(f"stop={{{name!r}: {limit!r}}}: the report has no {name!r}; it has: {known}.")
             if value >= limit:
                 return True
         return False

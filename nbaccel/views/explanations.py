@@ -16,7 +16,6 @@ class Verdict(Enum):
     """What a probe found."""
 
     NOW = "now"  # a task that asks this would start at once
-    COMING = "coming"  # a node that would meet it was asked for and is on its way
     BUSY = "busy"  # it would have to wait for others
     NEVER = "never"  # with the nodes there are it can never start
     ADDABLE = "addable"  # not with the nodes there are, but the autoscaler could add one
@@ -54,7 +53,6 @@ class Explanation(msgspec.Struct, frozen=True):
                 whose last handle is dropped, a placement group that is removed
     elsewhere   what others than this cluster do to the devices: leases of other heads, memory of foreign processes
     missing     ids of arguments that are not there yet
-    coming      "coming": a node that would meet it was asked for; "addable": one can be asked for
     """
 
     id: str
@@ -72,12 +70,12 @@ class Explanation(msgspec.Struct, frozen=True):
     holders: list[Blocker] = []
     elsewhere: list[str] = []
     missing: list[str] = []
-    coming: str = ""
 
     def as_probe(self) -> Probe:
         """The same facts for a request, of which nothing runs yet."""
+        verdict = Verdict.NOW if self.fits_now else Verdict.BUSY if self.ever else Verdict.NEVER
         return Probe(
-            self._verdict(),
+            verdict,
             self.sentence,
             self.asks,
             self.reason,
@@ -86,15 +84,6 @@ class Explanation(msgspec.Struct, frozen=True):
             self.holders,
             self.elsewhere,
         )
-
-    def _verdict(self) -> Verdict:
-        if self.fits_now:
-            return Verdict.NOW
-        if self.coming == "coming":
-            return Verdict.COMING
-        if self.ever:
-            return Verdict.BUSY
-        return Verdict.ADDABLE if self.coming else Verdict.NEVER
 
     def __str__(self) -> str:
         return self.sentence

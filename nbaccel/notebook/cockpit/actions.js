@@ -47,6 +47,7 @@ export function actions(root, source, state, view) {
       source.send({ say: "logs", id: data.id });
     },
     "close-log": () => void (state.log = null),
+    go: (data) => source.go?.(data.cell ?? ""),
     details() {
       state.details = !state.details;
       view.look();

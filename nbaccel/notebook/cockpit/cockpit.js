@@ -30,6 +30,7 @@ export function mount(place, source, options = {}) {
   root.dataset.lmSuppressShortcuts = "true"; // in JupyterLab single letters are commands: D D deletes the cell
   place.append(style, root);
   const state = options.state ?? newState(options.details ?? false);
+  state.goes = Boolean(source.go);
   const clock = kernelClock();
   let visible = false;
   let waiting = 0; // the frame that is asked for

@@ -70,6 +70,11 @@ export function stateCell(sign, word, colour) {
   return h("td", { class: `nowrap state ${word}` }, h("span", { class: `sign${own}`, "aria-hidden": "true" }, sign), ` ${word}`);
 }
 
+/** The cell of a row; where the page can show the cell, a click does. @param {string} words @param {State} state */
+export function whereCell(words, state) {
+  return cell(state.goes && words ? button(words, { class: "goes", "data-act": "go", "data-cell": words, title: "Show the cell" }) : words, "nowrap where");
+}
+
 /** @param {Given} content @param {string} [kind] */
 export function cell(content, kind) {
   return h("td", kind ? { class: kind } : {}, content);

@@ -2,7 +2,7 @@
 
 import { cancelMany } from "./cancel_many.js";
 import { h } from "./dom.js";
-import { button, cell, empty, endButton, nameOf, stateCell, table } from "./draw_parts.js";
+import { button, cell, empty, endButton, nameOf, stateCell, table, whereCell } from "./draw_parts.js";
 import { alike } from "./task_rows.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
@@ -14,7 +14,7 @@ export function drawWaiting(scene, state) {
   if (!scene.waiting.length) return [empty("Nothing waits. A task that finds no free device waits here, with the reason:", "train.options(num_gpus=1).remote()")];
   const groups = alike(scene.waiting);
   const rows = groups.map(({ task, number }) =>
-    h("tr", { key: task.id, "data-task": task.id }, nameCell(task, number), cell(task.asks, "nowrap"), cell(task.cell, "nowrap where"), cell(task.age, "short"),
+    h("tr", { key: task.id, "data-task": task.id }, nameCell(task, number), cell(task.asks, "nowrap"), whereCell(task.cell, state), cell(task.age, "short"),
       cell(task.why || h("span", { class: "quiet" }, "asked for, not looked at yet"), "why"),
       cell(number > 1 ? showAll(task, number) : cancel(task, scene, state), "acts")),
   );
@@ -53,7 +53,7 @@ export function drawActors(scene, state) {
   if (!scene.actors.length) return [empty("No actor. A remote class that is called makes one:", "Counter.remote()")];
   const rows = scene.actors.map((actor) =>
     h("tr", { key: actor.id, "data-actor": actor.id }, h("th", { scope: "row" }, nameOf(actor.name), h("span", { class: "quiet small below" }, [`#${actor.id.slice(0, 8)}`, actor.pid && `pid ${actor.pid}`].filter(Boolean).join(" · "))),
-      stateCell(actor.sign, actor.state, actor.colour), cell(actor.devices, "nowrap"), cell(actor.cell, "nowrap where"), cell(actor.age, "short"),
+      stateCell(actor.sign, actor.state, actor.colour), cell(actor.devices, "nowrap"), whereCell(actor.cell, state), cell(actor.age, "short"),
       cell(actor.calls), cell(actor.why, "why"),
       cell(actor.alive && !scene.ended && endButton("kill", actor, `#${actor.id.slice(0, 8)}`, state), "acts")),
   );

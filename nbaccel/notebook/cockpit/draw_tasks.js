@@ -2,7 +2,7 @@
 
 import { cancelMany } from "./cancel_many.js";
 import { h } from "./dom.js";
-import { button, cell, empty, nameOf, stateCell, table } from "./draw_parts.js";
+import { button, cell, empty, nameOf, stateCell, table, whereCell } from "./draw_parts.js";
 import { cancel, moreLine } from "./draw_tables.js";
 import { grouped, inSight } from "./task_rows.js";
 import { STATES } from "./tasks.js";
@@ -83,7 +83,7 @@ function taskRow(task, inGroup, filled, scene, state) {
   return h("tr", { key: task.id, "data-task": task.id, class: inGroup ? "inner" : null },
     h("th", { scope: "row" }, nameOf(task.name), h("span", { class: "quiet small below" }, below)),
     stateCell(task.sign, task.state, task.colour),
-    cell(task.devices || task.asks, task.devices ? "nowrap" : "quiet nowrap"), cell(task.cell, "nowrap where"),
+    cell(task.devices || task.asks, task.devices ? "nowrap" : "quiet nowrap"), whereCell(task.cell, state),
     cell(task.started, "nowrap"), cell(task.took, "nowrap"), filled.peak && cell(task.peak, "nowrap"),
     filled.why && cell(task.why && h("span", { class: "two-lines", title: task.why }, task.why), task.why ? "why" : ""),
     cell([cancel(task, scene, state), logs(task, scene)], "acts"));

@@ -28,6 +28,7 @@ export const WHOLE_RUN = 0; // as long as what is known of
  * @property {Set<string>} asked ids that have been asked to end
  * @property {string} doubted id of another notebook's task or actor that is to be ended, until that is confirmed
  * @property {import("./types.js").Found | null} found what passes the filter, of all tasks
+ * @property {boolean} goes whether a click on a cell's words shows the cell
  * @property {string} said what the status line says
  * @property {{id: string, name: string, text: string} | null} log
  * @property {Record<string, import("./history.js").Past>} past what was answered about the past, by question
@@ -60,6 +61,7 @@ export function newState(details) {
     asked: new Set(),
     doubted: "",
     found: null,
+    goes: false,
     said: "",
     log: null,
     past: {},

@@ -48,6 +48,7 @@ border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;m
 & .cut{display:inline-block;max-width:24ch;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;vertical-align:bottom}
 & .below{display:block;margin-left:0!important}
 & .sorts{border:0;padding:0;min-height:0;color:inherit;font-weight:inherit}
+& .goes{border:0;padding:0;min-height:0;text-decoration:underline;text-decoration-color:var(--line);text-underline-offset:3px}
 & .opens{border:0;padding:0 4px 0 0}
 & tr.group .bar{display:inline-flex;width:84px;vertical-align:middle}
 & tr.inner th{padding-left:18px}

@@ -144,6 +144,7 @@
  * @property {(changed: () => void) => () => void} subscribe returns what ends it
  * @property {(heard: (message: any) => void) => () => void} listen answers to what was sent; returns what ends it
  * @property {(message: any) => void} send
+ * @property {(words: string) => void} [go] shows the cell that these words name; missing where the page cannot
  *
  * @typedef {{state: string, cell: string, text: string}} Filter
  *

@@ -151,6 +151,7 @@ state.log={id:data.id??"",name:data.name??"",text:"…"};
 source.send({say:"logs",id:data.id});
 },
 "close-log":()=>void(state.log=null),
+go:(data)=>source.go?.(data.cell??""),
 details(){
 state.details=!state.details;
 view.look();
@@ -449,6 +450,7 @@ rows:new Map(),
 asked:new Set(),
 doubted:"",
 found:null,
+goes:false,
 said:"",
 log:null,
 past:{}
@@ -545,6 +547,9 @@ return h("p",{class:"quiet empty",key:"empty"},text,code&&" ",code&&h("code",{},
 function stateCell(sign,word,colour){
 const own=colour!=null&&(word==="running"||word==="alive")?` ink c${colour}`:"";
 return h("td",{class:`nowrap state ${word}`},h("span",{class:`sign${own}`,"aria-hidden":"true"},sign),` ${word}`);
+}
+function whereCell(words,state){
+return cell(state.goes&&words?button(words,{class:"goes","data-act":"go","data-cell":words,title:"Show the cell"}):words,"nowrap where");
 }
 function cell(content,kind){
 return h("td",kind?{class:kind}:{},content);
@@ -974,7 +979,7 @@ function drawWaiting(scene,state){
 if(!scene.waiting.length)return[empty("Nothing waits. A task that finds no free device waits here, with the reason:","train.options(num_gpus=1).remote()")];
 const groups=alike(scene.waiting);
 const rows=groups.map(({task,number})=>
-h("tr",{key:task.id,"data-task":task.id},nameCell(task,number),cell(task.asks,"nowrap"),cell(task.cell,"nowrap where"),cell(task.age,"short"),
+h("tr",{key:task.id,"data-task":task.id},nameCell(task,number),cell(task.asks,"nowrap"),whereCell(task.cell,state),cell(task.age,"short"),
 cell(task.why||h("span",{class:"quiet"},"asked for, not looked at yet"),"why"),
 cell(number>1?showAll(task,number):cancel(task,scene,state),"acts"))
 );
@@ -1003,7 +1008,7 @@ function drawActors(scene,state){
 if(!scene.actors.length)return[empty("No actor. A remote class that is called makes one:","Counter.remote()")];
 const rows=scene.actors.map((actor)=>
 h("tr",{key:actor.id,"data-actor":actor.id},h("th",{scope:"row"},nameOf(actor.name),h("span",{class:"quiet small below"},[`#${actor.id.slice(0, 8)}`,actor.pid&&`pid ${actor.pid}`].filter(Boolean).join(" · "))),
-stateCell(actor.sign,actor.state,actor.colour),cell(actor.devices,"nowrap"),cell(actor.cell,"nowrap where"),cell(actor.age,"short"),
+stateCell(actor.sign,actor.state,actor.colour),cell(actor.devices,"nowrap"),whereCell(actor.cell,state),cell(actor.age,"short"),
 cell(actor.calls),cell(actor.why,"why"),
 cell(actor.alive&&!scene.ended&&endButton("kill",actor,`#${actor.id.slice(0, 8)}`,state),"acts"))
 );
@@ -1078,7 +1083,7 @@ const below=[`#${task.short}`,task.pid&&`pid ${task.pid}`].filter(Boolean).join(
 return h("tr",{key:task.id,"data-task":task.id,class:inGroup?"inner":null},
 h("th",{scope:"row"},nameOf(task.name),h("span",{class:"quiet small below"},below)),
 stateCell(task.sign,task.state,task.colour),
-cell(task.devices||task.asks,task.devices?"nowrap":"quiet nowrap"),cell(task.cell,"nowrap where"),
+cell(task.devices||task.asks,task.devices?"nowrap":"quiet nowrap"),whereCell(task.cell,state),
 cell(task.started,"nowrap"),cell(task.took,"nowrap"),filled.peak&&cell(task.peak,"nowrap"),
 filled.why&&cell(task.why&&h("span",{class:"two-lines",title:task.why},task.why),task.why?"why":""),
 cell([cancel(task,scene,state),logs(task,scene)],"acts"));
@@ -1465,6 +1470,7 @@ border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;m
 & .cut{display:inline-block;max-width:24ch;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;vertical-align:bottom}
 & .below{display:block;margin-left:0!important}
 & .sorts{border:0;padding:0;min-height:0;color:inherit;font-weight:inherit}
+& .goes{border:0;padding:0;min-height:0;text-decoration:underline;text-decoration-color:var(--line);text-underline-offset:3px}
 & .opens{border:0;padding:0 4px 0 0}
 & tr.group .bar{display:inline-flex;width:84px;vertical-align:middle}
 & tr.inner th{padding-left:18px}
@@ -1613,6 +1619,7 @@ root.className="nbaccel-cockpit";
 root.dataset.lmSuppressShortcuts="true";
 place.append(style,root);
 const state=options.state??newState(options.details??false);
+state.goes=Boolean(source.go);
 const clock=kernelClock();
 let visible=false;
 let waiting=0;
