@@ -56,14 +56,17 @@ def servers(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """Makes servers, each kind once."""
     from tests.browser.servers import Server
 
-    running: dict[tuple[bool, bool], Server] = {}
+    running: dict[tuple[bool, bool, bool], Server] = {}
 
-    def server(*, classic: bool = False, dark: bool = False) -> Server:
+    def server(*, classic: bool = False, dark: bool = False, panel: bool = False) -> Server:
         if classic:
             pytest.importorskip("notebook", reason="notebook is not installed")
-        if (classic, dark) not in running:
-            running[classic, dark] = Server(tmp_path_factory.mktemp("server"), classic=classic, dark=dark)
-        return running[classic, dark]
+        if panel:
+            pytest.importorskip("nbaccel_lab", reason="nbaccel-lab is not installed: make extension")
+        kind = (classic, dark, panel)
+        if kind not in running:
+            running[kind] = Server(tmp_path_factory.mktemp("server"), classic=classic, dark=dark, panel=panel)
+        return running[kind]
 
     yield server
     for each in running.values():
@@ -77,8 +80,10 @@ def opened(browser: Any, servers: Callable[..., Any]) -> Iterator[Callable[..., 
 
     pages: list[NotebookPage] = []
 
-    def open_notebook(*cells: str, classic: bool = False, dark: bool = False, **options: Any) -> NotebookPage:
-        server = servers(classic=classic, dark=dark)
+    def open_notebook(
+        *cells: str, classic: bool = False, dark: bool = False, panel: bool = False, **options: Any
+    ) -> NotebookPage:
+        server = servers(classic=classic, dark=dark, panel=panel)
         pages.append(NotebookPage(browser, server, cells, dark=dark, **options))
         return pages[-1]
 

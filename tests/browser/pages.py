@@ -168,13 +168,13 @@ class NotebookPage:
     def end_kernel(self) -> None:
         """End the notebook's kernel from outside."""
         for address in self._sessions():
-            request = urllib.request.Request(address, method="DELETE")
+            request = urllib.request.Request(address, method="DELETE", headers=self.server.headers)
             with suppress(urllib.error.HTTPError):  # it is being restarted; it ends with the server
                 urllib.request.urlopen(request).close()
 
     def _sessions(self) -> list[str]:
-        address = f"http://127.0.0.1:{self.server.port}/api/sessions"
-        with urllib.request.urlopen(address) as answer:
+        address = self.server.url("api/sessions")
+        with urllib.request.urlopen(urllib.request.Request(address, headers=self.server.headers)) as answer:
             sessions = json.load(answer)
         return [f"{address}/{session['id']}" for session in sessions if session["path"].endswith(self.name)]
 

@@ -9,30 +9,47 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from pathlib import Path
 
 START_TIMEOUT_S = 120
 ROOT = Path(__file__).parent.parent.parent
+PREFIX = "/a%40b/"  # of a server with the panel: a character that is written in another way in a path
+TOKEN = "a-token-of-the-tests"
 
 
 class Server:
-    """A Jupyter server without a token, on a port of its own; `url` opens a notebook in its page."""
+    """A Jupyter server on a port of its own; `address` is a notebook's page.
 
-    def __init__(self, folder: Path, *, classic: bool = False, dark: bool = False) -> None:
+    With `panel` nbaccel-lab is in use. Then the server has a prefix, a token and XSRF checks, and Jupyter's files are
+    in a folder of its own. Without it, the server has none of this.
+    """
+
+    def __init__(self, folder: Path, *, classic: bool = False, dark: bool = False, panel: bool = False) -> None:
         self.folder = folder
         self.classic = classic
+        self.panel = panel
         self.port = _free_port()
+        self.base = PREFIX if panel else "/"
+        self.runtime = Path(tempfile.mkdtemp(prefix="nb")) if panel else None  # sockets in it want a short path
         _write_settings(folder, dark)
-        self._log = open(folder / "server.log", "w")  # noqa: SIM115 - closed with the server
-        application = "notebook" if classic else "jupyterlab"
+        _write_extensions(folder, panel)
+        self._start()
+
+    def _start(self) -> None:
+        folder = self.folder
+        self._log = open(folder / "server.log", "a")  # noqa: SIM115 - closed with the server
+        application = "notebook" if self.classic else "jupyterlab"
         command = [sys.executable, "-m", application, "--no-browser", "--allow-root", f"--port={self.port}"]
         command += [
-            "--IdentityProvider.token=",
+            f"--IdentityProvider.token={TOKEN if self.panel else ''}",
+            f"--ServerApp.base_url={self.base}",
             f"--ServerApp.root_dir={folder}",
+            "--ServerApp.port_retries=0",  # a server that starts again has to be where the page looks for it
             "--KernelManager.transport=ipc",
-            "--ServerApp.disable_check_xsrf=True",
+            f"--ServerApp.disable_check_xsrf={not self.panel}",
         ]
         environment = {
             **os.environ,
@@ -40,6 +57,8 @@ class Server:
             "JUPYTER_CONFIG_DIR": str(folder / ".config"),
             "PYTHONPATH": str(ROOT),
         }
+        if self.runtime is not None:
+            environment["JUPYTER_RUNTIME_DIR"] = str(self.runtime)
         self._process = subprocess.Popen(
             command, stdout=self._log, stderr=subprocess.STDOUT, start_new_session=True, env=environment, cwd=folder
         )
@@ -49,7 +68,7 @@ class Server:
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline:
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api", timeout=10):
+                with urllib.request.urlopen(self.url("api"), timeout=10):
                     return
             except OSError:
                 assert self._process.poll() is None, (self.folder / "server.log").read_text()
@@ -66,16 +85,36 @@ class Server:
         nbformat.write(notebook, self.file(name))
         return self.address(name)
 
+    def url(self, path: str) -> str:
+        """The address of a path of this server."""
+        return f"http://127.0.0.1:{self.port}{self.base}{path}"
+
     def file(self, name: str) -> Path:
         return self.folder / name
 
     def address(self, name: str) -> str:
         """Of the page of a notebook that is there."""
         page = f"notebooks/{name}" if self.classic else f"lab/workspaces/{name.split('.')[0]}/tree/{name}"
-        return f"http://127.0.0.1:{self.port}/{page}"
+        return self.url(page) + (f"?token={TOKEN}" if self.panel else "")
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a request that is no browser's shows."""
+        return {"Authorization": f"token {TOKEN}"} if self.panel else {}
+
+    def restart(self) -> None:
+        """End the server, and start it again at the same address."""
+        self._end()
+        self._start()
 
     def close(self) -> None:
         """End the server and with it its kernels."""
+        self._end()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if self.runtime is not None:
+            shutil.rmtree(self.runtime, ignore_errors=True)
+
+    def _end(self) -> None:
         self._process.terminate()
         try:
             self._process.wait(20)
@@ -83,7 +122,6 @@ class Server:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         self._log.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _free_port() -> int:
@@ -98,3 +136,13 @@ def _write_settings(folder: Path, dark: bool) -> None:
     theme = "JupyterLab Dark" if dark else "JupyterLab Light"
     (settings / "themes.jupyterlab-settings").write_text(json.dumps({"theme": theme}))
     (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
+
+
+def _write_extensions(folder: Path, panel: bool) -> None:
+    """Whether nbaccel-lab is in use, where it is installed."""
+    configuration = folder / ".config"
+    (configuration / "labconfig").mkdir(parents=True)
+    disabled = {} if panel else {"@nbaccel/lab": True}
+    (configuration / "labconfig" / "page_config.json").write_text(json.dumps({"disabledExtensions": disabled}))
+    enabled = {"ServerApp": {"jpserver_extensions": {"nbaccel_lab": panel}}}
+    (configuration / "jupyter_server_config.json").write_text(json.dumps(enabled))
