@@ -8,20 +8,26 @@ SEED ?= 1
 PY := $(VENV)/bin/python
 COCKPIT := tests/cockpit
 NODE_MODULES := $(COCKPIT)/node_modules/.package-lock.json
+EXTENSION_SOURCES := $(shell find extension nbaccel/notebook/cockpit nbaccel/notebook/past nbaccel/notebook/runs -type f \
+    -not -path '*/node_modules/*' -not -path '*/labextension/*' -not -name '*.pyc')
 
 # Images of Python often forbid it to keep bytecode. Each of a run's thousands of processes would then compile nbaccel.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-real check fuzz soak bench lab clean
+.PHONY: demo extension test test-real check fuzz soak bench lab clean
 
 # Run the quickstart notebook without a browser and print what it showed.
 demo: $(VENV)/.stamp-demo
 	$(PY) notebooks/run_quickstart.py
 
+# The panel and the Jupyter server extension, built from this checkout, in the environment of JupyterLab.
+extension: $(VENV)/.stamp-extension
+
 # All tests but those of test-real, in as many processes as TEST_PROCESSES says; 0 is in this one.
 test: $(VENV)/.stamp-dev
 	if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(NODE_MODULES) || \
 	    echo "npm could not install axe and TypeScript; their tests are skipped" >&2; fi
+	$(MAKE) --no-print-directory extension || echo "nbaccel-lab could not be installed; its tests are skipped" >&2
 	$(PY) -m pytest -n $(TEST_PROCESSES) --dist loadgroup --no-loadscope-reorder -m "not real" $(PYTEST_ARGS)
 
 # Slow tests of real outside systems, one after the other. Pytest exits with 5 where there are none.
@@ -37,6 +43,7 @@ check: $(VENV)/.stamp-dev
 	$(PY) tools/observer_schema.py --check
 	if command -v npm >/dev/null; then \
 	    $(MAKE) --no-print-directory $(NODE_MODULES) && npm --prefix $(COCKPIT) run --silent check; fi
+	if [ -d extension/node_modules/typescript ] && command -v node >/dev/null; then npm --prefix extension run --silent check; fi
 	$(PY) -m pytest -q tests/test_architecture.py
 
 # Bytes at random, from every kind of connection and file that others may write.
@@ -51,12 +58,13 @@ soak: $(VENV)/.stamp-dev
 bench: $(VENV)/.stamp-bench
 	$(PY) benchmarks/core.py $(BENCH_ARGS)
 
-# JupyterLab on the tutorials.
+# JupyterLab with nbaccel's panel on the tutorials.
 lab: $(VENV)/.stamp-tutorials
-	$(PY) -m jupyter lab notebooks
+	$(MAKE) --no-print-directory extension
+	PATH="$(abspath $(VENV))/bin:$$PATH" $(PY) -m jupyter lab notebooks
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) extension/node_modules extension/nbaccel_lab/labextension build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # What checks the cockpit's sources and looks. npm writes this file once it has installed everything.
 $(NODE_MODULES): $(COCKPIT)/package-lock.json
@@ -66,6 +74,11 @@ $(NODE_MODULES): $(COCKPIT)/package-lock.json
 $(VENV)/.stamp-env:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nbaccel needs Python 3.11 or newer; say PYTHON=python3.12 make ...")'
 	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+# A wheel's files for Jupyter are copied, so nbaccel-lab is installed anew when a source of it has changed.
+$(VENV)/.stamp-extension: $(EXTENSION_SOURCES) $(VENV)/.stamp-env
+	$(PY) -m pip install --quiet --disable-pip-version-check ./extension
 	touch $@
 
 # nbaccel is installed in place, so only a change of what it depends on asks for a new installation.

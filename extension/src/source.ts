@@ -1,0 +1,186 @@
+// A runtime as the cockpit wants it: snapshots from the watch; its messages become questions to the head, or orders that
+// the server passes on.
+
+import {
+  count,
+  type DrawRuns,
+  type Filter,
+  numberOf,
+  PALETTE,
+  plain,
+  shortId,
+  type Snapshot,
+  type Source,
+  subjectOf,
+  type TaskRow,
+  viewOfPast,
+  viewOfRuns
+} from './cockpit';
+import type { HeadSnapshot } from './messages';
+import type { Server } from './server';
+import type { Watch } from './watch';
+
+const LOG_LINES = 200;
+const ENDED_STATES = ['FINISHED', 'FAILED', 'CANCELLED'];
+const MOST_CANCELLED = 1000; // tasks of one order
+const PAST = ['runs', 'accounting', 'readings'];
+
+/** Which notebook the person looks at: its rows are the reader's own. */
+export interface Reader {
+  notebook: () => string; // its path; "" for none
+  onlyMine: () => boolean;
+  go: (runtime: string, words: string) => void; // to the cell that these words name
+}
+
+export function sourceOf(runtime: string, watch: Watch, server: Server, reader: Reader): Source {
+  const listeners = new Set<(message: any) => void>();
+  const tell = (message: any) => listeners.forEach(heard => heard(message));
+  let drawn = '';
+  let of: HeadSnapshot | null = null;
+  let shown: Snapshot | null = null;
+
+  const snapshot = (): Snapshot | null => {
+    const now = watch.snapshot(runtime) ?? of;
+    const key = `${reader.notebook()}\n${reader.onlyMine()}\n${watch.isGone(runtime)}`;
+    if (now !== of || key !== drawn) {
+      of = now;
+      drawn = key;
+      shown = now && asShown(now, reader, watch.isGone(runtime));
+    }
+    return shown;
+  };
+  /** Tell the view in one sentence how an order went. */
+  const order = async (id: string, done: string, given: Record<string, unknown>) => {
+    try {
+      await server.order('cancel', { runtime, ...given });
+      tell({ say: 'taken', id, words: done });
+    } catch (error) {
+      tell({ say: 'taken', id, words: (error as Error).message });
+    }
+  };
+  const named = (id: string) => nameOf(id, snapshot());
+
+  const says: Record<string, (message: any) => unknown> = {
+    visible: message => watch.askForRows(message.rows ?? 0),
+    cancel: ({ id }) => order(id, `Cancelled ${named(id)}.`, { task_id: id }),
+    kill: ({ id }) => order(id, `Killed ${named(id)}.`, { actor_id: id }),
+    stop: ({ id }) => order(id, 'Asked it to stop.', { run_id: String(id).split('/')[0] }),
+    'cancel-many': async ({ id, filter, function: only }) => {
+      const given = { filter: filterOf(filter, snapshot(), MOST_CANCELLED) };
+      const words = await cancelMany(given, only, snapshot(), runtime, watch, server).catch(error => error.message);
+      tell({ say: 'taken', id, words });
+    },
+    logs: async ({ id }) => {
+      const answer = watch.ask(runtime, { ask: 'logs', task_id: id || null, tail: LOG_LINES });
+      tell({ say: 'log', id: id ?? '', text: await answer.then(({ text }) => text, error => error.message) });
+    },
+    find: async ({ id, key, filter, limit }) => {
+      const found = await watch.ask(runtime, { ask: 'tasks', filter: filterOf(filter, snapshot(), limit) });
+      tell({ say: 'found', id, found: { key, tasks: found.rows, reasons: [], total: found.total } });
+    },
+    history: async ({ id, key, ask, start, end, since }) => {
+      if (!PAST.includes(ask)) return;
+      const answer = await watch.ask(runtime, { ask, since, ...(ask === 'runs' && { start, end }) });
+      tell({ say: 'history', id, ask, key, answer: JSON.stringify(answer[ask]) });
+    }
+  };
+  return {
+    snapshot,
+    subscribe: changed => watch.subscribe(changed),
+    listen(heard) {
+      listeners.add(heard);
+      return () => void listeners.delete(heard);
+    },
+    send(message) {
+      // A question that finds no answer leaves the view as it is: it asks again with the next change.
+      Promise.resolve(says[message.say]?.(message)).catch(error => console.debug(`nbaccel: ${error.message}`));
+    },
+    go: words => reader.go(runtime, words)
+  };
+}
+
+/** The snapshot with what the cockpit's page adds: runs, the past, and whose rows are the reader's own. */
+function asShown(given: HeadSnapshot, reader: Reader, gone: boolean): Snapshot {
+  const job = ownJob(given, reader.notebook());
+  const own = { ...given, runtime: { ...given.runtime, job } };
+  const filtered = reader.onlyMine() && (given.jobs?.length ?? 0) > 1 ? onlyOf(own, job) : own;
+  return { ...filtered, runs: runsOf(filtered), past: viewOfPast, ...(gone && { ended: true }) };
+}
+
+/** The job of this notebook; of a runtime with one driver, that one. */
+export function ownJob(snapshot: HeadSnapshot, notebook: string): number {
+  const jobs = snapshot.jobs ?? [];
+  if (jobs.length === 1) return jobs[0].number;
+  return jobs.find(({ name }) => isSameNotebook(name, notebook))?.number ?? 0;
+}
+
+/** A job has the name of its notebook without its folder. */
+export function isSameNotebook(name: string, path: string): boolean {
+  return path !== '' && name.split('/').at(-1) === path.split('/').at(-1);
+}
+
+/** Without the tasks and actors of others, counted anew. */
+function onlyOf(snapshot: HeadSnapshot, job: number): HeadSnapshot {
+  const tasks = (snapshot.tasks ?? []).filter(row => row.job === job);
+  const actors = (snapshot.actors ?? []).filter(row => row.job === job);
+  const counted = (rows: { state: string }[]) => {
+    const counts: Record<string, number> = {};
+    for (const { state } of rows) counts[state] = (counts[state] ?? 0) + 1;
+    return counts;
+  };
+  const published = snapshot.published?.filter(row => row.job === job);
+  return { ...snapshot, tasks, actors, published, counts: counted(tasks), actor_counts: counted(actors) };
+}
+
+function runsOf(snapshot: HeadSnapshot): DrawRuns | null {
+  const rows = (snapshot.published ?? []).filter(({ kind }) => kind === 'run');
+  if (!rows.length) return null;
+  const owners = new Map(snapshot.jobs?.map(({ number, name }) => [number, name]));
+  const runs = rows.map(({ record, job }) => ({
+    ...record,
+    hue: numberOf(String(record.name)) % PALETTE.hues.length,
+    owner: job && job !== snapshot.runtime.job ? (owners.get(job) ?? '') : ''
+  }));
+  return viewOfRuns({ runs });
+}
+
+/** A view's filter as a question has it: its cell is "[7]", or "b.ipynb [7]" of another notebook. */
+function filterOf(given: Filter, snapshot: Snapshot | null, limit: number) {
+  const at = given.cell.lastIndexOf(' [');
+  const owner = at < 0 ? '' : given.cell.slice(0, at);
+  const other = snapshot?.jobs?.find(({ name }) => plain(name) === owner)?.number;
+  return {
+    states: given.state ? [given.state] : [],
+    cell: at < 0 ? given.cell : given.cell.slice(at + 1),
+    job: given.cell ? (other ?? snapshot?.runtime.job ?? 0) : 0,
+    text: given.text,
+    limit
+  };
+}
+
+/** Cancel the reader's own tasks that pass the filter; others are left alone and counted. Returns what was done. */
+async function cancelMany(
+  given: { filter: ReturnType<typeof filterOf> },
+  only: string,
+  snapshot: Snapshot | null,
+  runtime: string,
+  watch: Watch,
+  server: Server
+): Promise<string> {
+  const { rows } = await watch.ask(runtime, { ask: 'tasks', ...given });
+  const live: TaskRow[] = rows.filter(
+    (row: TaskRow) => !ENDED_STATES.includes(row.state) && (!only || subjectOf(row) === only)
+  );
+  const own = live.filter(row => !row.job || row.job === snapshot?.runtime.job);
+  for (const row of own) await server.order('cancel', { runtime, task_id: row.task_id });
+  const left = live.length - own.length;
+  return `Cancelled ${count(own.length, 'task')}.${left ? ` ${count(left, 'task')} of other notebooks left alone.` : ''}`;
+}
+
+/** "train #3f2a-7", as views name it. */
+function nameOf(id: string, snapshot: Snapshot | null): string {
+  const task = snapshot?.tasks?.find(row => row.task_id === id);
+  const actor = snapshot?.actors?.find(row => row.actor_id === id);
+  const name = plain(task?.name ?? actor?.class_name);
+  return [name, `#${actor ? id.slice(0, 8) : shortId(id)}`].filter(Boolean).join(' ');
+}

@@ -1,0 +1,56 @@
+// The line of the status bar: "GPU 2/8 · 34 %", over all runtimes and the machine.
+
+import type { DeviceRow } from './cockpit';
+import type { Watch } from './watch';
+
+interface Kind {
+  held: number;
+  all: number;
+  loads: number[];
+}
+
+/** Devices in use of all, by kind, with their mean load; "" where there is nothing to say. */
+export function summaryOf(watch: Watch): { words: string; alerts: number } {
+  const kinds = new Map<string, Kind>();
+  const seen = new Set<string>();
+  let alerts = 0;
+  for (const { id } of watch.runtimes) {
+    const snapshot = watch.snapshot(id);
+    alerts += snapshot?.alerts?.length ?? 0;
+    for (const row of snapshot?.devices ?? []) if (row.offered !== false) add(kinds, seen, row, id);
+  }
+  for (const device of watch.machine?.devices ?? []) {
+    if (device.uuid && seen.has(device.uuid)) continue;
+    const kind = kindOf(kinds, 'GPU');
+    kind.all += 1;
+    if (device.processes.length) kind.held += 1;
+    if (device.utilisation_percent != null) kind.loads.push(device.utilisation_percent);
+  }
+  return { words: [...kinds].map(([name, kind]) => wordsOf(name, kind)).join(' · '), alerts };
+}
+
+/** A real device that several runtimes offer is counted once; it is held if one of them holds it. */
+function add(kinds: Map<string, Kind>, seen: Set<string>, row: DeviceRow & { uuid?: string | null }, runtime: string): void {
+  const key = row.uuid || `${runtime}/${row.node_id}/${row.resource}/${row.id}`;
+  const isHeld = Boolean(row.holders?.length || row.free_reason);
+  const kind = kindOf(kinds, row.resource);
+  if (isHeld && !seen.has(`held ${key}`)) {
+    seen.add(`held ${key}`);
+    kind.held += 1;
+  }
+  if (seen.has(key)) return;
+  seen.add(key);
+  kind.all += 1;
+  if (row.metrics?.utilisation_percent != null) kind.loads.push(row.metrics.utilisation_percent);
+}
+
+function kindOf(kinds: Map<string, Kind>, name: string): Kind {
+  const known = kinds.get(name) ?? { held: 0, all: 0, loads: [] };
+  kinds.set(name, known);
+  return known;
+}
+
+function wordsOf(name: string, { held, all, loads }: Kind): string {
+  const load = loads.length ? ` · ${Math.round(loads.reduce((sum, each) => sum + each, 0) / loads.length)} %` : '';
+  return `${name} ${held}/${all}${load}`;
+}

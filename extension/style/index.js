@@ -1,0 +1,1 @@
+import './panel.css';
